@@ -137,13 +137,11 @@ def test_an_impossible_value_is_named(name: str, text: str) -> None:
     [
         ("database.connection.adapter", "XStream"),
         ("database.connection.adapter", "olr"),
-        ("log.mining.strategy", "redo_log_catalog"),
         ("capture.mode", "physical_standby"),
         ("capture.mode", "downstream"),
         ("snapshot.mode", "custom"),
         ("snapshot.locking.mode", "custom"),
         ("snapshot.query.mode", "custom"),
-        ("heartbeat.action.query", "SELECT 1 FROM DUAL"),
         ("notification.enabled.channels", "jmx"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.config import OracleConfig
-from headrace.connectors.oracle.connection import connect, data_source, opened
+from headrace.connectors.oracle.connection import Connection, connect, data_source, opened
 from headrace.connectors.oracle.errors import DriverError, translate
 from headrace.errors import HeadraceError
 from tests.servers.oracle import PDB, OracleDatabase
@@ -196,3 +196,23 @@ def test_what_the_driver_refuses_is_an_error_of_the_driver(
         with pytest.raises(DriverError) as lost:
             connection.rows(sql.CURRENT_SCN())
         assert lost.value.is_unreachable
+
+
+@pytest.mark.oracle
+def test_a_connection_whose_container_is_not_there_is_closed(
+    oracle_database: OracleDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[Connection] = []
+    close = Connection.close
+
+    def recorded(connection: Connection) -> None:
+        closed.append(connection)
+        close(connection)
+
+    monkeypatch.setattr(Connection, "close", recorded)
+    with pytest.raises(HeadraceError) as error:
+        connect(OracleConfig.parse(oracle_database.properties()), container="NOWHERE")
+    assert error.value.code == "oracle.unknown_database"
+    (connection,) = closed
+    with pytest.raises(DriverError):
+        connection.rows(sql.CURRENT_SCN())

@@ -89,7 +89,7 @@ def test_offsets_have_debeziums_members() -> None:
         ("100:0x1.2.3:0:1", [(1, 99, 5)], [(1, 100, 5)]),
     ],
 )
-def test_debeziums_offsets_are_taken_over(
+def test_forms_of_commit_scn_that_debezium_wrote_are_read(
     commit_scn: str,
     delivered: list[tuple[int, int, int]],
     not_delivered: list[tuple[int, int, int]],
@@ -103,6 +103,21 @@ def test_debeziums_offsets_are_taken_over(
 @pytest.mark.parametrize(
     "members",
     [
+        {"scn": "80", "commit_scn": "100:1:06001c0027030000", "txId": "06001c0027030000"},
+        {"scn": "95", "snapshot_scn": "95"},
+        {"scn": "95", "snapshot_pending_tx": "06001c0027030000:80"},
+    ],
+)
+def test_an_offset_of_debeziums_of_which_a_part_would_be_lost_is_refused(
+    members: dict[str, Any],
+) -> None:
+    with pytest.raises(ValueError, match=r"comes without txScn, as in Debezium's offsets"):
+        OraclePosition.from_json(members)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
         {"scn": 5},
         {"scn": "x"},
         {"scn": str(1 << 63)},
@@ -110,6 +125,7 @@ def test_debeziums_offsets_are_taken_over(
         {"scn": "1", "commit_scn": "1:a:b:c"},
         {"scn": "1", "committed": "5:06"},
         {"scn": "1", "txId": "06", "txScn": "1"},
+        {"scn": "1", "txScn": "1"},
     ],
 )
 def test_members_that_are_none_are_refused(members: dict[str, Any]) -> None:

@@ -337,6 +337,51 @@ def test_a_cluster_has_logs_of_several_threads() -> None:
         assert [row[:2] for row in run(connection, sql.THREADS())] == [(1, "OPEN"), (2, "CLOSED")]
 
 
+def test_a_session_without_the_logs_of_an_open_thread_lacks_redo() -> None:
+    with OracleServer() as server:
+        server.load({"database": {"threads": [1, 2]}})
+        database = OracleDatabase(server)
+        database.create_table("T", *COLUMNS, key=["ID"])
+        with database.transaction(thread=2) as transaction:
+            transaction.insert("INV.T", ID=1)
+        connection = connection_to(server)
+        run(connection, sql.SESSION_FORMATS())
+        (log,) = (row[0] for row in run(connection, sql.ONLINE_LOGS()) if row[3] == 1)
+        run(connection, sql.ADD_LOGFILE(), name=log)
+        binds = {"first": server.call("scn") - 1, "last": server.call("scn")}
+        with pytest.raises(driver.DatabaseError, match="ORA-01291"):
+            run(connection, sql.start_logmnr("online_catalog"), **binds)
+        server.apply([{"close_thread": 2}])
+        run(connection, sql.start_logmnr("online_catalog"), **binds)
+
+
+@pytest.mark.parametrize(
+    ("supplemental", "update"),
+    [
+        ("ALL COLUMN LOGGING", """where "ID" = '1' and "V" = 'a' and "N" IS NULL;"""),
+        ("PRIMARY KEY LOGGING", """where "ID" = '1' and "V" = 'a';"""),
+        (None, """where "V" = 'a';"""),
+    ],
+)
+def test_redo_has_columns_by_supplemental_logging(
+    session: driver.OracleConnection,
+    oracle_database: OracleDatabase,
+    supplemental: str | None,
+    update: str,
+) -> None:
+    columns = ("ID NUMBER(9,0) NOT NULL", "V VARCHAR2(9)", "N NUMBER(9,0)")
+    oracle_database.create_table("L", *columns, key=["ID"], supplemental=supplemental)
+    with oracle_database.transaction() as transaction:
+        transaction.insert("INV.L", ID=1, V="a")
+        transaction.update("INV.L", {"ID": 1}, V="b")
+        transaction.delete("INV.L", ID=1)
+    _, changed, deleted = (
+        row[1] for row in mined(session) if row[0] in ("INSERT", "UPDATE", "DELETE")
+    )
+    assert changed == f"""update "INV"."L" set "V" = 'b' {update}"""
+    assert deleted == """delete from "INV"."L" where "ID" = '1' and "V" = 'b' and "N" IS NULL;"""
+
+
 def test_the_flush_table_and_signals_are_written_with_redo(
     session: driver.OracleConnection, oracle_database: OracleDatabase
 ) -> None:

@@ -26,9 +26,9 @@ def _is_heartbeat(record: Mapping[str, Any]) -> bool:
 
 @dataclass
 class StandInReader(ConnectorReader):
-    """Knows how often the redo was read (`mined`)."""
+    """Knows how often the end of the redo was asked for, and windows were mined (`mined`)."""
 
-    mined: Callable[[], int] = lambda: 0
+    mined: Callable[[], tuple[int, int]] = lambda: (0, 0)
 
     def drain(self) -> Self:
         """Micro-batches until the redo was read again without anything new but heartbeats; where
@@ -37,9 +37,11 @@ class StandInReader(ConnectorReader):
         idle, before = 0, self.mined()
         while (
             idle < _IDLE_STEPS
-            or (self._streams() and self.mined() < before + 2)
+            or (self._streams() and self.mined()[0] < before[0] + 2)
             or not self._has_beaten()
         ):
+            if self.mined()[1] != before[1]:
+                before = self.mined()  # another window may follow
             count = len(self.records)
             moved, new = self.step(0.02), self.records[count:]
             if moved and not (new and all(map(_is_heartbeat, new))):
@@ -96,6 +98,7 @@ class StandInDatabase(ScriptedDatabase):
     def reader(self, properties: Mapping[str, str]) -> Reader:
         return StandInReader(properties, mined=self._mined)
 
-    def _mined(self) -> int:
+    def _mined(self) -> tuple[int, int]:
         counted: dict[str, int] = self._server.call("counted")
-        return sum(counted.get(name, 0) for name in _ENDS_OF_REDO)
+        ends = sum(counted.get(name, 0) for name in _ENDS_OF_REDO)
+        return ends, counted.get("start_logmnr", 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 
 from headrace.connectors.db2 import sql
@@ -10,59 +11,38 @@ from headrace.connectors.db2.catalog.catalog import Catalog
 from headrace.connectors.db2.catalog.registrations import registrations
 from headrace.connectors.db2.checks.replication import registering
 from headrace.connectors.db2.config import Db2Config
-from headrace.connectors.db2.connection import opened
+from headrace.connectors.db2.connection import Connection, opened
 from headrace.connectors.db2.events import CONNECTOR
 from headrace.connectors.db2.reading.kept_connection import kept_connection
 from headrace.errors import HeadraceError
 from headrace.relational.readiness import check_signal_table
-from headrace.relational.table import Table
-from headrace.signals.collection import SignalCollection
+from headrace.relational.signals.driver_table import SENDING, WATERMARK, DriverSignalTable
+from headrace.relational.table import Column, Table
 from headrace.signals.sending import SignalTargets
 from headrace.signals.signal import Signal
 from headrace.snapshots.modes import SnapshotRule
 
 
-class SignalTable(SignalCollection):
-    """See `headrace.signals.collection.SignalCollection`: one connection, opened when it is first
-    needed. `doing` says in errors what the table is written for."""
+class SignalTable(DriverSignalTable[Connection]):
+    """See DriverSignalTable."""
 
-    def __init__(self, config: Db2Config, name: str, doing: str = "Writing a watermark") -> None:
-        self._name, self._doing = name, doing
-        self._path = _path(name)
-        self._kept = kept_connection(config)
+    def __init__(self, config: Db2Config, name: str, doing: str = WATERMARK) -> None:
+        super().__init__(kept_connection(config), name, doing)
 
-    @property
-    def name(self) -> str:
-        """schema.table"""
-        return self._name
+    def _insert(self, connection: Connection, signal: Signal) -> None:
+        connection.rows(sql.insert_signal(*self.path), (signal.id, signal.type, signal.data))
 
-    def insert(self, signal: Signal) -> None:
-        """Write a signal. Raises HeadraceError."""
-        self._run(sql.insert_signal(*self._path), (signal.id, signal.type, signal.data))
+    def _delete(self, connection: Connection, column: str, identity: str) -> None:
+        connection.rows(sql.delete_signal(*self.path, column), (identity,))
 
-    def delete(self, identity: str) -> None:
-        """Delete the signal with this id. Raises HeadraceError."""
-        connection = self._kept.get()
-        with self._kept.translated(self._doing):
-            columns = Catalog(connection).columns(*self._path)
-        column = columns[0].name if columns else "ID"
-        self._run(sql.delete_signal(*self._path, column), (identity,))
-
-    def close(self) -> None:
-        """Close the connection; never raises."""
-        self._kept.close()
-
-    def _run(self, statement: str, parameters: tuple[str | None, ...]) -> None:
-        connection = self._kept.get()
-        with self._kept.translated(self._doing):
-            connection.rows(statement, parameters)
-            connection.commit()
+    def _columns(self, connection: Connection) -> Sequence[Column]:
+        return Catalog(connection).columns(*self.path)
 
 
 def insert_signal(config: Db2Config, name: str, signal: Signal) -> None:
     """Write a signal into the table `schema.table`, as anybody may write it. Raises
     HeadraceError."""
-    with closing(SignalTable(config, name, "Sending a signal")) as table:
+    with closing(SignalTable(config, name, SENDING)) as table:
         table.insert(signal)
 
 

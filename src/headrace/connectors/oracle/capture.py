@@ -26,6 +26,10 @@ _COMPRESSION = re.compile(r"CMP[34]\$\d+")
 """Tables of the compression advisor."""
 
 
+RECYCLED = "BIN$"
+"""What the names of dropped tables begin with, which are in the recycle bin."""
+
+
 class Capture(TableCapture):
     """The filters, key rules and names of a configuration, and how its values are rendered."""
 
@@ -36,6 +40,7 @@ class Capture(TableCapture):
             config.database_user.upper(),
             config.log_mining_flush_table_name.upper(),
         )
+        self._leaves_recycled = config.headrace_compatibility == "none"
         self._mentions = (
             not config.schema_history_internal_store_only_captured_tables_ddl,
             not config.schema_history_internal_store_only_captured_databases_ddl,
@@ -55,6 +60,7 @@ class Capture(TableCapture):
             schema in SYSTEM_SCHEMAS
             or (schema.upper(), table.upper()) == self._flush_table
             or _COMPRESSION.fullmatch(table) is not None
+            or (self._leaves_recycled and table.startswith(RECYCLED))
         )
 
     def mentions(self, schema: str) -> bool:

@@ -1,4 +1,4 @@
-"""The database's clock: what it is ahead of UTC, and when SCNs were."""
+"""The database's clock: its SCN, what it is ahead of UTC, and when SCNs were."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)$")
-_UNKNOWN_SCN = 8181
+UNKNOWN_SCN = 8181
+"""ORA-08181: no time is known of an SCN."""
 _EPOCH = datetime.fromtimestamp(0, UTC).replace(tzinfo=None)
 
 
@@ -24,6 +25,12 @@ def offset_us(clock: str) -> int:
     return minutes * 60_000_000 * (-1 if match[1] == "-" else 1)
 
 
+def current_scn(connection: Connection) -> int:
+    """The SCN of now: whatever is committed later has a larger one. Raises DriverError."""
+    ((scn,),) = connection.rows(sql.CURRENT_SCN())
+    return int(scn)
+
+
 def time_of_scn(connection: Connection, scn: int) -> int | None:
     """When an SCN was, in microseconds since 1970; None: the database does not know it any more.
     Raises DriverError."""
@@ -31,7 +38,7 @@ def time_of_scn(connection: Connection, scn: int) -> int | None:
     try:
         ((text,),) = connection.rows(sql.TIME_OF_SCN(), {"scn": scn})
     except DriverError as error:
-        if error.code == _UNKNOWN_SCN:
+        if error.code == UNKNOWN_SCN:
             return None
         raise
     passed = datetime.fromisoformat(str(text)[:26]) - _EPOCH

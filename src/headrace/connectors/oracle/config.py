@@ -9,18 +9,31 @@ from headrace.config.filters import NameFilter
 from headrace.config.finding import PropertyFinding
 from headrace.config.properties.history import SchemaHistoryConfig
 from headrace.config.properties.relational import RelationalConfig
-from headrace.config.property import SUPPORTED, not_needed, refused
+from headrace.config.property import SUPPORTED, not_needed
 from headrace.connectors.oracle.properties.buffer import BufferConfig
 from headrace.connectors.oracle.properties.connection import OracleConnectionConfig
 from headrace.connectors.oracle.properties.mining import MiningConfig
 from headrace.connectors.oracle.properties.modes import MiningStrategy
+from headrace.connectors.oracle.properties.snapshots import OracleSnapshotConfig
 from headrace.connectors.oracle.properties.values import OracleValuesConfig
+from headrace.relational.history.tables import parsed_id
+
+_SIGNAL_TABLE_PARTS = (2, 3)
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """The parts of a name, which dots part outside of double quotes; none where it is no name."""
+    try:
+        return parsed_id(name)
+    except ValueError:
+        return ()
 
 
 class OracleConfig(
     OracleConnectionConfig,
     MiningConfig,
     BufferConfig,
+    OracleSnapshotConfig,
     OracleValuesConfig,
     SchemaHistoryConfig,
     RelationalConfig,
@@ -61,9 +74,6 @@ class OracleConfig(
             SUPPORTED
         ).with_meaning("Keeps tables of captured schemas only (schema.include.list).")
     )
-    heartbeat_action_query = RelationalConfig.heartbeat_action_query.with_status(
-        refused("the flush table makes the position move")
-    )
     driver = RelationalConfig.driver.with_meaning(
         "Parameters of python-oracledb's connect, by their names."
     )
@@ -78,7 +88,7 @@ class OracleConfig(
     def signal_table(self) -> str | None:
         """`SCHEMA.TABLE` of the signal table."""
         named = super().signal_table()
-        return None if named is None else ".".join(named.split(".")[-2:])
+        return None if named is None else ".".join(_parts(named)[-2:])
 
     def snapshot_filter(self) -> NameFilter:
         """As RelationalConfig.snapshot_filter; names may have the database's before them, which
@@ -88,6 +98,11 @@ class OracleConfig(
             qualifier=f"{self.catalog_name}.",
             qualifies=self.headrace_compatibility != "none",
         )
+
+    @property
+    def container(self) -> str | None:
+        """The pluggable database; None: there is none."""
+        return self.catalog_name if self.database_pdb_name else None
 
     def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()
@@ -101,9 +116,29 @@ class OracleConfig(
                 "missing",
                 "Set log.mining.path.dictionary, or another log.mining.strategy.",
             )
+        yield from self._check_signal_table()
         if self.lob_enabled:
             yield from self._check_lobs()
         yield from self._check_unbuffered()
+
+    def _check_signal_table(self) -> Iterator[PropertyFinding]:
+        named = super().signal_table()
+        if named is None:
+            return
+        parts = _parts(named)
+        if len(parts) not in _SIGNAL_TABLE_PARTS:
+            problem = "is no DATABASE.SCHEMA.TABLE"
+        elif len(parts) == max(_SIGNAL_TABLE_PARTS) and parts[0] != self.catalog_name:
+            problem = f"is in another database than {self.catalog_name}"
+        else:
+            return
+        yield PropertyFinding(
+            "config.impossible_value",
+            "signal.data.collection",
+            f"signal.data.collection = {named} {problem}",
+            f"Name the table as {self.catalog_name}.SCHEMA.TABLE; parts with dots stand in double "
+            "quotes.",
+        )
 
     def _check_lobs(self) -> Iterator[PropertyFinding]:
         """What lob.enabled excludes, as Debezium says."""

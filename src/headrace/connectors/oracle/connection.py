@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Self, TypeVar
 
@@ -175,11 +175,16 @@ class Connection:
 
 
 def connect(
-    config: OracleConfig, *, limit: str = QUERY_LIMIT, node: str | None = None
+    config: OracleConfig,
+    *,
+    limit: str = QUERY_LIMIT,
+    node: str | None = None,
+    container: str | None = None,
 ) -> Connection:
-    """An open connection with headrace's formats, in the root of a container database where
-    database.pdb.name is set. `limit` is the property that says how long a statement may take: of
-    queries, or of checks, which holds for logging in, too. `node` is one of rac.nodes.
+    """An open connection with headrace's formats, in a `container`, else where its service is: in
+    the root of a container database where database.pdb.name is set. `limit` is the property that
+    says how long a statement may take: of queries, or of checks, which holds for logging in, too.
+    `node` is one of rac.nodes.
 
     Raises HeadraceError with a code of `translate`, `oracle.unknown_driver` and
     `oracle.impossible_parameter`.
@@ -199,13 +204,18 @@ def connect(
         "program": "headrace",
         **_parameters(config, driver),
     }
+    connection: Connection | None = None
     try:
         native = _native(lambda: driver.connect(**given))
         native.call_timeout = limit_ms
         connection = Connection(native, config.query_fetch_size)
         connection.execute(sql.SESSION_FORMATS())
         connection.execute(sql.SESSION_TIME_ZONE())
+        if container is not None:
+            connection.switch_to(container)
     except DriverError as error:
+        if connection is not None:
+            connection.close()
         raise translated_error(error, config, limit=limit) from None
     return connection
 
@@ -248,11 +258,8 @@ def opened(
 ) -> Iterator[Connection]:
     """A connection for `doing` one thing, in the pluggable database where there is one, or in
     `container`; its errors are translated."""
-    with connect(config, limit=limit) as connection:
+    with connect(config, limit=limit, container=container or config.container) as connection:
         try:
-            target = container or (config.catalog_name if config.database_pdb_name else None)
-            if target:
-                connection.switch_to(target)
             yield connection
         except DriverError as error:
             raise translated_error(error, config, doing, limit) from None
@@ -358,8 +365,3 @@ def _native(function: Callable[..., T], *arguments: Any) -> T:
         detail = error.args[0] if error.args else error
         text = str(getattr(detail, "message", error))
         raise DriverError(text, getattr(detail, "full_code", None)) from None
-
-
-def first_row(rows: Sequence[Row]) -> Row | None:
-    """The only row of a result, None where there is none."""
-    return rows[0] if rows else None

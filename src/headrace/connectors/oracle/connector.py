@@ -19,6 +19,7 @@ from headrace.connectors.oracle.reading.chunk_source import OracleChunkSource
 from headrace.connectors.oracle.reading.row_queries import row_lookup
 from headrace.connectors.oracle.reading.snapshot_source import OracleSnapshot
 from headrace.connectors.oracle.signal_table import SignalTable
+from headrace.connectors.oracle.starting.heartbeats import heartbeat_query
 from headrace.connectors.oracle.starting.readiness import Readiness
 from headrace.connectors.oracle.starting.run import OracleRun
 from headrace.connectors.oracle.starting.stored_position import StoredPosition
@@ -52,6 +53,9 @@ class OracleDatabase(Source[OraclePosition]):
         self._rule, self.streams, self.snapshots_every_start = rule, rule.streams, rule.at_every
         self.lost_log = self._position = StoredPosition(run, rule)
         self._readiness = Readiness(config, run.capture, run.database)
+        self._heartbeat_query = heartbeat_query(config)
+        if self._heartbeat_query is not None:
+            self.heartbeat_action = self._heartbeat_query.run
         self._progress = MiningProgress()
         self._greets = False
         self._told: list[tuple[str, str]] | None = None
@@ -129,7 +133,7 @@ class OracleDatabase(Source[OraclePosition]):
             ReaderOptions(
                 run.row_options,
                 "" if counts is None else run.capture.topics.transactions,
-                run.container,
+                config.container,
                 as_released=run.as_released,
                 reads_comments=run.capture.reads_comments,
             ),
@@ -173,6 +177,8 @@ class OracleDatabase(Source[OraclePosition]):
 
     def close(self) -> None:
         """See Source."""
+        if self._heartbeat_query is not None:
+            self._heartbeat_query.close()
         self.metrics.close()
 
     def _mining_metrics(self) -> Mapping[str, Any]:

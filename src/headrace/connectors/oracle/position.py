@@ -21,7 +21,6 @@ from headrace.offsets.offset import Offset
 from headrace.offsets.position import PlacePosition
 from headrace.signals.stored import number
 
-_NO_THREAD = 0
 _OLD_PARTS, _PARTS = 4, 3
 
 
@@ -118,7 +117,12 @@ class OraclePosition(PlacePosition):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Takes its members out of an offset, one of Debezium's too. Raises ValueError."""
+        """Takes its members out of an offset; forms of `commit_scn` that older Debezium wrote are
+        read. Raises ValueError, also for an offset of Debezium's that says more than headrace takes
+        over."""
+        for name in ("txId", "snapshot_scn", "snapshot_pending_tx"):
+            if name in data and "txScn" not in data:
+                raise ValueError(f"{name} comes without txScn, as in Debezium's offsets")
         mined = parse_scn(_text(data, "scn") or "0")
         threads, upto = thread_commits(_text(data, "commit_scn") or "")
         last = _text(data, "committed")
@@ -134,6 +138,8 @@ class OraclePosition(PlacePosition):
         position = cls(committed, mined=mined, threads=threads, given_up=given_up)
         inside, at_scn = _text(data, "txId"), _text(data, "txScn")
         if inside is None or at_scn is None:
+            if at_scn is not None:
+                raise ValueError("txScn comes without txId")
             return position
         return replace(
             position,

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 LARGEST_SCN = (1 << 63) - 1
 XID_BYTES = 8
-UNKNOWN_SEQUENCE = 0xFFFFFFFF
-"""The sequence of an XID whose transaction began before the session of LogMiner."""
 
 _HALF = (1 << 64) - 1
 

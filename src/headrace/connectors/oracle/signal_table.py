@@ -2,66 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import Capture
 from headrace.connectors.oracle.catalog.catalog import Catalog
 from headrace.connectors.oracle.config import OracleConfig
-from headrace.connectors.oracle.connection import Binds, opened
+from headrace.connectors.oracle.connection import Connection, opened
 from headrace.connectors.oracle.events import CONNECTOR
 from headrace.connectors.oracle.reading.kept_connection import kept_connection
 from headrace.relational.readiness import check_signal_table
-from headrace.relational.table import Table
-from headrace.signals.collection import SignalCollection
+from headrace.relational.signals.driver_table import SENDING, WATERMARK, DriverSignalTable
+from headrace.relational.table import Column, Table
 from headrace.signals.sending import SignalTargets
 from headrace.signals.signal import Signal
 
 
-class SignalTable(SignalCollection):
-    """See `headrace.signals.collection.SignalCollection`: one connection, opened when it is first
-    needed. `doing` says in errors what the table is written for."""
+class SignalTable(DriverSignalTable[Connection]):
+    """See DriverSignalTable."""
 
-    def __init__(self, config: OracleConfig, name: str, doing: str = "Writing a watermark") -> None:
-        self._name, self._doing = name, doing
-        schema, _, table = name.partition(".")
-        self._path = schema, table
-        self._kept = kept_connection(config)
+    def __init__(self, config: OracleConfig, name: str, doing: str = WATERMARK) -> None:
+        super().__init__(kept_connection(config), name, doing)
 
-    @property
-    def name(self) -> str:
-        """schema.table"""
-        return self._name
+    def _insert(self, connection: Connection, signal: Signal) -> None:
+        binds = {"id": signal.id, "kind": signal.type, "data": signal.data}
+        connection.execute(sql.INSERT_SIGNAL(table=sql.quoted(*self.path)), binds)
 
-    def insert(self, signal: Signal) -> None:
-        """Write a signal. Raises HeadraceError."""
-        statement = sql.INSERT_SIGNAL(table=sql.quoted(*self._path))
-        self._run(statement, {"id": signal.id, "kind": signal.type, "data": signal.data})
+    def _delete(self, connection: Connection, column: str, identity: str) -> None:
+        table, name = sql.quoted(*self.path), sql.quoted(column)
+        connection.execute(sql.DELETE_SIGNAL(table=table, name=name), {"id": identity})
 
-    def delete(self, identity: str) -> None:
-        """Delete the signal with this id. Raises HeadraceError."""
-        connection = self._kept.get()
-        with self._kept.translated(self._doing):
-            columns = Catalog(connection).columns(*self._path)
-        column = columns[0].name if columns else "ID"
-        statement = sql.DELETE_SIGNAL(table=sql.quoted(*self._path), name=sql.quoted(column))
-        self._run(statement, {"id": identity})
-
-    def close(self) -> None:
-        """Close the connection; never raises."""
-        self._kept.close()
-
-    def _run(self, statement: str, binds: Binds) -> None:
-        connection = self._kept.get()
-        with self._kept.translated(self._doing):
-            connection.execute(statement, binds)
-            connection.commit()
+    def _columns(self, connection: Connection) -> Sequence[Column]:
+        return Catalog(connection).columns(*self.path)
 
 
 def insert_signal(config: OracleConfig, name: str, signal: Signal) -> None:
     """Write a signal into the table `schema.table`, as anybody may write it. Raises
     HeadraceError."""
-    with closing(SignalTable(config, name, "Sending a signal")) as table:
+    with closing(SignalTable(config, name, SENDING)) as table:
         table.insert(signal)
 
 

@@ -56,6 +56,7 @@ def instances() -> dict[str, str]:
         "delete_signal": sql.DELETE_SIGNAL(
             table=sql.quoted("INVENTORY", "SIGNALS"), name=sql.quoted("ID")
         ),
+        "heartbeat": sql.HEARTBEAT(action=f"UPDATE {_NAME} SET CHANGED = SYSTIMESTAMP"),
         "probe": sql.PROBE(view="V$LOG"),
     }
 

@@ -12,6 +12,10 @@ from headrace.errors import HeadraceError
 class DriverConnection(Protocol):
     """A connection of a driver."""
 
+    def commit(self) -> None:
+        """End the transaction, and keep what it did. Raises an error of the driver."""
+        ...
+
     def rollback(self) -> None:
         """End the transaction. Raises an error of the driver."""
         ...

@@ -247,11 +247,13 @@ class Database:
                 members.append((log.group, log.online_name))
             if not log.is_current and self.archives:
                 deleted = log.is_deleted
+                dictionary = "YES" if log.has_dictionary else "NO"
                 life = self.resetlogs if log.first >= self.resetlogs[0] else _FIRST_LIFE
                 archived.append(
                     (None if deleted else log.archived_name, 1, log.thread, log.sequence,
                      *life, log.first, str(time_of(log.first)), log.next,
-                     self.state.log_bytes // 512, 512, "YES", "D" if deleted else "A", "NO", "NO")
+                     self.state.log_bytes // 512, 512, "YES", "D" if deleted else "A",
+                     dictionary, dictionary)
                 )  # fmt: skip
         self.store.fill("V$LOG", online)
         self.store.fill("V$LOGFILE", members)

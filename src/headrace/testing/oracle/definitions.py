@@ -193,10 +193,6 @@ class Table:
         else:
             self.rows.append(Row(tuple(given), first))
 
-    def rows_at(self, scn: int) -> list[tuple[Any, ...]]:
-        """The rows that a query as of an SCN sees."""
-        return [row.values for row in self.rows if row.first <= scn < row.end]
-
 
 def _create(schema: str, name: str, columns: list[str], key: list[str]) -> str:
     """What DBMS_METADATA tells of a table without storage clauses, in its layout."""

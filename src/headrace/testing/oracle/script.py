@@ -95,6 +95,7 @@ class LogFile:
     first: int
     next: int = UNLIMITED
     is_deleted: bool = False
+    has_dictionary: bool = False
 
     @property
     def is_current(self) -> bool:
@@ -230,7 +231,7 @@ class State:
             if isinstance(given.get(name), str):
                 given[name] = dt.datetime.fromisoformat(given[name])
         given.setdefault("time", time_of(scn))
-        schema, _, table = (line.get("table") or "").rpartition(".")
+        schema, _, table = (line.get("table") or "").partition(".")
         defined = self.tables.get(line.get("table") or "")
         given.setdefault("object", defined.object_id if defined else None)
         self.redo.append(

@@ -21,6 +21,8 @@ MARKERS = {"start_logmnr": "START_LOGMNR", "add_logfile": "ADD_LOGFILE", "rows":
 """What a script calls statements whose errors it asks for."""
 _VIEW = re.compile(r"\b(?:G?V\$\w+|ALL_\w+|DBA_\w+|NLS_\w+|SESSION_\w+)")
 _AS_OF = re.compile(r'"((?:[^"]|"")+)"\."((?:[^"]|"")+)" AS OF SCN (\d+)')
+_INSERT = re.compile(r"INSERT INTO (\w+\.\w+) \(([\w, ]+)\) VALUES \((.*)\)")
+_VALUE = re.compile(r"'([^']*)'|(\d+)")
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 
 
@@ -208,20 +210,31 @@ class Session:
             if is_reused:
                 raise OracleError(310, f"archived log contains sequence {log.sequence + 3}")
         self._check_covered(first, last)
+        needs_dictionary = "DICT_FROM_REDO_LOGS" in slots["options"]
+        if needs_dictionary and not any(log.has_dictionary for log in self._files.values()):
+            raise OracleError(1371, "Complete LogMiner dictionary not found")
         self._mined = first, last
         self._commits = "COMMITTED_DATA_ONLY" in slots["options"]
 
     def _check_covered(self, first: int, last: int) -> None:
         """Every open thread's redo from `first` to `last` is in the session's logs."""
-        for thread in {log.thread for log in self._files.values()}:
+        state = self.database.state
+        begins: dict[int, int] = {}
+        for log in state.logs:
+            begins[log.thread] = min(log.first, begins.get(log.thread, log.first))
+        mined = {log.thread for log in self._files.values()}
+        for thread in mined | set(begins) - set(state.closed_threads):
             logs = sorted(
                 (log for log in self._files.values() if log.thread == thread),
                 key=lambda log: log.sequence,
             )
+            if not logs:
+                if begins[thread] <= last:
+                    raise OracleError(1291, f"missing log file of thread {thread}")
+                continue
             sequences = [log.sequence for log in logs]
             whole = sequences == list(range(sequences[0], sequences[-1] + 1))
-            begins = min(log.first for log in self.database.state.logs if log.thread == thread)
-            starts = logs[0].first <= max(first, begins)
+            starts = logs[0].first <= max(first, begins[thread])
             if not whole or not starts or logs[-1].next < last:
                 raise OracleError(1291, "missing log file")
 
@@ -232,7 +245,9 @@ class Session:
         self._files.clear()
 
     def _build_dictionary(self, _slots: Binds, _binds: Binds) -> None:
+        """The dictionary is written to the first thread's log; it takes no SCNs here."""
         self._check_root()
+        self.database.state.current_log(1).has_dictionary = True
 
     def _mined_rows(self) -> str:
         if self._mined is None:
@@ -299,6 +314,15 @@ class Session:
         names = [column.name for column in table.columns]
         row = dict(zip(names, values, strict=False))
         self._transactions.insert(self._own(), table.full_name, row)
+
+    def _heartbeat(self, slots: Binds, _binds: Binds) -> None:
+        """An INSERT of texts and numbers."""
+        match = _INSERT.fullmatch(slots["action"].strip())
+        if match is None:
+            raise OracleError(900, f"the stand-in cannot run {slots['action']}")
+        values = [text or number for text, number in _VALUE.findall(match[3])]
+        row = dict(zip(match[2].replace(" ", "").split(","), values, strict=True))
+        self._transactions.insert(self._own(), match[1], row)
 
     def _delete_signal(self, slots: Binds, binds: Binds) -> None:
         table = slots["table"].replace('"', "")

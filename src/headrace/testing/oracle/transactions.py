@@ -365,13 +365,17 @@ def _update(table: Table, old: Values, new: Values, where: str | None = None) ->
     # for them.
     changed = changed or [one for one in table.columns if not is_lob(one)][:1]
     values = ", ".join(f"{name(one.name)} = {literal(one, new[one.name])}" for one in changed)
-    return f"update {_path(table)} set {values} where {where or _where(table, old)};"
+    condition = where or _where(table, old, [one.name for one in changed])
+    return f"update {_path(table)} set {values} where {condition};"
 
 
-def _where(table: Table, row: Values) -> str:
+def _where(table: Table, row: Values, changed: Sequence[str] | None = None) -> str:
+    """Redo has all of a row that is deleted. Of one that was changed it has the columns `changed`,
+    and others by supplemental logging; the ROWID is left out (NO_ROWID_IN_STMT)."""
     logged: Sequence[Column] = [one for one in table.columns if not is_lob(one)]
-    if "ALL COLUMN LOGGING" not in table.log_groups and table.key:
-        logged = [one for one in table.columns if one.name in table.key]
+    if changed is not None and "ALL COLUMN LOGGING" not in table.log_groups:
+        key = table.key if "PRIMARY KEY LOGGING" in table.log_groups else ()
+        logged = [one for one in logged if one.name in (*changed, *key)]
     return " and ".join(
         f"{name(one.name)} IS NULL"
         if row[one.name] is None

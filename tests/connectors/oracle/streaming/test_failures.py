@@ -313,3 +313,23 @@ def test_archived_logs_alone_are_read_as_far_as_those_of_every_thread_reach(
     reader.await_changes(3)
     reader.stop()
     assert reader.ids() == [1, 2, 3]
+
+
+def test_a_table_whose_redo_lacks_columns_is_told_at_the_start(
+    oracle_database: OracleDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its updates have the columns that were changed; a key is 0, as in Debezium's events."""
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"], supplemental=None)
+    reader = OracleReader.of(oracle_database)
+    assert "The redo of INV.T has not all columns" in caplog.text
+    with oracle_database.transaction() as transaction:
+        transaction.insert(TABLE, ID=1, NAME="one")
+        transaction.update(TABLE, {"ID": 1}, NAME="two")
+        transaction.delete(TABLE, ID=1)
+    changes = [(one["op"], one["before"], one["after"]) for one in reader.await_changes(3)]
+    reader.stop()
+    assert changes == [
+        ("c", None, {"ID": 1, "NAME": "one"}),
+        ("u", {"ID": 0, "NAME": "one"}, {"ID": 0, "NAME": "two"}),
+        ("d", {"ID": 1, "NAME": "two"}, None),
+    ]

@@ -205,3 +205,25 @@ def test_nothing_is_written_in_read_only_mode(oracle_database: OracleDatabase) -
         for name in after
         if name.startswith("flush_table") and after[name] > before.get(name, 0)
     ]
+
+
+def test_the_dictionary_is_written_to_the_redo_at_first_and_with_each_log_switch(
+    oracle_database: OracleDatabase,
+) -> None:
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    server = oracle_database.server
+    reader = OracleReader.of(
+        oracle_database, log_mining_strategy="redo_log_catalog", log_mining_log_count_min="1"
+    )
+
+    def written() -> int:
+        return int(server.call("counted").get("build_dictionary", 0))
+
+    for number in range(1, 4):
+        with oracle_database.transaction() as transaction:
+            transaction.insert("INV.T", ID=number, NAME="x")
+        reader.await_changes(number)
+        assert written() == number
+        server.apply([{"switch": 1}])
+    reader.stop()
+    assert reader.ids() == [1, 2, 3]

@@ -140,17 +140,6 @@ def test_commits_of_one_scn_in_two_threads_are_each_delivered_once(
     assert [value["source"]["redo_thread"] for value in values[:2]] == [1, 2]
 
 
-def test_a_commit_of_thread_zero_without_changes_is_nothing(
-    reading: OracleReader, oracle_database: OracleDatabase
-) -> None:
-    oracle_database.server.apply(
-        [mark("START"), {"redo": "COMMIT", "xid": XID, "thread": 0, "sequence": 1}, insert(1),
-         mark("COMMIT")]
-    )  # fmt: skip
-    reading.await_changes(1)
-    assert reading.ids() == [1]
-
-
 def test_redo_that_is_missing_or_not_mined_is_only_a_warning(
     reading: OracleReader, oracle_database: OracleDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -173,17 +162,50 @@ def test_a_replication_marker_drops_its_transaction(
     assert reading.ids() == [2]
 
 
-@pytest.mark.parametrize("cut", ["''", "\U0001f600", "é"])
-def test_a_statement_of_several_rows_is_put_together(
-    reading: OracleReader, oracle_database: OracleDatabase, cut: str
+@pytest.mark.parametrize("fetch", ["1", "2", "10000"])
+def test_a_statement_of_several_rows_is_put_together_wherever_it_is_cut(
+    oracle_database: OracleDatabase, fetch: str
 ) -> None:
-    text = cut.replace("''", "'")
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    reader = OracleReader.of(oracle_database, query_fetch_size=fetch)
+    text = "it''s é, '' and \U0001f600."
+    cuts = range(len(text) + 1)
+    for number in cuts:
+        whole = str(insert(number)["sql"]).replace("x", text)
+        start = whole.index(text) + number
+        middle = min(start + 3, len(whole))
+        parts = whole[:start], whole[start:middle], whole[middle:]
+        rows = [
+            insert(
+                number, sql=part, csf=int(place < len(parts) - 1), ssn=place, scn=1000100 + number
+            )
+            for place, part in enumerate(parts)
+        ]
+        oracle_database.server.apply([mark("START"), *rows, mark("COMMIT", scn=1000100 + number)])
+    values = reader.await_changes(len(cuts))
+    reader.stop()
+    assert [value["after"]["ID"] for value in values] == list(cuts)
+    assert {value["after"]["NAME"] for value in values} == {text.replace("''", "'")}
+
+
+def test_a_pluggable_database_with_a_name_in_small_letters_is_read(
+    oracle_database: OracleDatabase,
+) -> None:
+    oracle_database.server.load({"database": {"pdb": "Shop pdb"}})
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    reader = OracleReader.of(oracle_database, database_pdb_name='"Shop pdb"')
     with oracle_database.transaction() as transaction:
-        for length in range(3960, 3964):
-            transaction.insert(TABLE, ID=length, NAME="x" * (length - 36) + text * 10)
-    values = reading.await_changes(4)
-    for value in values:
-        assert value["after"]["NAME"] == "x" * (value["after"]["ID"] - 36) + text * 10
+        transaction.insert(TABLE, ID=1, NAME="x")
+    other = {"container": "SHOP PDB"}
+    oracle_database.server.apply(
+        [mark("START", **other), insert(2, **other), mark("COMMIT", **other)]
+    )
+    with oracle_database.transaction() as transaction:
+        transaction.insert(TABLE, ID=3, NAME="x")
+    values = reader.await_changes(2)
+    reader.stop()
+    assert reader.ids() == [1, 3]
+    assert {value["source"]["db"] for value in values} == {"Shop pdb"}
 
 
 def test_a_transaction_that_is_open_over_restarts_is_read_again_from_its_beginning(

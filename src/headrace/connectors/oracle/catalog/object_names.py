@@ -6,13 +6,13 @@ from __future__ import annotations
 import re
 
 from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.capture import RECYCLED
 from headrace.connectors.oracle.catalog.catalog import Catalog
 from headrace.connectors.oracle.connection import Connection
 
 Path = tuple[str, str]
 
 _NUMBERED = re.compile(r"OBJ# ?([0-9]+)")
-_RECYCLED = "BIN$"
 
 
 class ObjectNames:
@@ -28,7 +28,7 @@ class ObjectNames:
     def find(self, name: str) -> Path | None:
         """Schema and name of the table behind a name that LogMiner gave; None: it is not known, or
         the name is a plain one."""
-        if name.startswith(_RECYCLED):
+        if name.startswith(RECYCLED):
             if name not in self._recycled:
                 rows = self._connection.rows(sql.RECYCLED(), {"name": name})
                 self._recycled[name] = (str(rows[0][0]), str(rows[0][1])) if rows else None

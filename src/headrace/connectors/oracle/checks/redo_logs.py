@@ -3,115 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.catalog.open_transactions import open_before
+from headrace.connectors.oracle.catalog.redo_state import (
+    DatabaseState,
+    destinations,
+    log_mode_error,
+    supplemental_error,
+    unlogged,
+    unlogged_tables,
+)
 from headrace.connectors.oracle.checks.state import Checked
-from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
-from headrace.errors import HeadraceError
-from headrace.relational.checks import named_tables
-from headrace.relational.table import Table
 
-ALL_COLUMNS = "ALL COLUMN LOGGING"
 _UNKNOWN_TABLE = 942
 _KEEP = (
     "Keep archived logs longer than the connector may be away, and longer than the longest "
     "transaction (RMAN: CONFIGURE ARCHIVELOG DELETION POLICY, and a larger "
     "DB_RECOVERY_FILE_DEST_SIZE)."
 )
-_LOGGED = ("YES", "IMPLICIT")
-
-
-@dataclass(frozen=True)
-class DatabaseState:
-    """A row of V$DATABASE."""
-
-    name: str
-    log_mode: str
-    supplemental_min: str
-    supplemental_all: str
-    scn: int
-    resetlogs_scn: int
-
-    @classmethod
-    def read(cls, connection: Connection) -> DatabaseState:
-        """As the database is now. Raises DriverError."""
-        ((name, mode, minimal, everything, scn, resetlogs),) = connection.rows(sql.DATABASE())
-        return cls(name, mode, minimal, everything, int(scn), int(resetlogs))
-
-
-def log_mode_error(state: DatabaseState) -> HeadraceError | None:
-    """What is wrong with a database that does not archive its redo."""
-    if state.log_mode == "ARCHIVELOG":
-        return None
-    return HeadraceError(
-        "oracle.no_archive_log_mode",
-        f"The database {state.name} is in the mode {state.log_mode}: redo is lost as soon as its "
-        "log is used again",
-        "As SYSDBA: SHUTDOWN IMMEDIATE, STARTUP MOUNT, then ALTER DATABASE ARCHIVELOG; "
-        "ALTER DATABASE OPEN;",
-    )
-
-
-def supplemental_error(state: DatabaseState) -> HeadraceError | None:
-    """What is wrong with a database without minimal supplemental logging."""
-    if state.supplemental_min in _LOGGED or state.supplemental_all == "YES":
-        return None
-    return HeadraceError(
-        "oracle.no_supplemental_logging",
-        f"The database {state.name} has no supplemental logging (SUPPLEMENTAL_LOG_DATA_MIN of "
-        "V$DATABASE): LogMiner cannot tell which rows were changed",
-        "ALTER DATABASE ADD SUPPLEMENTAL LOG DATA;",
-    )
-
-
-def unlogged_tables(connection: Connection, tables: Sequence[Table]) -> list[Table]:
-    """The tables whose redo has not all columns. `connection` is where the tables are. Raises
-    DriverError."""
-    logged = {
-        (owner, name)
-        for owner, name, kind in connection.rows(sql.LOG_GROUPS())
-        if kind == ALL_COLUMNS
-    }
-    return [table for table in tables if table.path not in logged]
-
-
-def unlogged(tables: Sequence[Table]) -> HeadraceError:
-    """What is wrong with tables whose redo has not all columns."""
-    remedies = (
-        f"ALTER TABLE {sql.quoted(*table.path)} ADD SUPPLEMENTAL LOG DATA (ALL) COLUMNS;"
-        for table in tables
-    )
-    return HeadraceError(
-        "oracle.no_table_logging",
-        f"The redo of {named_tables(tables)} has not all columns (ALL_LOG_GROUPS): events of "
-        "updates and deletes lack values",
-        " ".join(remedies),
-    )
-
-
-def destinations(connection: Connection, config: OracleConfig) -> list[str]:
-    """Where archived logs are read from: those of archive.destination.name in their order, else the
-    first valid local one. Raises DriverError, and HeadraceError("oracle.no_archive_destination")
-    where there is none."""
-    rows = connection.rows(sql.DESTINATIONS())
-    usable = [name for _, name, status, kind in rows if (status, kind) == ("VALID", "LOCAL")]
-    asked = [name.strip().upper() for name in config.archive_destination_name or ()]
-    chosen = [name for name in asked if name in usable] if asked else usable[:1]
-    if chosen:
-        return chosen
-    what = f"None of {', '.join(asked)} (archive.destination.name)" if asked else "No destination"
-    raise HeadraceError(
-        "oracle.no_archive_destination",
-        f"{what} is valid and local (V$ARCHIVE_DEST_STATUS): archived logs cannot be read",
-        f"Set archive.destination.name to one of {', '.join(usable)}."
-        if usable
-        else "Archive to the recovery area, for example: ALTER SYSTEM SET LOG_ARCHIVE_DEST_1 = "
-        "'LOCATION=USE_DB_RECOVERY_FILE_DEST';",
-    )
 
 
 def check_redo(checked: Checked) -> None:

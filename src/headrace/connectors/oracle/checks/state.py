@@ -32,14 +32,14 @@ class Checked(TableChecks[StoredTable]):
 
     def in_root(self) -> Connection:
         """The connection in the root, where the redo is read. Raises DriverError."""
-        if self.config.database_pdb_name:
+        if self.config.container is not None:
             self.connection.switch_to(ROOT)
         return self.connection
 
     def in_database(self) -> Connection:
         """The connection where the tables are. Raises DriverError."""
-        if self.config.database_pdb_name:
-            self.connection.switch_to(self.config.catalog_name)
+        if self.config.container is not None:
+            self.connection.switch_to(self.config.container)
         return self.connection
 
 

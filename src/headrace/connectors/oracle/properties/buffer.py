@@ -18,7 +18,7 @@ class BufferConfig(Configuration):
         choice(BufferType),
         "memory",
         Group.REPLICATION,
-        "What holds open transactions.",
+        "Where Debezium holds the changes of transactions until their commit.",
         status=_OWN_BUFFER,
     )
     headrace_log_mining_buffer_max_bytes = Property(
@@ -27,13 +27,6 @@ class BufferConfig(Configuration):
         "256MB",
         Group.HEADRACE,
         "Memory for changes of open transactions; what is more goes to files of this process.",
-    )
-    headrace_source_ssn = Property(
-        "headrace.source.ssn",
-        BOOLEAN,
-        "false",
-        Group.HEADRACE,
-        "`source.ssn` is the SQL sequence number of the redo; Debezium always writes 0.",
     )
     log_mining_transaction_retention_ms = Property(
         "log.mining.transaction.retention.ms",

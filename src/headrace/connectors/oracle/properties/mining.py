@@ -56,8 +56,8 @@ class MiningConfig(Configuration):
         Group.REPLICATION,
         "Where LogMiner takes names from: the database's own dictionary (`online_catalog`; `hybrid`"
         " also reads rows that were written before a table's columns changed), the redo "
-        "(`redo_log_catalog`, which Debezium deprecates) or a file (`dictionary_from_file`).",
-        refused_values=("redo_log_catalog",),
+        "(`redo_log_catalog`, which Debezium deprecates: the dictionary is written to the redo "
+        "with each log switch) or a file (`dictionary_from_file`).",
     )
     log_mining_path_dictionary = Property(
         "log.mining.path.dictionary",
@@ -305,4 +305,35 @@ class MiningConfig(Configuration):
         Group.REPLICATION,
         "By what pauses grow.",
         status=_ONE_PAUSE,
+    )
+    internal_log_mining_use_cte_query = Property(
+        "internal.log.mining.use.cte.query",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "Has LogMiner's rows filtered by transactions first.",
+        status=not_needed("transactions are put together here"),
+    )
+    internal_log_mining_redo_thread_scn_adjustment = Property(
+        "internal.log.mining.redo.thread.scn.adjustment",
+        integer(0),
+        "1",
+        Group.REPLICATION,
+        "SCNs that a window ends before the last redo of the slowest thread.",
+    )
+    internal_log_mining_log_query_max_retries = Property(
+        "internal.log.mining.log.query.max.retries",
+        integer(0),
+        "5",
+        Group.REPLICATION,
+        "How often logs are looked for again that do not fit together, with pauses of 1 to 60 "
+        "seconds.",
+    )
+    internal_log_mining_sql_relaxed_quote_detection = Property(
+        "internal.log.mining.sql.relaxed.quote.detection",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "LogMiner does not double the quotes in extended strings: where a text ends is told by what"
+        " follows.",
     )

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import Capture
+from headrace.connectors.oracle.clock import current_scn
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection, Cursor
 from headrace.connectors.oracle.reading.dialect import SQLGLOT, shown, sql_at
@@ -122,8 +122,7 @@ class OracleChunkSource(DriverChunks[int]):
 
     def _scn(self) -> int:
         with self._kept.transaction(READING) as connection:
-            ((scn,),) = connection.rows(sql.CURRENT_SCN())
-        return int(scn)
+            return current_scn(connection)
 
     @contextmanager
     def transaction(self, *, shared: bool) -> Iterator[_Transaction]:  # noqa: ARG002

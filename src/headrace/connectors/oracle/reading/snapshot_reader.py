@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.clock import current_scn
 from headrace.connectors.oracle.config import OracleConfig
-from headrace.connectors.oracle.connection import Connection, translated_error
+from headrace.connectors.oracle.connection import Connection, connect, translated_error
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.reading.chunk_query import GONE, RowsQuery
-from headrace.connectors.oracle.reading.kept_connection import database_connection
 from headrace.connectors.oracle.rows.images import images_of
 from headrace.relational.events import RelationFacts
 from headrace.relational.reading.driver_chunks import READING
@@ -81,10 +80,9 @@ class OracleSnapshotRows(SnapshotRows):
     def _now(self) -> int:
         """The SCN of now. Raises HeadraceError."""
         try:
-            ((scn,),) = self._connection.rows(sql.CURRENT_SCN())
+            return current_scn(self._connection)
         except DriverError as error:
             raise translated_error(error, self._config, READING) from None
-        return int(scn)
 
     def count(self, query: ChunkQuery, rows: int) -> int:
         """See SnapshotRows."""
@@ -106,5 +104,5 @@ class OracleSnapshotReader(SnapshotReader):
     @contextmanager
     def open(self) -> Iterator[OracleSnapshotRows]:
         """See SnapshotReader. Raises HeadraceError."""
-        with database_connection(self.config) as connection:
+        with connect(self.config, container=self.config.container) as connection:
             yield OracleSnapshotRows(self.config, connection)

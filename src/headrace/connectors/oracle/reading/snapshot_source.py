@@ -16,16 +16,16 @@ from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import Capture
 from headrace.connectors.oracle.catalog.catalog import Catalog
 from headrace.connectors.oracle.catalog.open_transactions import open_before
-from headrace.connectors.oracle.clock import time_of_scn
+from headrace.connectors.oracle.clock import current_scn, time_of_scn
 from headrace.connectors.oracle.config import OracleConfig
-from headrace.connectors.oracle.connection import Connection, Cursor, translated_error
+from headrace.connectors.oracle.connection import Connection, Cursor, connect, translated_error
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.events import CONNECTOR
 from headrace.connectors.oracle.position import OraclePosition
 from headrace.connectors.oracle.properties.modes import BoundaryMode
 from headrace.connectors.oracle.reading.chunk_query import GONE, RowsQuery
 from headrace.connectors.oracle.reading.dialect import PRESENT, SQLGLOT, sql_at
-from headrace.connectors.oracle.reading.kept_connection import database_connection, kept_connection
+from headrace.connectors.oracle.reading.kept_connection import kept_connection
 from headrace.connectors.oracle.reading.snapshot_reader import OracleSnapshotReader
 from headrace.connectors.oracle.reading.table_catalog import PAGE_BYTES, snapshot_catalog
 from headrace.connectors.oracle.rows.images import key_texts
@@ -41,7 +41,7 @@ from headrace.relational.events import RelationFacts
 from headrace.relational.history.history import SchemaHistory
 from headrace.relational.history.records import ChangeType, HistoryRecord, TableChange
 from headrace.relational.history.store import MemoryStore
-from headrace.relational.reading.chunk_sql import ChunkSql
+from headrace.relational.reading.chunk_sql import ChunkSql, Path
 from headrace.relational.reading.driver_snapshots import TAKING, DriverSnapshots
 from headrace.relational.table import Column
 from headrace.snapshots.chunks import Chunk, Cut
@@ -122,12 +122,12 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         """As snapshot.locking.mode says, until the tables are described."""
         if self._locks is not None or self._config.snapshot_locking_mode != "shared":
             return
-        names = self.names()
-        self._locks = database_connection(self._config)
+        paths = self._paths()
+        self._locks = connect(self._config, container=self._config.container)
         try:
             self._locks.execute(sql.SAVEPOINT())
-            for name in names:
-                self._locks.execute(sql.LOCK(table=sql.quoted(*name.split(".", 1))))
+            for path in paths:
+                self._locks.execute(sql.LOCK(table=sql.quoted(*path)))
         except DriverError as error:
             raise translated_error(error, self._config, "Locking tables") from None
 
@@ -148,11 +148,11 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         """The state that a snapshot of now begins with: an SCN as of which tables can be read,
         which Oracle refuses for some seconds behind a DDL statement. Raises HeadraceError."""
         rest = Deadline(_SETTLING_SECONDS)
-        names = self.names() if self._reads_rows else []
+        paths = self._paths() if self._reads_rows else []
         while True:
             with self._asking(TAKING) as connection:
                 state = self._state(connection)
-                refused = self._refused_at(connection, state.scn, names)
+                refused = self._refused_at(connection, state.scn, paths)
             if refused is None:
                 return state
             if rest.is_over:
@@ -162,7 +162,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
     def _state(self, connection: Connection) -> OracleState:
         """Transactions are looked for before the SCN is read, so that one that begins in between
         is behind the SCN of then."""
-        before = _current_scn(connection)
+        before = current_scn(connection)
         pending = self._pending(connection, before)
         mode = self._config.internal_log_mining_transaction_snapshot_boundary_mode
         oldest = None
@@ -176,7 +176,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
                 len(pending),
                 before,
             )
-        scn = _current_scn(connection)
+        scn = current_scn(connection)
         taken_us = time_of_scn(connection, scn)
         mined = None if oldest is None else max(min(oldest, scn) - 1, 0)
         return OracleState(scn, time.time_ns() // 1000 if taken_us is None else taken_us, mined)
@@ -192,10 +192,16 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
                 raise
             return []
 
+    def _paths(self) -> list[Path]:
+        """Schemas and names of the tables whose rows are read; each may have dots."""
+        with self._asking(TAKING):
+            present = self._tables.tables()
+        paths = {table.name: table.path for table in present}
+        return [paths[name] for name in self._included(present)]
+
     @staticmethod
-    def _refused_at(connection: Connection, scn: int, names: Sequence[str]) -> DriverError | None:
+    def _refused_at(connection: Connection, scn: int, paths: Sequence[Path]) -> DriverError | None:
         """Why tables cannot be read as of an SCN; None: they can. Raises DriverError."""
-        paths = [(schema, table) for schema, _, table in (name.partition(".") for name in names)]
         try:
             for first in range(0, len(paths), _PROBED_TABLES):
                 connection.rows(sql_at(scn).filled(paths[first : first + _PROBED_TABLES]))
@@ -210,9 +216,9 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         scn = int(visible)
         if self._snapshot is not None or scn == self._lost:
             return self._snapshot is not None and self._snapshot.scn == scn
-        names = self.names()
+        paths = self._paths()
         with self._asking(TAKING) as connection:
-            refused = self._refused_at(connection, scn, names)
+            refused = self._refused_at(connection, scn, paths)
         if refused is not None:
             log.warning("the snapshot as of SCN %d cannot go on: %s", scn, refused.text)
             return False
@@ -226,7 +232,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
     def position(self) -> int:
         """Behind what is committed now."""
         with self._asking(TAKING) as connection:
-            return behind_scn(_current_scn(connection))
+            return behind_scn(current_scn(connection))
 
     def close(self) -> None:
         """Let the locks and the connection go; never raises."""
@@ -357,8 +363,3 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
 
 
 OracleSnapshot = Snapshot[OraclePosition, OracleState]
-
-
-def _current_scn(connection: Connection) -> int:
-    ((scn,),) = connection.rows(sql.CURRENT_SCN())
-    return int(scn)

@@ -402,6 +402,13 @@ INSERT_SIGNAL = _statement(
 )
 DELETE_SIGNAL = _statement("delete_signal", "SQL, DELETE", "DELETE FROM {table} WHERE {name} = :id")
 
+HEARTBEAT = _statement(
+    "heartbeat",
+    "SQL, Comments within SQL Statements",
+    "/* heartbeat.action.query */ {action}",
+)
+"""What a user has run with each heartbeat."""
+
 # -- checks ---------------------------------------------------------------------------------------
 
 PRIVILEGES = _statement(

@@ -41,6 +41,7 @@ _KINDS = {
     "page": r"(?: OFFSET \d+ ROWS)?(?: FETCH FIRST \d+ ROWS ONLY)?",
     "others": rf"(?: UNION ALL \(SELECT \d+ FROM {_SOURCE} FETCH FIRST 1 ROWS ONLY\))*",
     "query": r".+",
+    "action": r".+",
 }
 """The form of what each slot may hold, by its name; the same slot holds the same everywhere."""
 _GRAMMAR: Mapping[str, Callable[[str], bool]] = {

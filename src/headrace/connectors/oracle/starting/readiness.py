@@ -6,9 +6,7 @@ import logging
 from collections.abc import Callable
 
 from headrace.connectors.oracle.capture import Capture
-from headrace.connectors.oracle.catalog.stored_tables import StoredTables
-from headrace.connectors.oracle.checks.names import LONGEST_NAME, long_names
-from headrace.connectors.oracle.checks.redo_logs import (
+from headrace.connectors.oracle.catalog.redo_state import (
     DatabaseState,
     destinations,
     log_mode_error,
@@ -16,6 +14,8 @@ from headrace.connectors.oracle.checks.redo_logs import (
     unlogged,
     unlogged_tables,
 )
+from headrace.connectors.oracle.catalog.stored_tables import StoredTables
+from headrace.connectors.oracle.checks.names import LONGEST_NAME, long_names
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.events import CONNECTOR
@@ -56,6 +56,7 @@ class Readiness:
             if self._rule.streams:
                 check_settings(self._config)
                 self._require_redo(connection, tables)
+                self._warn_of_statements()
         self.captured = tuple(table.name for table in tables)
         return tables
 
@@ -65,11 +66,28 @@ class Readiness:
         tables = catalog.read(ids).tables.values()
         return sorted(tables, key=lambda table: self._capture.order(table.name))
 
+    def _warn_of_statements(self) -> None:
+        """A warning tells of values that events hide, and statements in them show."""
+        config = self._config
+        hidden = {
+            "column.mask.with.…": config.column_mask,
+            "column.mask.hash.…": config.column_mask_hash or config.column_mask_hash_v2,
+            "column.exclude.list": config.column_exclude_list,
+            "column.include.list": config.column_include_list,
+        }
+        given = [name for name, value in hidden.items() if value]
+        if config.log_mining_include_redo_sql and given:
+            log.warning(
+                "log.mining.include.redo.sql: source.redo_sql shows all columns, also those that "
+                "%s hides",
+                " and ".join(given),
+            )
+
     def _require_redo(self, connection: Connection, tables: list[StoredTable]) -> None:
         """That redo is archived and has rows; a warning tells of tables whose redo lacks columns,
         and of names that LogMiner does not know."""
         lacking = unlogged_tables(connection, tables)
-        if self._config.database_pdb_name:
+        if self._config.container is not None:
             connection.switch_to(ROOT)
         state = DatabaseState.read(connection)
         self.incarnation = str(state.resetlogs_scn)

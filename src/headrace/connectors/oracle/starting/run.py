@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import Capture
+from headrace.connectors.oracle.clock import current_scn
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection, connect
 from headrace.connectors.oracle.errors import translate
@@ -41,11 +41,6 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
         (headrace.compatibility)."""
         return self.config.headrace_compatibility != "none"
 
-    @property
-    def container(self) -> str | None:
-        """The pluggable database; None: there is none."""
-        return self.config.catalog_name if self.config.database_pdb_name else None
-
     def snapshot_source(self, *, reads_rows: bool = True) -> OracleSnapshotSource:
         """The database under a snapshot; see OracleSnapshotSource."""
         return OracleSnapshotSource(
@@ -58,10 +53,7 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
 
     def database(self) -> Connection:
         """A connection of its own where the tables are, which the caller closes."""
-        connection = self.connect()
-        if self.container is not None:
-            connection.switch_to(self.container)
-        return connection
+        return connect(self.config, container=self.config.container)
 
     def log_end(self) -> int:
         """The place behind the newest redo that is written."""
@@ -71,8 +63,7 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
     @staticmethod
     def scn(connection: Connection) -> int:
         """The SCN of now: whatever is committed later has a larger one."""
-        ((scn,),) = connection.rows(sql.CURRENT_SCN())
-        return int(scn)
+        return current_scn(connection)
 
     def told_tables(
         self, position: OraclePosition, told: Collection[tuple[str, str]] | None = None

@@ -24,7 +24,9 @@ class LogFlush:
     ) -> None:
         """`open_node` connects to one of rac.nodes, where the tables are."""
         self._config = config
-        self._open_node = open_node or (lambda node: _opened(config, node))
+        self._open_node = open_node or (
+            lambda node: connect(config, node=node, container=config.container)
+        )
         self._table = sql.quoted(config.log_mining_flush_table_name.upper())
         self._writes = not (config.log_mining_read_only or config.log_mining_archive_log_only_mode)
         self._nodes: dict[str, Connection | None] = dict.fromkeys(config.rac_nodes)
@@ -73,10 +75,3 @@ class LogFlush:
         """Close the nodes' connections; never raises."""
         for node in self._nodes:
             self._close(node)
-
-
-def _opened(config: OracleConfig, node: str) -> Connection:
-    connection = connect(config, node=node)
-    if config.database_pdb_name:
-        connection.switch_to(config.catalog_name)
-    return connection

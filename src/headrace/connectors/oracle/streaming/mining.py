@@ -14,11 +14,12 @@ from headrace.connect.deadline import Deadline
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import SYSTEM_SCHEMAS
 from headrace.connectors.oracle.catalog.open_transactions import open_before
-from headrace.connectors.oracle.checks.redo_logs import destinations
+from headrace.connectors.oracle.catalog.redo_state import destinations
+from headrace.connectors.oracle.clock import UNKNOWN_SCN, current_scn
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
-from headrace.connectors.oracle.properties.modes import QueryFilterMode
+from headrace.connectors.oracle.properties.modes import MiningStrategy, QueryFilterMode
 from headrace.connectors.oracle.sql import redo_conditions
 from headrace.connectors.oracle.streaming.logs import (
     RedoLog,
@@ -40,8 +41,6 @@ LOG_GONE = "oracle.redo_gone"
 _CLOSED = 1307
 """ORA-01307: no session of LogMiner is there to be ended."""
 _FETCH_ROWS = 10_000
-_UNKNOWN_SCN = 8181
-"""ORA-08181: no time is known of the SCN."""
 _UNSEEN = (942, 1031)
 """ORA codes of views that the user may not see."""
 _TIME = "%Y-%m-%d %H:%M:%S.%f"
@@ -76,6 +75,23 @@ class Redo:
         self._sequences: dict[int, int] = {}
         self.switches = 0
         """Log switches since the first window, of every thread."""
+        self._writes_dictionary = config.log_mining_strategy is MiningStrategy.REDO_LOG_CATALOG
+        self._dictionary: set[tuple[int, int]] = set()
+        """Threads and sequences of the logs that were current when it was written."""
+
+    def write_dictionary(self, connection: Connection) -> None:
+        """Has the data dictionary written to the redo, at first and when a log was switched
+        (log.mining.strategy=redo_log_catalog)."""
+        if not self._writes_dictionary or self._current_logs(connection) == self._dictionary:
+            return
+        connection.execute(sql.BUILD_DICTIONARY())
+        self._dictionary = self._current_logs(connection)
+
+    @staticmethod
+    def _current_logs(connection: Connection) -> set[tuple[int, int]]:
+        rows = connection.rows(sql.ONLINE_LOGS())
+        logs = (RedoLog.of(dict(zip(sql.LOGS, row, strict=True))) for row in rows)
+        return {(log.thread, log.sequence) for log in logs}
 
     def newest(self, connection: Connection) -> int:
         """The SCN up to which the redo of all threads can be read."""
@@ -83,14 +99,14 @@ class Redo:
             binds = {"destination": self._archive(connection)}
             ends = {int(one): int(end) for one, end in connection.rows(sql.ARCHIVED_UNTIL(), binds)}
             return max(archived_until(ends, self.threads(connection)) - 1, 0)
-        ((current,),) = connection.rows(sql.CURRENT_SCN())
+        current = current_scn(connection)
         adjustment = self._config.internal_log_mining_redo_thread_scn_adjustment
         written = [
             thread.last_change - adjustment
             for thread in self.threads(connection)
             if thread.is_open and thread.last_change
         ]
-        newest = max(min([int(current), *written]), 0)
+        newest = max(min([current, *written]), 0)
         deviation = self._config.log_mining_max_scn_deviation_ms
         return self._earlier(connection, newest, deviation) if deviation else newest
 
@@ -103,7 +119,7 @@ class Redo:
             binds = {"time": time.strftime(_TIME)}
             ((earlier,),) = connection.rows(sql.SCN_OF_TIME(), binds)
         except DriverError as error:
-            if error.code != _UNKNOWN_SCN:
+            if error.code != UNKNOWN_SCN:
                 raise
             return 0
         return int(earlier)
@@ -113,9 +129,9 @@ class Redo:
         and `newest` passes it with the next redo that is written."""
         if self._config.log_mining_archive_log_only_mode:
             return self.newest(connection)
-        ((current,),) = connection.rows(sql.CURRENT_SCN())
+        current = current_scn(connection)
         written = [thread.last_change for thread in self.threads(connection) if thread.is_open]
-        return min(int(current), max(written, default=0) or int(current))
+        return min(current, max(written, default=0) or current)
 
     @staticmethod
     def threads(connection: Connection) -> list[RedoThread]:
@@ -134,9 +150,9 @@ class Redo:
     @staticmethod
     def open_transactions(connection: Connection) -> OpenTransactions:
         """The transactions that are open now."""
-        ((current,),) = connection.rows(sql.CURRENT_SCN())
-        firsts = (first for _, first in open_before(connection, int(current)))
-        return OpenTransactions(int(current), min([int(current), *firsts]))
+        current = current_scn(connection)
+        firsts = (first for _, first in open_before(connection, current))
+        return OpenTransactions(current, min([current, *firsts]))
 
     def logs(self, connection: Connection, scn: int) -> list[RedoLog]:
         """The logs with the redo behind an SCN, each once. Raises InconsistentLogsError, and
@@ -173,7 +189,8 @@ class Redo:
         logs = self.logs(connection, start)
         self._count_switches(logs)
         ((largest,),) = connection.rows(sql.LARGEST_LOG())
-        least = self._config.log_mining_log_count_min
+        # The dictionary of redo_log_catalog is in the newest logs.
+        least = 0 if self._writes_dictionary else self._config.log_mining_log_count_min
         chosen = selection_beyond(logs, int(largest or 0), least, beyond)
         last = newest if chosen.last is None else min(newest, chosen.last)
         return Window(start, first, last, chosen)

@@ -308,6 +308,7 @@ class RedoReader(SegmentReader):
         self._flush.flush(self._database, self._next)
         if config.is_unbuffered:
             self._open.append(self._redo.open_transactions(self._root))
+        self._redo.write_dictionary(self._root)
         newest = self._redo.newest(self._root)
         self.progress.current_scn = newest
         self.ends_at(behind_scn(newest))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -220,9 +221,11 @@ class RedoHolder:
                 self._truncate(row, schema, name)
         elif at.scn < self.begins_again_below:
             return
-        elif user.upper() not in self._unheard:
+        elif not (is_unheard := user.upper() in self._unheard) or not self._as_released:
+            # Rows have the columns of a statement that nobody is told of, too.
             self._record_commits(row, np.ones(1, bool))
-            self.tables.changed(schema, name, self._statement(row, statement))
+            told = replace(self._statement(row, statement), is_told=not is_unheard)
+            self.tables.changed(schema, name, told)
 
     def _statement(self, row: pa.RecordBatch, text: str | None) -> TableStatement:
         """What is told of a row, the only one of its batch."""

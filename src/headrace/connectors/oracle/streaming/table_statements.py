@@ -43,7 +43,8 @@ class TableStatement:
     """A row of redo that tells of tables. `us`: the time that is shown of it, in microseconds since
     1970. `text` is None where a change of its rows tells of a table. `last` is what was delivered
     before it, `threads` are the last commits of each redo thread with its own, and redo of a larger
-    SCN than `mined` has all of the transactions that are open there."""
+    SCN than `mined` has all of the transactions that are open there. Without `is_told` the
+    statement makes no event (log.mining.schema_changes.username.exclude.list)."""
 
     at: At
     us: int
@@ -56,6 +57,7 @@ class TableStatement:
     last: DeliveredTransaction | None = None
     threads: tuple[ThreadCommit, ...] = ()
     mined: int | None = None
+    is_told: bool = True
 
     @property
     def statement(self) -> str | None:

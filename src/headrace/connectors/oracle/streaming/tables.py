@@ -306,7 +306,7 @@ class StreamTables:
     def _mention(self, change: TableDdl, named: Path, statement: TableStatement) -> None:
         """A statement of a table that is not captured: of those that the schema history keeps,
         Debezium knows of tables that a snapshot saw."""
-        if not self._capture.mentions(named[0]):
+        if not self._capture.mentions(named[0]) or not statement.is_told:
             return
         if change.kind in (DdlKind.ALTER, DdlKind.RENAME, DdlKind.DROP):
             image = self._told.mention(change, statement, named[0])
@@ -343,7 +343,7 @@ class StreamTables:
 
     def _show(self, image: bytes | None, statement: TableStatement, *paths: Path) -> None:
         """The record of a schema change, whose source block names `paths`."""
-        if image is None or not self._options.tells:
+        if image is None or not self._options.tells or not statement.is_told:
             return
         facts = StatementFacts.of(self._capture.topics.schema_changes, *paths)
         change = SchemaChange(image, self._versions.version_of(facts), statement.at.place)

@@ -1,0 +1,40 @@
+"""heartbeat.action.query on Oracle."""
+
+from __future__ import annotations
+
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.errors import DriverError, translate
+from headrace.connectors.oracle.events import CONNECTOR
+from headrace.connectors.oracle.reading.kept_connection import kept_connection
+from headrace.errors import HeadraceError
+from headrace.relational.heartbeat_query import PROPERTY, Failure, HeartbeatQuery
+
+_NO_TABLE = 942
+_GOES = frozenset({1033, 1034, 1089, 1090, 1092, 12514, 12528})
+"""ORA codes of an instance that is shut down, or not open yet."""
+
+
+def heartbeat_query(config: OracleConfig) -> HeartbeatQuery | None:
+    """What runs with each heartbeat, in a transaction of its own where the tables are, if anything
+    does."""
+    if not config.heartbeat_action_query:
+        return None
+    kept = kept_connection(config)
+
+    def execute(query: str) -> None:
+        connection = kept.get()
+        connection.execute(sql.HEARTBEAT(action=query))
+        connection.commit()
+
+    def explain(error: Exception) -> tuple[Failure, HeadraceError] | None:
+        explained = translate(error, config, PROPERTY)
+        if explained is None:
+            return None
+        assert isinstance(error, DriverError)
+        if error.code == _NO_TABLE:
+            return Failure.NO_TABLE, explained
+        goes = error.code in _GOES or error.is_unreachable
+        return Failure.SERVER_GOES if goes else Failure.OTHER, explained
+
+    return HeartbeatQuery(CONNECTOR, config.heartbeat_action_query, execute, explain, kept.close)

@@ -1,0 +1,1 @@
+"""Signals that databases with tables hold."""
