@@ -91,7 +91,7 @@ class RedoHolder:
         self.tables, self._reselect = tables, reselect
         self._words = RowWords(
             self._find,
-            tables.statements.parse,
+            tables.statements,
             self._users,
             self._clients,
             self._row_options,
