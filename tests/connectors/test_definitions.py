@@ -90,7 +90,7 @@ except registry.HeadraceError as error:
 def test_a_connector_of_another_package_is_found(other_package: Path) -> None:
     run = python(other_package, "-c", PARSE)
     assert run.stdout.splitlines() == [
-        "journal ['postgresql', 'mongodb', 'db2', 'journal']",
+        "journal ['postgresql', 'mongodb', 'db2', 'oracle', 'journal']",
         "The journal connector needs the package a_driver_that_is_not_installed, which is not "
         "installed [connectors.no_driver]. pip install 'headrace-journal[driver]'",
     ], run.stderr
@@ -187,7 +187,7 @@ def test_definitions_that_are_wrong_are_left_out_and_named(faulty_package: Path)
     )
     run = python(faulty_package, "-c", script)
     assert run.stdout.splitlines() == [
-        "postgresql mongodb db2 breaking claimant journal Other",
+        "postgresql mongodb db2 oracle breaking claimant journal Other",
         "Other",
         "postgresql",
     ], run.stderr

@@ -162,6 +162,8 @@ def guards(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
 
 
 _SCALARS = [n for n in range(len(KINDS)) if n not in (*_STRUCTS, *_MAPS)]
+_IN_TEXTS = [n for n in _SCALARS if KINDS[n].encoding is not Encoding.DECIMAL]
+"""What a Part may show: numbers, texts and bytes, but no decimals."""
 _OF_TRANSACTION = st.sampled_from(list(TRANSACTION.names or ())[:TRANSACTION_NUMBERS]).map(
     lambda name: TransactionField(NUMBER, name)
 )
@@ -173,7 +175,7 @@ _OPERATION = st.just(RowField(STRING, "operation", character=True))
 
 def concats() -> st.SearchStrategy[Concat]:
     nodes = st.one_of(
-        cells(_SCALARS),
+        cells(_IN_TEXTS),
         st.sampled_from(["place", "ordinal"]).map(lambda name: RowField(NUMBER, name)),
         _OPERATION,
         st.sampled_from(["xid", "last_commit"]).map(lambda n: TransactionField(NUMBER, n)),

@@ -33,6 +33,17 @@ class OracleReader(ConnectorReader):
         """Micro-batches until so many changes came."""
         return self.step_until(lambda: len(self.values()) >= count).values()
 
+    def look_again(self, database: OracleDatabase) -> Self:
+        """Micro-batches until the connector has asked twice how far the redo is: what was there
+        before is seen."""
+
+        def asked() -> int:
+            counted = database.server.call("counted")
+            return sum(int(counted.get(name, 0)) for name in ("current_scn", "archived_until"))
+
+        before = asked()
+        return self.step_until(lambda: asked() >= before + 2)
+
     def ids(self) -> list[int]:
         """The column ID of each change."""
         return [(value["after"] or value["before"])["ID"] for value in self.values()]

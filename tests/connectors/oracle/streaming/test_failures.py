@@ -125,8 +125,7 @@ def test_redo_that_is_behind_the_position_is_waited_for(
     oracle_database.change(thread_states={1: {"LAST_REDO_CHANGE#": 5}})
     reader = OracleReader.of(oracle_database)
     add(oracle_database, 1)
-    for _ in range(3):
-        reader.step()
+    reader.look_again(oracle_database)
     assert reader.values() == []
     oracle_database.change(thread_states={})
     reader.await_changes(1)
@@ -306,8 +305,7 @@ def test_archived_logs_alone_are_read_as_far_as_those_of_every_thread_reach(
     add(oracle_database, 2, thread=2)
     add(oracle_database, 3)
     server.apply([{"switch": 1}])
-    for _ in range(5):
-        reader.step()
+    reader.look_again(oracle_database)
     assert reader.ids() == []
     server.apply([{"switch": 2}])
     reader.await_changes(3)

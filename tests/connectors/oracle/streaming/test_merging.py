@@ -262,6 +262,7 @@ BY_UPDATE, BY_DELETE = undo(redo_rows.UPDATE), undo(redo_rows.DELETE)
             [("u", [["1", None, "?", "?"], ["1", None, "x", "?"]])],
         ),
         ((INSERTED, undo(redo_rows.UPDATE, "B")), [("c", [["1", "v", None, None]])]),
+        ((INSERTED, UPDATED, undo(redo_rows.UPDATE, "A" * 18)), [("c", [["1", "v", None, None]])]),
     ],
 )  # fmt: skip
 def test_a_rollback_to_a_savepoint_takes_the_newest_change_of_its_row(

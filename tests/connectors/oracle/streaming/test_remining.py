@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
-from headrace.connectors.oracle.scn import parse_xid
+from headrace.connectors.oracle.scn import parse_xid, place_of
+from headrace.connectors.oracle.streaming import redo_rows
+from headrace.connectors.oracle.streaming.remining import GivenUp, Remined
 from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
 from tests.servers.oracle import OracleDatabase
 
@@ -15,6 +19,7 @@ pytestmark = pytest.mark.oracle
 
 T, L, SIGNALS = "INV.T", "INV.L", "INV.SIGNALS"
 XID = "0b00110022330000"
+ONE, TWO, THREE = (parse_xid(f"0a000{number}0003030000") for number in (1, 2, 3))
 
 
 @pytest.fixture
@@ -29,6 +34,41 @@ def reading(database: OracleDatabase) -> Iterator[OracleReader]:
     reader = OracleReader.of(database, lob_enabled="true")
     yield reader
     reader.stop()
+
+
+def test_rows_that_are_held_already_are_left_out_where_redo_is_read_again() -> None:
+    remined = Remined(10, 20, np.array([ONE], np.int64))
+    batch = rows((15, ONE), (16, TWO), (17, ONE | 0xFFFFFFFF), (20, TWO), (21, TWO))
+    scns = redo_rows.numbers(remined.rest(batch), redo_rows.SCN)
+    assert scns.tolist() == [15, 17, 21]
+    assert ONE in remined
+    assert TWO not in remined
+
+
+def test_rows_of_what_is_given_up_are_left_out_until_it_ends() -> None:
+    given_up = GivenUp([TWO])
+    given_up.add([ONE])
+    assert given_up.at(0) == (ONE, TWO)
+    batch = rows((15, ONE), (16, THREE), (17, ONE, redo_rows.COMMIT), (18, TWO))
+    scns = redo_rows.numbers(given_up.rest(batch), redo_rows.SCN)
+    assert scns.tolist() == [16, 17]
+    assert given_up.at(place_of(17, ONE)) == (ONE, TWO)
+    assert given_up.at(place_of(17, ONE) + 1) == (TWO,)
+    given_up.forget(place_of(17, ONE) + 1)
+    assert given_up.at(0) == (TWO,)
+
+
+def rows(*given: tuple[int, int] | tuple[int, int, int]) -> pa.RecordBatch:
+    """Rows of redo: SCNs, ids of transactions, and operations."""
+    columns = {
+        redo_rows.SCN: pa.array([one[0] for one in given], pa.int64()),
+        redo_rows.XID: pa.array([one[1].to_bytes(8, "big") for one in given], pa.binary()),
+        redo_rows.OPERATION_CODE: pa.array(
+            [one[2] if len(one) > 2 else redo_rows.INSERT for one in given], pa.int64()
+        ),
+    }
+    arrays = [columns.get(field.name, pa.nulls(len(given), field.type)) for field in redo_rows.REDO]
+    return pa.RecordBatch.from_arrays(arrays, schema=redo_rows.REDO)
 
 
 def add(database: OracleDatabase, reader: OracleReader, number: int) -> None:

@@ -182,8 +182,7 @@ def test_only_archived_logs_are_read_where_the_configuration_says_so(
     )
     with oracle_database.transaction() as transaction:
         transaction.insert(TABLE, ID=1, NAME="one")
-    for _ in range(3):
-        reader.step()
+    reader.look_again(oracle_database)
     assert reader.values() == []
     server.apply([{"switch": 1}])
     reader.await_changes(1)

@@ -87,7 +87,7 @@ def rolled_back(
         group = _group(frame, kind, relation, number)
         if kind == frames.UNDOES:
             groups.take_back(group, _TAKEN_BACK[frame[-1]])
-        elif group.row_id and group.row_id not in rows:
+        elif group.row_id and not rows & {group.row_id, b""}:
             groups.add_other(group)
         else:
             groups.add(group, is_cancelled=is_cancelled)
@@ -140,7 +140,9 @@ class _Groups:
         if newest and not newest[-1].row_id and self._is_newest(newest[-1]):
             taken = _record(newest, kind)
         else:
-            taken = _of_row(_left(self._by_row.get(row.row, [])), kind)
+            # Without a ROWID it is the newest change that is taken back.
+            own = row if row.row_id or not newest else newest[-1]
+            taken = _of_row(_left(self._by_row.get(own.row, [])), kind)
         for group in taken:
             self._take(group)
         if not taken:
