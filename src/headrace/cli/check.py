@@ -15,7 +15,7 @@ from headrace.cli.pipeline import Pipeline, add_file_argument, read_pipeline
 from headrace.cli.sink_options import check_supported
 from headrace.connectors.definition import CheckResult
 from headrace.connectors.registry import check
-from headrace.findings import Finding, Findings, counted, statements
+from headrace.findings import Finding, Findings, counted, script, statements
 
 _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
 
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([_members(finding) for finding in findings], indent=2))
     elif arguments.fix_sql:
-        _print_script(findings)
+        print(*script(findings), sep="\n")
     elif findings:
         _print_lines(findings)
     else:
@@ -78,20 +78,6 @@ def _print_lines(findings: Sequence[CheckResult]) -> None:
         f"{counted(len(findings), 'check')}, {counted(levels['error'], 'error')}, "
         f"{counted(levels['warning'], 'warning')}"
     )
-
-
-def _print_script(findings: Sequence[CheckResult]) -> None:
-    """Statements that mend errors; those of warnings are comments, because they are a choice. What
-    no statement mends is a comment, too."""
-    for finding in findings:
-        if finding.level == "ok":
-            continue
-        print(f"-- {finding.level}: {finding.message}")
-        mending = statements(finding.remedy)
-        for statement in mending:
-            print(statement if finding.level == "error" else f"-- {statement}")
-        if not mending:
-            print(f"-- {finding.remedy}")
 
 
 def _of_kafka(pipeline: Pipeline) -> list[Finding]:

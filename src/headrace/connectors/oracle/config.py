@@ -16,6 +16,7 @@ from headrace.connectors.oracle.properties.mining import MiningConfig
 from headrace.connectors.oracle.properties.modes import MiningStrategy
 from headrace.connectors.oracle.properties.snapshots import OracleSnapshotConfig
 from headrace.connectors.oracle.properties.values import OracleValuesConfig
+from headrace.connectors.oracle.sql import ROOT
 from headrace.relational.history.tables import parsed_id
 
 _SIGNAL_TABLE_PARTS = (2, 3)
@@ -103,6 +104,11 @@ class OracleConfig(
     def container(self) -> str | None:
         """The pluggable database; None: there is none."""
         return self.catalog_name if self.database_pdb_name else None
+
+    @property
+    def root(self) -> str | None:
+        """The container where the redo is read; None: there is none."""
+        return ROOT if self.database_pdb_name else None
 
     def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()

@@ -66,7 +66,8 @@ _OF_STATEMENT_BY_DRIVER = frozenset({"DPY-4008", "DPY-4009", "DPY-4010"})
 """A statement with placeholders."""
 _LOGIN = Refusal("authentication", "Check database.user and database.password.")
 _ACCOUNT = Refusal(
-    "account", "Unlock the user, or change its password: ALTER USER … ACCOUNT UNLOCK;"
+    "account",
+    "Unlock the user (ALTER USER {user} ACCOUNT UNLOCK;), or change its password if that expired.",
 )
 _SERVICE = Refusal(
     "unknown_database",
@@ -79,8 +80,8 @@ _PRIVILEGE = Refusal(
 )
 _QUOTA = Refusal(
     "no_quota",
-    "ALTER USER {user} QUOTA UNLIMITED ON the table space that the message names (headrace check "
-    "FILE says which); or set log.mining.read.only=true.",
+    "Give {user} a quota on the table space that the message names (headrace check FILE has the "
+    "statement), or set log.mining.read.only=true.",
 )
 _TABLE_GONE = Refusal(
     "table_gone",
@@ -170,7 +171,7 @@ _BY_CODE = {
     20: Refusal("too_many_connections", "Raise PROCESSES.", retriable=True),
     1325: Refusal(
         "no_archive_log_mode",
-        "Set the database to ARCHIVELOG mode: SHUTDOWN IMMEDIATE, STARTUP MOUNT, "
+        "Set the database to ARCHIVELOG mode: SHUTDOWN IMMEDIATE; STARTUP MOUNT; "
         "ALTER DATABASE ARCHIVELOG; ALTER DATABASE OPEN;",
     ),
     1371: Refusal(

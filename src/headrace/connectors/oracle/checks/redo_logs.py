@@ -32,8 +32,16 @@ def check_redo(checked: Checked) -> None:
     connection = checked.in_root()
     state = DatabaseState.read(connection)
     for code, error, fine in (
-        ("archive_log_mode", log_mode_error(state), "Redo is archived (ARCHIVELOG)"),
-        ("supplemental", supplemental_error(state), "The database has supplemental logging"),
+        (
+            "archive_log_mode",
+            log_mode_error(state, checked.config.root),
+            "Redo is archived (ARCHIVELOG)",
+        ),
+        (
+            "supplemental",
+            supplemental_error(state, checked.config.root),
+            "The database has supplemental logging",
+        ),
     ):
         if error is None:
             checked.ok(code, fine)
@@ -50,7 +58,7 @@ def check_tables_logging(checked: Checked) -> None:
         return
     tables = unlogged_tables(checked.in_database(), checked.tables)
     if tables:
-        checked.findings.add_error(unlogged(tables))
+        checked.findings.add_error(unlogged(tables, checked.config.container))
     elif checked.tables:
         checked.ok("table_logging", "The redo of every captured table has all columns")
 
