@@ -79,6 +79,7 @@ class Administrator:
             r"(?: SCOPE ?= ?(?:SPFILE|BOTH|MEMORY))?": nothing,
             r"SHUTDOWN IMMEDIATE|ARCHIVE LOG LIST": nothing,
             r"STARTUP MOUNT": lambda _: setattr(self, "is_mounted", True),
+            r"ALTER PLUGGABLE DATABASE ALL OPEN": nothing,
             r"ALTER DATABASE OPEN": lambda _: setattr(self, "is_mounted", False),
             r"ALTER DATABASE ARCHIVELOG": lambda _: self._archive(),
             r"ALTER DATABASE ADD SUPPLEMENTAL LOG DATA":

@@ -362,11 +362,7 @@ def _condition(config: OracleConfig, container: str | None) -> str:
                 hybrid=config.log_mining_strategy == "hybrid",
             ),
         ]
-    filters += redo_conditions.user_filter(
-        "USERNAME",
-        config.log_mining_username_include_list,
-        config.log_mining_username_exclude_list,
-    )
+    filters += redo_conditions.user_filter("USERNAME", *config.user_lists)
     filters += redo_conditions.user_filter(
         "CLIENT_ID",
         config.log_mining_clientid_include_list,
