@@ -9,6 +9,7 @@ so what a database takes for mining is in no figure.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import subprocess
@@ -42,7 +43,8 @@ from headrace.testing.oracle.server import OracleServer
 _BLOCK, _BLOCKS = 100_000, (1 if QUICK else 10)
 _WHOLE_BLOCKS = 5 if QUICK else 50
 _PARSED_AT_ONCE = 10_000
-_LIMIT_S = 1800
+_LIMIT_S = 3600
+SCENARIOS = ("redo", "transaction")
 _MOST_BYTES = 2 << 30
 
 
@@ -163,10 +165,10 @@ def _await(condition: Callable[[], object], process: subprocess.Popen[bytes]) ->
 def main() -> None:
     """All runs, in turn."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.oracle")
-    parser.add_argument("scenario", nargs="*", help="redo, transaction")
+    parser.add_argument("scenario", nargs="*", help=", ".join(SCENARIOS))
     parser.add_argument("--runs", type=int, default=1 if QUICK else 3)
     given = parser.parse_args()
-    chosen = given.scenario or ["redo", "transaction"]
+    chosen = given.scenario or list(SCENARIOS)
     figures: dict[str, Mapping[str, Mapping[str, Any]]] = {}
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as name, OracleServer() as server:
         folder = Path(name)
@@ -182,8 +184,13 @@ def main() -> None:
             took = whole(server, work, folder)
             print("one transaction", {one: round(value, 1) for one, value in took.items()})
             figures["transaction"] = {"headrace": {**took, "bound": _MOST_BYTES}}
-    if set(chosen) == {"redo", "transaction"}:
-        report.write("oracle-quick" if QUICK else "oracle", given.runs, figures)
+    name = "oracle-quick" if QUICK else "oracle"
+    kept = report.RESULTS / f"{name}.json"
+    if kept.exists():
+        # A scenario that was not run keeps its figures.
+        before = json.loads(kept.read_text())
+        figures |= {one: before[one] for one in SCENARIOS if one not in chosen and one in before}
+    report.write(name, given.runs, figures)
 
 
 def _redo(
@@ -205,7 +212,11 @@ def _redo(
     medians = {lane: statistics.median(rates) for lane, rates in lanes.items()}
     ratio = medians["headrace: json"] / medians["Debezium: json"]
     print(f"JSON: {ratio:.1f} times Debezium's rate")
-    return {lane: {"rows_per_second": rate, "runs": lanes[lane]} for lane, rate in medians.items()}
+    made: dict[str, Mapping[str, Any]] = {
+        lane: {"rows_per_second": round(rate), "runs": [round(one) for one in lanes[lane]]}
+        for lane, rate in medians.items()
+    }
+    return {**made, "JSON": {"times_debezium": round(ratio, 1), "aim": 10}}
 
 
 if __name__ == "__main__":

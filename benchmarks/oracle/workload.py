@@ -83,7 +83,8 @@ class Workload:
                 at = first % self.rows
                 count = min(size, self.rows - at, end - first)
                 scns = np.arange(FIRST_SCN + 1 + first, FIRST_SCN + 1 + first + count)
-                yield block.slice(at, count).set_column(0, REDO.field(0), pa.array(scns))
+                column = pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(scns)])
+                yield block.slice(at, count).set_column(0, REDO.field(0), column)
                 first += count
             if self.whole and low < self.last_scn <= high:
                 yield _marker(block, COMMIT, self.last_scn)

@@ -15,6 +15,7 @@ from headrace.connectors.db2.demo import ShopDemo as Db2Demo
 from headrace.connectors.mongodb import demo as mongodb_demo
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.connection import connect
+from headrace.connectors.oracle.demo import ShopDemo as OracleDemo
 from headrace.connectors.postgresql.demo import ShopDemo as PostgresDemo
 from headrace.errors import HeadraceError
 from headrace.sinks.console.sink import Shown
@@ -114,6 +115,18 @@ def test_each_visit_to_db2s_shop_is_captured(derby: DerbyServer) -> None:
         pass
 
 
+@pytest.mark.oracle
+def test_each_visit_to_oracles_shop_is_committed() -> None:
+    with OracleDemo().open(None) as database:
+        for action in database.workload._actions:
+            action()
+        assert len(database.rows("CUSTOMERS")) == len(database.rows("PRODUCTS")) == 10
+        assert len(database.rows("ORDERS")) == 1
+        assert database.rows("ORDER_ITEMS")
+    with pytest.raises(HeadraceError, match="Leave --uri away"), OracleDemo().open("oracle://h/"):
+        pass
+
+
 @pytest.mark.mongodb
 def test_a_server_that_is_no_replica_set_is_named(mongodb: MongoServer) -> None:
     uri = f"mongodb://{mongodb.host}:{mongodb.port}/"
@@ -180,14 +193,14 @@ def test_a_demo_without_login_says_where_to_write_it(guarded: GuardedServer) -> 
         pytest.param("postgresql", marks=pytest.mark.postgres),
         pytest.param("mongodb", marks=pytest.mark.mongodb),
         pytest.param("db2", marks=pytest.mark.db2),
+        pytest.param("oracle", marks=pytest.mark.oracle),
     ],
 )
 def test_the_rows_rebuilt_from_the_events_equal_the_databases(
     database: str, command: Command, request: pytest.FixtureRequest
 ) -> None:
-    if database != "postgresql":
-        # Skips where there is none.
-        request.getfixturevalue({"mongodb": "mongodb", "db2": "derby"}[database])
+    if server := {"mongodb": "mongodb", "db2": "derby"}.get(database):
+        request.getfixturevalue(server)  # skips where there is none
     demo = command("demo", "--database", database, "--seconds", "4")
     out, said = demo.communicate(timeout=600)
     assert demo.returncode == 0, (out, said)

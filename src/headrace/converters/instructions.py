@@ -55,9 +55,17 @@ NULLS, UNAVAILABLES, DECODED = 1, 2, 4  # of ABSENT_KINDS; DECODED: Python says 
     INSTANT,  # milliseconds since 1970 as text; A: offset, B: in the row (0) or its transaction
     BLOCK_MARK,  # bytes begin that hold another value …
     BLOCK_END,  # … and end
-) = range(21)
+    KEPT,  # what follows, up to KEEP, is the same in all rows of a transaction; A: the kept text
+    KEEP,  # … and its end; B of KEPT goes on behind it
+) = range(23)
 TO_MARK = -1
 MADE = -1
+
+# A kept text: the number of the transaction (state[TRANSACTION]) whose text it is, its bytes, and
+# the text.
+TEXT_NUMBER, TEXT_BYTE_COUNT, TEXT_BEGIN = 0, 8, 16
+MOST_TEXT_BYTES = 1024
+"""Of the text; a longer one is made for each row."""
 
 # What `run_json` and its like answer in place of the end of the output: cells are missing, or the
 # root is null, so there is no key, value or header.
@@ -115,7 +123,9 @@ DONE, FULL, UNUSUAL = range(3)
     HEADER_LISTS,  # address of an int32 per row: how many headers there are up to its end
     RUN_JSON,  # addresses of the interpreters
     RUN_PLAIN,
-) = range(46)
+    TRANSACTION,  # a number of the row's transaction; it grows, and none gets one again
+    SPLIT_COLUMNS,  # how many columns of its image are split
+) = range(48)
 STATE_WORDS = 48
 
 # Words of a shape's entry in `programs` (int64). The bounds of the bytes that a row takes: a

@@ -93,6 +93,7 @@ from headrace.converters.instructions import (
     SHAPE_SOURCE_COLUMNS,
     SHAPE_WORDS,
     SHAPES,
+    SPLIT_COLUMNS,
     START,
     STATUS,
     TEXT,
@@ -110,7 +111,8 @@ from headrace.converters.instructions import (
     VALUES_CAPACITY,
     Form,
 )
-from headrace.converters.prints import TEXT_BYTES, print_clock, print_transaction, put_sequence
+from headrace.converters.instructions import TRANSACTION as TRANSACTION_NUMBER
+from headrace.converters.prints import TEXT_BYTES, print_clock, print_transaction, put_next_sequence
 from headrace.converters.row_cells import (
     COUNTERPART,
     COUNTERPART_IMAGE,
@@ -149,9 +151,19 @@ def scratch_bytes(columns: int) -> int:
     return _CELLS + _SPLIT_IMAGES * CELL_BYTES * columns
 
 
+@inlined_kernel
+def _begin_transaction(transaction, texts, state):
+    """What is printed once of a transaction; the cells of its image are not split yet."""
+    print_transaction(transaction, texts)
+    store64(state + 8 * TRANSACTION_NUMBER, load64(state + 8 * TRANSACTION_NUMBER) + 1)
+    store64(state + 8 * SPLIT_COLUMNS, 0)
+    return transaction
+
+
 @kernel
-def _split_row(row, transaction, cells, image_bytes, columns, source_columns):
-    """Split the first columns of the row's images; returns which of them it has."""
+def _split_row(row, transaction, cells, image_bytes, columns, source_columns, state):
+    """Split the first columns of the row's images, that of its transaction once; returns which of
+    them it has."""
     images = np.int64(ALWAYS)
     image = load64(row + OLD)
     if image:
@@ -171,8 +183,10 @@ def _split_row(row, transaction, cells, image_bytes, columns, source_columns):
         images |= HAS_EXTRA
     image = load64(transaction + IMAGE_OF_TRANSACTION)
     if image:
-        split(image, cells + image_bytes * TRANSACTION_IMAGE, source_columns)
         images |= HAS_TRANSACTION
+        if source_columns > load64(state + 8 * SPLIT_COLUMNS):
+            split(image, cells + image_bytes * TRANSACTION_IMAGE, source_columns)
+            store64(state + 8 * SPLIT_COLUMNS, source_columns)
     return images
 
 
@@ -240,6 +254,7 @@ def emit(state):
     i = load64(state + 8 * START)
     first_missing = np.int64(-1)
     quiet = 0
+    before = np.int64(0)
     while i < count:
         row = rows + load64(selected + 8 * i) * ROW_SIZE
         shape = programs + 8 * SHAPE_WORDS * load64(shapes + 8 * i)
@@ -255,11 +270,10 @@ def emit(state):
             status = FULL
             break
         if transaction != printed:
-            print_transaction(transaction, texts)
-            printed = transaction
+            printed = _begin_transaction(transaction, texts, state)
         images = _split_row(
             row, transaction, cells, image_bytes, load64(shape + 8 * SHAPE_COLUMNS),
-            load64(shape + 8 * SHAPE_SOURCE_COLUMNS),
+            load64(shape + 8 * SHAPE_SOURCE_COLUMNS), state,
         )  # fmt: skip
         next_key = np.int64(NO_VALUE)
         next_value = np.int64(NO_VALUE)
@@ -285,7 +299,8 @@ def emit(state):
             continue
         store8(key_present + done, 0 if next_key == NO_VALUE else 1)
         store8(value_present + done, 0 if next_value == NO_VALUE else 1)
-        put_sequence(row, epoch, sequence_length, sequence + sequence_length * done)
+        put_next_sequence(row, before, epoch, sequence_length, sequence + sequence_length * done)
+        before = row
         if next_key != NO_VALUE:
             key_end = next_key
         if next_value != NO_VALUE:
@@ -348,11 +363,10 @@ def emit_headers(state):
             status = FULL
             break
         if transaction != printed:
-            print_transaction(transaction, texts)
-            printed = transaction
+            printed = _begin_transaction(transaction, texts, state)
         images = _split_row(
             row, transaction, cells, image_bytes, load64(shape + 8 * HEADER_COLUMNS),
-            load64(shape + 8 * HEADER_SOURCE_COLUMNS),
+            load64(shape + 8 * HEADER_SOURCE_COLUMNS), state,
         )  # fmt: skip
         store64(state + 8 * ROW_NUMBER, -1 - i)
         header = load64(shape + 8 * SHAPE_HEADERS)

@@ -40,6 +40,7 @@ _POSITION, _POSITION_HIGH = offset_in_row("position"), offset_in_row("position_h
 _ORDINAL = offset_in_row("ordinal")
 _PART = offset_in_row("part")
 _KIND = offset_in_row("kind")
+_NUMBER_LENGTH = 20  # of the ordinal and the part
 
 
 @kernel
@@ -63,8 +64,28 @@ def put_sequence(row, epoch, length, out):
         out = _hexadecimal(high, 8, out)
     out = _hexadecimal(load64(row + _POSITION), 8, out)
     store8(out, 48 + load8(row + _KIND))
-    out = _hexadecimal(load64(row + _ORDINAL), 6, out + 1)
+    _put_number_in_place(row, out + 1)
+
+
+@inlined_kernel
+def _put_number_in_place(row, out):
+    out = _hexadecimal(load64(row + _ORDINAL), 6, out)
     _hexadecimal(load64(row + _PART), 4, out)
+
+
+@inlined_kernel
+def put_next_sequence(row, before, epoch, length, out):
+    """The same, where the row `before` (0: none) has its own right before: mostly both are at one
+    place."""
+    if (
+        before
+        and load64(row + _POSITION) == load64(before + _POSITION)
+        and load64(row + _POSITION_HIGH) == load64(before + _POSITION_HIGH)
+        and load8(row + _KIND) == load8(before + _KIND)
+    ):
+        _put_number_in_place(row, copy(out - length, length - _NUMBER_LENGTH, out))
+    else:
+        put_sequence(row, epoch, length, out)
 
 
 @kernel

@@ -3,7 +3,7 @@ together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -87,6 +87,31 @@ class _Fragments:
         return np.frombuffer(bytes(self._bytes) + bytes(PADDING), np.uint8).copy()
 
 
+Span = tuple[int, int]
+"""Instructions [first, last) of a program."""
+
+
+class Places:
+    """Where instructions are when there is one more before each of `parts`, and one behind it."""
+
+    def __init__(self, parts: Sequence[Span]) -> None:
+        self._parts = parts
+
+    def of(self, number: int) -> int:
+        """The new number of an instruction."""
+        return number + sum((number >= first) + (number >= last) for first, last in self._parts)
+
+    def target(self, source: int, target: int) -> int:
+        """The new number of where a jump from `source` leads: one that leaves its part ends it, one
+        that comes from elsewhere begins it."""
+        for first, last in self._parts:
+            if first <= source < last and target == last:
+                return self.of(last - 1) + 1
+            if first == target and not first <= source < last:
+                return self.of(target) - 1
+        return self.of(target)
+
+
 @dataclass(eq=False)
 class Assembler:
     """Collects the instructions of a program of `form`; `words` int64 each, the first ten as in
@@ -112,6 +137,7 @@ class Assembler:
     _choices: list[tuple[int, list[tuple[int, int]]]] = field(default_factory=list)
     _growth: dict[object, int] = field(default_factory=dict)
     _columns: dict[bool, int] = field(default_factory=dict)
+    _kept_texts: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.uint8))
 
     def add(
         self,
@@ -200,6 +226,27 @@ class Assembler:
             self._nodes[at] = node
         self.instructions[at][code.ABSENT_KINDS // 8] = kinds
 
+    def keep(self, parts: Sequence[Span]) -> None:
+        """Each of these parts (instructions [first, last), in order) is the same in all rows of a
+        transaction: its text is made once and kept. No jump leads into one but to its beginning,
+        and none from one but to its end."""
+        size = code.TEXT_BEGIN + code.MOST_TEXT_BYTES + PADDING
+        self._kept_texts = kept_texts = np.zeros((len(parts), size), np.uint8)
+        places = Places(parts)
+        self.jumps = [
+            (places.of(at), word, places.target(at, target)) for at, word, target in self.jumps
+        ]
+        rest = [0] * (self.words - 2)
+        for number, (first, last) in reversed(list(enumerate(parts))):
+            kept_text = address_of(kept_texts) + number * size
+            self.instructions.insert(last, [code.KEEP, kept_text, *rest])
+            self.instructions.insert(first, [code.KEPT, kept_text, *rest])
+            self.jumps.append((places.of(first) - 1, code.B, places.target(-1, last)))
+        self._cells = {places.of(at): render for at, render in self._cells.items()}
+        self._failures = {places.of(at): render for at, render in self._failures.items()}
+        self._nodes = {places.of(at): node for at, node in self._nodes.items()}
+        self._choices = [(places.of(at), texts) for at, texts in self._choices]
+
     def finish(self) -> Program:
         """The program."""
         table = np.array(self.instructions, np.int64).reshape(-1, self.words)
@@ -209,7 +256,7 @@ class Assembler:
         table[:, [4, 6, 8]] += base
         for at, offset, target in self.jumps:
             table[at, offset // 8] = start + target * size
-        keep = [table, buffer]
+        keep = [table, buffer, self._kept_texts]
         for at, texts in self._choices:
             choice = np.array([(base + place, length) for place, length in texts], np.int64)
             table[at, code.B // 8] = address_of(choice)

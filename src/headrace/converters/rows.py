@@ -129,6 +129,8 @@ class SliceConverter:
         self._state[code.RUN_PLAIN] = address_of_kernel(run_plain)
         self._patches = Patches(self._state)
         self._headers = HeaderColumn()
+        self._topic: tuple[str, pa.Array] | None = None
+        """The last one that a whole batch had, and a column of it."""
         self._makes_columns = any(isinstance(each, ColumnConverter) for each in (key, value))
 
     def convert(
@@ -335,7 +337,7 @@ class SliceConverter:
                 {first + place: at for place, at in unrenderable.instructions.items()},
             ) from None
         columns = [
-            part.topics.take(pa.array(which)),
+            self._topics(part, which),
             _partitions(part.partitions, start - done, start),
             _texts(keys.column, buffers.keys, key_ends, buffers.key_present, done)
             if not isinstance(keys, ColumnConverter)
@@ -347,6 +349,15 @@ class SliceConverter:
             _fixed(buffers.sequences, done, length),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema), start
+
+    def _topics(self, part: _Slice, which: np.ndarray) -> pa.Array:
+        """The topics of records of these shapes."""
+        if len(part.topics) > 1:
+            return part.topics.take(pa.array(which))
+        topic = part.topics[0].as_py()
+        if self._topic is None or self._topic[0] != topic:
+            self._topic = topic, pa.repeat(part.topics[0], MOST_ROWS)
+        return self._topic[1].slice(0, len(which))
 
     def _most_rows(self, part: _Slice, start: int) -> int:
         """How many records a batch may have at most: fewer where they are large and become a

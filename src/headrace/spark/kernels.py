@@ -59,7 +59,7 @@ KERNELS: Mapping[str, Sequence[str]] = {
     "headrace.relational.row_lookup": ("_mark_lacking",),
     "headrace.sinks.file.lines": ("_write_lines",),
     "headrace.sinks.file.merge": ("_gather",),
-    "headrace.spool.extract": ("_gather", "_gather_transactions"),
+    "headrace.spool.extract": ("_gather", "_gather_transactions", "relocate_entries"),
     "headrace.streaming.changes.row_kernel": ("open_transaction",),
     "headrace.streaming.changes.transaction_kernel": ("add_end",),
     "headrace.transforms.debezium.java_hashes": ("_hash_texts",),

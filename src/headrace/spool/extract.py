@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,18 +52,22 @@ class InMemory:
     def load(self, first: int, last: int) -> RowTable:
         """Rows [first, last) with real addresses. Raises HeadraceError("spool.segment_gone")."""
         planned = MappedSegment(self.path, self.token, 0)
-        rows = np.frombuffer(planned.map, ROW, last - first, first * ROW.itemsize).copy()
+        size = ROW.itemsize
+        planned_rows = np.frombuffer(planned.map, np.uint8, (last - first) * size, first * size)
+        rows = planned_rows.copy().view(ROW)
         at = self.row_count * ROW.itemsize
         transactions = np.frombuffer(planned.map, TRANSACTION, self.transaction_count, at)
         if transactions["image"].any():
             transactions = transactions.copy()
         kept: list[object] = [planned]
-        for part in self.segments:
-            if _touches(rows, transactions, part.start, part.end):
-                segment = MappedSegment(part.path, part.token, part.start)
-                delta = segment.base - part.start
-                relocate(rows, transactions, part.start, part.end, delta)
-                kept.append(segment)
+        moves = np.array([(part.start, part.end, 0, 0) for part in self.segments], np.int64)
+        _relocate(rows, transactions, moves)
+        for number in np.flatnonzero(moves[:, 3]):
+            part = self.segments[number]
+            segment = MappedSegment(part.path, part.token, part.start)
+            moves[number, 2] = segment.base - part.start
+            kept.append(segment)
+        _relocate(rows, transactions, moves)
         orders = None
         if self.counted:
             at += self.transaction_count * TRANSACTION.itemsize + first * ORDER.itemsize
@@ -91,28 +94,49 @@ class Inline:
         return RowTable(rows, transactions, (images,), orders)
 
 
-def _addresses(rows: np.ndarray, transactions: np.ndarray) -> Iterator[np.ndarray]:
-    """The columns of addresses that are not all 0."""
-    for name in ADDRESSES:
-        if rows[name].any():
-            yield rows[name]
-    if transactions["image"].any():
-        yield transactions["image"]
-
-
-def _touches(rows: np.ndarray, transactions: np.ndarray, start: int, end: int) -> bool:
-    return any(
-        bool(((column >= start) & (column < end)).any())
-        for column in _addresses(rows, transactions)
-    )
-
-
 def relocate(rows: np.ndarray, transactions: np.ndarray, start: int, end: int, delta: int) -> None:
-    """Add `delta` to every address in [start, end); in place. Relocated addresses must not fall
-    into a range that is relocated later, which virtual addresses never do."""
-    for column in _addresses(rows, transactions):
-        inside = (column >= start) & (column < end)
-        column[inside] += delta
+    """Add `delta` to every address in [start, end); in place."""
+    _relocate(rows, transactions, np.array([(start, end, delta, 0)], np.int64))
+
+
+def _relocate(rows: np.ndarray, transactions: np.ndarray, moves: np.ndarray) -> None:
+    """Add their delta to the addresses that are in one of the `moves`: int64 of first address, end
+    and delta; their fourth number becomes 1 where there is such an address."""
+    table, count = address_of(moves), len(moves)
+    for entries, size, first, fields in (
+        (rows, _ROW_SIZE, _OLD, len(ADDRESSES)),
+        (transactions, _TRANSACTION_SIZE, _IMAGE, 1),
+    ):
+        assert entries.flags.c_contiguous
+        relocate_entries(address_of(entries), len(entries), size, first, fields, table, count)
+
+
+_MOVE_BYTES = 32
+
+
+@kernel
+def relocate_entries(entries, count, size, first, fields, moves, move_count):
+    """Relocates the `fields` addresses that stand one behind the other, `first` bytes from the
+    beginning of each of `count` entries."""
+    move = moves
+    end = moves + _MOVE_BYTES * move_count
+    for i in range(count):
+        for field in range(fields):
+            place = entries + size * i + first + 8 * field
+            address = load64(place)
+            if address == 0:
+                continue
+            if address < load64(move) or address >= load64(move + 8):
+                other = moves
+                while other < end and (address < load64(other) or address >= load64(other + 8)):
+                    other += _MOVE_BYTES
+                if other == end:
+                    continue
+                move = other
+            store64(move + 24, 1)
+            delta = load64(move + 16)
+            if delta:
+                store64(place, address + delta)
 
 
 @kernel

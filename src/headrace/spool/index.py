@@ -37,6 +37,17 @@ class SegmentIndex:
     def __post_init__(self) -> None:
         self.ends = np.zeros(1024, self.end_dtype)
 
+    @staticmethod
+    def like(last: SegmentIndex) -> SegmentIndex:
+        """An empty one with as much room as the `last` one has."""
+        index = SegmentIndex(
+            last.end_dtype,
+            np.zeros(len(last.rows), ROW),
+            np.zeros(len(last.transactions), TRANSACTION),
+        )
+        index.ends = np.zeros(len(last.ends), last.end_dtype)
+        return index
+
     @property
     def is_empty(self) -> bool:
         """Whether no range needs anything of it."""
@@ -62,7 +73,8 @@ class SegmentIndex:
             table: np.ndarray = getattr(self, name)
             if count + 8 > len(table) * 3 // 4:
                 larger = np.zeros(2 * len(table), table.dtype)
-                larger[: len(table)] = table
+                # As bytes: numpy copies structures field after field.
+                larger.view(np.uint8)[: table.nbytes] = table.view(np.uint8)
                 setattr(self, name, larger)
 
     def grow_orders(self) -> None:

@@ -54,11 +54,12 @@ def write_plan(
     plan = Segment(0, sum(part.nbytes for part, _, _ in parts))
     at = 0
     for part, taken, dtype in parts:
-        target = plan.array[at : at + part.nbytes].view(dtype)
+        target = plan.array[at : at + part.nbytes]
+        # As bytes: numpy copies structures field after field.
         if taken is None:
-            target[:] = part
+            target[:] = np.ascontiguousarray(part).view(np.uint8)
         else:
             # `clip` writes to the target without a copy between; every index is in bounds.
-            np.take(part, taken, out=target, mode="clip")
+            np.take(part, taken, out=target.view(dtype), mode="clip")
         at += part.nbytes
     return plan

@@ -74,7 +74,9 @@ class Spool:
         with self.lock:
             segment = Segment(self._next, size, on_disk=on_disk)
             self._next = segment.end
-            piece = Piece(segment, SegmentIndex(self._end_dtype))
+            last = self.pieces[-1].index if self.pieces else None
+            index = SegmentIndex(self._end_dtype) if last is None else SegmentIndex.like(last)
+            piece = Piece(segment, index)
             self.pieces.append(piece)
         return piece
 

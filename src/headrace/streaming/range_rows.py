@@ -14,7 +14,7 @@ from headrace.spool.plan import by_hash, by_position, write_plan
 from headrace.spool.segment import Segment
 from headrace.spool.spool import Piece
 from headrace.streaming.facts import EventSettings, Facts
-from headrace.streaming.slices import FactsPacker, LogSlice, Lookup, relations_in
+from headrace.streaming.slices import FactsPacker, LogSlice, Lookup, present_relations, relations_in
 
 
 @dataclass(frozen=True)
@@ -55,21 +55,27 @@ class RangeRows:
     @staticmethod
     def of(parts: Sequence[PieceRows], versions: Sequence[Facts], *, counted: bool) -> RangeRows:
         """A copy of the rows of several pieces as one table."""
-        rows = np.concatenate([np.zeros(0, ROW), *(part.rows for part in parts)])
+        rows = _together([part.rows for part in parts], ROW)
         at = before = 0
         for part in parts:
             count = part.last - part.first
-            rows["transaction"][at : at + count] += before
+            if before:
+                rows["transaction"][at : at + count] += before
             at += count
             before += len(part.transactions)
-        present = np.flatnonzero(np.bincount(rows["relation"])) if len(rows) else ()
         return RangeRows(
             rows,
-            np.concatenate([np.zeros(0, TRANSACTION), *(part.transactions for part in parts)]),
-            np.concatenate([np.zeros(0, ORDER), *(p.orders for p in parts)]) if counted else None,
+            _together([part.transactions for part in parts], TRANSACTION),
+            _together([part.orders for part in parts], ORDER) if counted else None,
             [part.piece.segment for part in parts],
-            {int(index): versions[int(index)] for index in present},
+            {index: versions[index] for index in present_relations(rows)},
         )
+
+
+def _together(tables: Sequence[np.ndarray], kind: np.dtype) -> np.ndarray:
+    """A copy of tables of one kind as one; their bytes are copied, not field after field."""
+    raw = [np.ascontiguousarray(table).view(np.uint8) for table in tables]
+    return np.concatenate([np.zeros(0, np.uint8), *raw]).view(kind)
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,9 @@ def rows_until(rows: np.ndarray, position: Position) -> int:
     """How many of `rows` (in log order) are delivered at `position`."""
     if len(rows) == 0 or not _delivered(rows[:1], position)[0]:
         return 0
-    if _delivered(rows[-1:], position)[0]:
-        return len(rows)
-    return int(np.count_nonzero(_delivered(rows, position)))
+    return bisect_left(
+        range(len(rows)), True, key=lambda row: not _delivered(rows[row : row + 1], position)[0]
+    )
 
 
 def is_delivered(piece: Piece, position: Position) -> bool:

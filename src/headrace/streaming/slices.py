@@ -85,5 +85,15 @@ def relations_in(
     rows: np.ndarray, relations: Mapping[int, Facts], pack: Callable[..., PackedFacts]
 ) -> dict[int, PackedFacts]:
     """The relations that `rows` refer to."""
-    present = np.flatnonzero(np.bincount(rows["relation"]))
-    return {int(index): pack(relations[int(index)]) for index in present}
+    return {index: pack(relations[index]) for index in present_relations(rows)}
+
+
+def present_relations(rows: np.ndarray) -> list[int]:
+    """The relation versions that `rows` refer to, in order."""
+    versions = rows["relation"]
+    if len(versions) == 0:
+        return []
+    first, last = int(versions.min()), int(versions.max())
+    if first == last:
+        return [first]
+    return [int(version) for version in np.flatnonzero(np.bincount(versions))]

@@ -205,6 +205,7 @@ def test_what_is_not_needed_is_accepted_and_said(name: str, text: str) -> None:
             "log.mining.clientid.include.list",
         ),
         ({"table.include.list": "A.B", "table.exclude.list": "A.C"}, "table.include.list"),
+        ({"signal.data.collection": "A.S", "skipped.operations": "t,c"}, "skipped.operations"),
     ],
 )
 def test_properties_that_do_not_go_together_are_refused(

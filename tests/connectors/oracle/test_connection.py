@@ -51,7 +51,9 @@ def test_the_url_of_javas_driver_names_the_same_database(url: str, dsn: str) -> 
 def test_a_database_is_named_by_host_port_and_service() -> None:
     assert data_source(config()) == "db:1521/ORCLCDB"
     assert data_source(config(), "node2") == "node2:1521/ORCLCDB"
-    assert data_source(config(), "node2:1600/RAC2") == "node2:1600/RAC2"
+    assert data_source(config(), "node2:1600/RAC2") == (
+        "(DESCRIPTION=(ADDRESS=(PROTOCOL=TCP)(HOST=node2)(PORT=1600))(CONNECT_DATA=(SID=RAC2)))"
+    )
 
 
 def test_a_url_of_another_database_is_refused_and_not_shown() -> None:

@@ -66,7 +66,7 @@ def test_the_guides_statements_prepare_a_database(
     administrator.run_all(block(PAGE, "ALTER DATABASE ADD SUPPLEMENTAL").text)
     assert wrong() == []
     reader = ConnectorReader(dict(given) | {"signal.data.collection": "ORCLPDB1.INVENTORY.SIGNALS"})
-    *tables, signal = block(PAGE, "CREATE TABLE INVENTORY.SIGNALS").text.strip().splitlines()
+    *tables, signal, _ = block(PAGE, "CREATE TABLE INVENTORY.SIGNALS").text.strip().splitlines()
     administrator.run_all("\n".join(tables))
     assert wrong(signal_data_collection="ORCLPDB1.INVENTORY.SIGNALS") == []
     reader.step_until(lambda: len(rows(reader)) == 2)

@@ -116,20 +116,20 @@ def test_an_offset_of_debeziums_of_which_a_part_would_be_lost_is_refused(
 
 
 @pytest.mark.parametrize(
-    "members",
+    ("members", "why"),
     [
-        {"scn": 5},
-        {"scn": "x"},
-        {"scn": str(1 << 63)},
-        {"scn": "1", "commit_scn": "1:2"},
-        {"scn": "1", "commit_scn": "1:a:b:c"},
-        {"scn": "1", "committed": "5:06"},
-        {"scn": "1", "txId": "06", "txScn": "1"},
-        {"scn": "1", "txScn": "1"},
+        ({"scn": 5}, "scn is no text"),
+        ({"scn": "x"}, "no SCN"),
+        ({"scn": str(1 << 63)}, "no SCN"),
+        ({"scn": "1", "commit_scn": "1:2"}, "commit_scn is none"),
+        ({"scn": "1", "commit_scn": "1:a:b:c"}, "no redo thread"),
+        ({"scn": "1", "committed": "5:06"}, "a transaction id has 16 hexadecimal digits"),
+        ({"scn": "1", "txId": "06", "txScn": "1"}, "a transaction id has 16 hexadecimal digits"),
+        ({"scn": "1", "txScn": "1"}, "txScn comes without txId"),
     ],
 )
-def test_members_that_are_none_are_refused(members: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"\w"):
+def test_members_that_are_none_are_refused(members: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=f"^{why}$"):
         OraclePosition.from_json(members)
 
 

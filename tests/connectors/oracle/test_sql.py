@@ -168,7 +168,7 @@ def test_options_of_logminer_are_those_of_the_strategy() -> None:
     def options(*arguments: str, committed: bool = False) -> str:
         slots = sql.START_LOGMNR.match(sql.start_logmnr(*arguments, committed=committed))
         assert slots is not None
-        return slots["options"].replace("DBMS_LOGMNR.", "") + slots["dictionary"]
+        return slots["options"].replace("SYS.DBMS_LOGMNR.", "") + slots["dictionary"]
 
     online = "DICT_FROM_ONLINE_CATALOG + NO_ROWID_IN_STMT"
     assert options("online_catalog") == online

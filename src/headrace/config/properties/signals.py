@@ -129,6 +129,15 @@ class SignalConfig(Configuration):
                 "signal.enabled.channels has kafka, but signal.kafka.bootstrap.servers is missing",
                 "Set signal.kafka.bootstrap.servers to the brokers, host:port.",
             )
+        if self.signal_data_collection and "c" in self.value_of("skipped_operations"):
+            yield PropertyFinding(
+                "config.impossible_value",
+                "skipped.operations",
+                "skipped.operations has c, but signals and the marks of incremental snapshots are "
+                "inserts into signal.data.collection",
+                "Leave c out of skipped.operations, or signal.data.collection out: the channels "
+                "kafka and file need none.",
+            )
         channels = self.notification_enabled_channels
         yield from _unknown("notification.enabled.channels", channels, _NOTIFICATIONS)
         if "sink" in channels and not self.notification_sink_topic_name:

@@ -29,7 +29,7 @@ _LOGIN_SECONDS = 30.0
 _NO_BINDS: Binds = {}
 _METADATA_ROWS = 1000
 _SID = re.compile(r"(?://)?(?P<host>\[[^]]+\]|[^:/()]+):(?P<port>\d+):(?P<sid>[\w$#.]+)")
-_NODE = re.compile(r"(?P<host>\[[^]]+\]|[^:/]+)(?::(?P<port>\d+))?(?:/(?P<service>.+))?")
+_NODE = re.compile(r"(?P<host>\[[^]]+\]|[^:/]+)(?::(?P<port>\d+))?(?:/(?P<sid>.+))?")
 _OWN_KEYWORDS = frozenset({"module", "user", "password", "dsn"})
 _JAVAS = {
     "oracle.net.connect_timeout": "tcp_connect_timeout",
@@ -223,7 +223,7 @@ def connect(
 def data_source(config: OracleConfig, node: str | None = None) -> str:
     """The data source name of python-oracledb: out of database.url as Java's driver has it, with a
     service, a SID, a descriptor or an alias, else of host, port and database.dbname. `node`: one of
-    rac.nodes, `host[:port][/service]`.
+    rac.nodes, `host[:port][/sid]`.
 
     Raises HeadraceError("oracle.url") for a node that is none.
     """
@@ -236,16 +236,20 @@ def data_source(config: OracleConfig, node: str | None = None) -> str:
                 "Write host, host:port or host:port/sid.",
             )
         port = parts["port"] or config.database_port
-        return f"{parts['host']}:{port}/{parts['service'] or config.database_dbname}"
+        if parts["sid"]:
+            return _by_sid(parts["host"], port, parts["sid"])
+        return f"{parts['host']}:{port}/{config.database_dbname}"
     if not config.database_url:
         return f"{config.database_hostname}:{config.database_port}/{config.database_dbname}"
     address = config.database_url
     if sid := _SID.fullmatch(address):
-        return (
-            f"(DESCRIPTION=(ADDRESS=(PROTOCOL=TCP)(HOST={sid['host']})(PORT={sid['port']}))"
-            f"(CONNECT_DATA=(SID={sid['sid']})))"
-        )
+        return _by_sid(sid["host"], sid["port"], sid["sid"])
     return address.removeprefix("//")
+
+
+def _by_sid(host: str, port: object, sid: str) -> str:
+    address = f"(ADDRESS=(PROTOCOL=TCP)(HOST={host})(PORT={port}))"
+    return f"(DESCRIPTION={address}(CONNECT_DATA=(SID={sid})))"
 
 
 @contextmanager

@@ -24,11 +24,17 @@ class OracleDefinition(NamedDefinition):
     kernels: Mapping[str, Sequence[str]] = {
         "headrace.connectors.oracle.redo.statement_kernel": ("parse_batch",),
         "headrace.connectors.oracle.streaming.frames": ("index_frames", "is_at_time"),
+        "headrace.connectors.oracle.streaming.words.row_kernel": (
+            "find_tails",
+            "move_tails",
+            "put_tables",
+            "put_words",
+            "slot_of",
+        ),
         "headrace.connectors.oracle.streaming.transactions.hold_kernel": (
             "abandon_transaction",
             "drop_transaction",
             "enter",
-            "hash_texts",
             "hold_rows",
             "release_transaction",
         ),

@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation.time_texts import LAST_INSTANT
 from headrace.connect.images import BINARY, UNAVAILABLE, has_value
 from headrace.connect.kernels.memory import (
     copy,
+    copy16,
     inlined_kernel,
     kernel,
     load8,
     load32,
     load64,
     store8,
+    store64,
 )
 from headrace.connect.kernels.text import put_int
 from headrace.connect.rows import TRANSACTION_NUMBERS
@@ -38,7 +41,10 @@ from headrace.converters.instructions import (
     FIRST_ROW,
     INSTANT,
     IS_NULL,
+    KEEP,
+    KEPT,
     MISSING,
+    MOST_TEXT_BYTES,
     NO_VALUE,
     NULL_LENGTH,
     NULL_TEXT,
@@ -52,8 +58,12 @@ from headrace.converters.instructions import (
     ROW_INT,
     SIZE,
     STRUCT,
+    TEXT_BEGIN,
+    TEXT_BYTE_COUNT,
     TEXT_MARK,
+    TEXT_NUMBER,
     TO_MARK,
+    TRANSACTION,
     TRANSACTION_INT,
     UNAVAILABLE_LENGTH,
     UNAVAILABLE_TEXT,
@@ -62,12 +72,15 @@ from headrace.converters.instructions import (
     C,
 )
 from headrace.converters.json.binary import encode_binary
-from headrace.converters.json.cells import encode
+from headrace.converters.json.cells import encode, put_string
+from headrace.converters.json.numbers import put_decimal, put_raw_int
 from headrace.converters.prints import TEXT_BYTES, patch, put_instant
 from headrace.converters.row_cells import ROW_SIZE, image_of, made_cell, presence_of, split_cell
 
 _NULL_BYTES = int.from_bytes(b"null", "little")
 _QUOTE = ord('"')
+_SHORT = 16
+_STRING, _RAW, _DECIMAL = int(Encoding.STRING), int(Encoding.RAW), int(Encoding.DECIMAL)
 
 # Texts repeat from row to row, so they are printed once; each is an int64 length and 32 bytes.
 _TEXT_OF_BYTE = TEXT_BYTES // 8  # a transaction's fields have 8 bytes
@@ -83,6 +96,13 @@ def _put_cell(at, cell, state, out):
         encoding = load64(at + C)
         if kind == BINARY:
             end = encode_binary(address, length, encoding & 255, out)
+        elif encoding & 255 == _STRING and length >= 0:
+            # What `encode` does with the most frequent ones, without the way through it.
+            end = put_string(address, length, out)
+        elif encoding & 255 == _RAW and length >= 0:
+            end = put_raw_int(address, length, encoding >> 8, out)
+        elif encoding & 255 == _DECIMAL and length >= 0:
+            end = put_decimal(address, length, encoding >> 8, out)
         else:
             end = encode(address, length, encoding & 255, encoding >> 8, out)
         if end < 0:
@@ -93,6 +113,56 @@ def _put_cell(at, cell, state, out):
     return copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
 
 
+@inlined_kernel
+def _put_prefix(at, out):
+    """What stands before an instruction's data; mostly it is short."""
+    prefix, length = load64(at + PREFIX), load64(at + PREFIX_LENGTH)
+    copy16(out, prefix)
+    if length > _SHORT:
+        copy(prefix + _SHORT, length - _SHORT, out + _SHORT)
+    return out + length
+
+
+@inlined_kernel
+def _put_character(at, character, out):
+    if character == 0:
+        return copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
+    store8(out, _QUOTE)
+    store8(out + 1, character)
+    store8(out + 2, _QUOTE)
+    return out + 3
+
+
+@inlined_kernel
+def _put_instant_or_null(at, value, out):
+    if value < 0 or value > LAST_INSTANT:
+        return copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
+    store8(out, _QUOTE)
+    out = put_instant(value, out + 1)
+    store8(out, _QUOTE)
+    return out + 1
+
+
+@inlined_kernel
+def _put_kept(at, state, out):
+    """The text that is kept of the row's transaction; returns its end, or 0: there is none."""
+    text = load64(at + A)
+    if load64(text + TEXT_NUMBER) != load64(state + 8 * TRANSACTION):
+        return np.int64(0)
+    return copy(text + TEXT_BEGIN, load64(text + TEXT_BYTE_COUNT), out)
+
+
+@inlined_kernel
+def _keep(at, begin, end, state):
+    """Keeps what stands between two addresses for the next rows of the transaction."""
+    text = load64(at + A)
+    length = end - begin
+    if length <= MOST_TEXT_BYTES:
+        copy(begin, length, text + TEXT_BEGIN)
+        store64(text + TEXT_BYTE_COUNT, length)
+        store64(text + TEXT_NUMBER, load64(state + 8 * TRANSACTION))
+
+
 @kernel
 def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
     """One program over one row; returns the end of the output, MISSING or NO_VALUE."""
@@ -100,10 +170,11 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
     begin = out
     mark = out
     part = out
+    kept = out
     missed = False
     while True:
         code = load64(at)
-        out = copy(load64(at + PREFIX), load64(at + PREFIX_LENGTH), out)
+        out = _put_prefix(at, out)
         if code <= COLUMN:
             if code == CELL:
                 cell = split_cell(at, row, cells, image_bytes)
@@ -138,14 +209,7 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
             text = load64(at + B) + 16 * choice
             out = copy(load64(text), load64(text + 8), out)
         elif code == ROW_CHARACTER:
-            character = load8(row + load64(at + A))
-            if character == 0:
-                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
-            else:
-                store8(out, _QUOTE)
-                store8(out + 1, character)
-                store8(out + 2, _QUOTE)
-                out += 3
+            out = _put_character(at, load8(row + load64(at + A)), out)
         elif code == ORDER_INT:
             index = (row - load64(state + 8 * FIRST_ROW)) // ROW_SIZE
             order = load64(state + 8 * FIRST_ORDER) + 16 * index
@@ -165,13 +229,7 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
                 continue
         elif code == INSTANT:
             value = load64((transaction if load64(at + B) else row) + load64(at + A))
-            if value < 0 or value > LAST_INSTANT:
-                out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
-            else:
-                store8(out, _QUOTE)
-                out = put_instant(value, out + 1)
-                store8(out, _QUOTE)
-                out += 1
+            out = _put_instant_or_null(at, value, out)
         elif code == TEXT_MARK:
             mark = out
         elif code == PART_BEGIN:
@@ -186,6 +244,16 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
                 continue
             if length >= 2 and load8(part) == _QUOTE:
                 out = copy(part + 1, length - 2, part)
+        elif code == KEPT:
+            end = _put_kept(at, state, out)
+            if end:
+                out = end
+                at = load64(at + B)
+                continue
+            kept = out
+        elif code == KEEP:
+            if not missed:
+                _keep(at, kept, out, state)
         elif code == END:
             return np.int64(MISSING) if missed else out
         elif code == END_UNLESS_NULL:

@@ -29,6 +29,7 @@ from headrace.connect.schema import Schema, Type
 from headrace.converters import instructions as code
 from headrace.converters.embedded import Embedded
 from headrace.converters.instructions import Form
+from headrace.converters.json.transaction_parts import transaction_parts
 from headrace.converters.json.values import JsonOptions, render, render_cell
 from headrace.converters.program import (
     CLOCKS,
@@ -248,4 +249,5 @@ def compile_json(
         lead, tail = b'{"schema":' + node.schema.json.encode() + b',"payload":', b"}"
     has_schema = null_has_schema and node.schema.type is not Type.ANY
     compiler.root(node, lead, tail, null_has_schema=has_schema)
+    compiler.out.keep(transaction_parts(compiler.out.instructions, compiler.out.jumps))
     return compiler.out.finish()

@@ -1,58 +1,59 @@
-"""Rows of redo for tests, with statements that only these tests understand."""
+"""Rows of redo for tests."""
 
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from headrace.connect.images import make_image
-from headrace.connect.kernels.memory import PADDING
+from headrace.connectors.oracle.redo.forms import Form
+from headrace.connectors.oracle.redo.statements import RedoStatements
+from headrace.connectors.oracle.redo.tables import RedoColumn, RedoTable
 from headrace.connectors.oracle.streaming import redo_rows
-from headrace.errors import HeadraceError
 
 EPOCH = dt.datetime.fromisoformat("2026-01-02 03:04:05")
 CODES = {"c": redo_rows.INSERT, "u": redo_rows.UPDATE, "d": redo_rows.DELETE}
 
 
-@dataclass(frozen=True)
-class Parsed:
-    """See headrace.connectors.oracle.streaming.row_words.Images."""
-
-    images: np.ndarray
-    offsets: np.ndarray
-    operations: np.ndarray
-    errors: Mapping[int, HeadraceError] = field(default_factory=dict)
+COLUMNS = ("A", "B")
+"""Of the tables S.T1, which has the first one, and S.T2: texts."""
 
 
-def parse(texts: pa.Array, models: np.ndarray) -> Parsed:
-    """Of statements that `change` made."""
-    assert len(models) == len(texts)
-    images, operations, errors = [], [], {}
-    for row, text in enumerate(texts.to_pylist()):
-        if not text.startswith("{"):
-            errors[row] = HeadraceError("oracle.redo_not_understood", f"{text!r} is none", "-")
-            images.append(b"")
-            operations.append(ord("c"))
-            continue
-        change_of = json.loads(text)
-        images.append(
-            b"".join(make_image(one) for one in (change_of["old"], change_of["new"]) if one)
-        )
-        operations.append(ord(change_of["op"]))
-    offsets = np.cumsum([0, *map(len, images)]).astype(np.int64)
-    joined = np.frombuffer(b"".join(images) + bytes(PADDING), np.uint8)
-    return Parsed(joined, offsets, np.array(operations, np.uint8), errors)
+def statements() -> RedoStatements:
+    """What reads their statements: S.T1 has the number 0."""
+    made = RedoStatements()
+    for count in (1, 2):
+        columns = tuple(RedoColumn(name, Form.TEXT) for name in COLUMNS[:count])
+        made.add(RedoTable("S", f"T{count}", columns))
+    return made
+
+
+def table_of(old: Sequence[str | None] | None, new: Sequence[str | None] | None) -> str:
+    """The table whose rows have as many columns."""
+    return f"T{len(new or old or '?')}"
 
 
 def statement(op: str, old: Sequence[str | None] | None, new: Sequence[str | None] | None) -> str:
-    """What `parse` understands."""
-    return json.dumps({"op": op, "old": old, "new": new})
+    """The statement of a change."""
+    name = f'"S"."{table_of(old, new)}"'
+    conditions = " and ".join(
+        f'"{column}" IS NULL' if value is None else f'"{column}" = {_quoted(value)}'
+        for column, value in zip(COLUMNS, old or (), strict=False)
+    )
+    if op == "d":
+        return f"delete from {name} where {conditions};"
+    if op == "u":
+        assigned = zip(COLUMNS, new or (), strict=False)
+        given = ", ".join(f'"{column}" = {_quoted(value)}' for column, value in assigned)
+        return f"update {name} set {given} where {conditions};"
+    columns = ",".join(f'"{column}"' for column in COLUMNS[: len(new or ())])
+    return f"insert into {name}({columns}) values ({','.join(map(_quoted, new or ()))});"
+
+
+def _quoted(value: str | None) -> str:
+    return "NULL" if value is None else "'" + value.replace("'", "''") + "'"
 
 
 def row(code: int, scn: int, xid: str, **more: Any) -> dict[str, Any]:
@@ -96,14 +97,14 @@ def change(
     new: Sequence[str | None] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """A change of S.T."""
+    """A change of one of the tables."""
     return row(
         CODES[op],
         scn,
         xid,
         **{
             "SEG_OWNER": "S",
-            "TABLE_NAME": "T",
+            "TABLE_NAME": table_of(old, new),
             "ROW_ID": "AAAR3sAAEAAAACXAAA",
             "SQL_REDO": statement(op, old, new),
             **more,
@@ -114,7 +115,7 @@ def change(
 def undo(op: str, scn: int, xid: str, row_id: str = "AAAR3sAAEAAAACXAAA") -> dict[str, Any]:
     """The rollback of one change."""
     return row(
-        CODES[op], scn, xid, SEG_OWNER="S", TABLE_NAME="T", ROW_ID=row_id, ROLLBACK=1, SQL_REDO="x"
+        CODES[op], scn, xid, SEG_OWNER="S", TABLE_NAME="T1", ROW_ID=row_id, ROLLBACK=1, SQL_REDO="x"
     )
 
 

@@ -95,6 +95,32 @@ def test_signals_of_another_schema_are_heeded(
     reader.stop()
 
 
+@pytest.mark.parametrize(
+    "lists",
+    [
+        {"log_mining_username_include_list": "APP"},
+        {"log_mining_username_exclude_list": "EVE,c##dbzuser"},
+        {"log_mining_clientid_include_list": "web"},
+    ],
+)
+def test_the_connectors_own_marks_are_seen_whatever_users_are_captured(
+    database: OracleDatabase, lists: dict[str, str]
+) -> None:
+    with database.transaction() as transaction:
+        transaction.insert("INV.T", ID=7, NAME="before")
+    reader = reader_of(
+        database,
+        table_include_list="INV.T",
+        signal_data_collection=f"{PDB}.{SIGNALS}",
+        **lists,
+    )
+    collections = {"data-collections": [f"{PDB}.INV.T"], "type": "incremental"}
+    with database.transaction("APP", "web") as transaction:
+        transaction.insert(SIGNALS, ID="s1", TYPE="execute-snapshot", DATA=json.dumps(collections))
+    reader.step_until(lambda: any(value["op"] == "r" for value in reader.values()))
+    reader.stop()
+
+
 @pytest.mark.parametrize("is_tracked", ["true", "false"])
 @pytest.mark.parametrize(
     ("lists", "captured"),

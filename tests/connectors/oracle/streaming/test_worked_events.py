@@ -294,3 +294,34 @@ def test_a_pluggable_database_may_have_a_name_in_quotes(
     reader.step_until(lambda: len(reader.borders()) == 2)
     (counted,) = reader.borders()[1]["data_collections"]
     assert counted["data_collection"] == "My Pdb.INVENTORY.CUSTOMERS"
+
+
+WORKED_VALUES = {
+    "ONE": ("NUMBER(38)", "1", "AQ=="),
+    "SEVENTY": ("INTEGER", "77", "TQ=="),
+    "MORE": ("NUMBER(38,0)", "4444", "EVw="),
+    "SCALED": ("NUMBER(10,6)", "4.4444", "Q9Dw"),
+    "ANY": ("NUMBER", "3.33", {"scale": 2, "value": "AU0="}),
+    "FLOATS": ("FLOAT", "77.323", {"scale": 3, "value": "AS4L"}),
+    "HUNDREDS": ("NUMBER(2,-2)", "9900", 9900),
+    "WIDE": ("NUMBER(36,-2)", "100", "AQ=="),
+    "TEN": ("NUMBER(10)", "99", 99),
+}
+"""Columns by name: type, the redo's text, what events have (decimal.handling.mode=precise)."""
+
+
+def test_numbers_are_those_of_the_documentation(
+    readers: list[OracleReader], oracle_database: OracleDatabase
+) -> None:
+    columns = [
+        "ID NUMBER(9,0) NOT NULL",
+        *(f"{name} {one[0]}" for name, one in WORKED_VALUES.items()),
+    ]
+    table = {"name": "INVENTORY.NUMBERS", "columns": columns, "key": ["ID"]}
+    reader = begun(readers, oracle_database, [table])
+    names = ",".join(f'"{name}"' for name in ("ID", *WORKED_VALUES))
+    values = ",".join(f"'{text}'" for text in ("1", *(one[1] for one in WORKED_VALUES.values())))
+    inserted = f'insert into "INVENTORY"."NUMBERS"({names}) values ({values});'
+    oracle_database.server.apply(transaction("INSERT", inserted, table="INVENTORY.NUMBERS"))
+    (value,) = reader.await_changes(1)
+    assert value["after"] == {"ID": 1} | {name: one[2] for name, one in WORKED_VALUES.items()}

@@ -64,7 +64,7 @@ class BufferConfig(Configuration):
         BOOLEAN,
         "false",
         Group.REPLICATION,
-        "Drops the buffer at the end.",
+        "Debezium forgets the open transactions when the connector stops.",
         status=not_needed("nothing of the buffer outlives the process"),
     )
     log_mining_buffer_track_rs_id = Property(

@@ -244,6 +244,15 @@ class MiningConfig(Configuration):
         status=_BY_LOGS,
     )
 
+    @property
+    def user_lists(self) -> tuple[list[str], list[str]]:
+        """Users whose changes are captured (none: those of all), and whose are not. The connector's
+        own user is captured: it writes the marks of incremental snapshots."""
+        own: str = self.value_of("database_user").upper()
+        included = list(self.log_mining_username_include_list)
+        excluded = [user for user in self.log_mining_username_exclude_list if user.upper() != own]
+        return [*included, own] if included else [], excluded
+
     def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()
         mode = self.log_mining_query_filter_mode

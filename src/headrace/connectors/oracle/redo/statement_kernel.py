@@ -61,8 +61,11 @@ _AND, _OR = as_word(b" and "), as_word(b" or ")
 _EQUALS, _IS_NULL = as_word(b" = "), as_word(b" IS NULL")
 _COMMA_SPACE = as_word(b", ")
 
-# The first word of the scratch memory: where it is free.
-_FREE = 0
+# The first words of the scratch memory: where it is free, and what the statement does.
+_FREE, OPERATION = 0, 8
+SCRATCH_HEAD_BYTES = 16
+CELL_ROOM = 8
+"""Bytes that a value may take in an image beside those of its literal, and the image itself."""
 
 
 @inlined_kernel
@@ -374,6 +377,26 @@ def _statement(place, stop, table, old, new, order, state):
 
 
 @kernel
+def put_statement(place, stop, table, scratch, most_columns, out):
+    """The images of the statement between two addresses at `out`; returns their end, or NONE for an
+    odd one, which has no image. `scratch` (see `parse_batch`) says at OPERATION what it does."""
+    if load64(table + IS_ODD):
+        return NONE
+    old = scratch + SCRATCH_HEAD_BYTES
+    new = old + CELL_BYTES * most_columns
+    order = new + CELL_BYTES * most_columns
+    store64(scratch + _FREE, order + 8 * most_columns)
+    operation = _statement(place, stop, table, old, new, order, scratch)
+    if operation < 0:
+        return NONE
+    store64(scratch + OPERATION, operation)
+    if operation == CREATED:
+        return _put_image(new, np.int64(0), table, False, out)
+    out = _put_image(old, np.int64(0), table, True, out)
+    return _put_image(new, old, table, False, out) if operation == UPDATED else out
+
+
+@kernel
 def parse_batch(
     offsets, rows, tail, shift, tables, numbers, scratch, most_columns, out, ends, operations,
     status,
@@ -382,14 +405,10 @@ def parse_batch(
 
     `offsets`: `rows + 1` int64 addresses; those of the rows from `tail` on are moved by `shift`, to
     where bytes behind them can be read. `tables`: TABLE_BYTES each; `numbers`: int32 each, which
-    table a statement is of. `scratch` has room for the cells of two images, the numbers of
-    `most_columns` columns and what `read_value` puts down. `ends`: the end of each statement's
-    images, from `out` on, behind a 0; `operations` and `status`: a byte each. Odd statements have
-    no image."""
-    old = scratch + 8
-    new = old + CELL_BYTES * most_columns
-    order = new + CELL_BYTES * most_columns
-    arena = order + 8 * most_columns
+    table a statement is of. `scratch` has SCRATCH_HEAD_BYTES, and room for the cells of two images,
+    the numbers of `most_columns` columns and what `read_value` puts down. `ends`: the end of each
+    statement's images, from `out` on, behind a 0; `operations` and `status`: a byte each. Odd
+    statements have no image."""
     first = out
     store64(ends, 0)
     for row in range(rows):
@@ -399,21 +418,13 @@ def parse_batch(
             place += shift
             stop += shift
         table = tables + TABLE_BYTES * load32_signed(numbers + 4 * row)
-        store64(scratch + _FREE, arena)
-        operation = NONE
-        if load64(table + IS_ODD) == 0:
-            operation = _statement(place, stop, table, old, new, order, scratch)
-        if operation < 0:
+        end = put_statement(place, stop, table, scratch, most_columns, out)
+        if end < 0:
             store8(operations + row, 0)
             store8(status + row, ODD)
         else:
-            store8(operations + row, operation)
+            store8(operations + row, load64(scratch + OPERATION))
             store8(status + row, SOUND)
-            if operation != CREATED:
-                out = _put_image(old, np.int64(0), table, True, out)
-            if operation == CREATED:
-                out = _put_image(new, np.int64(0), table, False, out)
-            elif operation == UPDATED:
-                out = _put_image(new, old, table, False, out)
+            out = end
         store64(ends + 8 * row + 8, out - first)
     return out

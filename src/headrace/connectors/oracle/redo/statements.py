@@ -10,15 +10,19 @@ import pyarrow as pa
 
 from headrace.connect.images import CELL_BYTES
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connectors.oracle.redo.reference import KEPT, parse_statement
-from headrace.connectors.oracle.redo.statement_kernel import ODD, TABLE_BYTES, parse_batch
+from headrace.connectors.oracle.redo.reference import KEPT, ParsedStatement, parse_statement
+from headrace.connectors.oracle.redo.statement_kernel import (
+    CELL_ROOM,
+    ODD,
+    SCRATCH_HEAD_BYTES,
+    TABLE_BYTES,
+    parse_batch,
+)
 from headrace.connectors.oracle.redo.tables import RedoColumn, RedoTable
 from headrace.connectors.oracle.redo.value_kernel import COLUMN_BYTES
 from headrace.errors import HeadraceError
 
 _WORD = 8
-_CELL_ROOM = 8
-"""Bytes that a value may take in an image beside those of its literal."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class RedoStatements:
     """Parses statements of the tables that `add` was told of, which are known by their numbers."""
 
     tables: list[RedoTable] = field(default_factory=list)
+    most_columns: int = field(default=0, init=False)
+    """Of the widest table."""
     _packed: list[_Packed] = field(default_factory=list)
     _words: np.ndarray = field(default_factory=lambda: np.zeros((0, TABLE_BYTES // _WORD), "<i8"))
 
@@ -59,7 +65,25 @@ class RedoStatements:
         self.tables.append(table)
         self._packed.append(packed)
         self._words = np.concatenate([self._words, packed.words.reshape(1, -1)])
+        self.most_columns = max(self.most_columns, len(table.columns))
         return len(self.tables) - 1
+
+    def address_of_table(self, number: int) -> int:
+        """Where the kernel finds a table; until another one is added."""
+        return address_of(self._words) + TABLE_BYTES * number
+
+    def number_at(self, address: int) -> int:
+        """The reverse."""
+        return (address - address_of(self._words)) // TABLE_BYTES
+
+    def scratch(self, longest: int) -> np.ndarray:
+        """The kernel's memory for statements of at most `longest` bytes."""
+        of_columns = (_WORD + 2 * CELL_BYTES) * self.most_columns
+        return np.empty(SCRATCH_HEAD_BYTES + of_columns + 2 * longest + 2 * PADDING, np.uint8)
+
+    def read_odd(self, text: bytes, number: int) -> ParsedStatement:
+        """A statement that the kernel did not read. Raises HeadraceError."""
+        return parse_statement(text.decode(errors=KEPT), self.tables[number])
 
     def parse(self, texts: pa.Array, tables: np.ndarray) -> RedoImages:
         """The images of statements (string or large_string, without nulls), each of the table with
@@ -73,18 +97,14 @@ class RedoStatements:
         addresses, tail, shift, padded = _addresses(texts)
         sizes = np.diff(addresses)
         columns = np.array([len(table.columns) for table in self.tables], np.int64)[numbers]
-        most_columns, longest = int(columns.max()), int(sizes.max())
-        room = 2 * int(sizes.sum() + (_CELL_ROOM * columns + _CELL_ROOM).sum()) + PADDING
+        room = 2 * int(sizes.sum() + (CELL_ROOM * columns + CELL_ROOM).sum()) + PADDING
         images = np.empty(room, np.uint8)
-        scratch = np.empty(
-            _WORD * (1 + most_columns) + 2 * CELL_BYTES * most_columns + 2 * longest + 2 * PADDING,
-            np.uint8,
-        )
+        scratch = self.scratch(int(sizes.max()))
         offsets = np.empty(rows + 1, np.int64)
         operations, status = np.empty(rows, np.uint8), np.empty(rows, np.uint8)
         parse_batch(
             address_of(addresses), rows, tail, shift, address_of(self._words), address_of(numbers),
-            address_of(scratch), most_columns, address_of(images), address_of(offsets),
+            address_of(scratch), self.most_columns, address_of(images), address_of(offsets),
             address_of(operations), address_of(status),
         )  # fmt: skip
         del padded
@@ -112,8 +132,7 @@ class RedoStatements:
             parts.append(images[done : offsets[row]])
             done = int(offsets[row])
             try:
-                text = texts[row].as_buffer().to_pybytes().decode(errors=KEPT)
-                parsed = parse_statement(text, self.tables[numbers[row]])
+                parsed = self.read_odd(texts[row].as_buffer().to_pybytes(), int(numbers[row]))
             except HeadraceError as error:
                 errors[row] = error
                 continue

@@ -221,7 +221,7 @@ def start_logmnr(
         options.append("COMMITTED_DATA_ONLY")
     from_file = strategy == "dictionary_from_file" and dictionary_file
     return START_LOGMNR(
-        options=" + ".join(f"DBMS_LOGMNR.{option}" for option in options),
+        options=" + ".join(f"SYS.DBMS_LOGMNR.{option}" for option in options),
         dictionary=f", DICTFILENAME => {text(str(dictionary_file))}" if from_file else "",
     )
 
@@ -244,7 +244,10 @@ COMMITTED_CONTENTS = _statement(
 def contents(columns: Iterable[str], condition: str, *, committed: bool = False) -> str:
     """Redo rows between two SCNs, the upper one included (binds `low` and `high`); `columns` are of
     `streaming.redo_rows.REDO`, `condition` of `redo_conditions`. `committed`: those of
-    transactions that were committed there, and DDL; for sessions that give no others."""
+    transactions that were committed there, and DDL; for sessions that give no others.
+
+    LogMiner gives rows in the order of their SCNs, or of the SCNs of their commits: an ORDER BY
+    would have the server sort each window. Others are `oracle.redo_out_of_order`."""
     statement = COMMITTED_CONTENTS if committed else CONTENTS
     return statement(redo_columns=", ".join(columns), condition=condition)
 

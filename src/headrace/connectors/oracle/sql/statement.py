@@ -28,7 +28,7 @@ _KINDS = {
     "as_of": r"(?: AS OF SCN \d+)?",
     "number": r"\d+",
     "size": r"\d+",
-    "options": r"DBMS_LOGMNR\.\w+(?: \+ DBMS_LOGMNR\.\w+)*",
+    "options": r"SYS\.DBMS_LOGMNR\.[A-Z_]+(?: \+ SYS\.DBMS_LOGMNR\.[A-Z_]+)*",
     "dictionary": rf"(?:, DICTFILENAME => {TEXT})?",
     "container": rf"(?:CDB\$ROOT|{NAME})",
     "view": r"(?:G?V\$|ALL_|DBA_)[A-Z_]+",

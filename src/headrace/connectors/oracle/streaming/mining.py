@@ -328,13 +328,18 @@ def contents_schema(config: OracleConfig) -> pa.Schema:
 
 def completed(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A batch with all columns of `REDO`, null where they were not read."""
+    names = batch.schema.names
     arrays = [
-        batch.column(field.name).cast(field.type)
-        if field.name in batch.schema.names
+        _of_type(batch.column(field.name), field.type)
+        if field.name in names
         else pa.nulls(len(batch), field.type)
         for field in REDO
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=REDO)
+
+
+def _of_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if column.type == kind else column.cast(kind)
 
 
 def _condition(config: OracleConfig, container: str | None) -> str:
@@ -357,11 +362,7 @@ def _condition(config: OracleConfig, container: str | None) -> str:
                 hybrid=config.log_mining_strategy == "hybrid",
             ),
         ]
-    filters += redo_conditions.user_filter(
-        "USERNAME",
-        config.log_mining_username_include_list,
-        config.log_mining_username_exclude_list,
-    )
+    filters += redo_conditions.user_filter("USERNAME", *config.user_lists)
     filters += redo_conditions.user_filter(
         "CLIENT_ID",
         config.log_mining_clientid_include_list,

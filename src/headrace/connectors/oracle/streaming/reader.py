@@ -112,7 +112,7 @@ class RedoReader(SegmentReader):
         self._session: MiningSession | None = None
         self._window: Window | None = None
         self._batches: Iterator[pa.RecordBatch] | None = None
-        self._carried: pa.RecordBatch | None = None
+        self._carried: list[pa.RecordBatch] = []
         self._next = self._mined = start.mined_from
         if config.is_unbuffered:
             # Rows come by the SCN of their commit.
@@ -378,9 +378,7 @@ class RedoReader(SegmentReader):
         rest = self._parts.rest()
         if rest is not None:
             self._take(rest)
-        if self._carried is not None:
-            self._hold(self._carried)
-            self._carried = None
+        self._hold_carried()
         self._next, self._remined, self._switches, self._waits = window.last, None, 0, 0
         self._release(window.last + 1)
         self.progress.processing.add(time.monotonic() - self._began)
@@ -393,9 +391,6 @@ class RedoReader(SegmentReader):
     def _take(self, batch: pa.RecordBatch) -> None:
         """Holds the rows up to those of the last SCN, which may go on, and releases what was
         committed there."""
-        if self._carried is not None:
-            batch = pa.concat_batches([self._carried, batch])
-            self._carried = None
         if len(batch) == 0:
             return
         if self._config.is_unbuffered:
@@ -403,18 +398,26 @@ class RedoReader(SegmentReader):
             self._release(int(self._order(batch)[-1]))
             return
         scns = redo_rows.numbers(batch, redo_rows.SCN)
-        others = np.flatnonzero(scns != scns[-1])
-        first = int(others[-1]) + 1 if len(others) else 0
-        self._carried = batch.slice(first)
-        if first:
+        first = int(np.flatnonzero(np.append(True, scns != scns[-1]))[-1])
+        before = redo_rows.numbers(self._carried[-1], redo_rows.SCN) if self._carried else scns
+        goes_on = first == 0 and before[-1] == scns[-1]
+        if not goes_on:
+            self._hold_carried()
             self._hold(batch.slice(0, first))
+        self._carried.append(batch.slice(first))
+        if not goes_on:
             self._release(int(scns[-1]))
+
+    def _hold_carried(self) -> None:
+        """Holds the rows of the last SCN that was read."""
+        carried, self._carried = self._carried, []
+        for batch in carried:
+            self._hold(batch)
 
     def _hold(self, batch: pa.RecordBatch) -> None:
         """Holds rows, but for those that are held already, or whose transactions are given up."""
-        if self._remined is not None:
-            batch = self._remined.rest(batch)
-        self._holder.hold(self._given_up.rest(batch))
+        rest = batch if self._remined is None else self._remined.rest(batch)
+        self._holder.hold(self._given_up.rest(rest))
         self._know_given_up()
 
     def _know_given_up(self) -> None:
@@ -437,7 +440,7 @@ class RedoReader(SegmentReader):
         if known is None or known.code not in _SWITCHED or self._switches > _ATTEMPTS:
             raise error
         log.info("%s; it is tried again", known.message)
-        self._batches, self._carried, self._parts = None, None, StatementParts()
+        self._batches, self._carried, self._parts = None, [], StatementParts()
         self._next = max(self._next, self._reached - 1)
         if self._remined is not None and self._next <= self._remined.upto:
             self._buffer.drop_these(self._remined.xids)

@@ -52,10 +52,9 @@ class RedoHolder:
         """`as_released`, as Debezium 3.6 does: changes of SYS and SYSTEM are captured like those of
         others, and statements that change tables show the database's local time."""
         self._start, self._as_released = start, as_released
-        excluded = list(config.log_mining_username_exclude_list)
+        included, excluded = config.user_lists
         if not as_released:
             excluded += SYSTEM_USERS
-        included = list(config.log_mining_username_include_list)
         self._users = Names([*included, "UNKNOWN"] if included else (), excluded)
         self._clients = Names(
             config.log_mining_clientid_include_list, config.log_mining_clientid_exclude_list
@@ -92,7 +91,7 @@ class RedoHolder:
         self.tables, self._reselect = tables, reselect
         self._words = RowWords(
             self._find,
-            tables.statements.parse,
+            tables.statements,
             self._users,
             self._clients,
             self._row_options,

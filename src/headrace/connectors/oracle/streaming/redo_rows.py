@@ -104,23 +104,30 @@ def numbers(batch: pa.RecordBatch, name: str) -> np.ndarray:
     column = batch.column(name)
     if column.null_count:
         column = column.fill_null(0)
-    return np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
+    return _values(column)
+
+
+def _values(column: pa.Array) -> np.ndarray:
+    """The memory of a column of 64 bits without nulls."""
+    if len(column) == 0:
+        return np.zeros(0, np.int64)
+    return np.frombuffer(column.buffers()[1], np.int64, len(column), 8 * column.offset)
 
 
 def microseconds(batch: pa.RecordBatch, offset_us: int) -> np.ndarray:
     """TIMESTAMP as microseconds since 1970 UTC: it is the database's local time, which is so many
     microseconds ahead."""
-    column = batch.column(TIMESTAMP).cast(pa.int64())
+    column = batch.column(TIMESTAMP).view(pa.int64())
     if column.null_count:
         column = column.fill_null(offset_us)
-    return np.asarray(column.to_numpy(zero_copy_only=False) - offset_us, np.int64)
+    return np.asarray(_values(column) - offset_us, np.int64)
 
 
 def transaction_ids(batch: pa.RecordBatch) -> np.ndarray:
     """XID as numbers (int64 with the bits of the unsigned number), 0 where they are null."""
     column = batch.column(XID)
     ids = np.zeros(len(batch), np.int64)
-    raw = column.cast(pa.binary()).fill_null(bytes(8)) if column.null_count else column
+    raw = column.fill_null(bytes(8)) if column.null_count else column
     _, offsets, values = raw.buffers()
     bounds = np.frombuffer(offsets, np.int32)[raw.offset : raw.offset + len(raw) + 1]
     if len(raw) and values is not None and bool(np.all(np.diff(bounds) == ids.itemsize)):
@@ -131,19 +138,27 @@ def transaction_ids(batch: pa.RecordBatch) -> np.ndarray:
     return ids
 
 
-def text_words(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Addresses (0: null) and bytes of texts, int64; valid while the array lives."""
+def number_address(batch: pa.RecordBatch, name: str, if_null: int = 0) -> tuple[int, pa.Array]:
+    """The address of a column of 64 bits of a batch with rows, and what has to live as long."""
+    column = batch.column(name)
+    if column.null_count:
+        column = column.fill_null(if_null)
+    return column.buffers()[1].address + 8 * column.offset, column
+
+
+def text_column(column: pa.Array) -> tuple[int, ...]:
+    """The words of a column of texts or bytes as `row_kernel` reads it, but for its tail; good
+    while the column lives."""
     validity, offsets, values = column.buffers()
     wide = pa.types.is_large_string(column.type)
-    kind = np.dtype(np.int64 if wide else np.int32)
-    bounds = np.frombuffer(offsets, kind)[column.offset : column.offset + len(column) + 1]
-    bounds = bounds.astype(np.int64)
-    base = 0 if values is None else values.address
-    addresses, sizes = bounds[:-1] + base, np.diff(bounds)
-    if validity is not None and column.null_count:
-        there = column.is_valid().to_numpy(zero_copy_only=False)
-        addresses, sizes = np.where(there, addresses, 0), np.where(there, sizes, 0)
-    return addresses, sizes
+    return (
+        validity.address if column.null_count else 0,
+        column.offset,
+        offsets.address + (8 if wide else 4) * column.offset,
+        wide,
+        0 if values is None else values.address,
+        0 if values is None else values.size,
+    )
 
 
 def runs(breaks: np.ndarray, count: int) -> Iterator[tuple[int, int]]:

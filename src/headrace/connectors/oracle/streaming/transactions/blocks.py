@@ -21,6 +21,8 @@ from headrace.spool.segment import Segment
 
 _KEPT_BLOCKS = 2
 """Blocks that nobody uses and that are kept for the next transactions."""
+_BLOCKS_OF_FILE = 16
+"""Each file takes two of the numbers of files that a process may have open."""
 _FIRST_ADDRESS = 1 << 20  # nobody asks for the virtual addresses
 
 
@@ -33,40 +35,50 @@ class Blocks:
         self._max_bytes = max_bytes
         self._blocks: dict[int, np.ndarray] = {}
         self._files: dict[int, Segment] = {}
-        self._bytes = 0
+        """By the address of each block that is in one."""
+        self._memory_bytes = 0
 
     @property
     def bytes(self) -> int:
         """Memory and disk that the blocks take."""
-        return self._bytes
+        return self._memory_bytes + self.disk_bytes
 
     @property
     def disk_bytes(self) -> int:
         """Disk that they take."""
-        return sum(file.size for file in self._files.values())
+        return sum(file.size for file in set(self._files.values()))
 
     def give(self, huge_bytes: int) -> None:
-        """A block more; with `huge_bytes`, one for an entry of this size."""
+        """More blocks; with `huge_bytes`, one for an entry of this size."""
         size = huge_bytes or BLOCK_BYTES
         self.let_go_of_files()
-        if self._bytes + size > self._max_bytes:
-            file = Segment(_FIRST_ADDRESS, size, on_disk=True)
-            address, block = file.base, file.array
-            self._files[address] = file
+        if self._memory_bytes + size > self._max_bytes:
+            addresses = self._on_disk(size, 1 if huge_bytes else _BLOCKS_OF_FILE)
         else:
             block = np.empty(size + PADDING, np.uint8)
-            address = address_of(block)
-        self._blocks[address] = block
-        self._bytes += len(block)
+            addresses = [address_of(block)]
+            self._blocks[addresses[0]] = block
+            self._memory_bytes += len(block)
         words = self.words
         if huge_bytes:
-            words[GIVEN], words[GIVEN_BYTES] = address, huge_bytes
-        else:
-            _store(block, int(words[FREE_BLOCKS]))
+            words[GIVEN], words[GIVEN_BYTES] = addresses[0], huge_bytes
+            return
+        for address in reversed(addresses):
+            _store(self._blocks[address], int(words[FREE_BLOCKS]))
             words[FREE_BLOCKS] = address
 
+    def _on_disk(self, size: int, count: int) -> list[int]:
+        """The addresses of so many blocks of one file."""
+        file = Segment(_FIRST_ADDRESS, size * count, on_disk=True)
+        addresses = [file.base + size * number for number in range(count)]
+        for number, address in enumerate(addresses):
+            self._blocks[address] = file.array[size * number : size * (number + 1)]
+            self._files[address] = file
+        return addresses
+
     def trim(self) -> None:
-        """Gives back the blocks that nobody uses, but for a few in memory."""
+        """Gives back the blocks that nobody uses: those in memory but for a few, and files of which
+        no block is used."""
         for word in (FREED_HUGE, FREE_BLOCKS):
             unused = []
             address = int(self.words[word])
@@ -75,33 +87,41 @@ class Blocks:
                 address = _load(self._blocks[address])
             in_memory = [one for one in unused if one not in self._files]
             kept = in_memory[:_KEPT_BLOCKS] if word == FREE_BLOCKS else []
-            for address in set(unused).difference(kept):
-                self._drop(address)
+            for address in in_memory[len(kept) :]:
+                self._memory_bytes -= len(self._blocks.pop(address))
+            kept += self._trimmed_files(set(unused).difference(in_memory))
             following = 0
             for address in reversed(kept):
                 _store(self._blocks[address], following)
                 following = address
             self.words[word] = following
 
-    def _drop(self, address: int) -> None:
-        self._bytes -= len(self._blocks.pop(address))
-        file = self._files.pop(address, None)
-        if file is not None:
+    def _trimmed_files(self, unused: set[int]) -> list[int]:
+        """The blocks among `unused` ones whose file has others that are used."""
+        kept = []
+        for file in {self._files[address] for address in unused}:
+            addresses = [one for one, its_file in self._files.items() if its_file is file]
+            if not unused.issuperset(addresses):
+                kept += [one for one in addresses if one in unused]
+                continue
+            for address in addresses:
+                del self._blocks[address], self._files[address]
             file.drop()
+        return kept
 
     def let_go_of_files(self) -> None:
         """What is in files need not be in memory until it is read."""
         if hasattr(mmap, "MADV_DONTNEED"):
-            for file in self._files.values():
+            for file in set(self._files.values()):
                 file.map.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
         """Give everything back; never raises."""
-        for file in self._files.values():
+        for file in set(self._files.values()):
             file.drop()
         self._files.clear()
         self._blocks.clear()
-        self._bytes = 0
+        self._memory_bytes = 0
         self.words[:] = 0
 
 

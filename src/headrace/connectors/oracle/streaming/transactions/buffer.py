@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from headrace.connectors.oracle.streaming.transactions.chunk_kernel import CHUNK
 from headrace.connectors.oracle.streaming.transactions.hold_kernel import (
     ALL_HELD,
     ENTRY_HEAD_BYTES,
+    ODD_STATEMENT,
     OPEN,
     ROW_WORDS,
     TRANSACTION_WORDS,
@@ -67,6 +68,18 @@ class Committed(NamedTuple):
     start_us: int
     thread: int
     user: str | None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of redo: int64, ROW_WORDS each, and what their words point into. `scratch` and
+    `most_columns` are what `put_statement` is given; `read_odd` puts the images of a row in the
+    place of a statement that it does not read, or has it do nothing."""
+
+    words: np.ndarray
+    scratch: np.ndarray
+    most_columns: int
+    read_odd: Callable[[np.ndarray], None]
 
 
 class Names:
@@ -138,16 +151,17 @@ class TransactionBuffer:
 
     # -- what comes in --------------------------------------------------------------------------
 
-    def hold(self, rows: np.ndarray) -> None:
-        """Holds rows in their order: int64, ROW_WORDS each; what they point to lives meanwhile."""
-        assert rows.shape[1:] == (ROW_WORDS,)
-        self._make_room(len(rows))
+    def hold(self, rows: Rows) -> None:
+        """Holds rows in their order; what they point to lives meanwhile."""
+        words = rows.words
+        assert words.shape[1:] == (ROW_WORDS,)
+        self._make_room(len(words))
         done, state = 0, self._state
         while True:
             status = hold_rows(
-                address_of(rows),
+                address_of(words),
                 done,
-                len(rows),
+                len(words),
                 address_of(self._table),
                 len(self._table) - 1,
                 address_of(self._transactions),
@@ -157,16 +171,26 @@ class TransactionBuffer:
                 address_of(self._pending),
                 address_of(self._users.captured),
                 address_of(self._clients.captured),
+                address_of(rows.scratch),
+                rows.most_columns,
             )
             if status == ALL_HELD:
                 return
             done = int(state[hold_kernel.DONE])
-            self._blocks.give(int(state[hold_kernel.LACKING]))
+            if status == ODD_STATEMENT:
+                rows.read_odd(words[done])
+            else:
+                self._blocks.give(int(state[hold_kernel.LACKING]))
+
+    @property
+    def _used(self) -> np.ndarray:
+        """Those of the transactions that may be open or wait to be written."""
+        return self._transactions[: int(self._state[hold_kernel.USED])]
 
     def _make_room(self, more: int) -> None:
         """Room for so many more transactions."""
         count = len(self._transactions)
-        used = int(np.count_nonzero(self._transactions[:, hold_kernel.STATE]))
+        used = int(np.count_nonzero(self._used[:, hold_kernel.STATE]))
         if count - used < more or count == 0:
             larger = np.zeros((max(2 * count, used + more), TRANSACTION_WORDS), np.int64)
             larger[:count] = self._transactions
@@ -300,7 +324,7 @@ class TransactionBuffer:
         taken; None: there is none. Without `with_empty`, those of which nothing is held do not
         count, with `since_us` those that began before this time, and those that are given up never
         do."""
-        transactions = self._transactions
+        transactions = self._used
         kept = transactions[:, hold_kernel.STATE] == OPEN
         if not with_empty:
             kept &= transactions[:, hold_kernel.ENTRIES] > 0
@@ -331,7 +355,7 @@ class TransactionBuffer:
 
     def oldest_us(self) -> int:
         """When the oldest open transaction began (microseconds since 1970); 0: there is none."""
-        transactions = self._transactions
+        transactions = self._used
         starts = transactions[transactions[:, hold_kernel.STATE] == OPEN, hold_kernel.START_US]
         return int(starts.min()) if len(starts) else 0
 
@@ -355,7 +379,7 @@ class TransactionBuffer:
         """Drops the open transactions with a row that Python looks at before they are written; they
         are mined again. Their ids (int64), and the SCN of the first row of the oldest one; None:
         there is none."""
-        transactions = self._transactions
+        transactions = self._used
         marked = (transactions[:, hold_kernel.STATE] == OPEN) & (
             transactions[:, hold_kernel.MARKED] != 0
         )
@@ -368,10 +392,9 @@ class TransactionBuffer:
 
     def drop_these(self, xids: np.ndarray) -> None:
         """Drops open transactions by their ids (int64): they are mined again."""
-        is_open = self._transactions[:, hold_kernel.STATE] == OPEN
-        for number in np.flatnonzero(
-            is_open & np.isin(self._transactions[:, hold_kernel.ID], xids)
-        ):
+        transactions = self._used
+        is_open = transactions[:, hold_kernel.STATE] == OPEN
+        for number in np.flatnonzero(is_open & np.isin(transactions[:, hold_kernel.ID], xids)):
             self._drop(int(number))
 
     def drop_open(self) -> None:

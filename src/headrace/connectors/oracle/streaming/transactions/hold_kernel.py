@@ -13,9 +13,15 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.images import put_head, put_null, put_text_head, store32_be
-from headrace.connect.kernels.memory import copy, kernel, load8, load64, store64
-from headrace.connect.kernels.text import hash_bytes, mix, put_int
+from headrace.connect.kernels.memory import copy, inlined_kernel, kernel, load8, load64, store64
+from headrace.connect.kernels.text import mix, put_int
 from headrace.connectors.oracle.events import EXTRA_CELLS
+from headrace.connectors.oracle.redo.statement_kernel import (
+    CELL_ROOM,
+    COLUMNS,
+    OPERATION,
+    put_statement,
+)
 from headrace.connectors.oracle.streaming.frames import CHANGE_HEAD_BYTES
 from headrace.connectors.oracle.streaming.transactions.chunk_kernel import (
     CHUNK_HEAD_BYTES,
@@ -42,8 +48,9 @@ from headrace.streaming.changes.frame_kernel import FRAME_HEAD_BYTES, put_frame_
     CLIENT,
     RELATION,
     KIND,  # of the frame
-    IMAGES,
+    IMAGES,  # or the statement that has to be read, if there is a TABLE
     IMAGES_BYTES,
+    TABLE,  # address of the statement's table, see statement_kernel; 0: the images are there
     ROW_HASH,  # of its row id
     RS_ID,
     RS_ID_BYTES,
@@ -53,12 +60,14 @@ from headrace.streaming.changes.frame_kernel import FRAME_HEAD_BYTES, put_frame_
     REDO_BYTES,
     SSN,  # -1: it is not shown
     MARK,  # 1: the transaction is looked at in Python before it is written
-) = range(20)
-ROW_WORDS = 20
-_ROW_SIZE = 8 * ROW_WORDS
+) = range(21)
+ROW_WORDS = 21
+ROW_SIZE = 8 * ROW_WORDS
 
-NOTHING, STARTS, CHANGES, CANCELS, COMMITS, ENDS = range(6)
-"""What a row does. ENDS: a rollback, and whatever else drops a transaction."""
+NOTHING, STARTS, CHANGES, CANCELS, COMMITS, ENDS, LACKING_STATEMENT, APART = range(8)
+"""What a row does. ENDS: a rollback, and whatever else drops a transaction. What the last two are,
+`row_words` decides before rows are held: changes whose statement LogMiner could not make, and rows
+that tell of a value apart from its row."""
 
 # A transaction: int64 words.
 (
@@ -106,13 +115,16 @@ ENTRY_HEAD_BYTES = 32
     ROLLED_BACK,
     CANCELLED_COUNT,
     FILTERED,  # transactions of users and clients that are not captured
-) = range(12)
-BUFFER_WORDS = 12
+    USED,  # transactions behind this number were never open
+) = range(13)
+BUFFER_WORDS = 13
 
-ALL_HELD, LACKS_MEMORY = range(2)
+ALL_HELD, LACKS_MEMORY, ODD_STATEMENT = range(3)
+_HELD, _ODD = 1, -1
 
 _UNKNOWN = 0xFFFFFFFF
 _EXTRA_CELLS = EXTRA_CELLS
+_I, _D = b"id"
 
 
 @kernel
@@ -171,6 +183,7 @@ def _opened(table, mask, transactions, buffer, xid, scn, us):
     number = load64(buffer + 8 * FREE_TRANSACTION)
     transaction = transactions + TRANSACTION_SIZE * number
     store64(buffer + 8 * FREE_TRANSACTION, load64(transaction + 8 * FOLLOWING))
+    store64(buffer + 8 * USED, max(load64(buffer + 8 * USED), number + 1))
     for word in range(TRANSACTION_WORDS):
         store64(transaction + 8 * word, 0)
     store64(transaction + 8 * STATE, OPEN)
@@ -287,24 +300,46 @@ def _put_extra(out, row):
     return end
 
 
+@inlined_kernel
+def _most_bytes(row, table):
+    """What a row's images take at most."""
+    size = load64(row + 8 * IMAGES_BYTES)
+    if table == 0:
+        return size
+    size += CELL_ROOM * load64(table + COLUMNS) + CELL_ROOM
+    first = load8(load64(row + 8 * IMAGES))
+    # Creates and deletes have one image.
+    return size if first in (_I, _D) else 2 * size
+
+
 @kernel
-def _hold(transaction, row, memory, buffer):
-    """Holds a change; returns 0 when memory is lacking."""
+def _hold(transaction, row, memory, buffer, scratch, most_columns):
+    """Holds a change; returns _HELD, _ODD, or 0 when memory is lacking."""
     texts = (
         load64(row + 8 * RS_ID_BYTES)
         + load64(row + 8 * ROW_ID_BYTES)
         + load64(row + 8 * REDO_BYTES)
     )
-    most = ENTRY_HEAD_BYTES + CHANGE_HEAD_BYTES + 60 + texts + load64(row + 8 * IMAGES_BYTES)
+    table = load64(row + 8 * TABLE)
+    most = ENTRY_HEAD_BYTES + CHANGE_HEAD_BYTES + 60 + texts + _most_bytes(row, table)
     entry = _room(transaction, memory, buffer, most)
     if entry == 0:
-        return False
+        return np.int64(0)
     frame = entry + ENTRY_HEAD_BYTES
     body = frame + FRAME_HEAD_BYTES
     store32_be(body, load64(row + 8 * RELATION))
     body = put_number(put_number(body + 4, load64(row + 8 * SCN)), load64(row + 8 * US))
-    end = copy(load64(row + 8 * IMAGES), load64(row + 8 * IMAGES_BYTES), _put_extra(body, row))
-    put_frame_head(frame, end, load64(row + 8 * KIND))
+    end = _put_extra(body, row)
+    images, size, kind = load64(row + 8 * IMAGES), load64(row + 8 * IMAGES_BYTES), np.int64(0)
+    if table:
+        end = put_statement(images, images + size, table, scratch, most_columns, end)
+        if end < 0:
+            return np.int64(_ODD)
+        kind = load64(scratch + OPERATION)
+    else:
+        end = copy(images, size, end)
+        kind = load64(row + 8 * KIND)
+    put_frame_head(frame, end, kind)
     store64(entry + BEFORE, load64(transaction + 8 * NEWEST))
     store64(entry + HASH, load64(row + 8 * ROW_HASH))
     store64(entry + CANCELLED, 0)
@@ -317,7 +352,7 @@ def _hold(transaction, row, memory, buffer):
     store64(buffer + 8 * HELD_BYTES, load64(buffer + 8 * HELD_BYTES) + end - entry)
     if load64(row + 8 * MARK):
         store64(transaction + 8 * MARKED, 1)
-    return True
+    return np.int64(_HELD)
 
 
 @kernel
@@ -392,12 +427,15 @@ def _know(transaction, row):
 @kernel
 def hold_rows(
     rows, first, last, table, mask, transactions, count, buffer, memory, pending, users, clients,
+    scratch, most_columns,
 ):  # fmt: skip
     """Holds the rows [first, last). There is room for as many more transactions, in `transactions`
-    (`count` of them), `table` (mask + 1 words) and `pending`. Returns ALL_HELD; or LACKS_MEMORY,
-    and is to be called again from buffer[DONE] on."""
+    (`count` of them), `table` (mask + 1 words) and `pending`; `scratch` and `most_columns` are what
+    `put_statement` is given. Returns ALL_HELD; or LACKS_MEMORY, or ODD_STATEMENT where the row
+    buffer[DONE] needs its images made elsewhere, and is to be called again from buffer[DONE]
+    on."""
     for number_of_row in range(first, last):
-        row = rows + _ROW_SIZE * number_of_row
+        row = rows + ROW_SIZE * number_of_row
         action, xid = load64(row + 8 * ACTION), load64(row + 8 * XID)
         store64(buffer + 8 * DONE, number_of_row)
         if action == NOTHING:
@@ -417,8 +455,10 @@ def hold_rows(
                 threshold = load64(buffer + 8 * THRESHOLD)
                 if threshold and load64(transaction + 8 * ENTRIES) + 1 >= threshold:
                     abandon_transaction(transaction, buffer, memory)
-                elif not _hold(transaction, row, memory, buffer):
-                    return LACKS_MEMORY
+                else:
+                    held = _hold(transaction, row, memory, buffer, scratch, most_columns)
+                    if held != _HELD:
+                        return LACKS_MEMORY if held == 0 else ODD_STATEMENT
         elif number < 0:
             if action == CANCELS:
                 _count(buffer, UNMATCHED)
@@ -444,11 +484,3 @@ def enter(table, mask, transactions, numbers, count):
         number = load64(numbers + 8 * at)
         xid = load64(transactions + TRANSACTION_SIZE * number + 8 * ID)
         store64(table + 8 * _slot(table, mask, transactions, xid), number + 1)
-
-
-@kernel
-def hash_texts(addresses, sizes, count, hashes):
-    """A number for each of `count` texts; reads up to 7 bytes behind them."""
-    for text in range(count):
-        address, size = load64(addresses + 8 * text), load64(sizes + 8 * text)
-        store64(hashes + 8 * text, hash_bytes(np.int64(0), address, size))

@@ -20,14 +20,9 @@ from headrace.connectors.oracle.streaming.transactions.buffer import (
     Names,
     TransactionBuffer,
 )
+from headrace.errors import HeadraceError
 from tests.connectors.oracle.streaming import redo
-
-
-@dataclass(frozen=True)
-class _Table:
-    relation: int = 3
-    model: int = 0
-    has_apart: bool = False
+from tests.connectors.oracle.streaming.tables import FoundTable
 
 
 @dataclass
@@ -47,10 +42,9 @@ class _Buffered:
         options = BufferOptions(max_bytes=self.max_bytes, threshold=self.threshold)
         self.buffer = TransactionBuffer(options, self.users, clients)
 
-        def find(schema: str, table: str) -> _Table | None:
-            return _Table() if (schema, table) == ("S", "T") else None
-
-        self.words = RowWords(find, redo.parse, self.users, clients, RowOptions())
+        self.words = RowWords(
+            FoundTable.named, redo.statements(), self.users, clients, RowOptions()
+        )
 
     def hold(self, rows: Sequence[dict[str, Any]]) -> None:
         batch = redo.batch(rows)
@@ -337,3 +331,34 @@ def test_what_is_written_is_what_a_plain_model_says(
     ]
     assert told == written
     assert all(one["ended"] for one in buffered.transactions())
+
+
+def test_a_statement_that_only_python_reads_is_held_like_others(buffered: _Buffered) -> None:
+    odd = "insert into \"S\".\"T1\"(\"A\") values ('x' || 'y' || HEXTORAW('41'));"
+    plain = redo.change("c", 12, A, new=["2"])
+    buffered.hold([redo.change("c", 11, A, new=["1"], SQL_REDO=odd), plain, redo.commit(13, A)])
+    buffered.write()
+    (only,) = buffered.transactions()
+    assert [(one[0], one[4]) for one in only["changes"]] == [("c", [[b"xyA"]]), ("c", [[b"2"]])]
+
+
+@pytest.mark.parametrize("text", ["/* No SQL_REDO for temporary tables */", ""])
+def test_changes_without_statement_are_left_out(buffered: _Buffered, text: str) -> None:
+    row = redo.change("c", 11, A, new=["1"], SQL_REDO=text)
+    buffered.hold([row, redo.change("c", 12, A, new=["2"]), redo.commit(13, A)])
+    buffered.write()
+    (only,) = buffered.transactions()
+    assert [one[4] for one in only["changes"]] == [[[b"2"]]]
+
+
+def test_a_value_that_reads_like_a_missing_statement_is_a_value(buffered: _Buffered) -> None:
+    value = "No SQL_REDO for temporary tables"
+    buffered.hold([redo.change("c", 11, A, new=[value]), redo.commit(13, A)])
+    buffered.write()
+    (only,) = buffered.transactions()
+    assert only["changes"][0][4] == [[value.encode()]]
+
+
+def test_a_statement_that_nothing_reads_ends_the_stream(buffered: _Buffered) -> None:
+    with pytest.raises(HeadraceError, match=r"S\.T1 cannot be read"):
+        buffered.hold([redo.change("c", 11, A, new=["1"], SQL_REDO="grant all to everybody;")])

@@ -1,0 +1,1 @@
+"""Rows of redo as the words that the buffer of transactions reads."""

@@ -1,0 +1,362 @@
+"""The words of rows of redo (see `hold_kernel`), from the columns of a fetched batch.
+
+A column of texts is nine int64: the address of its validity bits (0: no row is null), the bit and
+the address of the offset of its first row, whether offsets have 64 bits, the address of its bytes
+and their number; then the row from which on they lie elsewhere, because kernels read up to PADDING
+bytes behind a text, how far, and how many bytes these are.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.connect.kernels.equality import same_bytes
+from headrace.connect.kernels.memory import (
+    PADDING,
+    inlined_kernel,
+    kernel,
+    load8,
+    load32_signed,
+    load64,
+    load64_be,
+    store8,
+    store64,
+)
+from headrace.connect.kernels.text import hash_bytes
+from headrace.connectors.oracle.streaming.transactions.hold_kernel import (
+    ACTION,
+    APART,
+    CANCELS,
+    CHANGES,
+    CLIENT,
+    ENDS,
+    IMAGES,
+    IMAGES_BYTES,
+    KIND,
+    LACKING_STATEMENT,
+    MARK,
+    NOTHING,
+    REDO,
+    REDO_BYTES,
+    RELATION,
+    ROW_HASH,
+    ROW_ID,
+    ROW_ID_BYTES,
+    ROW_SIZE,
+    RS_ID,
+    SCN,
+    SSN,
+    TABLE,
+    THREAD,
+    US,
+    USER,
+    XID,
+)
+
+VALIDITY, FIRST_BIT, OFFSETS, IS_WIDE, DATA, DATA_BYTES, TAIL, MOVED, TAIL_BYTES = range(9)
+TEXT_WORDS = 9
+_TEXT_SIZE = 8 * TEXT_WORDS
+
+# What `put_words` is given: addresses of an int64 per row each, of which TIMES are so many
+# microseconds ahead of UTC; of a byte per row, whether it is
+# the commit of what was delivered before; of a byte per operation code, what such a row does
+# (CHANGES: if it is not undone); of TextNumbers' words; of an int64 per table, which becomes the
+# number of the first row behind it that tells of the table, 0: none; whether statements are shown;
+# then the columns of texts.
+(
+    CODES,
+    ROLLBACKS,
+    STATUSES,
+    SCNS,
+    TIMES,
+    AHEAD_US,
+    THREADS,
+    SSNS,  # 0: they are not shown
+    DELIVERED,
+    DOES,
+    USERS,
+    CLIENTS,
+    TABLES,
+    TOLD,
+    SHOWS_REDO,
+    NEEDS_CARE,  # 1: a row is LACKING_STATEMENT or APART
+    UNDOES,  # kind of what is held of a change of a marked table that is undone; 0: nothing is
+    CODE_BYTES,  # address of a byte per operation code: the code
+    TEXTS,
+) = range(19)
+OWNERS, NAMES, ROW_IDS, RS_IDS, STATEMENTS, USERNAMES, CLIENT_IDS, XIDS = range(8)
+TEXT_COLUMNS = 8
+COLUMN_WORDS = TEXTS + TEXT_COLUMNS * TEXT_WORDS
+
+MOST_CODES = 256
+NOT_RECONSTRUCTED = 2
+"""V$LOGMNR_CONTENTS.STATUS of a row whose statement LogMiner could not make."""
+
+# Numbers of texts: the mask of the hash table, its address, and the entry that was found last. An
+# entry: the addresses and the bytes of a text and of another one (or none), and their number.
+MASK, ENTRIES, LAST = range(3)
+NUMBERS_WORDS = 3
+ENTRY_WORDS = 5
+_ENTRY_SIZE = 8 * ENTRY_WORDS
+NEW = -2
+"""The number of what has none yet."""
+
+_SPACE = 32
+_XID_BYTES = 8
+_UNKNOWN_SEQUENCE = 0xFFFFFFFF  # the last half of an id whose sequence LogMiner does not know
+
+# Of a table: the relation version of its changes (-1: it is not captured), the address by which
+# statements are read, and the MARK of its rows.
+RELATION_OF, ADDRESS_OF, MARK_OF = range(3)
+FOUND_WORDS = 3
+
+
+@inlined_kernel
+def _column(columns, number):
+    return columns + 8 * TEXTS + _TEXT_SIZE * number
+
+
+@inlined_kernel
+def _offset(column, row):
+    offsets = load64(column + 8 * OFFSETS)
+    if load64(column + 8 * IS_WIDE):
+        return load64(offsets + 8 * row)
+    return load32_signed(offsets + 4 * row)
+
+
+@kernel
+def _text(column, row):
+    """The address of a text; 0: it is null."""
+    validity = load64(column + 8 * VALIDITY)
+    if validity:
+        bit = load64(column + 8 * FIRST_BIT) + row
+        if (load8(validity + (bit >> 3)) >> (bit & 7)) & 1 == 0:
+            return np.int64(0)
+    address = load64(column + 8 * DATA) + _offset(column, row)
+    return address + load64(column + 8 * MOVED) if row >= load64(column + 8 * TAIL) else address
+
+
+@inlined_kernel
+def _size(column, row):
+    return _offset(column, row + 1) - _offset(column, row)
+
+
+@kernel
+def find_tails(columns, count):
+    """Says of each column of texts where its tail begins: the rows that must be moved, because
+    memory may end behind them."""
+    for number in range(TEXT_COLUMNS):
+        column = _column(columns, np.int64(number))
+        size = load64(column + 8 * DATA_BYTES)
+        row = count
+        while row > 0 and _offset(column, row) > size - PADDING:
+            row -= 1
+        store64(column + 8 * TAIL, row)
+        store64(column + 8 * TAIL_BYTES, _offset(column, count) - _offset(column, row))
+
+
+@kernel
+def move_tails(columns, room):
+    """Copies the tails to `room`, which has as many bytes, and PADDING more for each column."""
+    for number in range(TEXT_COLUMNS):
+        column = _column(columns, np.int64(number))
+        row, size = load64(column + 8 * TAIL), load64(column + 8 * TAIL_BYTES)
+        begin = load64(column + 8 * DATA) + _offset(column, row)
+        for at in range(size):
+            store8(room + at, load8(begin + at))
+        store64(column + 8 * MOVED, room - begin)
+        room += size + PADDING
+
+
+@inlined_kernel
+def _xid(column, row):
+    """A transaction's id; 0: it is null. A shorter one has zeros in front."""
+    raw = _text(column, row)
+    size = _size(column, row) if raw else np.int64(0)
+    if size == _XID_BYTES:
+        return load64_be(raw)
+    xid = np.int64(0)
+    for at in range(min(size, np.int64(_XID_BYTES))):
+        xid = xid << 8 | load8(raw + at)
+    return xid
+
+
+@inlined_kernel
+def _is_entry(entry, first, first_size, second, second_size):
+    return same_bytes(load64(entry), load64(entry + 8), first, first_size) and same_bytes(
+        load64(entry + 16), load64(entry + 24), second, second_size
+    )
+
+
+@kernel
+def slot_of(numbers, first, first_size, second, second_size):
+    """The entry of two texts among TextNumbers, or the one where they belong."""
+    mask = load64(numbers + 8 * MASK)
+    place = hash_bytes(hash_bytes(np.int64(0), first, first_size), second, second_size)
+    while True:
+        entry = load64(numbers + 8 * ENTRIES) + _ENTRY_SIZE * (place & mask)
+        if load64(entry) == 0 or _is_entry(entry, first, first_size, second, second_size):
+            return entry
+        place += 1
+
+
+@inlined_kernel
+def _number(numbers, first, first_size, second, second_size):
+    """The number of two texts, or NEW. The same ones mostly follow one another."""
+    entry = load64(numbers + 8 * LAST)
+    if entry == 0 or not _is_entry(entry, first, first_size, second, second_size):
+        entry = slot_of(numbers, first, first_size, second, second_size)
+        if load64(entry) == 0:
+            return np.int64(NEW)
+        store64(numbers + 8 * LAST, entry)
+    return load64(entry + 32)
+
+
+@inlined_kernel
+def _name(numbers, column, row):
+    """The number of a name, -1 where it is null, or NEW."""
+    text = _text(column, row)
+    if text == 0:
+        return np.int64(-1)
+    return _number(numbers, text, _size(column, row), text, np.int64(0))
+
+
+@inlined_kernel
+def _table(columns, row):
+    """The number of a row's table, -1 where it has none, or NEW."""
+    owners, names = _column(columns, OWNERS), _column(columns, NAMES)
+    owner, name = _text(owners, row), _text(names, row)
+    if owner == 0 or name == 0:
+        return np.int64(-1)
+    return _number(load64(columns + 8 * TABLES), owner, _size(owners, row), name, _size(names, row))
+
+
+@inlined_kernel
+def _put_trimmed(words, at, text, size):
+    """A text without the blanks around it."""
+    while size > 0 and load8(text) <= _SPACE:
+        text += 1
+        size -= 1
+    while size > 0 and load8(text + size - 1) <= _SPACE:
+        size -= 1
+    store64(words + 8 * at, text)
+    store64(words + 8 * at + 8, size)
+
+
+@inlined_kernel
+def _put_shown(columns, row, words, does):
+    """What the source block shows of a row, and the hash of its id."""
+    rs_ids, row_ids = _column(columns, RS_IDS), _column(columns, ROW_IDS)
+    text = _text(rs_ids, row)
+    _put_trimmed(words, RS_ID, text, _size(rs_ids, row) if text else np.int64(0))
+    text = _text(row_ids, row)
+    size = _size(row_ids, row) if text else np.int64(0)
+    # A rollback takes back changes of rows, and `lobs.merging` their values.
+    store64(words + 8 * ROW_HASH, 0 if does == APART else hash_bytes(np.int64(0), text, size))
+    blanks = np.int64(0)
+    while blanks < size and load8(text + blanks) <= _SPACE:
+        blanks += 1
+    store64(words + 8 * ROW_ID, 0 if blanks == size else text)
+    store64(words + 8 * ROW_ID_BYTES, 0 if blanks == size else size)
+    ssns = load64(columns + 8 * SSNS)
+    store64(words + 8 * SSN, load64(ssns + 8 * row) if ssns else np.int64(-1))
+
+
+@kernel
+def put_words(columns, first, count, words):
+    """The words of the rows [first, count), ROW_WORDS each from `words` on for the row 0; RELATION
+    is the number of the table. Returns `count`, or a row with a name that has no number yet, from
+    which on it is to be called again."""
+    codes, rollbacks = load64(columns + 8 * CODES), load64(columns + 8 * ROLLBACKS)
+    for row in range(first, count):
+        at = words + ROW_SIZE * row
+        user = _name(load64(columns + 8 * USERS), _column(columns, USERNAMES), row)
+        client = _name(load64(columns + 8 * CLIENTS), _column(columns, CLIENT_IDS), row)
+        if user == NEW or client == NEW:
+            return np.int64(row)
+        code = load64(codes + 8 * row)
+        does = np.int64(NOTHING)
+        if 0 <= code < MOST_CODES:
+            does = load8(load64(columns + 8 * DOES) + code)
+        is_apart = does == APART
+        if does in (CHANGES, APART) and load64(rollbacks + 8 * row):
+            does = np.int64(NOTHING if is_apart else CANCELS)
+        if load8(load64(columns + 8 * DELIVERED) + row):
+            does = np.int64(ENDS)
+        table = np.int64(-1)
+        if does in (CHANGES, APART) or (does == CANCELS and load64(columns + 8 * UNDOES)):
+            table = _table(columns, row)
+            if table == NEW:
+                return np.int64(row)
+            if table < 0:
+                does = np.int64(does if does == CANCELS else NOTHING)
+            else:
+                told = load64(columns + 8 * TOLD) + 8 * table
+                if load64(told) == 0:
+                    store64(told, row + 1)
+        statements = _column(columns, STATEMENTS)
+        statement = _text(statements, row)
+        size = _size(statements, row) if statement else np.int64(0)
+        if does == CHANGES:
+            if size == 0:
+                does = np.int64(NOTHING)
+            elif load64(load64(columns + 8 * STATUSES) + 8 * row) == NOT_RECONSTRUCTED:
+                does = np.int64(LACKING_STATEMENT)
+        if does in (LACKING_STATEMENT, APART):
+            store64(columns + 8 * NEEDS_CARE, 1)
+        store64(at + 8 * ACTION, does)
+        store64(at + 8 * SCN, load64(load64(columns + 8 * SCNS) + 8 * row))
+        store64(at + 8 * XID, _xid(_column(columns, XIDS), row))
+        time = load64(load64(columns + 8 * TIMES) + 8 * row)
+        store64(at + 8 * US, time - load64(columns + 8 * AHEAD_US))
+        store64(at + 8 * THREAD, load64(load64(columns + 8 * THREADS) + 8 * row))
+        store64(at + 8 * USER, user)
+        store64(at + 8 * CLIENT, client)
+        store64(at + 8 * RELATION, table)
+        store64(at + 8 * KIND, 0)
+        store64(at + 8 * IMAGES, statement)
+        store64(at + 8 * IMAGES_BYTES, size)
+        store64(at + 8 * TABLE, 0)
+        store64(at + 8 * MARK, 0)
+        is_shown = load64(columns + 8 * SHOWS_REDO)
+        store64(at + 8 * REDO, statement if is_shown else np.int64(0))
+        store64(at + 8 * REDO_BYTES, size if is_shown else np.int64(0))
+        _put_shown(columns, row, at, np.int64(APART) if is_apart else does)
+    return np.int64(count)
+
+
+@inlined_kernel
+def _hold_undone(columns, words, code, table):
+    """A change that is undone, of a table whose values the redo may hold apart, is held, too, so
+    that what it takes back is found when the transaction is whole."""
+    store64(words + 8 * ACTION, CHANGES)
+    store64(words + 8 * KIND, load64(columns + 8 * UNDOES))
+    store64(words + 8 * ROW_HASH, 0)
+    store64(words + 8 * IMAGES, load64(columns + 8 * CODE_BYTES) + code)
+    store64(words + 8 * IMAGES_BYTES, 1)
+    store64(words + 8 * RELATION, load64(table + 8 * RELATION_OF))
+    store64(words + 8 * MARK, 1)
+
+
+@kernel
+def put_tables(columns, words, count, found):
+    """The tables of the rows whose words `put_words` made: FOUND_WORDS each at `found`, by number;
+    rows of those that are not captured do nothing."""
+    for row in range(count):
+        at = words + ROW_SIZE * row
+        does, number = load64(at + 8 * ACTION), load64(at + 8 * RELATION)
+        table = found + 8 * FOUND_WORDS * number
+        if does in (CHANGES, LACKING_STATEMENT, APART):
+            relation = load64(table + 8 * RELATION_OF)
+            if relation < 0:
+                store64(at + 8 * ACTION, NOTHING)
+            else:
+                store64(at + 8 * RELATION, relation)
+                store64(at + 8 * TABLE, load64(table + 8 * ADDRESS_OF))
+                store64(at + 8 * MARK, load64(table + 8 * MARK_OF))
+        elif does == CANCELS and number >= 0 and load64(columns + 8 * UNDOES):
+            is_known = (load64(at + 8 * XID) & _UNKNOWN_SEQUENCE) != _UNKNOWN_SEQUENCE
+            if is_known and load64(table + 8 * RELATION_OF) >= 0 and load64(table + 8 * MARK_OF):
+                _hold_undone(columns, at, load64(load64(columns + 8 * CODES) + 8 * row), table)

@@ -1,0 +1,167 @@
+"""Words of rows against a plain reading of the same rows."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headrace.connectors.oracle.streaming import redo_rows
+from headrace.connectors.oracle.streaming.row_words import RowOptions, RowWords
+from headrace.connectors.oracle.streaming.transactions import hold_kernel
+from headrace.connectors.oracle.streaming.transactions.buffer import Names
+from headrace.errors import HeadraceError
+from tests.connectors.oracle.streaming import redo
+from tests.connectors.oracle.streaming.tables import FoundTable
+
+A = "0100020003000000"
+_ACTIONS = {
+    redo_rows.START: hold_kernel.STARTS,
+    redo_rows.COMMIT: hold_kernel.COMMITS,
+    redo_rows.ROLLED_BACK: hold_kernel.ENDS,
+    redo_rows.REPLICATION_MARKER: hold_kernel.ENDS,
+}
+_CHANGES = (redo_rows.INSERT, redo_rows.UPDATE, redo_rows.DELETE)
+
+
+def words_of(options: RowOptions, users: Names | None = None) -> RowWords:
+    """Of the tables S.T1 and S.T2."""
+    names = users or Names((), ())
+    return RowWords(FoundTable.named, redo.statements(), names, Names((), ()), options)
+
+
+_NAME = st.sampled_from([None, "", "S", "T1", "T2", "NÄME", "x" * 40])
+_TEXT = st.one_of(st.none(), st.text(" \tAé0x.", max_size=20))
+_ROW = st.fixed_dictionaries(
+    {
+        "SCN": st.one_of(st.none(), st.integers(0, 2**62)),
+        "OPERATION_CODE": st.sampled_from([0, 1, 2, 3, 6, 7, 9, 27, 36, 255, 300]),
+        "XID": st.one_of(st.none(), st.binary(min_size=8, max_size=8), st.binary(max_size=8)),
+        "ROLLBACK": st.sampled_from([None, 0, 0, 0, 1]),
+        "STATUS": st.none(),
+        "SEG_OWNER": _NAME,
+        "TABLE_NAME": _NAME,
+        "ROW_ID": _TEXT,
+        "RS_ID": _TEXT,
+        "USERNAME": _NAME,
+        "CLIENT_ID": _NAME,
+        "SQL_REDO": _TEXT,
+        "THREAD#": st.one_of(st.none(), st.integers(1, 4)),
+        "SSN": st.one_of(st.none(), st.integers(0, 9)),
+    }
+)
+
+
+def _text(words: np.ndarray, word: int) -> str | None:
+    if not words[word]:
+        return None
+    return ctypes.string_at(int(words[word]), int(words[word + 1])).decode()
+
+
+def _assert_plain(words: np.ndarray, row: dict[str, Any], users: Names) -> None:
+    """What a row's words say is what the row says."""
+    code, undone = row["OPERATION_CODE"], bool(row["ROLLBACK"])
+    is_captured = row["SEG_OWNER"] == "S" and row["TABLE_NAME"] in ("T1", "T2")
+    action = _ACTIONS.get(code, hold_kernel.NOTHING)
+    if code in _CHANGES and undone:
+        action = hold_kernel.CANCELS
+    elif code in _CHANGES and is_captured and row["SQL_REDO"]:
+        action = hold_kernel.CHANGES
+    assert words[hold_kernel.ACTION] == action
+    assert words[hold_kernel.SCN] == (row["SCN"] or 0)
+    xid = (row["XID"] or b"").rjust(8, b"\0")
+    assert int(words[hold_kernel.XID]) == int.from_bytes(xid, "big", signed=True)
+    assert words[hold_kernel.THREAD] == (row["THREAD#"] or 0)
+    assert words[hold_kernel.SSN] == (row["SSN"] or 0)
+    user = row["USERNAME"]
+    assert words[hold_kernel.USER] == (-1 if user is None else users.number(user))
+    assert (_text(words, hold_kernel.RS_ID) or "") == (row["RS_ID"] or "").strip(" \t")
+    shown = row["ROW_ID"] if (row["ROW_ID"] or "").strip(" \t") else None
+    assert _text(words, hold_kernel.ROW_ID) == shown
+    assert (_text(words, hold_kernel.REDO) or "") == (row["SQL_REDO"] or "")
+    if action == hold_kernel.CHANGES:
+        assert words[hold_kernel.RELATION] == 3
+        assert _text(words, hold_kernel.IMAGES) == row["SQL_REDO"]
+
+
+@given(st.lists(_ROW, min_size=1, max_size=12), st.integers(0, 11), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_words_are_what_the_rows_say_also_of_a_part_of_a_batch(
+    rows: list[dict[str, Any]], first: int, is_read_before: bool
+) -> None:
+    users = Names((), ())
+    maker = words_of(RowOptions(shows_redo=True, shows_ssn=True), users)
+    batch = redo.batch(rows)
+    if is_read_before:
+        maker.of(batch, np.zeros(len(rows), bool))
+    first = min(first, len(rows) - 1)
+    part = batch.slice(first)
+    made = maker.of(part, np.zeros(len(part), bool)).words
+    for words, row in zip(made, rows[first:], strict=True):
+        _assert_plain(words, row, users)
+
+
+def test_rows_of_the_same_row_id_have_the_same_hash_and_of_others_have_others() -> None:
+    ids = ["AAAR3sAAEAAAACXAAA", "AAAR3sAAEAAAACXAAB", "AAAR3sAAEAAAACXAAA", None]
+    rows = [redo.change("c", 11, A, new=["1"], ROW_ID=one) for one in ids]
+    made = words_of(RowOptions()).of(redo.batch(rows), np.zeros(4, bool)).words
+    one, other, same, none = made[:, hold_kernel.ROW_HASH].tolist()
+    assert one == same
+    assert len({one, other, none}) == 3
+
+
+def test_more_names_than_are_looked_up_at_first() -> None:
+    users = Names((), ())
+    rows = [
+        redo.change("c", 11, A, new=["1"], USERNAME=f"U{number % 300}") for number in range(900)
+    ]
+    made = words_of(RowOptions(), users).of(redo.batch(rows), np.zeros(900, bool)).words
+    numbers = made[:, hold_kernel.USER].tolist()
+    assert [users.name(number) for number in numbers] == [row["USERNAME"] for row in rows]
+
+
+def test_the_user_unknown_is_none() -> None:
+    rows = [redo.start(10, A, USERNAME="UNKNOWN")]
+    made = words_of(RowOptions()).of(redo.batch(rows), np.zeros(1, bool)).words
+    assert made[0, hold_kernel.USER] == -1
+
+
+def test_a_commit_that_was_delivered_drops_its_transaction() -> None:
+    rows = [redo.commit(10, A), redo.commit(11, A)]
+    made = words_of(RowOptions()).of(redo.batch(rows), np.array([True, False])).words
+    assert made[:, hold_kernel.ACTION].tolist() == [hold_kernel.ENDS, hold_kernel.COMMITS]
+
+
+def test_statements_that_logminer_could_not_make_end_the_stream_or_are_left_out(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rows = [redo.change("c", 11, A, new=["1"], STATUS=2, INFO="no column")]
+    with pytest.raises(HeadraceError, match=r"S\.T1 at SCN 11: no column"):
+        words_of(RowOptions()).of(redo.batch(rows), np.zeros(1, bool))
+    with caplog.at_level(logging.WARNING):
+        made = words_of(RowOptions(failure="warn")).of(redo.batch(rows), np.zeros(1, bool))
+    assert made.words[0, hold_kernel.ACTION] == hold_kernel.NOTHING
+    assert "the change is left out" in caplog.text
+
+
+def test_numbered_columns_are_a_statement_where_they_are_read() -> None:
+    text = 'insert into "S"."T1"("COL 1") values (\'1\');'
+    rows = [redo.change("c", 11, A, new=["1"], STATUS=2, SQL_REDO=text)]
+    made = words_of(RowOptions(numbers_columns=True)).of(redo.batch(rows), np.zeros(1, bool))
+    assert made.words[0, hold_kernel.ACTION] == hold_kernel.CHANGES
+
+
+def test_columns_that_are_not_read_are_null() -> None:
+    batch = redo.batch([redo.change("c", 11, A, new=["1"])])
+    for name in ("RS_ID", "USERNAME", "CLIENT_ID"):
+        place = batch.schema.get_field_index(name)
+        batch = batch.set_column(place, batch.schema.field(place), pa.nulls(1, pa.string()))
+    made = words_of(RowOptions()).of(batch, np.zeros(1, bool)).words
+    assert made[0, hold_kernel.RS_ID_BYTES] == 0
+    assert made[0, [hold_kernel.USER, hold_kernel.CLIENT]].tolist() == [-1, -1]
