@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -71,46 +71,11 @@ class ConnectorChecks:
 _SQL = re.compile(
     r"""\b(?:ALTER|CREATE|GRANT|SELECT\s+pg_|(?:CALL|VALUES)\s+(?=")|SHUTDOWN\s|STARTUP\s)(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|[^;"'])*;"""
 )
-_SESSION = "ALTER SESSION SET "
 
 
 def statements(remedy: str) -> list[str]:
     """The SQL statements of a remedy, in the order in which they are to be run."""
     return [" ".join(found[0].split()) for found in _SQL.finditer(remedy)]
-
-
-def script(findings: Iterable[Finding]) -> Iterator[str]:
-    """Lines of a script that mends findings. Statements of warnings are comments, because they are
-    a choice; what no statement mends is a comment, too.
-
-    A remedy's ALTER SESSION SET says where its statements behind it run. All that runs in one place
-    is one section, which begins with it; sections come as they are named first, behind what runs
-    anywhere.
-    """
-    sections: dict[str, list[str]] = {"": []}
-    for finding in findings:
-        if finding.level == "ok":
-            continue
-        mending = statements(finding.remedy)
-        remark = f"-- {finding.level}: {' '.join(finding.message.split())}"
-        section = ""
-        if not mending:
-            sections[section] += [remark, f"-- {' '.join(finding.remedy.split())}"]
-        told: set[str] = set()
-        for statement in mending:
-            if statement.startswith(_SESSION):
-                section = statement
-                continue
-            lines = sections.setdefault(section, [])
-            if section not in told:
-                lines.append(remark)
-                told.add(section)
-            lines.append(statement if finding.level == "error" else f"-- {statement}")
-    for section, lines in sections.items():
-        if section:
-            yield ""
-            yield section
-        yield from lines
 
 
 def counted(count: int, noun: str) -> str:

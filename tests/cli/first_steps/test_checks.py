@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.cli import main
+from headrace.cli.check import script
 from headrace.cli.sink_options import check_supported
 from headrace.errors import HeadraceError
-from headrace.findings import Finding, counted, script, statements
+from headrace.findings import Finding, counted, statements
 from tests.cli.first_steps.configurations import SHOP, written
 from tests.servers.postgresql import Database
 

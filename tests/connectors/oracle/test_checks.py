@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from headrace.cli.check import script
 from headrace.connectors.oracle.catalog.event_shapes import event_shapes
 from headrace.connectors.oracle.checks.database import check
 from headrace.connectors.oracle.checks.state import granted, granted_there
 from headrace.connectors.oracle.config import OracleConfig
-from headrace.findings import Finding, script, statements
+from headrace.findings import Finding, statements
 from headrace.testing.oracle.database import PRIVILEGES
 from tests.connectors.oracle.administrator import Administrator
 from tests.connectors.oracle.reading import OracleReader
@@ -252,8 +253,32 @@ def test_a_destination_that_is_not_there_is_an_error(database: OracleDatabase) -
 
 
 def test_a_pluggable_database_that_is_not_there_is_an_error(database: OracleDatabase) -> None:
-    codes = {code for _, code in bad(found(database, database_pdb_name="NOWHERE"))}
-    assert codes == {"oracle.unknown_database"}
+    error = only(found(database, database_pdb_name="NOWHERE"), "oracle.unknown_database")
+    assert "NOWHERE" in error.message
+
+
+def test_what_a_run_needs_besides_the_database_is_looked_for(database: OracleDatabase) -> None:
+    pytest.importorskip("confluent_kafka")
+    more = {
+        "rac_nodes": "127.0.0.1:1/RACDB1",
+        "signal_data_collection": "ORCLPDB1.INV.SIGNALS",
+        "schema_history_internal": "kafka",
+        "schema_history_internal_kafka_topic": "history",
+        "schema_history_internal_kafka_bootstrap_servers": "127.0.0.1:1",
+    }
+    assert bad(found(database, **more)) == [
+        ("warning", "oracle.node_unreachable"),
+        ("error", "oracle.signal_table"),
+        ("error", "relational.kafka_unreachable"),
+    ]
+
+
+def test_no_archived_log_is_a_warning_where_no_others_are_read(database: OracleDatabase) -> None:
+    more = {"log_mining_archive_log_only_mode": "true"}
+    warning = only(found(database, **more), "oracle.log_retention")
+    assert "ARCHIVE_LAG_TARGET" in warning.remedy
+    database.server.apply([{"switch": 1}])
+    assert bad(found(database, **more)) == []
 
 
 def test_no_table_that_is_captured_is_an_error(database: OracleDatabase) -> None:

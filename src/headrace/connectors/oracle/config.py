@@ -155,7 +155,7 @@ class OracleConfig(
                 "log.mining.strategy = hybrid does not go with lob.enabled",
                 "Set log.mining.strategy=online_catalog, or lob.enabled=false.",
             )
-        if self.log_mining_buffer_deferred_transaction_start:
+        if self.defers_starts:
             yield PropertyFinding(
                 "config.impossible_value",
                 "log.mining.buffer.deferred.transaction.start",

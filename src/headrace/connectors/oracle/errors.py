@@ -74,6 +74,11 @@ _SERVICE = Refusal(
     "Check database.dbname (the service of the container database), database.pdb.name and "
     "database.url.",
 )
+_ALIAS = Refusal(
+    "unknown_database",
+    "An alias is looked up in tnsnames.ora: name its folder in driver.config_dir (Java's "
+    "driver.oracle.net.tns_admin), or write //host:port/service in database.url.",
+)
 _PRIVILEGE = Refusal(
     "no_privilege",
     "Grant it to {user} (headrace check FILE says what is missing, --fix-sql the statements).",
@@ -185,8 +190,8 @@ _BY_DRIVER = {
     "DPY-4024": _TIMEOUT,
     "DPY-4001": _LOGIN,
     "DPY-4000": _SERVICE,
-    "DPY-4026": _SERVICE,
-    "DPY-4027": _SERVICE,
+    "DPY-4026": _ALIAS,
+    "DPY-4027": _ALIAS,
     "DPY-6001": _SERVICE,
     "DPY-6002": Refusal("tls", "Check the server's certificate and driver.ssl_server_cert_dn."),
     "DPY-3010": Refusal("old_server", "The thin driver speaks to Oracle 12.1 and later."),

@@ -88,6 +88,18 @@ def _check_retention(checked: Checked, connection: Connection, destination: str)
             f"{_KEEP} Start anew with snapshot.mode=when_needed, or with a new checkpoint.",
         )
         return
+    if checked.config.log_mining_archive_log_only_mode:
+        if since is None:
+            checked.warn(
+                "log_retention",
+                "No archived log is there, and log.mining.archive.log.only.mode reads no others: "
+                "no change comes before a log is archived",
+                "Have logs archived at intervals: "
+                + sql.remedy_in(checked.config.root, "ALTER SYSTEM SET ARCHIVE_LAG_TARGET = 900;"),
+            )
+            return
+        checked.ok("log_retention", f"Archived redo since {since} (it is {now}) can be read")
+        return
     kept = f"since {since} (it is {now})" if since else "of the online logs only"
     checked.ok("log_retention", f"Redo {kept} can be read, from the SCN {oldest} on")
 

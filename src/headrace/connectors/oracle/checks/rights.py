@@ -124,8 +124,13 @@ def check_flush_table(checked: Checked) -> None:
     """Whether there is the table with which redo is flushed, or the user may make it. Raises
     DriverError."""
     config = checked.config
-    if config.log_mining_read_only:
-        checked.ok("flush_table", "Nothing is written (log.mining.read.only)")
+    if not config.writes_flush_table:
+        why = (
+            "log.mining.archive.log.only.mode"
+            if config.log_mining_archive_log_only_mode
+            else "log.mining.read.only"
+        )
+        checked.ok("flush_table", f"Nothing is written ({why})")
         return
     connection = checked.in_database()
     name = config.log_mining_flush_table_name.upper()
