@@ -66,9 +66,9 @@ def test_rows_too_many_become_one(connection: Connection, oracle_database: Oracl
     ],
 )
 def test_nothing_is_written_where_nothing_may_be(
-    connection: Connection, oracle_database: OracleDatabase, name: str
+    connection: Connection, oracle_database: OracleDatabase, more: dict[str, str]
 ) -> None:
-    flush = LogFlush(config_of(oracle_database, **{name: "true"}))
+    flush = LogFlush(config_of(oracle_database, **more))
     flush.prepare(connection)
     flush.flush(connection, 5)
     counted = oracle_database.server.call("counted")
