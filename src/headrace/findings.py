@@ -69,7 +69,7 @@ class ConnectorChecks:
 
 # As remedies write it: from a statement's first word to its semicolon.
 _SQL = re.compile(
-    r"""\b(?:ALTER|CREATE|GRANT|SELECT\s+pg_|(?:CALL|VALUES)\s+(?="))(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|[^;"'])*;"""
+    r"""\b(?:ALTER|CREATE|GRANT|SELECT\s+pg_|(?:CALL|VALUES)\s+(?=")|SHUTDOWN\s|STARTUP\s)(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|[^;"'])*;"""
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -17,6 +17,7 @@ from headrace.connectors.definition import CheckResult
 from headrace.connectors.registry import check
 from headrace.findings import Finding, Findings, counted, statements
 
+_SESSION = "ALTER SESSION SET "
 _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
 
 
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([_members(finding) for finding in findings], indent=2))
     elif arguments.fix_sql:
-        _print_script(findings)
+        print(*script(findings), sep="\n")
     elif findings:
         _print_lines(findings)
     else:
@@ -80,18 +81,38 @@ def _print_lines(findings: Sequence[CheckResult]) -> None:
     )
 
 
-def _print_script(findings: Sequence[CheckResult]) -> None:
-    """Statements that mend errors; those of warnings are comments, because they are a choice. What
-    no statement mends is a comment, too."""
+def script(findings: Sequence[CheckResult]) -> Iterator[str]:
+    """Lines of a script that mends findings. Statements of warnings are comments, because they are
+    a choice; what no statement mends is a comment, too.
+
+    A remedy's ALTER SESSION SET says where its statements behind it run. All that runs in one place
+    is one section, which begins with it; sections come as they are named first, behind what runs
+    anywhere.
+    """
+    sections: dict[str, list[str]] = {"": []}
     for finding in findings:
         if finding.level == "ok":
             continue
-        print(f"-- {finding.level}: {finding.message}")
         mending = statements(finding.remedy)
-        for statement in mending:
-            print(statement if finding.level == "error" else f"-- {statement}")
+        remark = f"-- {finding.level}: {' '.join(finding.message.split())}"
+        section = ""
         if not mending:
-            print(f"-- {finding.remedy}")
+            sections[section] += [remark, f"-- {' '.join(finding.remedy.split())}"]
+        told: set[str] = set()
+        for statement in mending:
+            if statement.startswith(_SESSION):
+                section = statement
+                continue
+            lines = sections.setdefault(section, [])
+            if section not in told:
+                lines.append(remark)
+                told.add(section)
+            lines.append(statement if finding.level == "error" else f"-- {statement}")
+    for section, lines in sections.items():
+        if section:
+            yield ""
+            yield section
+        yield from lines
 
 
 def _of_kafka(pipeline: Pipeline) -> list[Finding]:

@@ -18,6 +18,8 @@ from headrace.relational.table import Table
 from headrace.relational.types.column_type import ColumnName
 from headrace.relational.types.options import TypeOptions
 
+_SIGNAL_COLUMNS = 3
+
 
 def named_tables(tables: Sequence[Table]) -> str:
     """The first tables' names, and how many more there are."""
@@ -51,6 +53,24 @@ def too_many_tables(connector: str, config: RelationalConfig, count: int) -> Hea
         f"{connector}.too_many_tables",
         f"{count} tables are captured; guardrail.collections.max is {limit}",
         "Narrow table.include.list, or raise guardrail.collections.max.",
+    )
+
+
+def signal_table_error(connector: str, tables: Iterable[Table], name: str) -> HeadraceError | None:
+    """What is wrong with the signal table `name` among these; None: nothing."""
+    table = next((table for table in tables if table.name == name), None)
+    if table is None:
+        what = "does not exist"
+    elif len(table.columns) != _SIGNAL_COLUMNS:
+        what = f"has {len(table.columns)} columns instead of three"
+    else:
+        return None
+    return HeadraceError(
+        f"{connector}.signal_table",
+        f"The signal table {name} (signal.data.collection) {what}",
+        f"CREATE TABLE {name} (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, "
+        "data varchar(2048)); and grant the connector's user SELECT, INSERT and DELETE on it. Its "
+        "changes have to be in the log, as those of captured tables.",
     )
 
 
@@ -96,6 +116,20 @@ class TableChecks(ConnectorChecks, Generic[T]):
             self._check_expressions(
                 "table.include.list", self.config.table_include_list, names, "table"
             )
+
+    def check_signal_table(self) -> None:
+        """Whether the signal table is there, with three columns, where one is named."""
+        name = self.capture.signal_table
+        if name is None:
+            return
+        ids = [table.id for table in self.catalog.tables() if table.name == name]
+        reading = self.catalog.read(ids)
+        described = [reading.describe(identity) for identity in ids]
+        error = signal_table_error(self.connector, [one for one in described if one], name)
+        if error is None:
+            self.ok("signal_table", f"The signal table {name} is there")
+        else:
+            self.findings.add_error(error)
 
     def _check_expressions(
         self, name: str, expressions: Iterable[str], tables: Sequence[str], kind: str

@@ -7,15 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headrace.config.properties.relational import RelationalConfig
-from headrace.errors import HeadraceError
 from headrace.relational.capture import TableCapture
-from headrace.relational.checks import clashes_of, no_tables, too_many_tables
+from headrace.relational.checks import (
+    clashes_of,
+    no_tables,
+    signal_table_error,
+    too_many_tables,
+)
 from headrace.relational.overrides import PROPERTY, Overrides
 from headrace.relational.table import Table
 
 log = logging.getLogger(__name__)
-
-_SIGNAL_COLUMNS = 3
 
 
 @dataclass(frozen=True)
@@ -57,16 +59,6 @@ class TableReadiness:
 
 def check_signal_table(connector: str, tables: Iterable[Table], name: str) -> None:
     """Raises HeadraceError("….signal_table") when it is missing or has other columns."""
-    table = next((table for table in tables if table.name == name), None)
-    if table is None:
-        what = "does not exist"
-    elif len(table.columns) != _SIGNAL_COLUMNS:
-        what = f"has {len(table.columns)} columns instead of three"
-    else:
-        return
-    raise HeadraceError(
-        f"{connector}.signal_table",
-        f"The signal table {name} (signal.data.collection) {what}",
-        f"CREATE TABLE {name} (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, "
-        "data varchar(2048)); and grant the role SELECT, INSERT and DELETE on it.",
-    )
+    error = signal_table_error(connector, tables, name)
+    if error is not None:
+        raise error

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.cli import main
+from headrace.cli.check import script
 from headrace.cli.sink_options import check_supported
 from headrace.errors import HeadraceError
-from headrace.findings import counted, statements
+from headrace.findings import Finding, counted, statements
 from tests.cli.first_steps.configurations import SHOP, written
 from tests.servers.postgresql import Database
 
@@ -123,6 +124,32 @@ def test_statements_are_found_whatever_names_they_have(table: str, role: str) ->
     quoted = [name.replace('"', '""') for name in (table, role)]
     grant = 'GRANT SELECT ON "{}" TO "{}";'.format(*quoted)
     assert statements(f"As a superuser: {grant} Or give up.") == [" ".join(grant.split())]
+
+
+def test_what_runs_in_one_place_is_one_section_of_the_script() -> None:
+    here, there = "ALTER SESSION SET CONTAINER = A;", "ALTER SESSION SET CONTAINER = B;"
+    findings = [
+        Finding("a", "error", "one", f"{here} GRANT x TO y;"),
+        Finding("b", "ok", "two"),
+        Finding("c", "warning", "three", f"{there} ALTER TABLE t;"),
+        Finding("d", "error", "four", f"{here} SHUTDOWN IMMEDIATE; STARTUP MOUNT;"),
+        Finding("e", "error", "five", "Ask."),
+    ]
+    assert list(script(findings)) == [
+        "-- error: five",
+        "-- Ask.",
+        "",
+        here,
+        "-- error: one",
+        "GRANT x TO y;",
+        "-- error: four",
+        "SHUTDOWN IMMEDIATE;",
+        "STARTUP MOUNT;",
+        "",
+        there,
+        "-- warning: three",
+        "-- ALTER TABLE t;",
+    ]
 
 
 def test_prose_has_no_statements() -> None:

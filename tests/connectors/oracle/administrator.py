@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from headrace.connectors.oracle.sql import ROOT
 from headrace.testing.oracle.database import PACKAGES, PRIVILEGES, ROLES
 from tests.servers.oracle import OracleDatabase
 
@@ -24,7 +25,12 @@ class Administrator:
 
     database: OracleDatabase
     granted: dict[str, set[str]] = field(default_factory=dict)
+    is_stopped: bool = False
     is_mounted: bool = False
+    minds_containers: bool = False
+    """Whether statements that have to run in the root, or where the tables are, run there alone."""
+    container: str = ROOT
+    """Of the session."""
     closed_views: set[str] = field(default_factory=set)
     """Views that nobody may read who has no right to."""
 
@@ -69,22 +75,19 @@ class Administrator:
                 self.run(statement)
 
     def _actions(self) -> dict[str, Callable[[re.Match[str]], None]]:
-        table = self.database.server.ddl
-
         def nothing(_: re.Match[str]) -> None:
             """It is about files, which the stand-in has none of."""
 
         return {
             r"ALTER SYSTEM SET \w+ ?= ?(?:\d+[KMGT]?|'[^']*')"
             r"(?: SCOPE ?= ?(?:SPFILE|BOTH|MEMORY))?": nothing,
-            r"SHUTDOWN IMMEDIATE|ARCHIVE LOG LIST": nothing,
-            r"STARTUP MOUNT": lambda _: setattr(self, "is_mounted", True),
-            r"ALTER PLUGGABLE DATABASE ALL OPEN": nothing,
+            r"ARCHIVE LOG LIST|ALTER PLUGGABLE DATABASE ALL OPEN": nothing,
+            r"SHUTDOWN IMMEDIATE": lambda _: self._stop(),
+            r"STARTUP MOUNT": lambda _: self._mount(),
             r"ALTER DATABASE OPEN": lambda _: setattr(self, "is_mounted", False),
             r"ALTER DATABASE ARCHIVELOG": lambda _: self._archive(),
-            r"ALTER DATABASE ADD SUPPLEMENTAL LOG DATA":
-                lambda _: self.database.change(supplemental="YES"),
-            rf"ALTER SESSION SET CONTAINER ?= ?(?:CDB\$ROOT|{_NAME})": nothing,
+            r"ALTER DATABASE ADD SUPPLEMENTAL LOG DATA": lambda _: self._log_more(),
+            rf"ALTER SESSION SET CONTAINER ?= ?(?P<container>CDB\$ROOT|{_NAME})": self._enter,
             rf"CREATE TABLESPACE {_NAME} DATAFILE '[^']+' SIZE \d+[KMG] REUSE AUTOEXTEND ON "
             r"(?:NEXT \d+[KMG] )?MAXSIZE UNLIMITED": nothing,
             rf'CREATE USER {_USER} IDENTIFIED BY "[^"]+" DEFAULT TABLESPACE (?P<space>{_NAME}) '
@@ -94,11 +97,40 @@ class Administrator:
             rf"GRANT (?P<what>(?:SELECT|INSERT|DELETE|EXECUTE)(?:, (?:SELECT|INSERT|DELETE))*) ON "
             rf"(?P<object>{_NAME}(?:\.{_NAME})?) TO {_USER}{_CONTAINERS}": self._grant_on,
             rf"GRANT (?P<what>[\w ,]+) TO {_USER}{_CONTAINERS}": self._grant,
-            rf"(?:CREATE|ALTER) TABLE {_NAME}\.{_NAME} .*": lambda match: table(match[0]),
+            rf"(?:CREATE|ALTER) TABLE {_NAME}\.{_NAME} .*": lambda match: self._alter(match[0]),
             rf"INSERT INTO (?P<table>{_NAME}\.{_NAME}) VALUES \((?P<values>'.*')\)": self._insert,
         }  # fmt: skip
 
+    def _enter(self, match: re.Match[str]) -> None:
+        self.container = _folded(match["container"])
+
+    def _require_root(self) -> None:
+        if self.minds_containers and self.container != ROOT:
+            raise ValueError("ORA-65040: operation not allowed from within a pluggable database")
+
+    def _require_database(self, name: str) -> None:
+        if self.minds_containers and self.container == ROOT:
+            raise ValueError(f"ORA-00942: {name} does not exist in the root")
+
+    def _alter(self, statement: str) -> None:
+        self._require_database(statement.split()[2])
+        self.database.server.ddl(statement.replace('"', ""))
+
+    def _log_more(self) -> None:
+        self._require_root()
+        self.database.change(supplemental="YES")
+
+    def _stop(self) -> None:
+        self._require_root()
+        self.is_stopped = True
+
+    def _mount(self) -> None:
+        if not self.is_stopped:
+            raise ValueError("ORA-01081: cannot start already-running ORACLE")
+        self.is_stopped, self.is_mounted = False, True
+
     def _archive(self) -> None:
+        self._require_root()
         if not self.is_mounted:
             raise ValueError("ORA-01126: the database must be mounted and not open")
         self.database.change(log_mode="ARCHIVELOG")
@@ -120,11 +152,15 @@ class Administrator:
     def _grant_on(self, match: re.Match[str]) -> None:
         what = match["object"].upper()
         rights = {f"{one.strip().upper()} ON {what}" for one in match["what"].split(",")}
+        if "." in what:
+            self._require_database(what)
         if match["what"].upper() == "EXECUTE" and what not in PACKAGES:
             raise ValueError(f"ORA-04042: {what} does not exist")
         self._hold(match, rights)
 
     def _hold(self, match: re.Match[str], rights: set[str]) -> None:
+        if match["containers"]:
+            self._require_root()
         user = _folded(match["user"])
         held = self.granted.setdefault(user, set())
         held |= rights

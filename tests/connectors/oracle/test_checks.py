@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from headrace.cli.check import script
 from headrace.connectors.oracle.catalog.event_shapes import event_shapes
 from headrace.connectors.oracle.checks.database import check
+from headrace.connectors.oracle.checks.state import granted, granted_there
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.findings import Finding, statements
 from headrace.testing.oracle.database import PRIVILEGES
@@ -19,6 +21,8 @@ pytestmark = pytest.mark.oracle
 
 KEYED = ("ID NUMBER(9,0) NOT NULL", "V VARCHAR2(20)")
 USER = '"C##DBZUSER" CONTAINER=ALL'
+IN_ROOT = "ALTER SESSION SET CONTAINER = CDB$ROOT;"
+IN_DATABASE = 'ALTER SESSION SET CONTAINER = "ORCLPDB1";'
 
 
 @pytest.fixture
@@ -56,13 +60,20 @@ def test_a_database_without_archived_logs_is_an_error(database: OracleDatabase) 
     error = only(found(database), "oracle.no_archive_log_mode")
     assert error.level == "error"
     assert "NOARCHIVELOG" in error.message
-    assert statements(error.remedy) == ["ALTER DATABASE ARCHIVELOG;", "ALTER DATABASE OPEN;"]
+    assert statements(error.remedy) == [
+        IN_ROOT,
+        "SHUTDOWN IMMEDIATE;",
+        "STARTUP MOUNT;",
+        "ALTER DATABASE ARCHIVELOG;",
+        "ALTER DATABASE OPEN;",
+        "ALTER PLUGGABLE DATABASE ALL OPEN;",
+    ]
 
 
 def test_a_database_without_supplemental_logging_is_an_error(database: OracleDatabase) -> None:
     database.change(supplemental="NO")
     error = only(found(database), "oracle.no_supplemental_logging")
-    assert statements(error.remedy) == ["ALTER DATABASE ADD SUPPLEMENTAL LOG DATA;"]
+    assert statements(error.remedy) == [IN_ROOT, "ALTER DATABASE ADD SUPPLEMENTAL LOG DATA;"]
     assert bad(found(database, snapshot_mode="initial_only")) == []
     database.change(supplemental="IMPLICIT")
     assert bad(found(database)) == []
@@ -76,7 +87,8 @@ def test_a_table_whose_redo_lacks_columns_is_an_error_with_its_statement(
     error = only(found(database), "oracle.no_table_logging")
     assert "INV.OTHERS" in error.message
     assert "OTHER.TABLES" not in error.message
-    (statement,) = statements(error.remedy)
+    place, statement = statements(error.remedy)
+    assert place == IN_DATABASE
     assert statement == 'ALTER TABLE "INV"."OTHERS" ADD SUPPLEMENTAL LOG DATA (ALL) COLUMNS;'
     database.server.ddl(statement.replace('"INV"."OTHERS"', "INV.OTHERS"))
     assert bad(found(database)) == []
@@ -87,6 +99,7 @@ def test_what_the_user_may_not_do_is_one_error_with_its_grants(database: OracleD
     database.change(privileges=left, hidden_views={"V$LOGFILE", "V$THREAD"})
     findings = [one for one in found(database) if one.code == "oracle.no_privilege"]
     assert statements(findings[0].remedy) == [
+        IN_ROOT,
         f"GRANT LOGMINING TO {USER};",
         f"GRANT SELECT ON V_$LOGFILE TO {USER};",
         f"GRANT SELECT ON V_$THREAD TO {USER};",
@@ -98,7 +111,7 @@ def test_metrics_of_memory_need_rights_of_their_own(database: OracleDatabase) ->
     database.change(hidden_views={"V$MYSTAT"})
     warning = only(found(database), "oracle.no_memory_metrics")
     assert warning.level == "warning"
-    assert statements(warning.remedy) == [f"GRANT SELECT ON V_$MYSTAT TO {USER};"]
+    assert statements(warning.remedy) == [IN_ROOT, f"GRANT SELECT ON V_$MYSTAT TO {USER};"]
 
 
 def test_rights_on_tables_are_needed_as_the_snapshot_reads_them(database: OracleDatabase) -> None:
@@ -106,6 +119,7 @@ def test_rights_on_tables_are_needed_as_the_snapshot_reads_them(database: Oracle
     database.change(privileges=left)
     error = only(found(database), "oracle.no_privilege")
     assert statements(error.remedy) == [
+        IN_ROOT,
         f"GRANT FLASHBACK ANY TABLE TO {USER};",
         f"GRANT LOCK ANY TABLE TO {USER};",
     ]
@@ -116,7 +130,7 @@ def test_rights_on_tables_are_needed_as_the_snapshot_reads_them(database: Oracle
 def test_a_user_that_can_make_no_flush_table_is_told_of_it(database: OracleDatabase) -> None:
     database.change(privileges=[one for one in PRIVILEGES if one != "CREATE TABLE"])
     error = only(found(database), "oracle.no_flush_table")
-    assert statements(error.remedy) == [f"GRANT CREATE TABLE TO {USER};"]
+    assert statements(error.remedy) == [IN_ROOT, f"GRANT CREATE TABLE TO {USER};"]
     assert bad(found(database, log_mining_read_only="true")) == []
 
 
@@ -126,7 +140,7 @@ def test_dropped_tables_are_looked_for_where_the_strategy_needs_it(
     database.change(hidden_views={"DBA_RECYCLEBIN"})
     assert bad(found(database)) == []
     error = only(found(database, log_mining_strategy="hybrid"), "oracle.no_privilege")
-    assert statements(error.remedy) == [f"GRANT SELECT ON DBA_RECYCLEBIN TO {USER};"]
+    assert statements(error.remedy) == [IN_ROOT, f"GRANT SELECT ON DBA_RECYCLEBIN TO {USER};"]
 
 
 def test_names_that_logminer_does_not_know_are_told(database: OracleDatabase) -> None:
@@ -135,21 +149,7 @@ def test_names_that_logminer_does_not_know_are_told(database: OracleDatabase) ->
     warning = only(found(database), "oracle.long_name")
     assert warning.level == "warning"
     assert long in warning.message
-    assert statements(warning.remedy) == [
-        f'ALTER TABLE "INV"."LONG" RENAME COLUMN "{long}" TO "{"A" * 30}";'
-    ]
-    database.create_table(f"T{long}", f"{long} NUMBER", f"{'A' * 30} NUMBER", f"{long}B NUMBER")
-    (other,) = (
-        one
-        for one in found(database)
-        if one.code == "oracle.long_name" and f"T{long}" in one.message
-    )
-    cut = f'ALTER TABLE "INV"."T{long}" RENAME'
-    assert statements(other.remedy) == [
-        f'{cut} COLUMN "{long}" TO "{"A" * 28}_1";',
-        f'{cut} COLUMN "{long}B" TO "{"A" * 28}_2";',
-        f'{cut} TO "T{"A" * 29}";',
-    ]
+    assert statements(warning.remedy) == []
 
 
 def test_a_transaction_older_than_the_logs_is_an_error(database: OracleDatabase) -> None:
@@ -200,7 +200,7 @@ def test_the_statements_of_a_remedy_mend_what_is_missing(
     database: OracleDatabase, code: str
 ) -> None:
     administrator = Administrator.of(database, **BROKEN[code])
-    administrator.is_mounted = True  # what SQL*Plus does before
+    administrator.minds_containers = True
     more = {"rac_nodes": "n1,n2"} if code == "oracle.no_privilege" else {}
     findings = [one for one in found(database, **more) if one.level == "error"]
     assert {one.code for one in findings} == {code}
@@ -208,6 +208,38 @@ def test_the_statements_of_a_remedy_mend_what_is_missing(
         for statement in statements(finding.remedy):
             administrator.run(statement)
     assert bad(found(database, **more)) == []
+
+
+def test_one_script_mends_all_that_is_missing_each_thing_where_it_is(
+    database: OracleDatabase,
+) -> None:
+    database.create_table("OTHERS", *KEYED, key=["ID"], supplemental=None)
+    administrator = Administrator.of_nothing(database, {"V$LOG", "V$TRANSACTION", "V$MYSTAT"})
+    administrator.minds_containers = True
+    for _ in range(2):  # logs that are archived now are looked at then
+        lines = list(script(found(database)))
+        for line in lines:
+            if line and not line.startswith("--"):
+                administrator.run(line)
+    assert {level for level, _ in bad(found(database))} == {"warning"}
+
+
+def test_rights_on_a_table_are_granted_where_the_table_is() -> None:
+    given = {"topic.prefix": "p", "database.hostname": "h", "database.dbname": "ORCLCDB"}
+    given |= {"database.user": "c##u", "database.pdb.name": "ORCLPDB1"}
+    config = OracleConfig.parse(given)
+    remedies = [granted_there(config, 'SELECT ON "A"."B"'), granted(config, "LOGMINING")]
+    findings = [Finding("code", "error", "message", " ".join(remedies))]
+    assert list(script(findings)) == [
+        "",
+        IN_DATABASE,
+        "-- error: message",
+        'GRANT SELECT ON "A"."B" TO "C##U";',
+        "",
+        IN_ROOT,
+        "-- error: message",
+        'GRANT LOGMINING TO "C##U" CONTAINER=ALL;',
+    ]
 
 
 def test_a_destination_that_is_not_there_is_an_error(database: OracleDatabase) -> None:
@@ -221,8 +253,32 @@ def test_a_destination_that_is_not_there_is_an_error(database: OracleDatabase) -
 
 
 def test_a_pluggable_database_that_is_not_there_is_an_error(database: OracleDatabase) -> None:
-    codes = {code for _, code in bad(found(database, database_pdb_name="NOWHERE"))}
-    assert codes == {"oracle.unknown_database"}
+    error = only(found(database, database_pdb_name="NOWHERE"), "oracle.unknown_database")
+    assert "NOWHERE" in error.message
+
+
+def test_what_a_run_needs_besides_the_database_is_looked_for(database: OracleDatabase) -> None:
+    pytest.importorskip("confluent_kafka")
+    more = {
+        "rac_nodes": "127.0.0.1:1/RACDB1",
+        "signal_data_collection": "ORCLPDB1.INV.SIGNALS",
+        "schema_history_internal": "kafka",
+        "schema_history_internal_kafka_topic": "history",
+        "schema_history_internal_kafka_bootstrap_servers": "127.0.0.1:1",
+    }
+    assert bad(found(database, **more)) == [
+        ("warning", "oracle.node_unreachable"),
+        ("error", "oracle.signal_table"),
+        ("error", "relational.kafka_unreachable"),
+    ]
+
+
+def test_no_archived_log_is_a_warning_where_no_others_are_read(database: OracleDatabase) -> None:
+    more = {"log_mining_archive_log_only_mode": "true"}
+    warning = only(found(database, **more), "oracle.log_retention")
+    assert "ARCHIVE_LAG_TARGET" in warning.remedy
+    database.server.apply([{"switch": 1}])
+    assert bad(found(database, **more)) == []
 
 
 def test_no_table_that_is_captured_is_an_error(database: OracleDatabase) -> None:

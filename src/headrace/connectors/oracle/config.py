@@ -16,6 +16,7 @@ from headrace.connectors.oracle.properties.mining import MiningConfig
 from headrace.connectors.oracle.properties.modes import MiningStrategy
 from headrace.connectors.oracle.properties.snapshots import OracleSnapshotConfig
 from headrace.connectors.oracle.properties.values import OracleValuesConfig
+from headrace.connectors.oracle.sql import ROOT
 from headrace.relational.history.tables import parsed_id
 
 _SIGNAL_TABLE_PARTS = (2, 3)
@@ -104,6 +105,11 @@ class OracleConfig(
         """The pluggable database; None: there is none."""
         return self.catalog_name if self.database_pdb_name else None
 
+    @property
+    def root(self) -> str | None:
+        """The container where the redo is read; None: there is none."""
+        return ROOT if self.database_pdb_name else None
+
     def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()
         if self.log_mining_strategy is MiningStrategy.DICTIONARY_FROM_FILE and not (
@@ -149,7 +155,7 @@ class OracleConfig(
                 "log.mining.strategy = hybrid does not go with lob.enabled",
                 "Set log.mining.strategy=online_catalog, or lob.enabled=false.",
             )
-        if self.log_mining_buffer_deferred_transaction_start:
+        if self.defers_starts:
             yield PropertyFinding(
                 "config.impossible_value",
                 "log.mining.buffer.deferred.transaction.start",

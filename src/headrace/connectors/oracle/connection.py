@@ -5,15 +5,17 @@ Nothing else speaks to the driver. `driver.module` names another one that has th
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
+from headrace.config.secret import without_secrets
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.errors import QUERY_LIMIT, DriverError, translate
@@ -216,8 +218,23 @@ def connect(
     except DriverError as error:
         if connection is not None:
             connection.close()
+        if node is not None:
+            raise _node_error(error, config, node) from None
         raise translated_error(error, config, limit=limit) from None
     return connection
+
+
+def _node_error(error: DriverError, config: OracleConfig, node: str) -> HeadraceError:
+    """What one of rac.nodes refused: never with a password."""
+    known = translated_error(error, config)
+    text = without_secrets(error.text, config.database_password, config.driver)
+    return HeadraceError(
+        known.code,
+        f"{config.database_user}@{data_source(config, node)}: {text}",
+        f"Check {node} in rac.nodes (host, host:port or host:port/sid), and that its instance and "
+        "listener run.",
+        retriable=known.retriable,
+    )
 
 
 def data_source(config: OracleConfig, node: str | None = None) -> str:
@@ -318,10 +335,17 @@ def _parameters(config: OracleConfig, driver: Any) -> dict[str, object]:
             raise HeadraceError(
                 "oracle.impossible_parameter",
                 f"driver.{name}{whose} python-oracledb has no such parameter",
-                "Leave it out; the parameters are those of python-oracledb's connect, such as "
-                "driver.wallet_location, driver.config_dir, driver.ssl_server_dn_match.",
+                f"{_twin(name, declared)} The parameters are those of python-oracledb's connect, "
+                "such as driver.wallet_location, driver.config_dir, driver.ssl_server_dn_match.",
             )
     return values
+
+
+def _twin(name: str, declared: Collection[str]) -> str:
+    """What to write in the place of a name of Java's driver."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.rpartition(".")[2]).lower()
+    near = difflib.get_close_matches(words, declared, n=1, cutoff=0.8)
+    return f"Write driver.{near[0]}." if near else f"Leave driver.{name} out."
 
 
 def _value(name: str, parameter: str, text: str, annotation: str) -> object:

@@ -66,12 +66,18 @@ _OF_STATEMENT_BY_DRIVER = frozenset({"DPY-4008", "DPY-4009", "DPY-4010"})
 """A statement with placeholders."""
 _LOGIN = Refusal("authentication", "Check database.user and database.password.")
 _ACCOUNT = Refusal(
-    "account", "Unlock the user, or change its password: ALTER USER … ACCOUNT UNLOCK;"
+    "account",
+    "Unlock the user (ALTER USER {user} ACCOUNT UNLOCK;), or change its password if that expired.",
 )
 _SERVICE = Refusal(
     "unknown_database",
     "Check database.dbname (the service of the container database), database.pdb.name and "
     "database.url.",
+)
+_ALIAS = Refusal(
+    "unknown_database",
+    "An alias is looked up in tnsnames.ora: name its folder in driver.config_dir (Java's "
+    "driver.oracle.net.tns_admin), or write //host:port/service in database.url.",
 )
 _PRIVILEGE = Refusal(
     "no_privilege",
@@ -79,8 +85,8 @@ _PRIVILEGE = Refusal(
 )
 _QUOTA = Refusal(
     "no_quota",
-    "ALTER USER {user} QUOTA UNLIMITED ON the table space that the message names (headrace check "
-    "FILE says which); or set log.mining.read.only=true.",
+    "Give {user} a quota on the table space that the message names (headrace check FILE has the "
+    "statement), or set log.mining.read.only=true.",
 )
 _TABLE_GONE = Refusal(
     "table_gone",
@@ -170,7 +176,7 @@ _BY_CODE = {
     20: Refusal("too_many_connections", "Raise PROCESSES.", retriable=True),
     1325: Refusal(
         "no_archive_log_mode",
-        "Set the database to ARCHIVELOG mode: SHUTDOWN IMMEDIATE, STARTUP MOUNT, "
+        "Set the database to ARCHIVELOG mode: SHUTDOWN IMMEDIATE; STARTUP MOUNT; "
         "ALTER DATABASE ARCHIVELOG; ALTER DATABASE OPEN;",
     ),
     1371: Refusal(
@@ -184,8 +190,8 @@ _BY_DRIVER = {
     "DPY-4024": _TIMEOUT,
     "DPY-4001": _LOGIN,
     "DPY-4000": _SERVICE,
-    "DPY-4026": _SERVICE,
-    "DPY-4027": _SERVICE,
+    "DPY-4026": _ALIAS,
+    "DPY-4027": _ALIAS,
     "DPY-6001": _SERVICE,
     "DPY-6002": Refusal("tls", "Check the server's certificate and driver.ssl_server_cert_dn."),
     "DPY-3010": Refusal("old_server", "The thin driver speaks to Oracle 12.1 and later."),

@@ -86,7 +86,7 @@ class KafkaStore(HistoryStore):
     def lines(self) -> Iterator[bytes]:
         """See HistoryStore. Raises HeadraceError: `relational.kafka_unreachable` (retriable),
         `relational.history_unreadable`, `relational.not_allowed`."""
-        if not self._partitions():
+        if not self.partitions():
             return
         consumer = open_consumer(
             PURPOSE, self._consuming, on_error=self._complaints, on_commit=lambda *_: None
@@ -96,8 +96,8 @@ class KafkaStore(HistoryStore):
         finally:
             consumer.close()
 
-    def _partitions(self) -> int:
-        """0: there is no topic. Raises as `lines`."""
+    def partitions(self) -> int:
+        """How many partitions the topic has, 1 at most; 0: there is no topic. Raises as `lines`."""
         count = self._topics.partitions(self._topic)
         if count > 1:
             raise HeadraceError(
@@ -139,7 +139,7 @@ class KafkaStore(HistoryStore):
         if not lines:
             return
         if self._producer is None:
-            if not self._partitions():
+            if not self.partitions():
                 self._topics.create([self._topic], _TOPIC)
             self._producer = open_producer(PURPOSE, self._producing)
         failures: list[object] = []

@@ -218,6 +218,9 @@ def _asked(config: ConnectorConfig, name: str) -> _Layout:
     """The layout of a table as its database tells it."""
     shapes = event_shapes(config)
     chosen = [s for s in shapes if s.topic == name or s.topic.endswith(f".{name}")]
+    if not chosen:  # in any case, as filters take names
+        lowered = name.lower()
+        chosen = [s for s in shapes if f".{s.topic}".lower().endswith(f".{lowered}")]
     if len(chosen) != 1:
         known = ", ".join(shape.topic for shape in shapes[:10]) or "none"
         raise HeadraceError(

@@ -11,6 +11,7 @@ from headrace.connectors.oracle.connection import Connection, connect
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.streaming.flushing import LogFlush
 from headrace.connectors.registry import parse_configuration
+from headrace.errors import HeadraceError
 from tests.servers.oracle import OracleDatabase
 
 pytestmark = pytest.mark.oracle
@@ -57,7 +58,12 @@ def test_rows_too_many_become_one(connection: Connection, oracle_database: Oracl
 
 
 @pytest.mark.parametrize(
-    "more", [{"log_mining_read_only": "true"}, {"log_mining_archive_log_only_mode": "true"}]
+    "more",
+    [
+        {"log_mining_read_only": "true"},
+        {"internal_log_mining_read_only": "true"},
+        {"log_mining_archive_log_only_mode": "true"},
+    ],
 )
 def test_nothing_is_written_where_nothing_may_be(
     connection: Connection, oracle_database: OracleDatabase, more: dict[str, str]
@@ -90,4 +96,36 @@ def test_each_node_of_a_cluster_is_flushed_and_one_that_is_gone_is_told_of(
         assert rows(oracle_database) == [str(scn)]
     flush.close()
     assert asked == ["one", "two", "two"]
-    assert "node two was not flushed" in caplog.text
+    assert caplog.text.count("node two (rac.nodes) was not flushed") == 1
+
+
+def test_a_node_that_is_back_is_told_of_once(
+    connection: Connection, oracle_database: OracleDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    states = iter((True, True, False, False, True))
+
+    def opened(_: str) -> Connection:
+        if next(states):
+            raise DriverError("ORA-12541: no listener")
+        return connect(config_of(oracle_database), container="ORCLPDB1")
+
+    flush = LogFlush(config_of(oracle_database, rac_nodes="one"), opened)
+    flush.prepare(connection)
+    told = []
+    for _ in range(5):
+        caplog.clear()
+        flush.flush(connection, 5)
+        flush._close("one")
+        told += [record.getMessage().partition(":")[0] for record in caplog.records]
+    away = "The redo of the node one (rac.nodes) was not flushed, and is tried again with each "
+    assert told == [f"{away}window", "The redo of the node one is flushed again", f"{away}window"]
+
+
+def test_the_address_of_a_node_that_cannot_be_reached_is_told(
+    oracle_database: OracleDatabase,
+) -> None:
+    with pytest.raises(HeadraceError, match=r"127\.0\.0\.1:1/RACDB1") as refused:
+        connect(config_of(oracle_database), node="127.0.0.1:1/RACDB1")
+    assert refused.value.code == "oracle.connection_lost"
+    assert "rac.nodes" in refused.value.remedy
+    assert str(oracle_database.server.port) not in refused.value.message

@@ -21,6 +21,7 @@ from headrace.connectors.db2.errors import DriverError, place
 from headrace.connectors.db2.sql import newest_lsn
 from headrace.errors import HeadraceError
 from headrace.findings import Findings
+from headrace.relational.history.checks import check_history
 from headrace.signals.checks import check_channels
 
 
@@ -63,6 +64,7 @@ def _check_database(config: Db2Config, connection: Connection, findings: Finding
             lambda: _check_registrations(checked, registered),
             lambda: check_change_tables(checked, registered),
             lambda: check_pruning(checked, registered),
+            lambda: check_history(config, findings),
             lambda: check_channels(config, findings),
         ]
     else:

@@ -34,28 +34,37 @@ class DatabaseState:
         return cls(name, mode, minimal, everything, int(scn), int(resetlogs))
 
 
-def log_mode_error(state: DatabaseState) -> HeadraceError | None:
-    """What is wrong with a database that does not archive its redo."""
+def log_mode_error(state: DatabaseState, root: str | None) -> HeadraceError | None:
+    """What is wrong with a database that does not archive its redo. `root` is the container of its
+    remedy; None: there are no containers."""
     if state.log_mode == "ARCHIVELOG":
         return None
     return HeadraceError(
         "oracle.no_archive_log_mode",
         f"The database {state.name} is in the mode {state.log_mode}: redo is lost as soon as its "
         "log is used again",
-        "As SYSDBA: SHUTDOWN IMMEDIATE, STARTUP MOUNT, then ALTER DATABASE ARCHIVELOG; "
-        "ALTER DATABASE OPEN;",
+        "As SYSDBA, in SQL*Plus, while nobody works: " + sql.remedy_in(root, _archived(root)),
     )
 
 
-def supplemental_error(state: DatabaseState) -> HeadraceError | None:
-    """What is wrong with a database without minimal supplemental logging."""
+def _archived(root: str | None) -> str:
+    opened = "" if root is None else " ALTER PLUGGABLE DATABASE ALL OPEN;"
+    return (
+        "SHUTDOWN IMMEDIATE; STARTUP MOUNT; ALTER DATABASE ARCHIVELOG; ALTER DATABASE OPEN;"
+        + opened
+    )
+
+
+def supplemental_error(state: DatabaseState, root: str | None) -> HeadraceError | None:
+    """What is wrong with a database without minimal supplemental logging; `root` as
+    `log_mode_error` has it."""
     if state.supplemental_min in _LOGGED or state.supplemental_all == "YES":
         return None
     return HeadraceError(
         "oracle.no_supplemental_logging",
         f"The database {state.name} has no supplemental logging (SUPPLEMENTAL_LOG_DATA_MIN of "
         "V$DATABASE): LogMiner cannot tell which rows were changed",
-        "ALTER DATABASE ADD SUPPLEMENTAL LOG DATA;",
+        sql.remedy_in(root, "ALTER DATABASE ADD SUPPLEMENTAL LOG DATA;"),
     )
 
 
@@ -70,8 +79,9 @@ def unlogged_tables(connection: Connection, tables: Sequence[Table]) -> list[Tab
     return [table for table in tables if table.path not in logged]
 
 
-def unlogged(tables: Sequence[Table]) -> HeadraceError:
-    """What is wrong with tables whose redo has not all columns."""
+def unlogged(tables: Sequence[Table], container: str | None) -> HeadraceError:
+    """What is wrong with tables of a pluggable database (None: there is none) whose redo has not
+    all columns."""
     remedies = (
         f"ALTER TABLE {sql.quoted(*table.path)} ADD SUPPLEMENTAL LOG DATA (ALL) COLUMNS;"
         for table in tables
@@ -80,7 +90,7 @@ def unlogged(tables: Sequence[Table]) -> HeadraceError:
         "oracle.no_table_logging",
         f"The redo of {named_tables(tables)} has not all columns (ALL_LOG_GROUPS): events of "
         "updates have the columns that were changed, and not even the key",
-        " ".join(remedies),
+        sql.remedy_in(container, " ".join(remedies)),
     )
 
 
@@ -100,6 +110,9 @@ def destinations(connection: Connection, config: OracleConfig) -> list[str]:
         f"{what} is valid and local (V$ARCHIVE_DEST_STATUS): archived logs cannot be read",
         f"Set archive.destination.name to one of {', '.join(usable)}."
         if usable
-        else "Archive to the recovery area, for example: ALTER SYSTEM SET LOG_ARCHIVE_DEST_1 = "
-        "'LOCATION=USE_DB_RECOVERY_FILE_DEST';",
+        else "Archive to the recovery area, for example: "
+        + sql.remedy_in(
+            config.root,
+            "ALTER SYSTEM SET LOG_ARCHIVE_DEST_1 = 'LOCATION=USE_DB_RECOVERY_FILE_DEST';",
+        ),
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.checks.names import check_long_names
+from headrace.connectors.oracle.checks.nodes import check_nodes
 from headrace.connectors.oracle.checks.redo_logs import check_redo, check_tables_logging
 from headrace.connectors.oracle.checks.rights import (
     check_flush_table,
@@ -24,6 +25,7 @@ from headrace.connectors.oracle.errors import DriverError, place
 from headrace.connectors.oracle.types import charsets
 from headrace.errors import HeadraceError
 from headrace.findings import Findings
+from headrace.relational.history.checks import check_history
 from headrace.signals.checks import check_channels
 
 _CHARACTER_SETS = {
@@ -54,8 +56,9 @@ def _check_database(config: OracleConfig, connection: Connection, findings: Find
     except HeadraceError as error:
         findings.add_error(error)
         return
+    if not _can_enter(checked):
+        return
     parts: list[Callable[[Checked], None]] = [
-        _enter_database,
         Checked.find_tables,
         check_table_rights,
         Checked.check_types,
@@ -71,6 +74,9 @@ def _check_database(config: OracleConfig, connection: Connection, findings: Find
             check_tables_logging,
             check_long_names,
             check_flush_table,
+            check_nodes,
+            lambda checked: checked.check_signal_table(),
+            lambda checked: check_history(config, checked.findings),
             _check_character_sets,
             lambda checked: check_channels(config, checked.findings),
         ]
@@ -92,6 +98,13 @@ def _guard(checked: Checked, part: Callable[[Checked], None]) -> None:
             ) from None
 
     checked.findings.guard(run)
+
+
+def _can_enter(checked: Checked) -> bool:
+    """Whether the tables' database can be entered; a finding says why not."""
+    before = len(checked.findings)
+    _guard(checked, _enter_database)
+    return len(checked.findings) == before
 
 
 def _enter_database(checked: Checked) -> None:

@@ -32,8 +32,16 @@ def check_redo(checked: Checked) -> None:
     connection = checked.in_root()
     state = DatabaseState.read(connection)
     for code, error, fine in (
-        ("archive_log_mode", log_mode_error(state), "Redo is archived (ARCHIVELOG)"),
-        ("supplemental", supplemental_error(state), "The database has supplemental logging"),
+        (
+            "archive_log_mode",
+            log_mode_error(state, checked.config.root),
+            "Redo is archived (ARCHIVELOG)",
+        ),
+        (
+            "supplemental",
+            supplemental_error(state, checked.config.root),
+            "The database has supplemental logging",
+        ),
     ):
         if error is None:
             checked.ok(code, fine)
@@ -50,7 +58,7 @@ def check_tables_logging(checked: Checked) -> None:
         return
     tables = unlogged_tables(checked.in_database(), checked.tables)
     if tables:
-        checked.findings.add_error(unlogged(tables))
+        checked.findings.add_error(unlogged(tables, checked.config.container))
     elif checked.tables:
         checked.ok("table_logging", "The redo of every captured table has all columns")
 
@@ -79,6 +87,18 @@ def _check_retention(checked: Checked, connection: Connection, destination: str)
             "from a checkpoint of then cannot",
             f"{_KEEP} Start anew with snapshot.mode=when_needed, or with a new checkpoint.",
         )
+        return
+    if checked.config.log_mining_archive_log_only_mode:
+        if since is None:
+            checked.warn(
+                "log_retention",
+                "No archived log is there, and log.mining.archive.log.only.mode reads no others: "
+                "no change comes before a log is archived",
+                "Have logs archived at intervals: "
+                + sql.remedy_in(checked.config.root, "ALTER SYSTEM SET ARCHIVE_LAG_TARGET = 900;"),
+            )
+            return
+        checked.ok("log_retention", f"Archived redo since {since} (it is {now}) can be read")
         return
     kept = f"since {since} (it is {now})" if since else "of the online logs only"
     checked.ok("log_retention", f"Redo {kept} can be read, from the SCN {oldest} on")

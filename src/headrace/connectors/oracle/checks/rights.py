@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.catalog.open_transactions import CLUSTER, transactions_view
-from headrace.connectors.oracle.checks.state import Checked, granted
+from headrace.connectors.oracle.checks.state import Checked, granted, granted_there, user_name
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.properties.modes import MiningStrategy
@@ -93,9 +93,9 @@ def check_table_rights(checked: Checked) -> None:
     DriverError."""
     connection, config = checked.in_database(), checked.config
     privileges = {name for (name,) in connection.rows(sql.PRIVILEGES())}
-    lacking = []
+    lacking, tables = [], []
     if "SELECT ANY TABLE" not in privileges:
-        lacking += [
+        tables = [
             f"SELECT ON {sql.quoted(*table.path)}"
             for table in checked.tables
             if not _reads(connection, *table.path)
@@ -105,13 +105,15 @@ def check_table_rights(checked: Checked) -> None:
     locks = str(config.snapshot_locking_mode) == "shared"
     if checked.rule.ever_reads and locks and "LOCK ANY TABLE" not in privileges:
         lacking.append("LOCK ANY TABLE")
-    if lacking:
+    if lacking or tables:
+        remedies = [granted(config, *lacking)] if lacking else []
+        remedies += [granted_there(config, *tables)] if tables else []
         checked.findings.add_error(
             HeadraceError(
                 "oracle.no_privilege",
                 f"The user {config.database_user} lacks what reading tables needs: "
-                f"{', '.join(lacking)}",
-                granted(config, *lacking),
+                f"{', '.join([*tables, *lacking])}",
+                " ".join(remedies),
             )
         )
     elif checked.tables:
@@ -122,8 +124,13 @@ def check_flush_table(checked: Checked) -> None:
     """Whether there is the table with which redo is flushed, or the user may make it. Raises
     DriverError."""
     config = checked.config
-    if config.log_mining_read_only:
-        checked.ok("flush_table", "Nothing is written (log.mining.read.only)")
+    if not config.writes_flush_table:
+        why = (
+            "log.mining.archive.log.only.mode"
+            if config.log_mining_archive_log_only_mode
+            else "log.mining.read.only"
+        )
+        checked.ok("flush_table", f"Nothing is written ({why})")
         return
     connection = checked.in_database()
     name = config.log_mining_flush_table_name.upper()
@@ -131,13 +138,12 @@ def check_flush_table(checked: Checked) -> None:
     privileges = {one for (one,) in connection.rows(sql.PRIVILEGES())}
     space = "" if count else _space_without_quota(connection, privileges)
     if space:
-        user = sql.quoted(config.database_user.upper())
+        quota = f"ALTER USER {user_name(config)} QUOTA UNLIMITED ON {sql.quoted(space)};"
         checked.refuse(
             "no_quota",
             f"The user {config.database_user} may put nothing into the table space {space}, where "
             f"the table {name} (log.mining.flush.table.name) would be",
-            f"ALTER USER {user} QUOTA UNLIMITED ON {sql.quoted(space)}; Or set "
-            "log.mining.read.only=true.",
+            f"{sql.remedy_in(config.container, quota)} Or set log.mining.read.only=true.",
         )
     if count or "CREATE TABLE" in privileges:
         state = "is there" if count else "will be made"

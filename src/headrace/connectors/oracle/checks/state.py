@@ -7,7 +7,7 @@ from headrace.connectors.oracle.catalog.stored_tables import StoredTables
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.events import CONNECTOR
-from headrace.connectors.oracle.sql import ROOT, quoted
+from headrace.connectors.oracle.sql import ROOT, quoted, remedy_in
 from headrace.findings import Findings
 from headrace.relational.catalog import StoredTable
 from headrace.relational.checks import TableChecks
@@ -43,8 +43,19 @@ class Checked(TableChecks[StoredTable]):
         return self.connection
 
 
+def user_name(config: OracleConfig) -> str:
+    """The user, as statements name it."""
+    return quoted(config.database_user.upper())
+
+
 def granted(config: OracleConfig, *what: str) -> str:
-    """The statements that grant rights to the user."""
-    user = quoted(config.database_user.upper())
+    """The statements that grant rights to the user: from the root, in all containers."""
     everywhere = " CONTAINER=ALL" if config.database_pdb_name else ""
-    return " ".join(f"GRANT {one} TO {user}{everywhere};" for one in what)
+    grants = (f"GRANT {one} TO {user_name(config)}{everywhere};" for one in what)
+    return remedy_in(config.root, " ".join(grants))
+
+
+def granted_there(config: OracleConfig, *what: str) -> str:
+    """The statements that grant rights on tables, where the tables are."""
+    grants = (f"GRANT {one} TO {user_name(config)};" for one in what)
+    return remedy_in(config.container, " ".join(grants))

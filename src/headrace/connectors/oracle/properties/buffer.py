@@ -15,7 +15,7 @@ class BufferConfig(Configuration):
 
     log_mining_buffer_type = Property(
         "log.mining.buffer.type",
-        choice(BufferType),
+        choice(BufferType, aliases={"infinispan": "infinispan_embedded"}),
         "memory",
         Group.REPLICATION,
         "Where Debezium holds the changes of transactions until their commit.",
@@ -50,6 +50,13 @@ class BufferConfig(Configuration):
         "false",
         Group.REPLICATION,
         "A transaction that has no captured change yet does not keep old logs in sessions.",
+    )
+    log_mining_buffer_memory_legacy_transaction_start = Property(
+        "log.mining.buffer.memory.legacy.transaction.start",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "The former name of log.mining.buffer.deferred.transaction.start.",
     )
     log_mining_buffer_deferred_transaction_retention_ms = Property(
         "log.mining.buffer.deferred.transaction.retention.ms",
@@ -104,6 +111,15 @@ class BufferConfig(Configuration):
         "Events tell when their transaction began (`source.start_ts_ms`).",
         status=not_needed("Debezium tells the time all the same"),
     )
+
+    @property
+    def defers_starts(self) -> bool:
+        """Whether transactions without changes keep no old logs."""
+        return (
+            self.log_mining_buffer_deferred_transaction_start
+            or self.log_mining_buffer_memory_legacy_transaction_start
+        )
+
     log_mining_buffer_options = Family(
         "log.mining.buffer.*",
         TEXT,

@@ -87,6 +87,14 @@ class OracleConnectionConfig(Configuration):
     secondary_hostname = Property(
         "secondary.hostname", TEXT, None, Group.CONNECTION, "Host of a standby.", status=_PRIMARY
     )
+    log_mining_readonly_hostname = Property(
+        "log.mining.readonly.hostname",
+        TEXT,
+        None,
+        Group.CONNECTION,
+        "The former name of secondary.hostname.",
+        status=_PRIMARY,
+    )
     secondary_port = Property(
         "secondary.port",
         integer(1, 65535),

@@ -124,6 +124,7 @@ class MiningConfig(Configuration):
         "0",
         Group.REPLICATION,
         "Archived logs that began longer ago are not looked at; 0: all are.",
+        formerly=("log.mining.archive.log.hours",),
     )
     archive_destination_name = Property(
         "archive.destination.name",
@@ -147,6 +148,13 @@ class MiningConfig(Configuration):
         "false",
         Group.REPLICATION,
         "Never writes the flush table: changes then come when the server flushes its redo.",
+    )
+    internal_log_mining_read_only = Property(
+        "internal.log.mining.read.only",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "The former name of log.mining.read.only.",
     )
     log_mining_include_redo_sql = Property(
         "log.mining.include.redo.sql",
@@ -252,6 +260,38 @@ class MiningConfig(Configuration):
         included = list(self.log_mining_username_include_list)
         excluded = [user for user in self.log_mining_username_exclude_list if user.upper() != own]
         return [*included, own] if included else [], excluded
+
+    log_mining_log_count_growth_max = Property(
+        "log.mining.log.count.growth.max",
+        integer(0),
+        "4",
+        Group.REPLICATION,
+        "By how many logs of each redo thread sessions grow at most.",
+        status=not_needed("sessions have the logs of the oldest open transaction"),
+    )
+    log_mining_continuous_mine = Property(
+        "log.mining.continuous.mine",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "Leaves it to LogMiner to find logs, up to Oracle 18c.",
+        status=not_needed("Oracle 19c has no CONTINUOUS_MINE: logs are found here"),
+    )
+    log_mining_include_internal_events = Property(
+        "log.mining.include.internal.events",
+        BOOLEAN,
+        "false",
+        Group.REPLICATION,
+        "Reads rows of the operation INTERNAL, which may tell which row a rollback is of.",
+        status=not_needed("rows that take changes back are told by the row they take back"),
+    )
+
+    @property
+    def writes_flush_table(self) -> bool:
+        """Whether redo is flushed: not for a reader alone, nor where archived logs alone are
+        read."""
+        reads_only = self.log_mining_read_only or self.internal_log_mining_read_only
+        return not (reads_only or self.log_mining_archive_log_only_mode)
 
     def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()

@@ -61,6 +61,11 @@ def set_container(container: str) -> str:
     return SET_CONTAINER(container=ROOT if container.upper() == ROOT else quoted(container))
 
 
+def remedy_in(container: str | None, statements: str) -> str:
+    """What an administrator runs in a container; None: there are no containers."""
+    return statements if container is None else f"{set_container(container)}; {statements}"
+
+
 # -- the database ---------------------------------------------------------------------------------
 
 DATABASE = _statement(

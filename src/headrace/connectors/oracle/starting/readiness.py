@@ -91,12 +91,13 @@ class Readiness:
             connection.switch_to(ROOT)
         state = DatabaseState.read(connection)
         self.incarnation = str(state.resetlogs_scn)
-        for error in (log_mode_error(state), supplemental_error(state)):
+        root = self._config.root
+        for error in (log_mode_error(state, root), supplemental_error(state, root)):
             if error is not None:
                 raise error
         destinations(connection, self._config)
         if lacking and state.supplemental_all != "YES":
-            warning = unlogged(lacking)
+            warning = unlogged(lacking, self._config.container)
             log.warning("%s. %s", warning.message, warning.remedy)
         for table in tables:
             names = long_names(table)

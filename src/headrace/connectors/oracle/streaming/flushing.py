@@ -28,8 +28,10 @@ class LogFlush:
             lambda node: connect(config, node=node, container=config.container)
         )
         self._table = sql.quoted(config.log_mining_flush_table_name.upper())
-        self._writes = not (config.log_mining_read_only or config.log_mining_archive_log_only_mode)
+        self._writes = config.writes_flush_table
         self._nodes: dict[str, Connection | None] = dict.fromkeys(config.rac_nodes)
+        self._gone: set[str] = set()
+        """Nodes whose redo was not flushed the last time."""
 
     def prepare(self, database: Connection) -> None:
         """Makes the table where it is missing, and its only row. Raises DriverError."""
@@ -46,8 +48,8 @@ class LogFlush:
         database.commit()
 
     def flush(self, database: Connection, scn: int) -> None:
-        """Writes an SCN. A node that cannot be reached is told of, and tried again the next time.
-        Raises DriverError for the database itself."""
+        """Writes an SCN. A node that cannot be reached is told of once, until it can be reached
+        again, and tried each time. Raises DriverError for the database itself."""
         if not self._writes:
             return
         if not self._nodes:
@@ -59,8 +61,20 @@ class LogFlush:
                 self._nodes[node] = connection
                 self._write(connection, scn)
             except (DriverError, HeadraceError) as error:
-                log.warning("The redo of the node %s was not flushed: %s", node, error)
+                if node not in self._gone:
+                    reason = error.message if isinstance(error, HeadraceError) else error
+                    log.warning(
+                        "The redo of the node %s (rac.nodes) was not flushed, and is tried again "
+                        "with each window: %s",
+                        node,
+                        reason,
+                    )
+                self._gone.add(node)
                 self._close(node)
+            else:
+                if node in self._gone:
+                    log.warning("The redo of the node %s is flushed again", node)
+                self._gone.discard(node)
 
     def _write(self, connection: Connection, scn: int) -> None:
         connection.execute(sql.FLUSH_TABLE_UPDATE(flush_table=self._table), {"scn": scn})

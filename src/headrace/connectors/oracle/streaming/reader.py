@@ -283,7 +283,7 @@ class RedoReader(SegmentReader):
             while self._open and self._open[0].scn < scn:
                 mined = self._open.popleft().first - 1
             return min(mined, scn - 1)
-        deferred = self._config.log_mining_buffer_deferred_transaction_start
+        deferred = self._config.defers_starts
         oldest = self._buffer.oldest(with_empty=not deferred)
         return (scn if oldest is None else min(oldest, scn)) - 1
 
