@@ -63,6 +63,10 @@ class Capture(TableCapture):
             or (self._leaves_recycled and table.startswith(RECYCLED))
         )
 
+    def takes_schema(self, schema: str) -> bool:
+        """Whether tables of a schema may be captured, as far as its name says."""
+        return schema not in SYSTEM_SCHEMAS and self._schemas.accepts(schema)
+
     def mentions(self, schema: str) -> bool:
         """Whether the schema history has tables of a schema that are not captured, as
         schema.history.internal.store.only.captured.… says."""

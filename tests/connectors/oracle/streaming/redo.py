@@ -112,10 +112,23 @@ def change(
     )
 
 
-def undo(op: str, scn: int, xid: str, row_id: str = "AAAR3sAAEAAAACXAAA") -> dict[str, Any]:
+def undo(
+    op: str,
+    scn: int,
+    xid: str,
+    row_id: str | None = "AAAR3sAAEAAAACXAAA",
+    table: str | None = "T1",
+) -> dict[str, Any]:
     """The rollback of one change."""
     return row(
-        CODES[op], scn, xid, SEG_OWNER="S", TABLE_NAME="T1", ROW_ID=row_id, ROLLBACK=1, SQL_REDO="x"
+        CODES[op],
+        scn,
+        xid,
+        SEG_OWNER="S",
+        TABLE_NAME=table,
+        ROW_ID=row_id,
+        ROLLBACK=1,
+        SQL_REDO="x",
     )
 
 

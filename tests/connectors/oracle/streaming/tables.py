@@ -12,6 +12,7 @@ class FoundTable:
     relation: int = 3
     model: int = 0
     has_apart: bool = False
+    path: tuple[str, str] = ("S", "T1")
 
     @staticmethod
     def named(schema: str, table: str) -> FoundTable | None:
@@ -19,4 +20,4 @@ class FoundTable:
         tables = ("T1", "T2")
         if schema != "S" or table not in tables:
             return None
-        return FoundTable(model=tables.index(table))
+        return FoundTable(model=tables.index(table), path=(schema, table))

@@ -147,6 +147,7 @@ class RedoReader(SegmentReader):
         )
         catalog = Catalog(self._database, comments=self._options.reads_comments)
         tables = self._open_tables(catalog.table, texts)
+        tables.list_tables = catalog.tables
         if config.log_mining_strategy == MiningStrategy.HYBRID:
             tables.real_name = ObjectNames(self._database).find
         self._holder.open(tables, LobReselection(self._database))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -20,12 +19,14 @@ from headrace.connectors.oracle.streaming.lobs.frames import held_row
 from headrace.connectors.oracle.streaming.lobs.merging import Merging, Reselect
 from headrace.connectors.oracle.streaming.lobs.survey import surveyed
 from headrace.connectors.oracle.streaming.lobs.writing import written
+from headrace.connectors.oracle.streaming.odd_redo import OddRedo
 from headrace.connectors.oracle.streaming.remining import Remined
 from headrace.connectors.oracle.streaming.row_words import RowOptions, RowWords
 from headrace.connectors.oracle.streaming.table_statements import (
     At,
     DeliveredTransaction,
     TableStatement,
+    is_truncation,
 )
 from headrace.connectors.oracle.streaming.tables import CapturedTable, StreamTables
 from headrace.connectors.oracle.streaming.transactions import write_kernel
@@ -38,7 +39,6 @@ from headrace.connectors.oracle.streaming.transactions.buffer import (
 log = logging.getLogger(__name__)
 
 _HALF = (1 << 64) - 1
-_TRUNCATE = re.compile(r"\s*truncate\s+table\b", re.IGNORECASE)
 
 
 class RedoHolder:
@@ -84,6 +84,7 @@ class RedoHolder:
         self._at: pa.RecordBatch | None = None
         self.tables: StreamTables | None = None
         self._words: RowWords | None = None
+        self._odd: OddRedo | None = None
         self._reselect: Reselect | None = None
 
     def open(self, tables: StreamTables, reselect: Reselect) -> None:
@@ -96,7 +97,9 @@ class RedoHolder:
             self._clients,
             self._row_options,
             self._held_row if self._holds_lobs else None,
+            tables.is_new,
         )
+        self._odd = OddRedo(self.buffer, tables, self._row_options.failed)
 
     def _held_row(
         self, code: int, statement: str | None, info: str | None, model: int
@@ -141,9 +144,7 @@ class RedoHolder:
         breaks = np.flatnonzero(codes == redo_rows.DDL)
         for number, (first, last) in enumerate(redo_rows.runs(breaks, len(batch))):
             if last > first:
-                rows = batch.slice(first, last - first)
-                self._hold_rows(rows)
-                self._record_commits(rows, codes[first:last] == redo_rows.COMMIT)
+                self._hold_rows(batch.slice(first, last - first))
             if number < len(breaks):
                 self._change_table(batch.slice(last, 1))
 
@@ -158,10 +159,20 @@ class RedoHolder:
             record_commits(self._threads, threads[real], scns[real], xids[real])
 
     def _hold_rows(self, batch: pa.RecordBatch) -> None:
+        """Holds rows without DDL; of a table they tell when all before them are held."""
         assert self._words is not None
-        self._at = batch
+        assert self._odd is not None
         before = self.buffer.abandoned
-        self.buffer.hold(self._words.of(batch, self._delivered(batch)))
+        delivered = self._delivered(batch)
+        while len(batch):
+            self._at = batch
+            rows = self._words.of(batch, delivered)
+            self.buffer.hold(rows)
+            count = len(rows.words)
+            codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)[:count]
+            self._record_commits(batch.slice(0, count), codes == redo_rows.COMMIT)
+            batch, delivered = batch.slice(count), delivered[count:]
+        self._odd.tell_of_rows()
         given_up = self.buffer.abandoned - before
         if given_up:
             log.warning(
@@ -190,8 +201,12 @@ class RedoHolder:
     def _find(self, schema: str, name: str) -> CapturedTable | None:
         assert self.tables is not None
         assert self._at is not None
+        assert self._odd is not None
         statement = self._statement(self._at.slice(0, 1), None)
-        return self.tables.find(schema, name, statement)
+        table = self.tables.find(schema, name, statement)
+        if table is None:
+            self._odd.tell_of_object(schema, name, self._at)
+        return table
 
     def _us(self, batch: pa.RecordBatch) -> int:
         """The time of a batch's first row."""
@@ -216,7 +231,7 @@ class RedoHolder:
         if at == self._last_statement or not name:
             return
         self._last_statement = at
-        if _TRUNCATE.match(statement):
+        if is_truncation(statement, schema):
             if not self._skips_truncates:
                 self._truncate(row, schema, name)
         elif at.scn < self.begins_again_below:
@@ -237,7 +252,8 @@ class RedoHolder:
             row.column(name)[0].as_py() for name in (redo_rows.RS_ID, redo_rows.USERNAME)
         )
         # Its own transaction is open.
-        oldest = self.buffer.oldest() if self.buffer.open_count > 1 else None
+        is_alone = self.buffer.open_count <= 1
+        oldest = None if is_alone else self.buffer.oldest(with_committed=False)
         ssn = int(redo_rows.numbers(row, redo_rows.SSN)[0])
         return TableStatement(
             _at(row),

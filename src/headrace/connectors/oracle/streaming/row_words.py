@@ -30,6 +30,7 @@ from headrace.errors import HeadraceError
 log = logging.getLogger(__name__)
 
 _UNKNOWN = "UNKNOWN"
+_MULTIPLIER, _POSITIVE = 0x9E3779B97F4A7C15, (1 << 63) - 1
 _TEMPORARY = b"No SQL_REDO for temporary tables"
 _DOES = {
     redo_rows.START: hold_kernel.STARTS,
@@ -39,6 +40,7 @@ _DOES = {
     redo_rows.INSERT: hold_kernel.CHANGES,
     redo_rows.UPDATE: hold_kernel.CHANGES,
     redo_rows.DELETE: hold_kernel.CHANGES,
+    redo_rows.UNSUPPORTED: hold_kernel.LACKING_STATEMENT,
 }
 _TEXTS = (
     redo_rows.SEG_OWNER,
@@ -65,6 +67,11 @@ _NAMED = (redo_rows.SEG_OWNER, redo_rows.TABLE_NAME, redo_rows.USERNAME, redo_ro
 
 class RowTable(Protocol):
     """A captured table, as rows of redo see it."""
+
+    @property
+    def path(self) -> tuple[str, str]:
+        """Its schema and name."""
+        ...
 
     @property
     def relation(self) -> int:
@@ -107,7 +114,9 @@ class RowOptions:
 
 
 class RowWords:
-    """Makes words of rows; `find` gives the captured table of a schema and a name, if it is one."""
+    """Makes words of rows; `find` gives the captured table of a schema and a name, if it is one.
+    `is_new`: whether a captured table is told of when it is found: that is done at its own row, the
+    first one of a batch, when all rows before it are held."""
 
     def __init__(
         self,
@@ -117,16 +126,18 @@ class RowWords:
         clients: Names,
         options: RowOptions,
         held_row: HeldRow | None = None,
+        is_new: Callable[[str, str], bool] = lambda _schema, _name: False,
     ) -> None:
         """`statements` has the models of tables; `held_row`: values apart from their rows are
         captured (lob.enabled)."""
         self._find, self._statements, self._options = find, statements, options
-        self._held_row = held_row
+        self._held_row, self._is_new = held_row, is_new
         self._users, self._clients = users, clients
         self.offset_us = 0
         """How far the database's local time is ahead of UTC."""
         self._numbers = [TextNumbers() for _ in range(3)]
         self._paths: list[tuple[str, str]] = []
+        self._hashes: dict[tuple[str, str], int] = {}
         self._does = np.zeros(row_kernel.MOST_CODES, np.uint8)
         for code, does in _DOES.items():
             self._does[code] = does
@@ -147,12 +158,12 @@ class RowWords:
         """What the words of the last batch point into."""
 
     def of(self, batch: pa.RecordBatch, delivered: np.ndarray) -> Rows:
-        """The words of a batch without DDL, which are good until the next call. `delivered`: mask
-        of the commits that were delivered before. Raises HeadraceError for a statement that is not
-        understood."""
+        """The words of a batch without DDL, or of its rows before the first one that tells of a
+        table, which are good until the next call. `delivered`: mask of the commits that were
+        delivered before. Raises HeadraceError for a statement that is not understood."""
         words, codes = self._put(batch, delivered)
         if self._columns[row_kernel.NEEDS_CARE]:
-            self._drop_lacking(batch, words)
+            self._drop_lacking(batch, codes, words)
             self._add_apart(batch, codes, words)
         _warn_of_gaps(codes, words[:, hold_kernel.SCN])
         return self._rows(words)
@@ -176,7 +187,7 @@ class RowWords:
     # -- words ----------------------------------------------------------------------------------
 
     def _put(self, batch: pa.RecordBatch, delivered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The words of a batch, and its operation codes."""
+        """The words of the first rows of a batch, and their operation codes."""
         count = len(batch)
         if count > len(self._words):
             self._words = np.zeros((count, hold_kernel.ROW_WORDS), np.int64)
@@ -209,10 +220,11 @@ class RowWords:
         move_tails(self._at, address_of(tails))
         kept.append(tails)
         self._kept = kept
-        self._put_rows(batch, words)
-        return words, redo_rows.numbers(batch, redo_rows.OPERATION_CODE)
+        upto = self._put_rows(batch, words)
+        return words[:upto], redo_rows.numbers(batch, redo_rows.OPERATION_CODE)[:upto]
 
-    def _put_rows(self, batch: pa.RecordBatch, words: np.ndarray) -> None:
+    def _put_rows(self, batch: pa.RecordBatch, words: np.ndarray) -> int:
+        """Puts the words of rows; returns of how many."""
         told = np.zeros(len(self._paths) + 1, np.int64)
         done, count = 0, len(batch)
         while True:
@@ -223,17 +235,25 @@ class RowWords:
             self._add_names(batch.slice(done, 1))
             told = np.append(told, np.zeros(len(self._paths) + 1 - len(told), np.int64))
         present = np.flatnonzero(told)
+        present = present[np.argsort(told[present])]
+        for place, number in enumerate(present):
+            if told[number] > 1 and self._is_new(*self._paths[number]):
+                present, count = present[:place], int(told[number]) - 1
+                break
         found = np.full((len(told), row_kernel.FOUND_WORDS), -1, np.int64)
-        tables = {
-            int(number): self._find(*self._paths[number])
-            for number in present[np.argsort(told[present])]
-        }
-        for number, table in tables.items():
+        for number in present:
+            table = self._find(*self._paths[number])
             if table is not None:
                 address = self._statements.address_of_table(table.model)
                 mark = table.has_apart and self._held_row is not None
-                found[number] = table.relation, address, mark
+                found[number] = table.relation, address, mark, self._hash_of(table.path)
         put_tables(self._at, address_of(words), count, address_of(found))
+        return count
+
+    def _hash_of(self, path: tuple[str, str]) -> int:
+        """What the hashes of the row ids of a table have of it."""
+        number = self._hashes.setdefault(path, len(self._hashes) + 1)
+        return number * _MULTIPLIER & _POSITIVE
 
     def _add_names(self, row: pa.RecordBatch) -> None:
         """Names of a row that have no number yet."""
@@ -295,17 +315,32 @@ class RowWords:
             words[row, hold_kernel.MARK] = 1
             self._put_image(words[row], raw)
 
-    def _drop_lacking(self, batch: pa.RecordBatch, words: np.ndarray) -> None:
+    def _drop_lacking(self, batch: pa.RecordBatch, codes: np.ndarray, words: np.ndarray) -> None:
         """Rows whose statement LogMiner could not make; an error or a warning tells of those of
-        captured tables."""
+        captured tables. Of operations that it does not know there is always a warning, as Debezium
+        has it."""
         actions = words[:, hold_kernel.ACTION]
         for row in np.flatnonzero(actions == hold_kernel.LACKING_STATEMENT):
             one = batch.slice(row, 1).to_pylist()[0]
-            if self._options.numbers_columns and '"COL ' in one[redo_rows.SQL_REDO]:
+            is_unsupported = codes[row] == redo_rows.UNSUPPORTED
+            statement = "" if is_unsupported else one[redo_rows.SQL_REDO] or ""
+            if self._options.numbers_columns and '"COL ' in statement:
                 actions[row] = hold_kernel.CHANGES
                 continue
             actions[row] = hold_kernel.NOTHING
             table = f"{one[redo_rows.SEG_OWNER]}.{one[redo_rows.TABLE_NAME]}"
+            if is_unsupported:
+                log.warning(
+                    "LogMiner does not support an operation on %s in transaction %s at SCN %d, "
+                    "RS_ID %s, redo thread %d: %s. The change is in no event",
+                    table,
+                    (one[redo_rows.XID] or b"").hex(),
+                    words[row, hold_kernel.SCN],
+                    (one[redo_rows.RS_ID] or "").strip() or "unknown",
+                    words[row, hold_kernel.THREAD],
+                    one[redo_rows.INFO] or "UNSUPPORTED",
+                )
+                continue
             self._options.failed(
                 HeadraceError(
                     "oracle.redo_not_reconstructed",

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from headrace.connect.records import Struct
+from headrace.connectors.oracle.ddl.changes import DdlKind
+from headrace.connectors.oracle.ddl.statements import parse_ddl
 from headrace.connectors.oracle.ddl.tokens import stated
 from headrace.connectors.oracle.events import OracleSource
 from headrace.connectors.oracle.position import ThreadCommit
 from headrace.connectors.oracle.scn import format_xid, parse_scn, place_of
+from headrace.errors import HeadraceError
 from headrace.relational.events import RelationalSettings, RelationFacts
 from headrace.relational.schema_changes import FIRST_OWN, SchemaChangeFacts
 
@@ -91,6 +94,14 @@ class TableStatement:
             xid, commit, user = format_xid(shown.xid), _text(shown.scn), shown.user
         ssn, thread, sequence = map(_text, (self.ssn, self.thread, self.sequence))
         return [xid, commit, self.rs_id, ssn, thread, user, sequence]
+
+
+def is_truncation(statement: str, schema: str) -> bool:
+    """Whether a statement empties a table; `schema` is that of names without one."""
+    try:
+        return any(one.kind is DdlKind.TRUNCATE for one in parse_ddl(statement, schema))
+    except HeadraceError:
+        return False
 
 
 def _text(number: int | None) -> str | None:

@@ -177,6 +177,11 @@ class CapturedTable:
     model: int
     has_apart: bool
 
+    @property
+    def path(self) -> Path:
+        """Its schema and name."""
+        return self.table.path
+
 
 @dataclass(frozen=True)
 class TextOptions:
@@ -219,6 +224,10 @@ class StreamTables:
         self.charset = texts.charset
         self.real_name: Callable[[str], Path | None] | None = None
         """Finds the table behind a name that LogMiner made up (log.mining.strategy=hybrid)."""
+        self.list_tables: Callable[[], Sequence[tuple[str, str, int]]] = tuple
+        """Schema, name and object number of every table that there is now."""
+        self._objects: dict[int, Path] = {}
+        self._newest_object = 0
         self.changes: list[tuple[SchemaChange, int]] = []
         """What became of tables since it was taken away, in the order of the redo, and when, in
         microseconds since 1970."""
@@ -226,12 +235,33 @@ class StreamTables:
     def find(self, schema: str, name: str, at: TableStatement) -> CapturedTable | None:
         """The captured table of a row of redo; None: it is not captured, or gone. A table that was
         not told of yet is told of at this row."""
-        path = (schema, name)
-        if self.real_name is not None:
-            path = self.real_name(name) or path
+        path = self._path(schema, name)
         if path not in self._tables:
             self._tables[path] = self._made(*path, at)
         return self._tables[path]
+
+    def is_new(self, schema: str, name: str) -> bool:
+        """Whether a captured table was not looked for yet."""
+        path = self._path(schema, name)
+        return path not in self._tables and self._capture.takes(".".join(path))
+
+    def _path(self, schema: str, name: str) -> Path:
+        real = None if self.real_name is None else self.real_name(name)
+        return real or (schema, name)
+
+    def captured_object(self, number: int) -> Path | None:
+        """The captured table that has an object number now; None: there is none."""
+        if number > self._newest_object:
+            self._objects = {
+                object_id: (schema, name) for schema, name, object_id in self.list_tables()
+            }
+            self._newest_object = max([number, *self._objects])
+        path = self._objects.get(number)
+        return path if path is not None and self._capture.takes(".".join(path)) else None
+
+    def may_have(self, schema: str) -> bool:
+        """See Capture.takes_schema."""
+        return self._capture.takes_schema(schema)
 
     def _made(self, schema: str, name: str, at: TableStatement) -> CapturedTable | None:
         if not self._capture.takes(f"{schema}.{name}"):

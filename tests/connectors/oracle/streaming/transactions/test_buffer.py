@@ -152,9 +152,9 @@ def test_a_rollback_to_a_savepoint_cancels_the_newest_changes_of_its_rows(
             redo.change("c", 11, A, new=["1", "kept"]),
             redo.change("u", 12, A, old=["1", "kept"], new=["1", "undone"]),
             redo.change("c", 13, A, new=["2", "undone"], ROW_ID="AAAR3sAAEAAAACXAAB"),
-            redo.undo("d", 14, A, "AAAR3sAAEAAAACXAAB"),
-            redo.undo("u", 15, A),
-            redo.undo("u", 15, A, "AAAR3sAAEAAAACXAAZ"),
+            redo.undo("d", 14, A, "AAAR3sAAEAAAACXAAB", "T2"),
+            redo.undo("u", 15, A, table="T2"),
+            redo.undo("u", 15, A, "AAAR3sAAEAAAACXAAZ", "T2"),
             redo.change("c", 16, A, new=["3", "kept"], ROW_ID="AAAR3sAAEAAAACXAAB"),
             redo.commit(17, A),
         ]
@@ -163,6 +163,25 @@ def test_a_rollback_to_a_savepoint_cancels_the_newest_changes_of_its_rows(
     (only,) = buffered.transactions()
     assert [one[4] for one in only["changes"]] == [[[b"1", b"kept"]], [[b"3", b"kept"]]]
     assert buffered.buffer.unmatched == 1
+
+
+@pytest.mark.parametrize("row_id", ["AAAAAAAAAAAAAAAAAA", None])
+def test_a_rollback_row_of_another_table_takes_back_no_change_of_the_same_row_id(
+    buffered: _Buffered, row_id: str | None
+) -> None:
+    buffered.hold(
+        [
+            redo.change("c", 11, A, new=["1"], ROW_ID=row_id),
+            redo.undo("d", 12, A, row_id, "T2"),
+            redo.undo("d", 13, A, row_id, "NOT_CAPTURED"),
+            redo.undo("d", 14, A, row_id, None),
+            redo.commit(15, A),
+        ]
+    )
+    assert buffered.buffer.unmatched == 1
+    buffered.write()
+    (only,) = buffered.transactions()
+    assert [one[4] for one in only["changes"]] == [[[b"1"]]]
 
 
 def test_rollbacks_and_markers_of_replication_drop_what_was_held(buffered: _Buffered) -> None:
@@ -216,6 +235,39 @@ def test_an_id_of_unknown_sequence_is_nobodys_where_several_share_its_slot(
     )
     buffered.write()
     assert len(buffered.transactions()) == 2
+
+
+def test_an_end_without_a_sequence_that_ends_no_transaction_is_counted(
+    buffered: _Buffered,
+) -> None:
+    unknown, twin = A[:8] + "ffffffff", A[:8] + "00000099"
+    buffered.hold([redo.commit(10, unknown)])
+    assert (buffered.buffer.unresolved, buffered.buffer.last_unresolved[0]) == (1, 10)
+    buffered.hold([redo.start(11, A), redo.start(12, twin), redo.rollback(13, unknown)])
+    assert buffered.buffer.unresolved == 2
+    assert buffered.buffer.last_unresolved == (13, int(unknown, 16))
+
+
+def test_what_is_held_without_a_sequence_is_of_the_transaction_that_ends_with_one(
+    buffered: _Buffered,
+) -> None:
+    unknown = A[:8] + "ffffffff"
+    buffered.hold(
+        [
+            redo.change("c", 11, unknown, new=["1"]),
+            redo.change("c", 12, unknown, new=["2"], ROW_ID="AAAR3sAAEAAAACXAAB"),
+            redo.change("c", 13, A, new=["3"], ROW_ID="AAAR3sAAEAAAACXAAC"),
+            redo.undo("d", 14, A),
+            redo.commit(15, A),
+            redo.change("c", 16, B[:8] + "ffffffff", new=["4"]),
+            redo.rollback(17, B),
+        ]
+    )
+    buffered.write()
+    (only,) = buffered.transactions()
+    assert only["begins"][0] == A.encode()
+    assert [one[4] for one in only["changes"]] == [[[b"2"]], [[b"3"]]]
+    assert (buffered.buffer.open_count, buffered.buffer.unmatched) == (0, 0)
 
 
 def test_a_transaction_that_begins_again_was_mined_again(buffered: _Buffered) -> None:
@@ -276,6 +328,7 @@ def test_the_oldest_transaction_is_one_that_is_open_or_not_written(buffered: _Bu
     assert (buffered.buffer.oldest(), buffered.buffer.oldest(with_empty=False)) == (5, 9)
     buffered.hold([redo.rollback(12, C), redo.commit(12, A)])
     assert buffered.buffer.oldest() == 9
+    assert buffered.buffer.oldest(with_committed=False) is None
     buffered.write()
     assert buffered.buffer.oldest() is None
 

@@ -69,7 +69,7 @@ def _assert_plain(words: np.ndarray, row: dict[str, Any], users: Names) -> None:
     code, undone = row["OPERATION_CODE"], bool(row["ROLLBACK"])
     is_captured = row["SEG_OWNER"] == "S" and row["TABLE_NAME"] in ("T1", "T2")
     action = _ACTIONS.get(code, hold_kernel.NOTHING)
-    if code in _CHANGES and undone:
+    if code in _CHANGES and is_captured and undone:
         action = hold_kernel.CANCELS
     elif code in _CHANGES and is_captured and row["SQL_REDO"]:
         action = hold_kernel.CHANGES
@@ -148,6 +148,57 @@ def test_statements_that_logminer_could_not_make_end_the_stream_or_are_left_out(
         made = words_of(RowOptions(failure="warn")).of(redo.batch(rows), np.zeros(1, bool))
     assert made.words[0, hold_kernel.ACTION] == hold_kernel.NOTHING
     assert "the change is left out" in caplog.text
+
+
+@pytest.mark.parametrize("statement", [None, "", "x"])
+def test_a_change_without_a_statement_is_left_out_only_where_logminer_has_made_it(
+    statement: str | None,
+) -> None:
+    rows = [redo.change("c", 11, A, new=["1"], STATUS=2, SQL_REDO=statement)]
+    with pytest.raises(HeadraceError, match="STATUS is 2"):
+        words_of(RowOptions()).of(redo.batch(rows), np.zeros(1, bool))
+
+
+@pytest.mark.parametrize("failure", ["fail", "warn", "skip"])
+def test_operations_that_logminer_does_not_know_are_told_of_captured_tables(
+    failure: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [
+        redo.row(
+            redo_rows.UNSUPPORTED, scn, A, SEG_OWNER="S", TABLE_NAME=table, INFO="no", STATUS=2
+        )
+        for scn, table in ((11, "T1"), (12, "OTHER"), (13, None))
+    ]
+    made = words_of(RowOptions(failure=failure)).of(redo.batch(rows), np.zeros(3, bool))
+    assert made.words[:, hold_kernel.ACTION].tolist() == [hold_kernel.NOTHING] * 3
+    (told,) = caplog.messages
+    assert f"S.T1 in transaction {A} at SCN 11, RS_ID 0x00000b.00000001.0010" in told
+
+
+def test_a_new_table_is_looked_for_at_its_own_row() -> None:
+    rows = [
+        redo.start(10, A),
+        redo.change("c", 11, A, new=["1"]),
+        redo.change("c", 12, A, new=["1", "2"]),
+        redo.change("c", 13, A, new=["1"]),
+    ]
+    told: list[str] = []
+
+    def find(schema: str, name: str) -> FoundTable | None:
+        told.append(name)
+        return FoundTable.named(schema, name)
+
+    names = Names((), ())
+    maker = RowWords(
+        find, redo.statements(), names, names, RowOptions(),
+        is_new=lambda _schema, name: name not in told,
+    )  # fmt: skip
+    batch, counts = redo.batch(rows), []
+    while len(batch):
+        counts.append(len(maker.of(batch, np.zeros(len(batch), bool)).words))
+        batch = batch.slice(counts[-1])
+    assert counts == [1, 1, 2]
+    assert told[:2] == ["T1", "T2"]
 
 
 def test_numbered_columns_are_a_statement_where_they_are_read() -> None:

@@ -319,16 +319,23 @@ class TransactionBuffer:
 
     # -- transactions by themselves -------------------------------------------------------------
 
-    def oldest(self, *, with_empty: bool = True, since_us: int | None = None) -> int | None:
+    def oldest(
+        self,
+        *,
+        with_empty: bool = True,
+        with_committed: bool = True,
+        since_us: int | None = None,
+    ) -> int | None:
         """The SCN of the first row of the oldest transaction that is open, or committed and not
         taken; None: there is none. Without `with_empty`, those of which nothing is held do not
-        count, with `since_us` those that began before this time, and those that are given up never
-        do."""
+        count, without `with_committed` those that are committed, with `since_us` those that began
+        before this time, and those that are given up never do."""
         transactions = self._used
         kept = transactions[:, hold_kernel.STATE] == OPEN
         if not with_empty:
             kept &= transactions[:, hold_kernel.ENTRIES] > 0
-        kept[self._pending[: int(self._state[hold_kernel.PENDING_COUNT])]] = True
+        if with_committed:
+            kept[self._pending[: int(self._state[hold_kernel.PENDING_COUNT])]] = True
         if since_us is not None:
             kept &= transactions[:, hold_kernel.START_US] >= since_us
         starts = transactions[kept, hold_kernel.START]
@@ -443,6 +450,25 @@ class TransactionBuffer:
     def unmatched(self) -> int:
         """Rolled-back changes that were not held."""
         return int(self._state[hold_kernel.UNMATCHED])
+
+    @property
+    def last_unmatched(self) -> tuple[int, int]:
+        """SCN and transaction's id of the last of these rows."""
+        return self._place(hold_kernel.UNMATCHED_SCN)
+
+    @property
+    def unresolved(self) -> int:
+        """Ends of transactions whose sequence LogMiner does not know, of which none or several are
+        open."""
+        return int(self._state[hold_kernel.UNRESOLVED])
+
+    @property
+    def last_unresolved(self) -> tuple[int, int]:
+        """SCN and transaction's id of the last of these rows."""
+        return self._place(hold_kernel.UNRESOLVED_SCN)
+
+    def _place(self, word: int) -> tuple[int, int]:
+        return int(self._state[word]), int(self._state[word + 1]) & ((1 << 64) - 1)
 
     @property
     def abandoned(self) -> int:

@@ -116,8 +116,13 @@ ENTRY_HEAD_BYTES = 32
     CANCELLED_COUNT,
     FILTERED,  # transactions of users and clients that are not captured
     USED,  # transactions behind this number were never open
-) = range(13)
-BUFFER_WORDS = 13
+    UNMATCHED_SCN,  # of the last one of UNMATCHED, and its transaction's id
+    UNMATCHED_XID,
+    UNRESOLVED,  # ends of transactions without a sequence, of which none or several are open
+    UNRESOLVED_SCN,
+    UNRESOLVED_XID,
+) = range(18)
+BUFFER_WORDS = 18
 
 ALL_HELD, LACKS_MEMORY, ODD_STATEMENT = range(3)
 _HELD, _ODD = 1, -1
@@ -388,6 +393,13 @@ def _count(buffer, word):
 
 
 @kernel
+def _count_lost(buffer, word, scn_word, row):
+    _count(buffer, word)
+    store64(buffer + 8 * scn_word, load64(row + 8 * SCN))
+    store64(buffer + 8 * scn_word + 8, load64(row + 8 * XID))
+
+
+@kernel
 def _commit(
     row, number, table, mask, transactions, buffer, memory, pending, users, clients,
 ):  # fmt: skip
@@ -441,6 +453,9 @@ def hold_rows(
         if action == NOTHING:
             continue
         number = _number_of(table, mask, transactions, count, xid)
+        if number < 0 and action != STARTS:
+            # What came before it may be held under an id without the sequence.
+            number = load64(table + 8 * _slot(table, mask, transactions, xid | _UNKNOWN)) - 1
         if action in (STARTS, CHANGES):
             if number < 0:
                 scn, us = load64(row + 8 * SCN), load64(row + 8 * US)
@@ -461,13 +476,15 @@ def hold_rows(
                         return LACKS_MEMORY if held == 0 else ODD_STATEMENT
         elif number < 0:
             if action == CANCELS:
-                _count(buffer, UNMATCHED)
+                _count_lost(buffer, UNMATCHED, UNMATCHED_SCN, row)
+            elif (xid & _UNKNOWN) == _UNKNOWN:
+                _count_lost(buffer, UNRESOLVED, UNRESOLVED_SCN, row)
         elif action == CANCELS:
             transaction = transactions + TRANSACTION_SIZE * number
             if _cancel(transaction, load64(row + 8 * ROW_HASH)):
                 _count(buffer, CANCELLED_COUNT)
             elif load64(transaction + 8 * STATE) == OPEN:
-                _count(buffer, UNMATCHED)
+                _count_lost(buffer, UNMATCHED, UNMATCHED_SCN, row)
         elif action == COMMITS:
             _commit(row, number, table, mask, transactions, buffer, memory, pending, users, clients)
         else:

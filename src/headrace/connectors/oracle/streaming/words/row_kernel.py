@@ -61,8 +61,8 @@ _TEXT_SIZE = 8 * TEXT_WORDS
 
 # What `put_words` is given: addresses of an int64 per row each, of which TIMES are so many
 # microseconds ahead of UTC; of a byte per row, whether it is
-# the commit of what was delivered before; of a byte per operation code, what such a row does
-# (CHANGES: if it is not undone); of TextNumbers' words; of an int64 per table, which becomes the
+# the commit of what was delivered before; of a byte per operation code, what such a row does, if it
+# is not undone; of TextNumbers' words; of an int64 per table, which becomes the
 # number of the first row behind it that tells of the table, 0: none; whether statements are shown;
 # then the columns of texts.
 (
@@ -108,9 +108,9 @@ _XID_BYTES = 8
 _UNKNOWN_SEQUENCE = 0xFFFFFFFF  # the last half of an id whose sequence LogMiner does not know
 
 # Of a table: the relation version of its changes (-1: it is not captured), the address by which
-# statements are read, and the MARK of its rows.
-RELATION_OF, ADDRESS_OF, MARK_OF = range(3)
-FOUND_WORDS = 3
+# statements are read, the MARK of its rows, and what the hashes of their ids have of it.
+RELATION_OF, ADDRESS_OF, MARK_OF, HASH_OF = range(4)
+FOUND_WORDS = 4
 
 
 @inlined_kernel
@@ -281,17 +281,17 @@ def put_words(columns, first, count, words):
         if 0 <= code < MOST_CODES:
             does = load8(load64(columns + 8 * DOES) + code)
         is_apart = does == APART
-        if does in (CHANGES, APART) and load64(rollbacks + 8 * row):
-            does = np.int64(NOTHING if is_apart else CANCELS)
+        if does in (CHANGES, APART, LACKING_STATEMENT) and load64(rollbacks + 8 * row):
+            does = np.int64(CANCELS if does == CHANGES else NOTHING)
         if load8(load64(columns + 8 * DELIVERED) + row):
             does = np.int64(ENDS)
         table = np.int64(-1)
-        if does in (CHANGES, APART) or (does == CANCELS and load64(columns + 8 * UNDOES)):
+        if does in (CHANGES, CANCELS, APART, LACKING_STATEMENT):
             table = _table(columns, row)
             if table == NEW:
                 return np.int64(row)
             if table < 0:
-                does = np.int64(does if does == CANCELS else NOTHING)
+                does = np.int64(NOTHING)
             else:
                 told = load64(columns + 8 * TOLD) + 8 * table
                 if load64(told) == 0:
@@ -300,10 +300,10 @@ def put_words(columns, first, count, words):
         statement = _text(statements, row)
         size = _size(statements, row) if statement else np.int64(0)
         if does == CHANGES:
-            if size == 0:
-                does = np.int64(NOTHING)
-            elif load64(load64(columns + 8 * STATUSES) + 8 * row) == NOT_RECONSTRUCTED:
+            if load64(load64(columns + 8 * STATUSES) + 8 * row) == NOT_RECONSTRUCTED:
                 does = np.int64(LACKING_STATEMENT)
+            elif size == 0:
+                does = np.int64(NOTHING)
         if does in (LACKING_STATEMENT, APART):
             store64(columns + 8 * NEEDS_CARE, 1)
         store64(at + 8 * ACTION, does)
@@ -348,15 +348,21 @@ def put_tables(columns, words, count, found):
         at = words + ROW_SIZE * row
         does, number = load64(at + 8 * ACTION), load64(at + 8 * RELATION)
         table = found + 8 * FOUND_WORDS * number
-        if does in (CHANGES, LACKING_STATEMENT, APART):
-            relation = load64(table + 8 * RELATION_OF)
-            if relation < 0:
-                store64(at + 8 * ACTION, NOTHING)
-            else:
-                store64(at + 8 * RELATION, relation)
-                store64(at + 8 * TABLE, load64(table + 8 * ADDRESS_OF))
-                store64(at + 8 * MARK, load64(table + 8 * MARK_OF))
-        elif does == CANCELS and number >= 0 and load64(columns + 8 * UNDOES):
+        if does not in (CHANGES, CANCELS, LACKING_STATEMENT, APART):
+            continue
+        relation = load64(table + 8 * RELATION_OF)
+        if relation < 0:
+            store64(at + 8 * ACTION, NOTHING)
+            continue
+        if does != APART:
+            # Rows of two tables may have one id, or none.
+            row_hash = load64(at + 8 * ROW_HASH) ^ load64(table + 8 * HASH_OF)
+            store64(at + 8 * ROW_HASH, row_hash)
+        if does != CANCELS:
+            store64(at + 8 * RELATION, relation)
+            store64(at + 8 * TABLE, load64(table + 8 * ADDRESS_OF))
+            store64(at + 8 * MARK, load64(table + 8 * MARK_OF))
+        elif load64(columns + 8 * UNDOES):
             is_known = (load64(at + 8 * XID) & _UNKNOWN_SEQUENCE) != _UNKNOWN_SEQUENCE
-            if is_known and load64(table + 8 * RELATION_OF) >= 0 and load64(table + 8 * MARK_OF):
+            if is_known and load64(table + 8 * MARK_OF):
                 _hold_undone(columns, at, load64(load64(columns + 8 * CODES) + 8 * row), table)

@@ -1,0 +1,121 @@
+"""What is told of redo that belongs nowhere: of objects that LogMiner cannot name, and of rows
+whose transactions or changes are not held."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.deadline import Deadline
+from headrace.connectors.oracle.capture import RECYCLED
+from headrace.connectors.oracle.scn import format_xid
+from headrace.connectors.oracle.streaming import redo_rows
+from headrace.connectors.oracle.streaming.tables import StreamTables
+from headrace.connectors.oracle.streaming.transactions.buffer import TransactionBuffer
+from headrace.errors import HeadraceError
+
+log = logging.getLogger(__name__)
+
+_PAUSE = 60.0
+"""Seconds between warnings of one kind."""
+_NO_SCHEMA = "UNKNOWN"
+_NUMBERED = re.compile(r"OBJ# ?([0-9]+)")
+_UNMATCHED = (
+    "%d rows of redo that take back a change have found none, the last one in transaction %s at "
+    "SCN %d: what they take back was written before the stream began, or is in no event"
+)
+_UNRESOLVED = (
+    "%d transactions of which LogMiner does not know the sequence have ended, and none or several "
+    "are open that it may be, the last one %s at SCN %d: what is held of it is in no event"
+)
+
+
+class OddRedo:
+    """Warns: once of each object, and at most once a minute of rows. One thread uses it."""
+
+    def __init__(
+        self,
+        buffer: TransactionBuffer,
+        tables: StreamTables,
+        failed: Callable[[HeadraceError], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`failed` does as event.processing.failure.handling.mode says."""
+        self._buffer, self._tables, self._failed = buffer, tables, failed
+        self._objects: set[tuple[str, str, int]] = set()
+        self._unmatched = _Warning(_UNMATCHED, clock)
+        self._unresolved = _Warning(_UNRESOLVED, clock)
+
+    def tell_of_rows(self) -> None:
+        """Rows were held."""
+        buffer = self._buffer
+        self._unmatched.tell(buffer.unmatched, lambda: buffer.last_unmatched)
+        self._unresolved.tell(buffer.unresolved, lambda: buffer.last_unresolved)
+
+    def tell_of_object(self, schema: str, name: str, batch: pa.RecordBatch) -> None:
+        """Rows of a batch name a table that is not captured. Where LogMiner has made the name up,
+        it may be one that is. Raises DriverError and HeadraceError."""
+        is_recycled = name.startswith(RECYCLED) and self._tables.may_have(schema)
+        if not is_recycled and schema != _NO_SCHEMA and not _NUMBERED.fullmatch(name):
+            return
+        for number in _numbers(schema, name, batch):
+            if (schema, name, number) in self._objects:
+                continue
+            captured = self._tables.captured_object(number)
+            if captured is None:
+                log.warning(
+                    "LogMiner names no table for changes of the object %d, only %s.%s: it was "
+                    "dropped or altered since then. They are in no event",
+                    number,
+                    schema,
+                    name,
+                )
+            else:
+                self._failed(_not_named(".".join(captured), number, f"{schema}.{name}"))
+            self._objects.add((schema, name, number))
+
+
+class _Warning:
+    """Tells of a count that grows, and of the SCN and transaction of the last row."""
+
+    def __init__(self, text: str, clock: Callable[[], float]) -> None:
+        self._text = text
+        self._told, self._pause = 0, Deadline(0, clock)
+
+    def tell(self, count: int, last: Callable[[], tuple[int, int]]) -> None:
+        if count == self._told or not self._pause.is_over:
+            return
+        scn, xid = last()
+        log.warning(self._text, count - self._told, format_xid(xid), scn)
+        self._told = count
+        self._pause.restart(_PAUSE)
+
+
+def _numbers(schema: str, name: str, batch: pa.RecordBatch) -> Iterator[int]:
+    """The numbers of the objects of rows that have this name."""
+    numbered = _NUMBERED.fullmatch(name)
+    if numbered is not None:
+        yield int(numbered[1])
+        return
+    is_named = pc.and_(
+        pc.equal(batch.column(redo_rows.SEG_OWNER), schema),
+        pc.equal(batch.column(redo_rows.TABLE_NAME), name),
+    )
+    chosen = np.asarray(is_named.fill_null(fill_value=False).to_numpy(zero_copy_only=False))
+    yield from np.unique(redo_rows.numbers(batch, redo_rows.OBJECT)[chosen]).tolist()
+
+
+def _not_named(table: str, number: int, name: str) -> HeadraceError:
+    return HeadraceError(
+        "oracle.redo_not_reconstructed",
+        f"LogMiner names no table for changes of {table}, whose object number is {number}, only "
+        f"{name}",
+        "The table was altered or moved since then: set log.mining.strategy=hybrid, or "
+        "event.processing.failure.handling.mode=warn, which leaves such changes out.",
+    )
