@@ -113,7 +113,7 @@ class RedoReader(SegmentReader):
         self._window: Window | None = None
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._carried: list[pa.RecordBatch] = []
-        self._next = self._mined = start.mined_from
+        self._next = self._held = self._mined = start.mined_from
         if config.is_unbuffered:
             # Rows come by the SCN of their commit.
             self._next = max(scn_of(start.committed) - 1, 0)
@@ -122,8 +122,7 @@ class RedoReader(SegmentReader):
         self._reached = scn_of(start.committed)
         self._outgoing: deque[np.ndarray | bytes | int] = deque()
         self._written_apart: Iterator[bytes] | None = None
-        self._bytes = b""
-        self._pause, self._began = Deadline(0), 0.0
+        self._bytes, self._pause, self._began = b"", Deadline(0), 0.0
         self._switches, self._waits = 0, 0
         """How often in turn mining failed, and logs were waited for."""
         self._measured, self._asked_memory = Deadline(_MEASURED), Deadline(0)
@@ -395,7 +394,8 @@ class RedoReader(SegmentReader):
             return
         if self._config.is_unbuffered:
             self._hold(batch)
-            self._release(int(self._order(batch)[-1]))
+            self._held = int(self._order(batch)[-1]) - 1
+            self._release(self._held + 1)
             return
         scns = redo_rows.numbers(batch, redo_rows.SCN)
         first = int(np.flatnonzero(np.append(True, scns != scns[-1]))[-1])
@@ -404,6 +404,7 @@ class RedoReader(SegmentReader):
         if not goes_on:
             self._hold_carried()
             self._hold(batch.slice(0, first))
+            self._held = int(scns[-1]) - 1
         self._carried.append(batch.slice(first))
         if not goes_on:
             self._release(int(scns[-1]))
@@ -433,15 +434,15 @@ class RedoReader(SegmentReader):
         return np.where(commits > 0, commits, scns)
 
     def _switched(self, error: DriverError) -> None:
-        """What a log switch makes is tried again, from what was read on; other errors are raised,
-        and so is one that does not end."""
+        """What a log switch makes is tried again, behind what is held; other errors are raised, and
+        so is one that does not end."""
         known = self.translate(error)
         self._switches += 1
         if known is None or known.code not in _SWITCHED or self._switches > _ATTEMPTS:
             raise error
         log.info("%s; it is tried again", known.message)
         self._batches, self._carried, self._parts = None, [], StatementParts()
-        self._next = max(self._next, self._reached - 1)
+        self._next = max(self._next, self._held)
         if self._remined is not None and self._next <= self._remined.upto:
             self._buffer.drop_these(self._remined.xids)
         else:
