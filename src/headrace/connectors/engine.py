@@ -446,7 +446,7 @@ class Engine(Generic[P]):
                 self.close()
             raise error from None
         self._retries += 1
-        log.warning("%s; trying again (%d)", error, self._retries)
+        log.warning("%s; trying again (%d)", str(error).rstrip("."), self._retries)
         self._take(Event.INTERRUPTED)
         self._trouble = error
         self._tell()

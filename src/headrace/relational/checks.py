@@ -129,7 +129,12 @@ class TableChecks(ConnectorChecks, Generic[T]):
         if error is None:
             self.ok("signal_table", f"The signal table {name} is there")
         else:
-            self.findings.add_error(error)
+            remedy = self.where_tables_are(error.remedy)
+            self.findings.add_error(HeadraceError(error.code, error.message, remedy))
+
+    def where_tables_are(self, remedy: str) -> str:
+        """A remedy whose statements run where the tables are: a session may begin elsewhere."""
+        return remedy
 
     def _check_expressions(
         self, name: str, expressions: Iterable[str], tables: Sequence[str], kind: str

@@ -91,7 +91,7 @@ class Watermarks:
                 if retries == 0:
                     raise
                 retries -= 1
-                log.warning("%s; trying again", error)
+                log.warning("%s; trying again", str(error).rstrip("."))
                 time.sleep(self._config.signal_emit_failure_backoff_ms / 1000)
             else:
                 return

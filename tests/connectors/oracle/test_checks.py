@@ -207,7 +207,8 @@ def test_the_statements_of_a_remedy_mend_what_is_missing(
     for finding in findings:
         for statement in statements(finding.remedy):
             administrator.run(statement)
-    assert bad(found(database, **more)) == []
+    unreachable = {("warning", "oracle.node_unreachable")} if more else set()
+    assert set(bad(found(database, **more))) == unreachable
 
 
 def test_one_script_mends_all_that_is_missing_each_thing_where_it_is(
@@ -266,6 +267,8 @@ def test_what_a_run_needs_besides_the_database_is_looked_for(database: OracleDat
         "schema_history_internal_kafka_topic": "history",
         "schema_history_internal_kafka_bootstrap_servers": "127.0.0.1:1",
     }
+    (remedy,) = (one.remedy for one in found(database, **more) if one.code == "oracle.signal_table")
+    assert statements(remedy)[0] == IN_DATABASE
     assert bad(found(database, **more)) == [
         ("warning", "oracle.node_unreachable"),
         ("error", "oracle.signal_table"),

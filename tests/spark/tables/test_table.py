@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import headrace
 from headrace.connect.schema import unscaled_bytes
 from headrace.errors import HeadraceError
+from headrace.spark.tables.table import topics_named
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -240,3 +241,11 @@ def test_a_tombstone_is_null_in_each_of_its_forms(spark: SparkSession) -> None:
 def test_values_that_are_no_events_are_refused(spark: SparkSession) -> None:
     with pytest.raises(HeadraceError, match="holds no change events"):
         headrace.table(spark.range(1).withColumnRenamed("id", "value"), "t", "id INT")
+
+
+def test_a_table_is_named_in_any_case_unless_two_differ_by_it() -> None:
+    topics = ["p.INV.THINGS", "p.inv.orders", "p.INV.ORDERS"]
+    assert topics_named(topics, "inv.things") == ["p.INV.THINGS"]
+    assert topics_named(topics, "inv.orders") == ["p.inv.orders"]
+    assert topics_named(topics, "Inv.Orders") == ["p.inv.orders", "p.INV.ORDERS"]
+    assert topics_named(topics, "nv.things") == []

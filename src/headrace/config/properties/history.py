@@ -54,6 +54,22 @@ class SchemaHistoryConfig(Configuration):
             "tables as they are."
         )
     )
+    database_history_kafka_topic = Property(
+        "database.history.kafka.topic",
+        TEXT,
+        None,
+        Group.HISTORY,
+        "The topic of the schema history, up to Debezium 1.9.",
+        status=not_needed("schema.history.internal.kafka.topic names the topic"),
+    )
+    database_history_kafka_bootstrap_servers = Property(
+        "database.history.kafka.bootstrap.servers",
+        TEXT,
+        None,
+        Group.HISTORY,
+        "The brokers of the schema history, up to Debezium 1.9.",
+        status=not_needed("schema.history.internal.kafka.bootstrap.servers names the brokers"),
+    )
     include_schema_changes = Property(
         "include.schema.changes",
         BOOLEAN,

@@ -214,13 +214,19 @@ def _key(events: DataFrame, layout: _Layout) -> tuple[DataFrame, Column]:
     return events, F.when(column.isNotNull(), decoded(F.col(_KEY), layout.key))
 
 
+def topics_named(topics: Sequence[str], name: str) -> list[str]:
+    """The topics that are `name`, or end in it behind a dot; where none is, those that do so in any
+    case, as filters take names."""
+    exact = [topic for topic in topics if f".{topic}".endswith(f".{name}")]
+    lowered = f".{name}".lower()
+    return exact or [topic for topic in topics if f".{topic}".lower().endswith(lowered)]
+
+
 def _asked(config: ConnectorConfig, name: str) -> _Layout:
     """The layout of a table as its database tells it."""
     shapes = event_shapes(config)
-    chosen = [s for s in shapes if s.topic == name or s.topic.endswith(f".{name}")]
-    if not chosen:  # in any case, as filters take names
-        lowered = name.lower()
-        chosen = [s for s in shapes if f".{s.topic}".lower().endswith(f".{lowered}")]
+    topics = topics_named([shape.topic for shape in shapes], name)
+    chosen = [shape for shape in shapes if shape.topic in topics]
     if len(chosen) != 1:
         known = ", ".join(shape.topic for shape in shapes[:10]) or "none"
         raise HeadraceError(

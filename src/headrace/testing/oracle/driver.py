@@ -14,7 +14,8 @@ import pyarrow as pa
 
 apilevel, threadsafety, paramstyle = "2.0", 2, "named"
 DB_TYPE_NUMBER = "DB_TYPE_NUMBER"
-_DSN = re.compile(r"(?://)?(?P<host>[^:/]+):(?P<port>\d+)/(?P<service>.*)")
+_DSN = re.compile(r"(?://)?(?P<host>[^:/()]+):(?P<port>\d+)/(?P<service>.*)")
+_DESCRIPTOR = re.compile(r"\(DESCRIPTION=.*\(HOST=(?P<host>[^()]+)\)\(PORT=(?P<port>\d+)\).*")
 
 
 class ErrorDetail(NamedTuple):
@@ -99,7 +100,7 @@ class OracleConnection:
     """As python-oracledb's Connection."""
 
     def __init__(self, user: str, password: str, dsn: str) -> None:
-        match = _DSN.fullmatch(dsn)
+        match = _DSN.fullmatch(dsn) or _DESCRIPTOR.fullmatch(dsn)
         if match is None:
             raise _error(DatabaseError, 4000, f"DPY-4000: cannot connect to {dsn}", "DPY-4000")
         address = match["host"], int(match["port"])

@@ -30,6 +30,10 @@ class Checked(TableChecks[StoredTable]):
         self.connection = connection
         self.rule = SnapshotRule.of(config)
 
+    def where_tables_are(self, remedy: str) -> str:
+        """See TableChecks."""
+        return remedy_in(self.config.container, remedy)
+
     def in_root(self) -> Connection:
         """The connection in the root, where the redo is read. Raises DriverError."""
         if self.config.container is not None:

@@ -76,6 +76,22 @@ class OracleConnectionConfig(Configuration):
         "Nodes of a cluster, `host`, `host:port` or `host:port/sid`: the flush table is written on "
         "each of them.",
     )
+    database_out_server_name = Property(
+        "database.out.server.name",
+        TEXT,
+        None,
+        Group.CONNECTION,
+        "The outbound server of XStream.",
+        status=not_needed("LogMiner reads the redo, not XStream"),
+    )
+    database_tablename_case_insensitive = Property(
+        "database.tablename.case.insensitive",
+        TEXT,
+        None,
+        Group.CONNECTION,
+        "Whether names of tables are in lower case, up to Debezium 1.9.",
+        status=not_needed("names are as Oracle has them, and filters take them in any case"),
+    )
     capture_mode = Property(
         "capture.mode",
         choice(CaptureMode),
