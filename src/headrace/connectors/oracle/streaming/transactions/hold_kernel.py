@@ -116,12 +116,9 @@ ENTRY_HEAD_BYTES = 32
     CANCELLED_COUNT,
     FILTERED,  # transactions of users and clients that are not captured
     USED,  # transactions behind this number were never open
-    UNMATCHED_SCN,  # of the last one of UNMATCHED, and its transaction's id
-    UNMATCHED_XID,
-    UNRESOLVED,  # ends of transactions without a sequence, of which none or several are open
-    UNRESOLVED_SCN,
-    UNRESOLVED_XID,
-) = range(18)
+) = range(13)
+UNRESOLVED, UNMATCHED_SCN, UNRESOLVED_SCN = 13, 14, 16  # their transactions' ids are behind SCNs
+"""Ends of transactions without a sequence, of which none or several are open; the last rows."""
 BUFFER_WORDS = 18
 
 ALL_HELD, LACKS_MEMORY, ODD_STATEMENT = range(3)
