@@ -126,8 +126,7 @@ class RedoReader(SegmentReader):
         self._switches, self._waits = 0, 0
         """How often in turn mining failed, and logs were waited for."""
         self._measured, self._asked_memory = Deadline(_MEASURED), Deadline(0)
-        self._asked = threading.Event()
-        self._dropped: deque[int] = deque()
+        self._asked, self._dropped = threading.Event(), deque[int]()
 
     # -- see LogReader --------------------------------------------------------------------------
 
