@@ -1,8 +1,7 @@
 """Our events against recordings of the real Debezium: byte for byte but for clocks.
 
 What differs on purpose stands, difference by difference, in `differences/`, and with its reason in
-docs/guides/differences.md. `not_yet.txt` has the workloads that ours does not pass yet, each with
-the reason.
+docs/guides/differences.md.
 """
 
 from __future__ import annotations
@@ -17,11 +16,6 @@ from tests.golden.oracle.ours import StandInDatabase
 from tests.golden.ours import differences
 
 NAMES = ScriptedDatabase.names()
-NOT_YET = dict(
-    line.split(": ", 1)
-    for line in (ScriptedDatabase.folder / "not_yet.txt").read_text().splitlines()
-    if line
-)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +26,7 @@ def database(oracle_server: OracleServer) -> Iterator[StandInDatabase]:
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_YET])
+@pytest.mark.parametrize("name", NAMES)
 def test_events_equal_the_recording_of_debezium(name: str, database: StandInDatabase) -> None:
     unexpected = differences(name, database)
     assert not unexpected, "\n".join(unexpected[:10])

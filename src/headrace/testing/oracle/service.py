@@ -141,7 +141,7 @@ class Service:
             return list(rows.fetchall())
 
     def counted(self) -> dict[str, int]:
-        """How often each statement of `sql.py` ran, by its name."""
+        """How often each statement of the connector ran, by its name."""
         return dict(self._database.statements)
 
     def shut(self) -> None:

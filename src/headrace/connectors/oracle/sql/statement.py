@@ -1,5 +1,4 @@
-"""A statement as sql.py has it: its text with slots, and how a text that was sent is told from all
-others."""
+"""A statement: its text with slots, and how a text that was sent is told from all others."""
 
 from __future__ import annotations
 
