@@ -1,0 +1,89 @@
+"""Record checkpoints with this version: `python -m tests.upgrades.record FOLDER [DATABASE …]`.
+
+For each database: its data after all changes, and the state of runs that were killed within a
+snapshot (`snapshot_run`), while they streamed into a file (`stream_run`), and, of PostgreSQL, into
+Kafka (`kafka_run`).
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.upgrades.databases import ROWS, StoredDatabase, stored_databases
+from tests.upgrades.kafka import StoredKafka
+from tests.upgrades.runs import KAFKA, SNAPSHOT, STREAM, CheckpointRun
+
+_READ, _STREAMED = 400, 30
+"""Rows of the snapshot, and changes of the stream, after which a run is killed."""
+
+
+def record(database: StoredDatabase, target: Path, folder: Path) -> None:
+    """Write the archives of one database to `target`; `folder` is a temporary one."""
+    database.create()
+    stream = CheckpointRun(database, STREAM, folder / STREAM)
+    stream.start()
+    stream.wait_for(lambda: stream.rows() >= ROWS)
+    database.apply(0)
+    stream.kill_when(lambda: stream.rows() >= ROWS + _STREAMED)
+    snapshot = CheckpointRun(database, SNAPSHOT, folder / SNAPSHOT)
+    snapshot.start()
+    snapshot.kill_when(lambda: snapshot.rows() >= _READ)
+    rows = snapshot.rows()
+    assert rows < ROWS, "the snapshot was complete"
+    database.apply(1)
+    if database.name == "postgresql":
+        _record_kafka(database, target, folder)
+    else:
+        database.apply(2)
+    database.apply(3)
+    database.store()
+    for run in (stream, snapshot):
+        run.store(target / f"{run.name}.tar.xz")
+    print(f"{database.name}: stream run {stream.rows()} rows, snapshot run {rows}")
+
+
+def _record_kafka(database: StoredDatabase, target: Path, folder: Path) -> None:
+    kafka = StoredKafka()
+    try:
+        kafka.start()
+        topic = f"{KAFKA.replace('_', '')}.{database.topics}"
+        kafka.create_topic(topic)
+        run = CheckpointRun(database, KAFKA, folder / KAFKA, **kafka_properties(kafka))
+        run.start()
+        run.wait_for(
+            lambda: (run.state / "checkpoint" / "commits" / "0").exists()
+        )  # it has a position
+        database.apply(2)
+        run.kill_when(lambda: sum(1 for _ in kafka.values(topic)) >= _STREAMED)
+        kafka.store(target / "kafka.tar.xz")
+        run.store(target / f"{KAFKA}.tar.xz")
+    finally:
+        kafka.close()
+
+
+def kafka_properties(kafka: StoredKafka) -> dict[str, str]:
+    """Properties of the run into Kafka, with `_` for `.`."""
+    return {
+        "headrace_sink_type": "kafka",
+        "headrace_sink_kafka_producer_bootstrap_servers": kafka.address,
+        "snapshot_mode": "no_data",
+    }
+
+
+def main(target: Path, names: list[str]) -> None:
+    """Record the databases that are named, or all."""
+    for name, kind in stored_databases().items():
+        if names and name not in names:
+            continue
+        database = kind(target / name / "server.tar.xz")
+        with tempfile.TemporaryDirectory(prefix="headrace-upgrades-") as folder:
+            try:
+                record(database, target / name, Path(folder))
+            finally:
+                database.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).absolute(), sys.argv[2:])

@@ -1,0 +1,86 @@
+"""Checkpoints of former releases, in the middle of a snapshot and of the stream: this version goes
+on from them, and loses and repeats nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.chaos.databases.database import MARKS
+from tests.upgrades.databases import StoredDatabase, stored_databases
+from tests.upgrades.kafka import StoredKafka
+from tests.upgrades.record import kafka_properties
+from tests.upgrades.runs import KAFKA, SNAPSHOT, STREAM, CheckpointRun, check
+
+RELEASES = sorted(Path(__file__).parent.glob("[0-9]*"))
+BLOCKS = {SNAPSHOT: [1, 2, 3], STREAM: [0, 1, 2, 3], KAFKA: [2, 3]}
+"""The blocks of changes that were committed after each run had its position in the log."""
+
+
+def stored(run: str = STREAM) -> list[Any]:
+    """Every release with every database that it has checkpoints of this run of."""
+    return [
+        pytest.param(folder, marks=MARKS[folder.name], id=f"{release.name}-{folder.name}")
+        for release in RELEASES
+        for folder in sorted(release.iterdir())
+        if (folder / f"{run}.tar.xz").exists()
+    ]
+
+
+@pytest.fixture
+def folder(request: pytest.FixtureRequest) -> Path:
+    """Where a release's checkpoints of a database are."""
+    path: Path = request.param
+    return path
+
+
+@pytest.fixture
+def database(folder: Path, request: pytest.FixtureRequest) -> Iterator[StoredDatabase]:
+    """The database as it was stored, on a server of its own."""
+    needed = {"db2": "derby_server", "mongodb": "mongodb"}.get(folder.name)
+    if needed is not None:
+        request.getfixturevalue(needed)  # skips where there is none
+    restored = stored_databases()[folder.name](folder / "server.tar.xz")
+    try:
+        restored.restore()
+        yield restored
+    finally:
+        restored.close()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("folder", stored(), indirect=True)
+def test_a_killed_run_of_a_former_release_goes_on_without_loss_or_duplicates(
+    folder: Path, database: StoredDatabase, tmp_path: Path
+) -> None:
+    for name in (STREAM, SNAPSHOT):
+        run = CheckpointRun(database, name, tmp_path / name)
+        run.restore(folder / f"{name}.tar.xz")
+        before = run.rows()
+        try:
+            run.finish()
+        finally:
+            run.close()
+        assert run.rows() > before
+        check(database, run.events(), BLOCKS[name])
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("folder", stored(KAFKA), indirect=True)
+def test_a_killed_run_into_kafka_of_a_former_release_goes_on_without_loss_or_duplicates(
+    folder: Path, database: StoredDatabase, tmp_path: Path
+) -> None:
+    kafka = StoredKafka()
+    run = CheckpointRun(database, KAFKA, tmp_path / KAFKA)
+    try:
+        kafka.restore(folder / "kafka.tar.xz")
+        run.use(**kafka_properties(kafka))
+        run.restore(folder / f"{KAFKA}.tar.xz")
+        run.finish()
+        check(database, kafka.values(f"{run.topic_prefix}.{database.topics}"), BLOCKS[KAFKA])
+    finally:
+        run.close()
+        kafka.close()
