@@ -315,7 +315,7 @@ def test_sessions_break_while_it_is_shut(
     session: driver.OracleConnection, oracle_database: OracleDatabase
 ) -> None:
     with oracle_database.server.shut():
-        with pytest.raises(driver.OperationalError, match="DPY-4011"):
+        with pytest.raises(driver.DatabaseError, match="DPY-4011"):
             run(session, sql.CURRENT_SCN())
         with pytest.raises(driver.DatabaseError, match="ORA-12528"):
             connection_to(oracle_database.server)
