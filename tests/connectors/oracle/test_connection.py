@@ -82,7 +82,7 @@ def test_a_host_that_is_not_found_is_waited_for() -> None:
     [
         ("ORA-01017: invalid username/password; logon denied", "authentication", False),
         ("ORA-28000: The account is locked.", "account", False),
-        ("ORA-01555: snapshot too old", "snapshot_too_old", False),
+        ("ORA-01555: snapshot too old", "snapshot_too_old", True),
         ("ORA-01466: unable to read data - table definition has changed", "table_altered", True),
         ("ORA-04030: out of process memory", "memory", True),
         ("ORA-04036: PGA memory used by the instance exceeds", "memory", True),

@@ -12,12 +12,15 @@ from headrace.errors import HeadraceError
 QUERY_LIMIT = "database.query.timeout.ms"
 
 _FULL_CODE = re.compile(r"\b(ORA|DPY|DPI|TNS)-(\d{4,5})\b")
+_ANSWER = re.compile(r"^ORA-(\d{5})\b", re.MULTILINE)
+"""The server's own code in a text that begins with one of the driver's."""
 _HELP = re.compile(r"\s*(?:Help: )?https?://\S+")
 
 
 class DriverError(Exception):
     """An error that the driver raised: its text, and the number of its ORA code (0: it is the
-    driver's own). `full_code` is as Oracle writes it: `ORA-01555`, `DPY-6005`."""
+    driver's own). `full_code` is as Oracle writes it: `ORA-01555`, `DPY-6005`; the driver has codes
+    of its own for some of the server's, DPY-4011 for ORA-03113."""
 
     def __init__(self, text: str, full_code: str | None = None) -> None:
         super().__init__(text)
@@ -26,6 +29,8 @@ class DriverError(Exception):
         self.full_code = full_code or ("-".join(codes[0]) if codes else "")
         kind, _, digits = self.full_code.partition("-")
         self.code = int(digits) if kind == "ORA" and digits.isdigit() else 0
+        if kind == "DPY" and (answer := _ANSWER.search(text)):
+            self.code = int(answer[1])
 
     @property
     def is_unreachable(self) -> bool:
@@ -95,7 +100,7 @@ _TABLE_GONE = Refusal(
 )
 _COLUMN_GONE = Refusal(
     "column_gone",
-    "The table was altered while it was read; it is described anew and read again.",
+    "The table was altered while it was read; it is described and read again.",
     retriable=True,
 )
 _LOCKED = Refusal(
@@ -127,8 +132,10 @@ _LOG_MISSING = Refusal(
 )
 _UNDO = Refusal(
     "snapshot_too_old",
-    "The rows as of the SCN are gone from undo: raise UNDO_RETENTION (ALTER SYSTEM SET "
-    "UNDO_RETENTION = 21600;) and the undo table space, or read with more slices.",
+    "What the statement reads is gone from undo; it is tried again, under a later SCN where one "
+    "may be read. If it goes on, raise UNDO_RETENTION (ALTER SYSTEM SET UNDO_RETENTION = 21600;) "
+    "and the undo table space, or read with more slices.",
+    retriable=True,
 )
 _BY_CODE = {
     54: _LOCKED, 60: _LOCKED, 4021: _LOCKED, 30006: _LOCKED,
@@ -154,7 +161,7 @@ _BY_CODE = {
     1555: _UNDO, 22924: _UNDO,
     1466: Refusal(
         "table_altered",
-        "The table was altered behind the SCN of the snapshot; it is read again as it is now.",
+        "The table was altered after the SCN of the snapshot; it is read again as it is now.",
         retriable=True,
     ),
     8181: Refusal(

@@ -19,12 +19,15 @@ _COLUMN = re.compile(
       |INTERVAL\s+DAY(?:\s*\(\d+\))?\s+TO\s+SECOND(?:\s*\(\d+\))?
       |TIMESTAMP(?:\s*\(\d+\))?(?:\s+WITH(?:\s+LOCAL)?\s+TIME\s+ZONE)?
       |DOUBLE\s+PRECISION|LONG\s+RAW|[\w.]+(?:\s*\([^)]*\))?))
+    (?P<identity>\s+GENERATED\s+(?:ALWAYS|BY\s+DEFAULT(?:\s+ON\s+NULL)?)\s+AS\s+IDENTITY
+      (?:\s*\([^)]*\))?)?
     (?P<default>\s+DEFAULT\s+.*?)?
     (?P<required>\s+NOT\s+NULL)?
     (?P<options>(?:\s+(?:GENERATED|HIDDEN|IDENTITY))*)
     (?:\s+COMMENT\s+'(?P<comment>(?:[^']|'')*)')?$""",
     re.X | re.I | re.S,
 )
+_FIRST = re.compile(r"START\s+WITH\s+(\d+)", re.I)
 _NUMBERS = re.compile(r"\(\s*([\d*]+)[^,)]*(?:,\s*(-?\d+)\s*)?\)")
 _LENGTHS = {
     "NUMBER": 22, "FLOAT": 22, "DATE": 7, "BINARY_FLOAT": 4, "BINARY_DOUBLE": 8, "ROWID": 10,
@@ -43,7 +46,7 @@ _LETTERS = ("CHAR", "NCHAR", "VARCHAR2", "NVARCHAR2", "RAW", "UROWID")
 class Column:
     """A row of ALL_TAB_COLS: `type` is DATA_TYPE, `length` DATA_LENGTH in bytes (of texts: in
     letters, CHAR_LENGTH), `precision` and `scale` are None where Oracle has NULL, `default` is the
-    text of DATA_DEFAULT."""
+    text of DATA_DEFAULT; `first` is the number that an identity column begins with."""
 
     name: str
     type: str
@@ -56,11 +59,13 @@ class Column:
     is_virtual: bool = False
     is_hidden: bool = False
     is_identity: bool = False
+    first: int = 1
 
     @classmethod
     def parse(cls, text: str) -> Column:
         """The column of a definition as `CREATE TABLE` has it: `ID NUMBER(9,0) NOT NULL`. Behind it
-        may stand GENERATED, HIDDEN, IDENTITY and COMMENT 'text'. Raises ValueError."""
+        may stand GENERATED, HIDDEN, IDENTITY and COMMENT 'text'; an identity column is written as
+        in CREATE TABLE as well. Raises ValueError."""
         parts = _COLUMN.match(text.strip())
         if parts is None:
             raise ValueError(f"no definition of a column: {text}")
@@ -68,6 +73,8 @@ class Column:
         default = parts["default"]
         options = parts["options"].upper()
         comment = parts["comment"]
+        identity = parts["identity"] or ""
+        first = _FIRST.search(identity)
         kind, length, precision, scale = _measures(written)
         return cls(
             name=name[1:-1] if name.startswith('"') else name.upper(),
@@ -75,12 +82,13 @@ class Column:
             length=length,
             precision=precision,
             scale=scale,
-            nullable=parts["required"] is None,
+            nullable=parts["required"] is None and not identity,
             default=default.strip()[len("DEFAULT") :].lstrip() if default else None,
             comment=comment.replace("''", "'") if comment else None,
             is_virtual="GENERATED" in options,
             is_hidden="HIDDEN" in options,
-            is_identity="IDENTITY" in options,
+            is_identity=bool(identity) or "IDENTITY" in options,
+            first=int(first[1]) if first else 1,
         )
 
 
@@ -150,6 +158,8 @@ class Table:
     ddl: str = ""
     comment: str | None = None
     last_ddl_scn: int = 0
+    numbers: dict[str, int] = field(default_factory=dict)
+    """The next numbers of identity columns."""
     rows: list[Row] = field(default_factory=list)
 
     @classmethod
@@ -184,6 +194,16 @@ class Table:
     @property
     def full_name(self) -> str:
         return f"{self.schema}.{self.name}"
+
+    def with_numbers(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Values of a row that is inserted, with those that its identity columns make where they
+        have none."""
+        made = dict(values)
+        for column in self.columns:
+            if column.is_identity and made.get(column.name) is None:
+                made[column.name] = self.numbers.get(column.name, column.first)
+                self.numbers[column.name] = made[column.name] + 1
+        return made
 
     def add_row(self, given: Any, first: int = 0) -> None:
         """A row of a script: its values, or `{"values": …, "from": SCN, "until": SCN}`."""

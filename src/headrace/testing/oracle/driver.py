@@ -1,5 +1,6 @@
 """What stands for python-oracledb where `driver.module` names this module: the same calls, as far
-as `headrace.connectors.oracle.connection` makes them, on the stand-in of `server`."""
+as `headrace.connectors.oracle.connection` makes them, on the stand-in of `server`. Errors are those
+of python-oracledb, which makes them of what the server answers."""
 
 from __future__ import annotations
 
@@ -11,35 +12,15 @@ from multiprocessing.connection import Client
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+from oracledb import DatabaseError, Error, OperationalError
+from oracledb.errors import _Error as Detail
+
+__all__ = ["DatabaseError", "Error", "OperationalError", "apilevel", "connect", "paramstyle"]
 
 apilevel, threadsafety, paramstyle = "2.0", 2, "named"
 DB_TYPE_NUMBER = "DB_TYPE_NUMBER"
 _DSN = re.compile(r"(?://)?(?P<host>[^:/()]+):(?P<port>\d+)/(?P<service>.*)")
 _DESCRIPTOR = re.compile(r"\(DESCRIPTION=.*\(HOST=(?P<host>[^()]+)\)\(PORT=(?P<port>\d+)\).*")
-
-
-class ErrorDetail(NamedTuple):
-    """As python-oracledb's: what `args[0]` of an error is."""
-
-    code: int
-    full_code: str
-    message: str
-    isrecoverable: bool = False
-
-    def __str__(self) -> str:
-        return self.message
-
-
-class Error(Exception):
-    """As python-oracledb's."""
-
-
-class DatabaseError(Error):
-    """As python-oracledb's."""
-
-
-class OperationalError(DatabaseError):
-    """As python-oracledb's."""
 
 
 class Cursor:
@@ -102,7 +83,7 @@ class OracleConnection:
     def __init__(self, user: str, password: str, dsn: str) -> None:
         match = _DSN.fullmatch(dsn) or _DESCRIPTOR.fullmatch(dsn)
         if match is None:
-            raise _error(DatabaseError, 4000, f"DPY-4000: cannot connect to {dsn}", "DPY-4000")
+            raise _error(0, f"DPY-4000: cannot connect to {dsn}")
         address = match["host"], int(match["port"])
         try:
             self._client = Client(address, authkey=password.encode())
@@ -110,12 +91,12 @@ class OracleConnection:
             succeeded, *answer = self._client.recv()
         except AuthenticationError:
             text = "ORA-01017: invalid username/password; logon denied"
-            raise _error(DatabaseError, 1017, text) from None
+            raise _error(1017, text) from None
         except (OSError, EOFError) as error:
             text = f"DPY-6005: cannot connect to database: {error}"
-            raise _error(OperationalError, 0, text, "DPY-6005") from None
+            raise _error(0, text) from None
         if not succeeded:
-            raise _error(DatabaseError, *answer)
+            raise _error(*answer)
         self.version: str = answer[0]
         self.call_timeout = 0
         self.module = ""
@@ -161,9 +142,9 @@ class OracleConnection:
             succeeded, *answer = self._client.recv()
         except (OSError, EOFError, ValueError):
             text = "DPY-4011: the database or network closed the connection"
-            raise _error(OperationalError, 0, text, "DPY-4011") from None
+            raise _error(0, text) from None
         if not succeeded:
-            raise _error(DatabaseError, *answer)
+            raise _error(*answer)
         return answer[0]
 
 
@@ -172,8 +153,11 @@ def connect(*, user: str, password: str, dsn: str, **_: Any) -> OracleConnection
     return OracleConnection(user, password, dsn)
 
 
-def _error(kind: type[Error], code: int, text: str, full_code: str | None = None) -> Error:
-    return kind(ErrorDetail(code, full_code or f"ORA-{code:05d}", text))
+def _error(code: int, text: str) -> Exception:
+    """What python-oracledb raises for an answer of the server, or (code 0) by itself."""
+    detail = Detail(message=text, code=code)
+    raised: Exception = detail.exc_type(detail)
+    return raised
 
 
 def _number(value: Any) -> Any:

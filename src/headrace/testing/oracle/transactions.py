@@ -69,7 +69,7 @@ class Transactions:
         """A row; columns that are not named are NULL. Its ROWID."""
         with self._database.lock:
             table = self._database.table(full_name)
-            row = _row(table, values)
+            row = _row(table, table.with_numbers(values))
             self._check_key(table, row)
             row_id = self._database.new_row_id(table)
             made = self._make(table, xid, row_id, row)

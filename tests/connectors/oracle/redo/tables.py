@@ -30,10 +30,12 @@ TYPES = {
 }
 
 
-def table(*names: str, not_null: tuple[str, ...] = (), relaxed: bool = False) -> RedoTable:
+def table(
+    *names: str, not_null: tuple[str, ...] = (), relaxed: bool = False, converting: str = "warn"
+) -> RedoTable:
     """A table of columns of these names (all by default)."""
     columns = tuple(Column(name, TYPES[name], name in not_null) for name in names or TYPES)
-    return RedoTable.of(Table("S", "T", columns), relaxed=relaxed)
+    return RedoTable.of(Table("S", "T", columns), relaxed=relaxed, converting=converting)
 
 
 def parsed(statements: list[str], of: RedoTable) -> RedoImages:

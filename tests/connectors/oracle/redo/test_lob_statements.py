@@ -62,6 +62,38 @@ def test_a_long_text_begins_with_a_statement_in_a_text() -> None:
     assert written == "it's; here"
 
 
+BLANKS = st.text(" \t\n", min_size=1, max_size=3)
+
+
+@given(BLANKS, BLANKS, BLANKS, st.text("a';:= \n", max_size=12))
+def test_blanks_around_assignments_say_nothing(
+    before: str, left: str, right: str, text: str
+) -> None:
+    assigned = f"{before}buf_c{left}:={right}"
+    call = "dbms_lob.writeappend(TempLob, length(buf_c), buf_c);"
+    assert lobs.parse_extended_write(f"{assigned}'{text}'; {call}", TABLE) == text
+    doubled = text.replace("'", "''")
+    large = f"{assigned}'{doubled}'; dbms_lob.write(loc_c, {len(text)}, 1, buf_c);"
+    assert lobs.parse_lob_write(large, TABLE) == LobWrite(0, text)
+    begin = (
+        f"DECLARE \n buf_c VARCHAR2(32767);\nBEGIN\n{before}Stmt{left}:={right}"
+        """'update "S"."T" a set a."NAME" = :1 where a."ID" = ''1''';\n"""
+    )
+    named = lobs.parse_extended_begin(begin, TABLE)
+    assert (named.column, row(named)) == (1, [b"1", None, UNAVAILABLE])
+    hexadecimal = f"XML_REDO{left}:={right}HEXTORAW('3c612f3e'):4"
+    assert lobs.parse_xml_write(hexadecimal, BINARY, "utf-8", TABLE) == "<a/>"
+    assert lobs.parse_xml_write(f"XML_REDO{left}:={right}NULL", BINARY, "utf-8", TABLE) is None
+
+
+def test_a_locator_of_a_table_with_relaxed_quotes_is_read() -> None:
+    relaxed = table("ID", "NAME", "LARGE", relaxed=True)
+    sql = (
+        f"""{DECLARATIONS} select "LARGE" into loc_c from "S"."T" where "ID" = '1' for update;\n"""
+    )
+    assert row(lobs.parse_locator(sql, relaxed)) == [b"1", None, UNAVAILABLE]
+
+
 def test_xml_is_binary_or_a_text() -> None:
     sql = 'XML DOC BEGIN:  select "LARGE" from "S"."T" where "ID" = \'1\''
     assert row(lobs.parse_xml_begin(sql, BINARY, TABLE)) == [b"1", None, UNAVAILABLE]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.connectors.oracle.redo.reference import parse_statement
 from headrace.errors import HeadraceError
@@ -102,7 +106,7 @@ def test_a_literal_becomes_the_text_of_its_column(name: str, literal: str, text:
     ("sql", "reason"),
     [
         ('insert into "S"."T"("OTHER") values (\'1\');', "the table has no column OTHER"),
-        ('insert into "S"."T"("ID") values (\'x\');', "the value of column ID is none of its type"),
+        ('insert into "S"."T"("ID") values (\'x\');', "the value of column ID is not a valid one"),
         ('insert into "S"."T"("ID","NAME") values (\'1\');', ", is lacking"),
         ('insert into "S"."T"("ID") values (\'1', "a text has no end"),
         ('update "S"."T" set "ID" = ', "a value is lacking"),
@@ -141,3 +145,91 @@ def test_relaxed_quotes_need_not_be_doubled(sql: str, text: bytes) -> None:
     assert shown(parse_statement(sql, table("ID", "NAME", relaxed=True)))[2] == [b"1", text]
     batch = parsed([sql], table("ID", "NAME", relaxed=True))
     assert (batch.odd, dict(batch.errors)) == (1, {})
+
+
+@pytest.mark.parametrize(
+    ("sql", "read"),
+    [
+        (
+            """insert into "S"."T"("ID","NAME","NATIONAL") values ('1',''Insert1'',''Insert2'');""",
+            ("c", [], [b"1", b"'Insert1'", b"'Insert2'"]),
+        ),
+        (
+            """update "S"."T" set "NAME" = ''Update1'', "NATIONAL" = ''Update2'' """
+            """where "ID" = '1' and "NAME" = '''Insert1''' and "NATIONAL" = '''Insert2''';""",
+            ("u", [b"1", b"'Insert1'", b"'Insert2'"], [b"1", b"'Update1'", b"'Update2'"]),
+        ),
+        (
+            """update "S"."T" set "NATIONAL" = 'a''', "NAME" = '''';""",
+            ("u", [None, None, None], [None, b"'", b"a'"]),
+        ),
+        (
+            """update "S"."T" set "NATIONAL" = 'a'';""",
+            ("u", [None, None, None], [None, None, b"a'"]),
+        ),
+        (
+            # A text whose quotes are doubled, and which looks as if it ended before.
+            """insert into "S"."T"("ID","NAME","NATIONAL") values ('1','O'',N','x');""",
+            ("c", [], [b"1", b"O',N", b"x"]),
+        ),
+        (
+            """delete from "S"."T" where "NAME" = 'x'' and "y' and "ID" = '1';""",
+            ("d", [b"1", b"x' and \"y", None], []),
+        ),
+        (
+            """delete from "S"."T" where "NAME" = 'it's' and "NATIONAL" = ''a'';""",
+            ("d", [None, b"it's", b"'a'"], []),
+        ),
+    ],
+)
+def test_values_in_relaxed_quotes_may_begin_and_end_with_quotes(
+    sql: str, read: tuple[str, list[bytes | None], list[bytes | None]]
+) -> None:
+    of = table("ID", "NAME", "NATIONAL", relaxed=True)
+    assert shown(parse_statement(sql, of)) == read
+    assert dict(parsed([sql], of).errors) == {}
+
+
+_TEXT = st.text("ab'é ", max_size=8)
+
+
+@given(_TEXT, _TEXT, st.booleans())
+def test_relaxed_quotes_are_read_whether_they_are_doubled_or_not(
+    name: str, national: str, is_doubled: bool
+) -> None:
+    if not is_doubled and "''" in name + national:
+        return  # no different from one quote that is doubled
+    of = table("ID", "NAME", "NATIONAL", relaxed=True)
+    one, other = (text.replace("'", "''") if is_doubled else text for text in (name, national))
+    insert = f"""insert into "S"."T"("ID","NAME","NATIONAL") values ('1','{one}','{other}');"""
+    update = f"""update "S"."T" set "NAME" = '{one}', "NATIONAL" = '{other}' where "ID" = '1';"""
+    cells = [b"1", name.encode(), national.encode()]
+    assert shown(parse_statement(insert, of)) == ("c", [], cells)
+    assert shown(parse_statement(update, of)) == ("u", [b"1", None, None], cells)
+
+
+@pytest.mark.parametrize(
+    ("name", "literal"),
+    [
+        ("DAY", "TO_DATE('-4712-01-01 00:00:00', 'SYYYY-MM-DD HH24:MI:SS')"),
+        ("DAY", "TO_DATE('27-MAR-18', 'DD-MON-RR')"),
+        ("AT", "TO_TIMESTAMP('nonsense')"),
+        ("ZONED", "TO_TIMESTAMP_TZ('2018-03-27 01:34:56.007891 UTC')"),
+        ("LOCAL", "TO_TIMESTAMP_TZ('2018-03-27 01:34:56.007891 Europe/Berlin')"),
+    ],
+)
+def test_a_time_in_another_form_than_the_sessions_is_null_or_an_error(
+    name: str, literal: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As event.converting.failure.handling.mode says, as in Debezium."""
+    sql = f"""insert into "S"."T"("ID","{name}") values ('1',{literal});"""
+    with caplog.at_level(logging.WARNING):
+        assert shown(parse_statement(sql, table("ID", name))) == ("c", [], [b"1", None])
+    (message,) = caplog.messages
+    assert f"{name} of S.T" in message
+    assert "2018" not in message
+    caplog.clear()
+    assert shown(parse_statement(sql, table("ID", name, converting="skip")))[2] == [b"1", None]
+    assert not caplog.messages
+    with pytest.raises(HeadraceError, match=f"column {name} is not a valid"):
+        parse_statement(sql, table("ID", name, converting="fail"))

@@ -219,7 +219,8 @@ def test_a_task_whose_scn_is_gone_for_good_says_what_to_do(database: OracleDatab
     with pytest.raises(HeadraceError, match="UNDO_RETENTION") as refused:
         run.read(end)
     run.stop()
-    assert refused.value.code == "oracle.snapshot_too_old"
+    assert (refused.value.code, refused.value.retriable) == ("oracle.snapshot_too_old", False)
+    assert "with a new checkpoint" in refused.value.remedy
 
 
 def test_a_snapshot_waits_for_an_scn_behind_the_last_definition(database: OracleDatabase) -> None:

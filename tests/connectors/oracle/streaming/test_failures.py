@@ -164,6 +164,19 @@ def test_a_change_that_logminer_cannot_reconstruct_ends_the_stream(
     assert "Object version mismatch" in error.message
 
 
+def test_an_update_with_status_2_and_no_reason_is_an_event(
+    reading: OracleReader, oracle_database: OracleDatabase
+) -> None:
+    update = """update "INV"."T" set "NAME" = 'e' where "ID" = '1' and "NAME" = 'x';"""
+    oracle_database.server.apply(
+        [{"redo": "UPDATE", "xid": "0b00010001000000", "table": TABLE, "sql": update, "status": 2,
+          "row_id": "AAAAAAAAAAAAAAAA01"},
+         {"redo": "COMMIT", "xid": "0b00010001000000"}]
+    )  # fmt: skip
+    reading.await_changes(1)
+    assert reading.told() == [("u", {"ID": 1, "NAME": "x"}, {"ID": 1, "NAME": "e"})]
+
+
 def test_a_broken_connection_is_named_and_what_follows_is_read(
     reading: OracleReader, oracle_database: OracleDatabase
 ) -> None:

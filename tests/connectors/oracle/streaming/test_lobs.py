@@ -41,6 +41,55 @@ def test_large_values_are_put_into_the_insert_that_they_belong_to(
     assert second == {"ID": 2, "NAME": "two", "C": None, "B": None}
 
 
+EXTENDED_BEGIN = """DECLARE
+ buf_c VARCHAR2(32767);
+BEGIN
+  Stmt := 'update "INV"."L" a set a."C" = :1 where a."ID" = ''1'' and a."NAME" = ''one''';
+"""
+INSERT = """insert into "INV"."L"("ID","NAME","C","B") values ('1','one',NULL,NULL);"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "part", "value"),
+    [
+        (
+            EXTENDED_BEGIN,
+            " buf_c  := 'tail'; dbms_lob.writeappend(t, length(buf_c), buf_c);",
+            "tail",
+        ),
+        (EXTENDED_BEGIN, " buf_c is 'tail'; in no known form;", UNAVAILABLE),
+        ("DECLARE in no known form", " buf_c := 'tail'; call(buf_c);", UNAVAILABLE),
+    ],
+)
+def test_a_part_that_cannot_be_read_never_makes_its_value_null(
+    oracle_database: OracleDatabase,
+    caplog: pytest.LogCaptureFixture,
+    begin: str,
+    part: str,
+    value: str,
+) -> None:
+    oracle_database.create_table("L", *COLUMNS, key=["ID"])
+    mode = {"event_processing_failure_handling_mode": "warn", "lob_enabled": "true"}
+    reader = OracleReader.of(oracle_database, **mode)
+    row = {"xid": "0b00010001000000", "table": TABLE, "row_id": "AAAAAAAAAAAAAAAA01"}
+    oracle_database.server.apply(
+        [
+            {"redo": "INSERT", "sql": INSERT, **row},
+            {"redo": "32K_BEGIN", "sql": begin, **row},
+            {"redo": "32K_WRITE", "sql": part, **row},
+            {"redo": "32K_END", **row},
+            {"redo": "COMMIT", "xid": row["xid"]},
+        ]
+    )
+    reader.await_changes(1)
+    reader.stop()
+    ((op, _, after),) = reader.told()
+    assert op == "c"
+    assert after is not None
+    assert after["C"] == value
+    assert ("the value is unavailable" in caplog.text) == (value == UNAVAILABLE)
+
+
 def test_an_update_of_a_large_value_alone_is_an_update_of_its_row(
     reading: OracleReader, oracle_database: OracleDatabase
 ) -> None:

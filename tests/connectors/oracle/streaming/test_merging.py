@@ -16,7 +16,7 @@ from headrace.connectors.oracle.redo.tables import Form, RedoColumn, RedoTable
 from headrace.connectors.oracle.streaming import redo_rows
 from headrace.connectors.oracle.streaming.lobs import frames
 from headrace.connectors.oracle.streaming.lobs.changes import LobTable
-from headrace.connectors.oracle.streaming.lobs.frames import held_row
+from headrace.connectors.oracle.streaming.lobs.frames import held_row, unread_row
 from headrace.connectors.oracle.streaming.lobs.merging import Merging
 from headrace.connectors.oracle.streaming.lobs.survey import Survey, surveyed
 from headrace.connectors.oracle.types.source_type import OracleType
@@ -64,6 +64,13 @@ def frame(kind: str, *rows: Row, row_id: str = "A", relation: int = RELATION) ->
 def apart(code: int, sql: str | None, info: str | None = None, row_id: str = "A") -> bytes:
     """A row of redo of a value apart from its row, as it is held."""
     kind, raw = held_row(code, sql, info, TABLE, "utf-8")
+    body = struct.pack("!IQq", RELATION, 11, 21) + make_image((None, row_id, None, None)) + raw
+    return struct.pack("!IB", 5 + len(body), kind) + body
+
+
+def unread(code: int, row_id: str = "A") -> bytes:
+    """A row of redo of a value apart from its row that cannot be read, as it is held."""
+    kind, raw = unread_row(code)
     body = struct.pack("!IQq", RELATION, 11, 21) + make_image((None, row_id, None, None)) + raw
     return struct.pack("!IB", 5 + len(body), kind) + body
 
@@ -133,6 +140,34 @@ def test_parts_are_put_where_they_belong_and_gaps_are_filled() -> None:
         locator(1, "B", "b"), write("0a0b", 3, "b"),
     )  # fmt: skip
     assert out == [("c", [["1", "v", "a cd", "\\x00000a0b"]])]
+
+
+@pytest.mark.parametrize("code", [redo_rows.LOB_WRITE, redo_rows.LONG_WRITE, redo_rows.XML_WRITE])
+def test_a_part_that_cannot_be_read_makes_its_value_unavailable(code: int) -> None:
+    insert = frame("c", ("1", "v", None, None))
+    out = merged(
+        insert, locator(), write("a"), unread(code), write("b", 2), locator(1, "B", "b"),
+        write("0a", 1, "b"),
+    )  # fmt: skip
+    assert out == [("c", [["1", "v", "?", "\\x0a"]])]
+
+
+@pytest.mark.parametrize(
+    "code", [redo_rows.SELECT_LOB_LOCATOR, redo_rows.LONG_BEGIN, redo_rows.XML_BEGIN]
+)
+def test_a_value_whose_row_cannot_be_read_is_written_to_no_other(code: int) -> None:
+    part = apart(redo_rows.LONG_WRITE, " buf_c := 'tail'; call;")
+    held = [
+        frame("c", ("1", "v", None, None)), locator(), write("a"),
+        frame("c", ("2", "v", "inline", None), row_id="B"), unread(code, "B"), part,
+        frame("c", ("3", "v", None, None), row_id="C"),
+    ]  # fmt: skip
+    first, second, third = (images[0] for _, images in merged(*held))
+    assert first == ["1", "v", "a", "?"]
+    assert second == ["2", "v", "inline", "?"]
+    assert third == ["3", "v", None, None]
+    undone = [(one, False) for one in (*held, undo(redo_rows.DELETE, "C"))]
+    assert len(made(undone)) == 2
 
 
 def test_a_value_alone_is_an_update() -> None:

@@ -11,7 +11,9 @@ from headrace.relational.reading.chunk_sql import Path
 from headrace.relational.table import Column
 from headrace.snapshots.chunks import Chunk
 
-GONE = frozenset({1466, 1555, 8180, 8181, 22924})
+UNDO_GONE = frozenset({1555, 22924})
+"""ORA codes of rows whose former versions are gone from undo."""
+GONE = UNDO_GONE | {1466, 8180, 8181}
 """ORA codes of rows that cannot be seen as of an SCN any more."""
 
 

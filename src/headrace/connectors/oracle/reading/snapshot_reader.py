@@ -16,8 +16,9 @@ from headrace.connectors.oracle.clock import current_scn
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection, connect, translated_error
 from headrace.connectors.oracle.errors import DriverError
-from headrace.connectors.oracle.reading.chunk_query import GONE, RowsQuery
+from headrace.connectors.oracle.reading.chunk_query import GONE, UNDO_GONE, RowsQuery
 from headrace.connectors.oracle.rows.images import images_of
+from headrace.errors import HeadraceError
 from headrace.relational.events import RelationFacts
 from headrace.relational.reading.driver_chunks import READING
 from headrace.snapshots.image_block import ImageBlock
@@ -25,6 +26,7 @@ from headrace.snapshots.slices import ChunkQuery, SnapshotReader, SnapshotRows
 
 log = logging.getLogger(__name__)
 
+_NO_TABLE = 942
 _MOST_SCNS = 5
 """As of which a chunk is read, one after the other, while undo loses them."""
 
@@ -57,6 +59,10 @@ class OracleSnapshotRows(SnapshotRows):
                     log.warning("%s is read on as of SCN %d: %s", facts.name, scn, error.text)
                     continue
                 problem = translated_error(error, self._config, f"Reading rows of {facts.name}")
+                if error.code in UNDO_GONE and not rows.later:
+                    problem = _no_later_scn(problem)
+                elif error.code == _NO_TABLE and rows.override is None:
+                    problem = altered(problem)
                 if not query.filtered or problem.retriable:
                     raise problem from None
                 log.error("%s is not read to its end: its filter fails: %s", facts.name, error.text)
@@ -93,6 +99,28 @@ class OracleSnapshotRows(SnapshotRows):
         except DriverError:
             return rows  # a signal's filter fails on a row, or the SCN is gone
         return int(count)
+
+
+def altered(problem: HeadraceError) -> HeadraceError:
+    """Of a table that was altered or dropped while it was read."""
+    return HeadraceError(
+        problem.code,
+        problem.message,
+        "The table is described and read again; the rows of one that was dropped are left out. "
+        f"{problem.remedy}",
+        retriable=True,
+    )
+
+
+def _no_later_scn(problem: HeadraceError) -> HeadraceError:
+    """Of rows that may not be read under a later SCN: they have no key, or no stream follows."""
+    return HeadraceError(
+        problem.code,
+        problem.message,
+        "Raise UNDO_RETENTION (ALTER SYSTEM SET UNDO_RETENTION = 21600;) and the undo table space, "
+        "and start with a new checkpoint: these rows have no key, or no stream follows them, so "
+        "that they cannot be read on under a later SCN.",
+    )
 
 
 @dataclass(frozen=True)

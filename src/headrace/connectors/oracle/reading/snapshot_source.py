@@ -26,7 +26,7 @@ from headrace.connectors.oracle.properties.modes import BoundaryMode
 from headrace.connectors.oracle.reading.chunk_query import GONE, RowsQuery
 from headrace.connectors.oracle.reading.dialect import PRESENT, SQLGLOT, sql_at
 from headrace.connectors.oracle.reading.kept_connection import kept_connection
-from headrace.connectors.oracle.reading.snapshot_reader import OracleSnapshotReader
+from headrace.connectors.oracle.reading.snapshot_reader import OracleSnapshotReader, altered
 from headrace.connectors.oracle.reading.table_catalog import PAGE_BYTES, snapshot_catalog
 from headrace.connectors.oracle.rows.images import key_texts
 from headrace.connectors.oracle.schema_history import (
@@ -57,6 +57,7 @@ _SETTLING_SECONDS, _PAUSE_SECONDS = 20.0, 0.5
 to three seconds."""
 _PROBED_TABLES = 200
 _GONE_CODES = frozenset({"oracle.snapshot_too_old", "oracle.table_altered", "oracle.unknown_scn"})
+_ALTERED_CODES = frozenset({"oracle.table_gone", "oracle.column_gone"})
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
             for path in paths:
                 self._locks.execute(sql.LOCK(table=sql.quoted(*path)))
         except DriverError as error:
+            self._unlock()
             raise translated_error(error, self._config, "Locking tables") from None
 
     def _unlock(self) -> None:
@@ -305,15 +307,20 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
 
     @contextmanager
     def _asking(self, doing: str) -> Iterator[Connection]:
-        """When the SCN that is held is gone, the snapshot is lost: it goes on by its rules."""
+        """When the SCN that is held is gone, the snapshot is lost: it goes on by its rules. A table
+        that was altered or dropped is described again."""
         try:
             with super()._asking(doing) as connection:
                 yield connection
         except HeadraceError as error:
+            if self._snapshot is not None and error.code in _ALTERED_CODES:
+                self._described.clear()
+                raise altered(error) from None
             if self._snapshot is None or error.code not in _GONE_CODES:
                 raise
             self._lost = self._snapshot.scn
             self._let_go()
+            self._described.clear()
             raise HeadraceError(
                 error.code,
                 error.message,

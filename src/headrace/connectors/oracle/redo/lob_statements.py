@@ -34,21 +34,24 @@ _LOCATOR = re.compile(
     rf"\s*DECLARE\b.*?\bBEGIN\s+select +{_COLUMN} +into +(?P<into>\w+) +from +{_TABLE} +where +",
     re.DOTALL,
 )
-_EXTENDED = re.compile(r"\s*DECLARE\b.*?\bBEGIN\b.*? Stmt := '(?P<statement>.*)';\s*", re.DOTALL)
+_EXTENDED = re.compile(
+    r"\s*DECLARE\b.*?\bBEGIN\b.*?\bStmt\s*:=\s*'(?P<statement>.*)'\s*;\s*", re.DOTALL
+)
 _UPDATE = re.compile(rf"update +{_TABLE} +set +{_COLUMN} += +:\w+ +where +")
 _XML_BINARY = re.compile(rf"XML DOC BEGIN: +select +{_COLUMN} +from +{_TABLE} +where +")
 _XML_TEXT = re.compile(
     rf"\s*update +{_TABLE} +set +{_COLUMN} += +XMLType\(:\w+\) +where +", re.IGNORECASE
 )
 _LOB_WRITE = re.compile(
-    r".*? := (?:HEXTORAW\('(?P<hex>[0-9A-Fa-f]*)'\)|N?'(?P<text>.*)');"
+    r".*?:=\s*(?:HEXTORAW\('(?P<hex>[0-9A-Fa-f]*)'\)|N?'(?P<text>.*)')\s*;"
     r"\s*dbms_lob\.write\([^,]+,\s*(?P<length>\d+)\s*,\s*(?P<offset>\d+)\s*,[^,]+\);.*",
     re.DOTALL,
 )
-_EXTENDED_WRITE = re.compile(r"\s*\w+ := N?'(?P<text>.*)';[^;]*;[^;]*", re.DOTALL)
-_XML_HEX = re.compile(r"XML_REDO := HEXTORAW\('(?P<hex>[0-9A-Fa-f]*)'?\) *: *(?P<length>\d+)\s*")
-_XML_QUOTED = re.compile(r"XML_REDO := '(?P<text>.*)'[^']*:\s*(?P<length>\d+)\s*", re.DOTALL)
-_XML_NULL = "XML_REDO := NULL"
+_EXTENDED_WRITE = re.compile(r"\s*\w+\s*:=\s*N?'(?P<text>.*)'\s*;[^;]*;[^;]*", re.DOTALL)
+_XML_REDO = r"\s*XML_REDO\s*:=\s*"
+_XML_HEX = re.compile(_XML_REDO + r"HEXTORAW\('(?P<hex>[0-9A-Fa-f]*)'?\)\s*:\s*(?P<length>\d+)\s*")
+_XML_QUOTED = re.compile(_XML_REDO + r"'(?P<text>.*)'[^']*:\s*(?P<length>\d+)\s*", re.DOTALL)
+_XML_NULL = re.compile(_XML_REDO + r"NULL\s*")
 _BINARY_LOCATORS = ("loc_b", "buf_b")
 _MOST_CHARACTERS = 2**31 - 1
 _NOT_EXECUTABLE = "not re-executable"
@@ -141,9 +144,8 @@ def parse_xml_write(
 ) -> str | None:
     """XML_WRITE: the next part of the text; None: the value is null. `charset` is the database's
     character set, by Python's name."""
-    if not (sql or "").strip() or sql == _XML_NULL:
+    if sql is None or not sql.strip() or _XML_NULL.fullmatch(sql):
         return None
-    assert sql is not None
     if not is_binary_xml(info):
         return sql
     match = _XML_QUOTED.fullmatch(sql)

@@ -15,14 +15,24 @@ Log Files".
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
 from headrace.connect.images import CellKind, image_of
-from headrace.connectors.oracle.redo.tables import ARCHIVE_STATE, RedoTable
-from headrace.connectors.oracle.redo.values import Literal, NotUnderstood, Piece, text_of
+from headrace.connectors.oracle.redo.tables import ARCHIVE_STATE, RedoColumn, RedoTable
+from headrace.connectors.oracle.redo.values import (
+    Literal,
+    NotConvertible,
+    NotUnderstood,
+    Piece,
+    text_of,
+)
 from headrace.errors import HeadraceError
+
+log = logging.getLogger(__name__)
 
 CREATE, UPDATE, DELETE = b"cud"
 _UNSUPPORTED = ("Unsupported Type", "Unsupported")
@@ -58,14 +68,19 @@ def parse_statement(sql: str, table: RedoTable) -> ParsedStatement:
     """The images of a statement of one table. Raises HeadraceError `oracle.redo_not_understood`;
     values stay out of its message."""
     try:
-        return _Parser(sql, table).statement()
+        return _Parser(sql, table, relaxed=table.relaxed).statement()
     except _Odd as error:
+        if table.relaxed:
+            # A text whose quotes are doubled may look as if it ended before.
+            with suppress(_Odd):
+                return _Parser(sql, table).statement()
         _refuse(table, str(error))
 
 
 def parse_conditions(sql: str, place: int, table: RedoTable) -> tuple[Sequence[Cell], int]:
     """The cells that the conditions from a place on give to the table's columns (null where they
-    say nothing, unavailable where the log holds the column apart), and where they end."""
+    say nothing, unavailable where the log holds the column apart), and where they end. Quotes
+    inside of texts are doubled, as Debezium reads these statements."""
     parser = _Parser(sql, table)
     parser.place = place
     try:
@@ -84,8 +99,10 @@ def _refuse(table: RedoTable, reason: str) -> NoReturn:
 
 
 class _Parser:
-    def __init__(self, sql: str, table: RedoTable) -> None:
-        self.sql, self.table, self.place = sql, table, 0
+    """`relaxed`: quotes inside of texts may not be doubled."""
+
+    def __init__(self, sql: str, table: RedoTable, *, relaxed: bool = False) -> None:
+        self.sql, self.table, self.place, self.relaxed = sql, table, 0, relaxed
 
     def statement(self) -> ParsedStatement:
         """The whole statement."""
@@ -116,16 +133,37 @@ class _Parser:
             elif value is None:
                 cell = _NULL_CELL
             else:
-                try:
-                    text = text_of(value, column)
-                except NotUnderstood:
-                    raise _Odd(f"the value of column {column.name} is none of its type") from None
+                text = self._text(value, column)
                 raw = None if text is None else text.encode(errors=KEPT)
                 cell = _NULL_CELL if raw is None else (int(CellKind.TEXT), raw)
             if is_old and cell == _NULL_CELL and column.is_apart:
                 cell = _UNAVAILABLE_CELL
             made.append(cell)
         return made
+
+    def _text(self, value: Literal, column: RedoColumn) -> str | None:
+        table = self.table
+        try:
+            return text_of(value, column)
+        except NotConvertible:
+            if table.converting == "fail":
+                raise _Odd(
+                    f"the time of column {column.name} is not a valid one in the session's formats"
+                ) from None
+            if table.converting == "warn" and column.name not in table.warned:
+                table.warned.add(column.name)
+                log.warning(
+                    "%s of %s.%s has times in other forms than the session's, which are null "
+                    "(event.converting.failure.handling.mode=fail makes them an error)",
+                    column.name,
+                    table.schema,
+                    table.name,
+                )
+            return None
+        except NotUnderstood:
+            raise _Odd(
+                f"the value of column {column.name} is not a valid one of its type"
+            ) from None
 
     def _insert(self) -> list[Value]:
         self._table_name()
@@ -163,6 +201,17 @@ class _Parser:
             return self._unset()
         self._spaces()
         self._expect("where ")
+        start, self.relaxed, relaxed = self.place, False, self.relaxed
+        try:
+            return self._last_conditions()
+        except _Odd:
+            if not relaxed:
+                raise
+        # Debezium reads conditions with doubled quotes only.
+        self.place, self.relaxed = start, True
+        return self._last_conditions()
+
+    def _last_conditions(self) -> list[Value]:
         values = self.conditions()
         self._end()
         return values
@@ -281,6 +330,8 @@ class _Parser:
         while self.place < len(self.sql):
             character = self.sql[self.place]
             if character == "'":
+                if self.relaxed and not nested:
+                    raise _Odd(f"a quote stands inside of a value at character {self.place + 1}")
                 self.place += 1
                 self._strictly_quoted()
                 continue
@@ -298,7 +349,7 @@ class _Parser:
         return Piece(text, is_quoted=False)
 
     def _quoted(self, ends: str) -> str:
-        if not self.table.relaxed:
+        if not self.relaxed:
             return self._strictly_quoted()
         return self._relaxedly_quoted(_CLOSED[ends])
 
@@ -315,7 +366,8 @@ class _Parser:
 
     def _relaxedly_quoted(self, is_closed: Callable[[str], bool]) -> str:
         """The same where quotes inside may stand alone: only one that is followed by what may
-        follow a value closes."""
+        follow a value closes. Two quotes in a row are one that is doubled, unless the second
+        closes."""
         start = self.place
         while True:
             end = self.sql.find("'", self.place)
@@ -324,7 +376,9 @@ class _Parser:
             self.place = end + 1
             if is_closed(self.sql[self.place : self.place + 8]):
                 return self.sql[start:end].replace("''", "'")
-            self._take("'")
+            behind = self.place + 1
+            if not is_closed(self.sql[behind : behind + 8]):
+                self._take("'")
 
 
 def _closes_inserted(behind: str) -> bool:

@@ -75,21 +75,31 @@ class RedoColumn:
 @dataclass(frozen=True)
 class RedoTable:
     """A table: its name, for messages and to know the usual beginning of its statements, and its
-    columns in the table's order. `relaxed`: quotes inside of its texts may not be doubled."""
+    columns in the table's order. `relaxed`: quotes inside of its texts may not be doubled.
+    `converting`: what a time that is written in another form than the session's gives
+    (event.converting.failure.handling.mode): `fail` an error, others null, `warn` with a warning.
+    `warned`: the columns of which a warning was given."""
 
     schema: str
     name: str
     columns: tuple[RedoColumn, ...]
     relaxed: bool = field(default=False, kw_only=True)
+    converting: str = field(default="warn", kw_only=True)
+    warned: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @staticmethod
     def of(
-        table: Table, *, charset: str = "utf-8", national: str = "utf-16-be", relaxed: bool = False
+        table: Table,
+        *,
+        charset: str = "utf-8",
+        national: str = "utf-16-be",
+        relaxed: bool = False,
+        converting: str = "warn",
     ) -> RedoTable:
         """A table as the catalogue describes it. The character sets are those of the database, by
         Python's names."""
         columns = tuple(RedoColumn.of(column, charset, national) for column in table.columns)
-        return RedoTable(table.schema, table.table, columns, relaxed=relaxed)
+        return RedoTable(table.schema, table.table, columns, relaxed=relaxed, converting=converting)
 
     @cached_property
     def places(self) -> Mapping[str, int]:

@@ -18,6 +18,7 @@ _EMPTY = ("EMPTY_CLOB", "EMPTY_BLOB")
 _EMPTY_STRING = "LM_EMPTY_STRING"
 _TIMES = ("TO_DATE", "TO_TIMESTAMP")
 _ZONED = ("TO_TIMESTAMP_TZ", "TO_TIMESTAMP")
+_FUNCTIONS = {Form.TIMESTAMP: _TIMES, Form.ZONED: _ZONED, Form.LOCAL: _ZONED}
 _TRUTHS = {"1": "t", "0": "f", "TRUE": "t", "FALSE": "f"}
 _OFFSET = re.compile(r"(.*) ?([+-])(\d\d):(\d\d) *", re.ASCII)
 
@@ -37,6 +38,10 @@ Literal = tuple[Piece, ...]
 
 class NotUnderstood(ValueError):
     """A literal is none of its column's kind."""
+
+
+class NotConvertible(NotUnderstood):
+    """A literal is a time that is written in another form than the session's."""
 
 
 def text_of(literal: Literal, column: RedoColumn) -> str | None:
@@ -63,6 +68,8 @@ def text_of(literal: Literal, column: RedoColumn) -> str | None:
         return None
     else:
         text = _plain(piece, name, argument, column)
+        if text is None and name in _FUNCTIONS.get(column.form, ()):
+            raise NotConvertible
     if text is None:
         raise NotUnderstood
     return text

@@ -45,7 +45,6 @@ from headrace.connectors.oracle.streaming.redo_holder import RedoHolder
 from headrace.connectors.oracle.streaming.redo_rows import StatementParts
 from headrace.connectors.oracle.streaming.remining import GivenUp, Remined
 from headrace.connectors.oracle.streaming.tables import Describe, StreamTables, TextOptions
-from headrace.connectors.oracle.types.charsets import codec_of
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
 from headrace.streaming.relations import RelationVersions
@@ -139,11 +138,8 @@ class RedoReader(SegmentReader):
             self._database.switch_to(container)
         self._flush.prepare(self._database)
         sets: dict[str, str] = dict(self._database.rows(sql.CHARACTER_SETS()))
-        texts = TextOptions(
-            codec_of(sets["NLS_CHARACTERSET"]),
-            codec_of(sets["NLS_NCHAR_CHARACTERSET"]),
-            config.internal_log_mining_sql_relaxed_quote_detection,
-        )
+        names = sets["NLS_CHARACTERSET"], sets["NLS_NCHAR_CHARACTERSET"]
+        texts = TextOptions.of(config, *names)
         catalog = Catalog(self._database, comments=self._options.reads_comments)
         tables = self._open_tables(catalog.table, texts)
         tables.list_tables = catalog.tables

@@ -118,7 +118,7 @@ class RedoHolder:
         def held() -> Iterator[tuple[bytes, bool]]:
             return buffer.held_frames(number)
 
-        merging = Merging(tables, self._reselect, self._row_options.failed)
+        merging = Merging(tables, self._reselect, self._row_options.value_failed)
         merged = merging.merged(held, surveyed(held, tables))
         yield from written(buffer.committed(number), merged, buffer.shown)
         buffer.let_go(number)

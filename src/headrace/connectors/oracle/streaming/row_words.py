@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.oracle.redo.statements import RedoStatements
@@ -111,6 +112,13 @@ class RowOptions:
             raise error
         if self.failure == "warn":
             log.warning("%s: the change is left out", error.message)
+
+    def value_failed(self, error: HeadraceError) -> None:
+        """The same of a large value."""
+        if self.failure == "fail":
+            raise error
+        if self.failure == "warn":
+            log.warning("%s: the value is unavailable", error.message)
 
 
 class RowWords:
@@ -296,8 +304,8 @@ class RowWords:
         row[hold_kernel.TABLE] = 0
 
     def _add_apart(self, batch: pa.RecordBatch, codes: np.ndarray, words: np.ndarray) -> None:
-        """The words of rows that tell of values apart from their rows. They are read one at a time:
-        each is a part of a large value."""
+        """The words of rows that hold values apart from their rows. They are read one at a time:
+        each is a part of a large value. One that cannot be read makes the value unavailable."""
         for row in np.flatnonzero(words[:, hold_kernel.ACTION] == hold_kernel.APART):
             assert self._held_row is not None
             statement, info = (
@@ -307,19 +315,19 @@ class RowWords:
             try:
                 kind, raw = self._held_row(int(codes[row]), statement, info, model)
             except HeadraceError as error:
-                self._options.failed(error)
-                words[row, hold_kernel.ACTION] = hold_kernel.NOTHING
-                continue
+                self._options.value_failed(error)
+                kind, raw = lob_frames.unread_row(int(codes[row]))
             words[row, hold_kernel.ACTION] = hold_kernel.CHANGES
             words[row, hold_kernel.KIND] = kind
             words[row, hold_kernel.MARK] = 1
             self._put_image(words[row], raw)
 
     def _drop_lacking(self, batch: pa.RecordBatch, codes: np.ndarray, words: np.ndarray) -> None:
-        """Rows whose statement LogMiner could not make; an error or a warning tells of those of
+        """Rows whose statement LogMiner could not make; an error or a warning reports those of
         captured tables. Of operations that it does not know there is always a warning, as Debezium
         has it."""
         actions = words[:, hold_kernel.ACTION]
+        actions[_is_sound(batch, codes, words)] = hold_kernel.CHANGES
         for row in np.flatnonzero(actions == hold_kernel.LACKING_STATEMENT):
             one = batch.slice(row, 1).to_pylist()[0]
             is_unsupported = codes[row] == redo_rows.UNSUPPORTED
@@ -351,6 +359,18 @@ class RowWords:
                     "event.processing.failure.handling.mode=warn, which leaves such changes out.",
                 )
             )
+
+
+def _is_sound(batch: pa.RecordBatch, codes: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """Mask of the rows with STATUS 2 and no reason in INFO, whose statements are good: so LogMiner
+    reports updates of tables with LONG columns."""
+    reasons = pc.utf8_trim_whitespace(batch.column(redo_rows.INFO).slice(0, len(words)))
+    has_none = pc.equal(reasons.fill_null(""), "").to_numpy(zero_copy_only=False)
+    is_lacking = words[:, hold_kernel.ACTION] == hold_kernel.LACKING_STATEMENT
+    is_known = codes != redo_rows.UNSUPPORTED
+    return np.asarray(
+        is_lacking & is_known & has_none & (words[:, hold_kernel.IMAGES_BYTES] > 0), bool
+    )
 
 
 def _warn_of_gaps(codes: np.ndarray, scns: np.ndarray) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from headrace.connectors.oracle.capture import Capture
+from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.ddl.changes import DdlKind, TableDdl, Unstated
 from headrace.connectors.oracle.ddl.statements import parse_ddl
 from headrace.connectors.oracle.redo.statements import RedoStatements
@@ -24,6 +25,7 @@ from headrace.connectors.oracle.streaming.table_statements import (
     StatementFacts,
     TableStatement,
 )
+from headrace.connectors.oracle.types.charsets import codec_of
 from headrace.errors import HeadraceError
 from headrace.relational.history.history import SchemaHistory
 from headrace.relational.history.records import ChangeType, TableChange
@@ -185,12 +187,23 @@ class CapturedTable:
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How statements are read: the character sets of the database (Python's names), and
-    internal.log.mining.sql.relaxed.quote.detection."""
+    """How statements are read: the character sets of the database (Python's names),
+    internal.log.mining.sql.relaxed.quote.detection and event.converting.failure.handling.mode."""
 
     charset: str = "utf-8"
     national: str = "utf-16-be"
     relaxed: bool = False
+    converting: str = "warn"
+
+    @staticmethod
+    def of(config: OracleConfig, charset: str, national: str) -> TextOptions:
+        """`charset` and `national` are the database's names of its character sets."""
+        return TextOptions(
+            codec_of(charset),
+            codec_of(national),
+            config.internal_log_mining_sql_relaxed_quote_detection,
+            str(config.event_converting_failure_handling_mode),
+        )
 
 
 @dataclass(frozen=True)
@@ -282,7 +295,11 @@ class StreamTables:
         texts = self._texts
         model = self.statements.add(
             RedoTable.of(
-                table, charset=texts.charset, national=texts.national, relaxed=texts.relaxed
+                table,
+                charset=texts.charset,
+                national=texts.national,
+                relaxed=texts.relaxed,
+                converting=texts.converting,
             )
         )
         redo = self.statements.tables[model]

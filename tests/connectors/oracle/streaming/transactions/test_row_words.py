@@ -150,7 +150,22 @@ def test_statements_that_logminer_could_not_make_end_the_stream_or_are_left_out(
     assert "the change is left out" in caplog.text
 
 
-@pytest.mark.parametrize("statement", [None, "", "x"])
+@pytest.mark.parametrize("info", [None, "", "  "])
+def test_a_status_of_2_without_a_reason_is_a_change_like_others(info: str | None) -> None:
+    """LogMiner reports updates of tables with LONG columns so, and their statements are good."""
+    rows = [
+        redo.change("u", 11, A, old=["1"], new=["2"], STATUS=2, INFO=info),
+        redo.change("c", 12, A, new=["3"]),
+        redo.change("d", 13, A, old=["1"], STATUS=2, INFO=info, ROLLBACK=1),
+    ]
+    maker = words_of(RowOptions())
+    made = maker.of(redo.batch(rows), np.zeros(3, bool)).words
+    changes, cancels = hold_kernel.CHANGES, hold_kernel.CANCELS
+    assert made[:, hold_kernel.ACTION].tolist() == [changes, changes, cancels]
+    assert _text(made[0], hold_kernel.IMAGES) == rows[0]["SQL_REDO"]
+
+
+@pytest.mark.parametrize("statement", [None, ""])
 def test_a_change_without_a_statement_is_left_out_only_where_logminer_has_made_it(
     statement: str | None,
 ) -> None:

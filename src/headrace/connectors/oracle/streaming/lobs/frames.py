@@ -7,7 +7,8 @@ Numbers are in network byte order. Where a change has its images (see streaming.
         (1), the row's image
     W   a part: its kind (1), where it begins (8; -1: behind the part before it), the part: a text
         in UTF-8, or bytes
-    X   nothing: the value is erased
+    X   nothing: the value is erased, or a part of it cannot be read
+    Q   nothing: a value is written next, and its row and column cannot be read
     R   a change of a row is rolled back to a savepoint: the operation that does it (1)
 """
 
@@ -21,7 +22,7 @@ from headrace.connectors.oracle.redo.lob_statements import NamedValue
 from headrace.connectors.oracle.redo.tables import RedoTable
 from headrace.connectors.oracle.streaming import redo_rows
 
-NAMES, WRITES, ERASES, UNDOES = ord("L"), ord("W"), ord("X"), ord("R")
+NAMES, WRITES, ERASES, UNNAMED, UNDOES = ord("L"), ord("W"), ord("X"), ord("Q"), ord("R")
 """Kinds of frames."""
 NAMED_HEAD, PART_HEAD = struct.Struct("!BHB"), struct.Struct("!Bq")
 BEHIND = -1
@@ -79,6 +80,12 @@ def held_row(
             text = lob_statements.parse_xml_write(statement, info, charset, table)
             return WRITES, _part(text, BEHIND)
     return ERASES, b""
+
+
+def unread_row(code: int) -> tuple[int, bytes]:
+    """What is held of a row that `held_row` cannot read, where its value is left out."""
+    writes = (redo_rows.LOB_WRITE, redo_rows.LONG_WRITE, redo_rows.XML_WRITE)
+    return (ERASES if code in writes else UNNAMED), b""
 
 
 def _named(how: Named, value: NamedValue) -> bytes:

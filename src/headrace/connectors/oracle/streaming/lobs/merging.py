@@ -106,6 +106,8 @@ class Merging:
                 self._write(frame, table)
             case frames.ERASES:
                 self._erase()
+            case frames.UNNAMED:
+                self._forget_name(HEAD.unpack_from(frame)[2], table)
             case _:
                 change = read_change(frame)
                 change.number = number
@@ -196,6 +198,18 @@ class Merging:
         change = self._waiting.get(place)
         if change is not None:
             self._make_unavailable(change, column)
+
+    def _forget_name(self, relation: int, table: LobTable) -> None:
+        """A value is written next, of a row that cannot be read: it may be any that waits. What is
+        null there is unavailable, because the value may come."""
+        self._written = None
+        for change in self._waiting.values():
+            if change.relation != relation or change.new is None or not change.is_told:
+                continue
+            for column in table.apart:
+                if change.new[column] is None and change.lobs.get(column) is None:
+                    change.lobs.pop(column, None)
+                    change.new[column] = ABSENT
 
     def _make_unavailable(self, change: Change, column: int) -> None:
         if change.new is None:

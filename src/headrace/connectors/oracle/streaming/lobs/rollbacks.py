@@ -84,6 +84,9 @@ def rolled_back(
         if kind in (frames.WRITES, frames.ERASES):
             groups.add_part(number)
             continue
+        if kind == frames.UNNAMED:
+            groups.forget_name()
+            continue
         group = _group(frame, kind, relation, number)
         if kind == frames.UNDOES:
             groups.take_back(group, _TAKEN_BACK[frame[-1]])
@@ -126,6 +129,10 @@ class _Groups:
         """A group of which nothing is taken back."""
         self._named = None
         self._others[group.relation] = group.numbers[0]
+
+    def forget_name(self) -> None:
+        """What is written next belongs to no group."""
+        self._named = None
 
     def add_part(self, number: int) -> None:
         """A part of the value that was named last."""

@@ -32,7 +32,8 @@ _BASES = (CREATE, UPDATE, DELETE)
 @dataclass(frozen=True)
 class Survey:
     """`undone` are the numbers of frames that were rolled back. `simple` says of each frame, by its
-    number: how many frames a simple row has that begins there; -1: it goes on there; 0: neither."""
+    number: how many frames a simple row has that begins there; -1: it goes on there; 0: neither.
+    None is simple where the row of a value cannot be read: it may be any of them."""
 
     undone: frozenset[int]
     simple: np.ndarray
@@ -55,6 +56,7 @@ def surveyed(held: Held, tables: Mapping[int, LobTable]) -> Survey:
     rows = _Rows(array("q"), array("q"), array("B"), array("B"), array("q"))
     undone_rows: set[bytes] = set()
     named: int | None = None
+    is_named = True
     count = 0
     for number, (frame, is_cancelled) in enumerate(held()):
         count = number + 1
@@ -64,6 +66,9 @@ def surveyed(held: Held, tables: Mapping[int, LobTable]) -> Survey:
             continue
         if is_cancelled or kind == frames.UNDOES:
             undone_rows.add(row_of(frame))
+            continue
+        if kind == frames.UNNAMED:
+            named, is_named = None, False
             continue
         if kind in (frames.WRITES, frames.ERASES):
             if named is None:
@@ -87,7 +92,7 @@ def surveyed(held: Held, tables: Mapping[int, LobTable]) -> Survey:
         rows.kinds.append(kind)
         rows.moves.append(moves)
     undone = rolled_back(held(), tables, undone_rows) if undone_rows else frozenset()
-    return Survey(undone, _simple(rows, undone, count))
+    return Survey(undone, _simple(rows, undone, count) if is_named else np.zeros(count, np.int32))
 
 
 def _simple(rows: _Rows, undone: frozenset[int], count: int) -> np.ndarray:
