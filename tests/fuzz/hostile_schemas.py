@@ -196,7 +196,10 @@ def envelope(random: Random) -> Described:
         before=(row, value if deleted else random.choice((None, value))),
         after=(row, None if deleted else value),
         source=source,
-        op=_plain("string", "d" if deleted else random.choice("cur") if random.randrange(9) else text(random)),
+        op=_plain(
+            "string",
+            "d" if deleted else random.choice("cur") if random.randrange(9) else text(random),
+        ),
         ts_ms=_plain("int64", _integer(random)),
     )
     schema["optional"] = False

@@ -97,7 +97,11 @@ _TARGET = (
 _DOCUMENT_STEPS = (
     {"type": _DOCUMENT},
     {"type": _DOCUMENT, "flatten.struct": "true", "array.encoding": "document", "add.fields": "op"},
-    {"type": _DOCUMENT, "field.name.adjustment.mode": "avro", "delete.tombstone.handling.mode": "rewrite"},
+    {
+        "type": _DOCUMENT,
+        "field.name.adjustment.mode": "avro",
+        "delete.tombstone.handling.mode": "rewrite",
+    },
     {"type": _DOCUMENT, "target.schema": _TARGET, "target.schema.conflict": "rest"},
     {"type": _DOCUMENT, "target.schema": _TARGET, "target.schema.conflict": "null"},
     {"type": "MongoEventRouter", "collection.expand.json.payload": "true"},

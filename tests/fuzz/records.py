@@ -199,7 +199,11 @@ class Records:
             plain = random.choice((b"1", b'"x"', b"{}", b"\xff", None))
             if chain.form in ("plain", "plain_documents", "avro"):
                 return plain
-            return hostile.with_schema(random, hostile.described(random)) if random.randrange(3) else plain
+            return (
+                hostile.with_schema(random, hostile.described(random))
+                if random.randrange(3)
+                else plain
+            )
 
         return {
             "topic": "s.t", "key": key, "value": value, "number": 1,
@@ -265,7 +269,12 @@ def _check_error(error: HeadraceError) -> None:
 
 def run(properties: dict[str, str], batch: pa.RecordBatch) -> list[dict[str, Any]]:
     """The rows that a task makes of a batch."""
-    return [row for part in frames.run_frame(properties, OUTPUT, [batch]) for row in part.to_pylist()]
+    return [
+        row
+        for part in frames.run_frame(properties, OUTPUT, [batch])
+        # Python has no dates after the year 9999.
+        for row in part.set_column(5, "timestamp", part.column(5).cast(pa.int64())).to_pylist()
+    ]
 
 
 def _plant(planted: str | None) -> None:

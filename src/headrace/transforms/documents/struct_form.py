@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation.columns import form_of
+from headrace.connect.json_values import MOST_CELLS, Allowance
 from headrace.connect.records import Column, ColumnIdentity, Constant, Node, Struct
 from headrace.connect.schema import Field, Schema, Type
 from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
@@ -40,11 +42,13 @@ class ArrayEncoding(StrEnum):
 
 @dataclass(frozen=True)
 class StructForm:
-    """How documents become structs. `as_released`: as Debezium 3.6 does, its refusals included."""
+    """How documents become structs. `as_released`: as Debezium 3.6 does, its refusals included.
+    `most_cells` bounds the values of an array whose elements have the fields of all of them."""
 
     arrays: ArrayEncoding = ArrayEncoding.ARRAY
     adjustment: NameAdjustmentMode = NameAdjustmentMode.NONE
     as_released: bool = False
+    most_cells: int = MOST_CELLS
 
     def split_form(self, *, small_longs: bool) -> SplitForm:
         """How values are split for it."""
@@ -181,7 +185,7 @@ class Leaves:
         schema = merging.array(elements, name, is_outermost=True)
         if all(each.kind is Kind.STRING for each in elements) and elements:
             return self._column(schema, Encoding.BSON_TEXTS, decoder(Encoding.BSON_TEXTS))
-        node = self._column(schema, Encoding.PYTHON, merging.decoded)
+        node = self._column(schema, Encoding.PYTHON, partial(merging.decoded, schema))
         if elements:
             return node
         return Constant(schema, None if self.form.adjusts else [])
@@ -306,9 +310,13 @@ class Merging:
             return Schema(Type.STRUCT, optional=True, name=name or None, fields=fields)
         return scalar_type(kind)
 
-    def decoded(self, cell: bytes) -> object:
-        """The values of an array's cell: its type byte and its bytes."""
-        return self._array_values(cell[1:], is_outermost=True)
+    def decoded(self, schema: Schema, cell: bytes) -> object:
+        """The values of an array's cell: its type byte and its bytes.
+
+        Raises HeadraceError("connect.too_many_cells")."""
+        values = self._array_values(cell[1:], is_outermost=True)
+        Allowance(self.form.most_cells, 0).take_value(schema, values)
+        return values
 
     def _array_values(self, array: bytes, *, is_outermost: bool = False) -> list[object]:
         elements: Iterator[tuple[int, str, bytes]] = elements_of(array)

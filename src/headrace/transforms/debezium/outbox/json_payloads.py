@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from headrace.connect.json_values import MOST_CELLS, Allowance
 from headrace.connect.schema import Field, Schema, Type
 
 _TEXT = Schema(Type.STRING, optional=True)
@@ -18,12 +19,15 @@ _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def expanded(text: str, *, keeps_nulls: bool) -> tuple[Schema, object]:
+def expanded(
+    text: str, *, keeps_nulls: bool, most_cells: int = MOST_CELLS
+) -> tuple[Schema, object]:
     """The schema and the value of a JSON object or array.
 
     Members that are null are left out, or are optional bytes (`keeps_nulls`); empty arrays are left
     out. Half of a surrogate pair becomes U+FFFD. Raises ValueError for other texts, for arrays of
-    several types and for numbers that no double holds.
+    several types and for numbers that no double holds, and HeadraceError("connect.too_many_cells")
+    where the items of arrays would have more members than `most_cells`.
     """
     if not text.startswith(("{", "[")):
         raise ValueError("it is no object and no array")
@@ -31,7 +35,7 @@ def expanded(text: str, *, keeps_nulls: bool) -> tuple[Schema, object]:
     if _ESCAPED_HALF.search(text):
         parsed = json.loads(_HALF.sub("\ufffd", json.dumps(parsed, ensure_ascii=False)))
     schema = schema_of(parsed, keeps_nulls=keeps_nulls)
-    return schema, value_in(schema, parsed)
+    return schema, value_in(schema, parsed, Allowance(most_cells, 0))
 
 
 def schema_of(parsed: object, *, keeps_nulls: bool) -> Schema:
@@ -93,16 +97,19 @@ def _items(key: str | None, values: list[object], *, keeps_nulls: bool) -> Schem
     return replace(first, fields=tuple(members.values()))
 
 
-def value_in(schema: Schema, value: object) -> object:
-    """The value as one of the schema. Raises ValueError when it is none."""
+def value_in(schema: Schema, value: object, allowance: Allowance) -> object:
+    """The value as one of the schema. Raises ValueError when it is not one, and HeadraceError
+    ("connect.too_many_cells")."""
     if value is None:
         return None
     match schema.type:
         case Type.STRUCT if isinstance(value, Mapping):
-            return {f.name: value_in(f.schema, value.get(f.name)) for f in schema.fields}
+            allowance.take(len(schema.fields))
+            return {f.name: value_in(f.schema, value.get(f.name), allowance) for f in schema.fields}
         case Type.ARRAY if isinstance(value, list):
             assert schema.values is not None
-            return [value_in(schema.values, item) for item in value]
+            allowance.take(len(value))
+            return [value_in(schema.values, item, allowance) for item in value]
         case Type.FLOAT64 if isinstance(value, int | float) and not isinstance(value, bool):
             return _double(value)
     kinds = {Type.STRING: str, Type.BOOLEAN: bool, Type.INT32: int, Type.INT64: int}
