@@ -88,6 +88,9 @@ def _special(random: Random) -> dict[str, object]:
 
 def document(random: Random, depth: int = 0) -> dict[str, object]:
     """A document of Extended JSON."""
+    if random.randrange(150) == 0:
+        inner = {f"k{number}": {"a": Raw("1")} for number in range(random.choice((30, 9_000)))}
+        return {"n" * random.choice((300, 100_000)): random.choice((inner, [inner]))}
     return {name(random): _member(random, depth) for _ in range(random.randrange(5))}
 
 
@@ -233,6 +236,12 @@ def _avro_type(random: Random, depth: int) -> tuple[Any, Encode]:
     return "long", lambda: long(random.randrange(1 << 40))
 
 
+_AVRO_MEMBERS = (
+    "connect.name", "connect.version", "connect.doc", "connect.parameters", "connect.default",
+    "namespace", "name", "fields", "doc",
+)  # fmt: skip
+
+
 def _avro_record(random: Random, depth: int) -> tuple[Any, Encode]:
     fields, parts = [], []
     for number_of in range(random.randrange(1, 4)):
@@ -251,8 +260,7 @@ def _avro_record(random: Random, depth: int) -> tuple[Any, Encode]:
         "fields": fields,
     }
     if random.randrange(8) == 0:
-        member = random.choice(("connect.name", "connect.version", "connect.doc", "connect.parameters",
-                                "connect.default", "namespace", "name", "fields", "doc"))  # fmt: skip
+        member = random.choice(_AVRO_MEMBERS)
         made[member] = anything(random)
     return made, lambda: b"".join(encode() for encode in parts)
 
@@ -290,12 +298,18 @@ def headers(random: Random, value: Callable[[], bytes | None]) -> list[dict[str,
 
 def sound(number: int) -> tuple[bytes, bytes]:
     """The key and the value of an event that every transform takes, with schemas."""
-    key = {"type": "struct", "optional": False, "name": "s.t.Key",
-           "fields": [{"type": "int32", "field": "id"}]}  # fmt: skip
-    row = {"type": "struct", "optional": True, "name": "s.t.Value",
-           "fields": [{"type": "int32", "field": "id"}, {"type": "string", "optional": True, "field": "a"}]}  # fmt: skip
-    value = {"type": "struct", "optional": False, "name": "s.t.Envelope", "fields": [
-        row | {"field": "before"}, row | {"field": "after"}, {"type": "string", "field": "op"}]}  # fmt: skip
+    fields = [
+        {"type": "int32", "field": "id"},
+        {"type": "string", "optional": True, "field": "a"},
+    ]
+    key = {"type": "struct", "optional": False, "name": "s.t.Key", "fields": fields[:1]}
+    row = {"type": "struct", "optional": True, "name": "s.t.Value", "fields": fields}
+    images = [
+        row | {"field": "before"},
+        row | {"field": "after"},
+        {"type": "string", "field": "op"},
+    ]
+    value = {"type": "struct", "optional": False, "name": "s.t.Envelope", "fields": images}
     payload = {"before": None, "after": {"id": number, "a": "x"}, "op": "c"}
     made = ({"schema": key, "payload": {"id": number}}, {"schema": value, "payload": payload})
     first, second = (json.dumps(each, separators=(",", ":")).encode() for each in made)

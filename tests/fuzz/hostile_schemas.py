@@ -106,6 +106,10 @@ def _semantic(random: Random) -> Described:
 
 def described(random: Random, depth: int = 0) -> Described:
     """A schema and a value of it, either of them broken now and then."""
+    if depth < 3 and random.randrange(150) == 0:
+        many = random.choice((30, 6_000))
+        inner = _of("s.Long", **{f"k{number}": _plain("int8", Raw("1")) for number in range(many)})
+        return _of("s.Outer", **{"n" * random.choice((300, 100_000)): inner})
     match random.randrange(9):
         case 0 if depth < 3:
             schema, items = described(random, depth + 1)
@@ -144,25 +148,88 @@ def break_schema(random: Random, schema: dict[str, Any]) -> None:
 
 
 _BREAKS: tuple[tuple[str, tuple[Any, ...]], ...] = (
-    ("parameters", ([1], "x", 5, {}, None, True, {"scale": None}, {"scale": "1000000000"},
-                    {"scale": "-1000000000"}, {"scale": "x"}, {"a": None}, {"a": [1]}, {"length": "x"},
-                    {"allowed": None}, {"a": "\ud800"}, {"": ""}, {"scale": {"a": 1}}, [["scale", 2]])),
-    ("name", (None, 5, [], {}, "", "\ud800", "a b.c", "a.b.é", DECIMAL, True, "io.debezium.time.Date",
-              "io.debezium.data.VariableScaleDecimal", "io.debezium.time.ZonedTimestamp", "x" * 70_000)),
+    (
+        "parameters",
+        (
+            [1],
+            "x",
+            5,
+            {},
+            None,
+            True,
+            {"scale": None},
+            {"scale": "1000000000"},
+            {"scale": "-1000000000"},
+            {"scale": "x"},
+            {"a": None},
+            {"a": [1]},
+            {"length": "x"},
+            {"allowed": None},
+            {"a": "\ud800"},
+            {"": ""},
+            {"scale": {"a": 1}},
+            [["scale", 2]],
+        ),
+    ),
+    (
+        "name",
+        (
+            None,
+            5,
+            [],
+            {},
+            "",
+            "\ud800",
+            "a b.c",
+            "a.b.é",
+            DECIMAL,
+            True,
+            "io.debezium.time.Date",
+            "io.debezium.data.VariableScaleDecimal",
+            "io.debezium.time.ZonedTimestamp",
+            "x" * 70_000,
+        ),
+    ),
     ("version", (None, "1", 1.5, -1, 10**30, True, [], {}, 0)),
     ("doc", (None, 5, [], "\ud800", {})),
     ("optional", (None, "yes", 0, [], "false")),
-    ("default", (0, 1, "x", [], {}, "AA==", True, 1.5, Raw("1e99999999"), "\ud800", [None], 10**30)),
+    (
+        "default",
+        (0, 1, "x", [], {}, "AA==", True, 1.5, Raw("1e99999999"), "\ud800", [None], 10**30),
+    ),
     ("type", (None, 5, "any", "INT32", "int128", "bytes", "struct", "map", "array", [], "string")),
-    ("fields", (None, [], {}, [None], [{}], [{"field": "a"}], [{"field": 5, "type": "int8"}],
-                [{"field": "a", "type": "int8"}, {"field": "a", "type": "string"}], "x", 5)),
+    (
+        "fields",
+        (
+            None,
+            [],
+            {},
+            [None],
+            [{}],
+            [{"field": "a"}],
+            [{"field": 5, "type": "int8"}],
+            [{"field": "a", "type": "int8"}, {"field": "a", "type": "string"}],
+            "x",
+            5,
+        ),
+    ),
     ("items", (None, [], "int8", {"type": "bytes", "name": DECIMAL}, 5, {})),
-    ("keys", (None, [], {"type": "struct", "fields": []}, {"type": "array", "items": {"type": "int8"}},
-              {"type": "double"}, {"type": "string", "optional": True}, 5)),
+    (
+        "keys",
+        (
+            None,
+            [],
+            {"type": "struct", "fields": []},
+            {"type": "array", "items": {"type": "int8"}},
+            {"type": "double"},
+            {"type": "string", "optional": True},
+            5,
+        ),
+    ),
     ("values", (None, [], {"type": "any"}, 5, {})),
     ("field", (None, 5, "", "\ud800", "a b")),
     ("unknown", (1,)),
-)  # fmt: skip
+)
 
 
 def envelope(random: Random) -> Described:

@@ -38,8 +38,9 @@ _WITH_SCHEMAS = {
     "headrace.input.header.converter": "json",
 }
 _WITHOUT_SCHEMAS = _WITH_SCHEMAS | {
-    f"headrace.input.{role}.converter.schemas.enable": "false" for role in ("key", "value", "header")
-}  # fmt: skip
+    f"headrace.input.{role}.converter.schemas.enable": "false"
+    for role in ("key", "value", "header")
+}
 _AVRO = {
     "headrace.input.key.converter": "string",
     "headrace.input.value.converter": "avro",

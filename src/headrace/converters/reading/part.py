@@ -24,8 +24,8 @@ class PartForm:
     """How values of one schema stand in bytes.
 
     `form` is the kernel's; `load` gives the Connect value where the kernel gives up, and raises
-    HeadraceError for what is none. `fills_nulls`: a null is read as the schema's default. `most_cells`: of the
-    values of one record.
+    HeadraceError for what is none. `fills_nulls`: a null is read as the schema's default.
+    `most_cells`: of the values of one record.
     """
 
     schema: Schema

@@ -26,6 +26,7 @@ from headrace.transforms.documents.released import (
     check_numbered,
     one_field,
 )
+from headrace.transforms.path_lengths import PathLengths
 
 _CONSTANTS = (Kind.NULL, Kind.MIN_KEY, Kind.MAX_KEY)
 _CONTAINERS = (Kind.DOCUMENT, Kind.ARRAY)
@@ -102,6 +103,7 @@ class Leaves:
 
     form: StructForm
     columns: list[ColumnIdentity] = field(default_factory=list)
+    lengths: PathLengths = field(default_factory=PathLengths)
 
     def members(
         self, structure: Structure, parent: str, *, in_array: bool = False
@@ -111,7 +113,8 @@ class Leaves:
         for name, inner in structure.members:
             if not name:
                 raise empty_name(parent)
-            node = self.node(inner, f"{parent}.{self.form.field(name)}", in_array=in_array)
+            path = self.lengths.take(f"{parent}.{self.form.field(name)}")
+            node = self.node(inner, path, in_array=in_array)
             if node is not None:
                 made[name] = node
         return made
@@ -174,14 +177,15 @@ class Leaves:
                 return Constant(Schema(Type.STRUCT, optional=True, name=name), None)
             members: dict[str, Node] = {}
             for index, element in enumerate(elements):
-                node = self.node(element, f"{name}._{index}", in_array=True)
+                path = self.lengths.take(f"{name}._{index}")
+                node = self.node(element, path, in_array=True)
                 if node is not None:
                     members[f"_{index}"] = node
             # These names are ours, and fit for Avro.
             fields = tuple(Field(each, node.schema) for each, node in members.items())
             schema = Schema(Type.STRUCT, optional=True, name=name, fields=fields)
             return Struct(schema, tuple(members.values()))
-        merging = Merging(self.form)
+        merging = Merging(self.form, self.lengths)
         schema = merging.array(elements, name, is_outermost=True)
         if all(each.kind is Kind.STRING for each in elements) and elements:
             return self._column(schema, Encoding.BSON_TEXTS, decoder(Encoding.BSON_TEXTS))
@@ -212,6 +216,7 @@ class Merging:
     """One schema for all elements of an array, and their values."""
 
     form: StructForm
+    lengths: PathLengths = field(default_factory=PathLengths)
 
     def array(
         self, elements: Sequence[Structure], name: str, *, is_outermost: bool = False
@@ -265,7 +270,7 @@ class Merging:
                 members.setdefault(adjusted, []).append(inner)
         fields = []
         for adjusted, inner_structures in members.items():
-            inner_name = f"{name}.{adjusted}" if name else None
+            inner_name = self.lengths.take(f"{name}.{adjusted}") if name else None
             fields.append(Field(adjusted, self._field(inner_structures, inner_name)))
         return Schema(
             Type.STRUCT,

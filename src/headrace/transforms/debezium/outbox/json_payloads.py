@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from headrace.connect.json_values import MOST_CELLS, Allowance
 from headrace.connect.schema import Field, Schema, Type
+from headrace.transforms.path_lengths import PathLengths
 
 _TEXT = Schema(Type.STRING, optional=True)
 _BOOLEAN = Schema(Type.BOOLEAN, optional=True)
@@ -40,13 +41,15 @@ def expanded(
 
 def schema_of(parsed: object, *, keeps_nulls: bool) -> Schema:
     """The schema of a parsed object or array. Raises ValueError as `expanded`."""
-    schema = _schema("payload", parsed, keeps_nulls=keeps_nulls)
+    schema = _schema("payload", parsed, PathLengths(), keeps_nulls=keeps_nulls)
     if schema is None:
         raise ValueError("it is an empty array")
     return schema
 
 
-def _schema(key: str | None, value: object, *, keeps_nulls: bool) -> Schema | None:
+def _schema(
+    key: str | None, value: object, lengths: PathLengths, *, keeps_nulls: bool
+) -> Schema | None:
     """The schema of a value, whose structs are named after `key`; None: it is left out."""
     match value:
         case str():
@@ -60,27 +63,29 @@ def _schema(key: str | None, value: object, *, keeps_nulls: bool) -> Schema | No
         case int() | float():
             return _NUMBER
         case list():
-            items = _items(key, value, keeps_nulls=keeps_nulls) if value else None
+            items = _items(key, value, lengths, keeps_nulls=keeps_nulls) if value else None
             return None if items is None else Schema(Type.ARRAY, optional=True, values=items)
         case Mapping():
             described = []
             for name, item in value.items():
-                path = f"{key}.{name}" if key else name
-                inner = _schema(path, item, keeps_nulls=keeps_nulls)
+                path = lengths.take(f"{key}.{name}") if key else name
+                inner = _schema(path, item, lengths, keeps_nulls=keeps_nulls)
                 if inner is not None:
                     described.append(Field(name, inner))
             return Schema(Type.STRUCT, optional=True, name=key, fields=tuple(described))
     return _BYTES if keeps_nulls else None
 
 
-def _items(key: str | None, values: list[object], *, keeps_nulls: bool) -> Schema:
+def _items(
+    key: str | None, values: list[object], lengths: PathLengths, *, keeps_nulls: bool
+) -> Schema:
     """What all items of an array are; objects have the members of all of them."""
     present = [value for value in values if value is not None]
     if not present and keeps_nulls:
         return _BYTES
     objects = [value for value in present if isinstance(value, Mapping)]
     name = key if objects else None
-    schemas = [_schema(name, value, keeps_nulls=keeps_nulls) for value in present]
+    schemas = [_schema(name, value, lengths, keeps_nulls=keeps_nulls) for value in present]
     kinds = {None if schema is None else schema.type for schema in schemas}
     first = schemas[0] if schemas else None
     if first is None or len(kinds) != 1:
