@@ -7,6 +7,7 @@ they are without it; without, it may raise a HeadraceError. What comes out is wh
 
 from __future__ import annotations
 
+import faulthandler
 import io
 import json
 import os
@@ -25,9 +26,9 @@ import pyarrow as pa
 
 from headrace.errors import HeadraceError
 from headrace.spark.frames import task as frames
-from tests.fuzz import hostile_records as hostile
-from tests.fuzz.hostile_values import text
-from tests.fuzz.record_chains import CHAINS, OUTPUTS, Chain
+from tests.fuzz.hostile import records as hostile
+from tests.fuzz.hostile.chains import CHAINS, OUTPUTS, Chain
+from tests.fuzz.hostile.values import text
 
 CPU_SECONDS = 2.0
 MOST_MEMORY = 512 << 20
@@ -111,6 +112,7 @@ class Records:
     """`one` runs one input; raises AssertionError for another outcome."""
 
     def __init__(self) -> None:
+        faulthandler.register(signal.SIGPROF, chain=True)
         self._registry = SchemaServer()
         self._expected: dict[tuple[str, str], list[dict[str, Any]]] = {}
 
@@ -184,8 +186,10 @@ class Records:
                 value = hostile.with_schema(random, hostile.document_event(random))
                 key = hostile.with_schema(random, hostile.document_key(random))
             case "plain_documents":
-                value = hostile._bytes(random, hostile.dumped(hostile.document_event(random)[1]))
-                key = hostile._bytes(random, hostile.dumped(hostile.document_key(random)[1]))
+                value = hostile.limited_bytes(
+                    random, hostile.dumped(hostile.document_event(random)[1])
+                )
+                key = hostile.limited_bytes(random, hostile.dumped(hostile.document_key(random)[1]))
             case "plain":
                 value, key = hostile.without_schema(random), hostile.without_schema(random)
             case _:

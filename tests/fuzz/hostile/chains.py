@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from tests.fuzz.hostile_records import sound
+from tests.fuzz.hostile.records import sound
 
 Properties = dict[str, str]
 _REGISTRY = {"value.converter.schema.registry.url": "REGISTRY"}

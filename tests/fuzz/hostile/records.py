@@ -10,8 +10,8 @@ from random import Random
 from typing import Any
 
 from headrace.converters.avro.values import long
-from tests.fuzz.hostile_schemas import Described, described, envelope
-from tests.fuzz.hostile_values import (
+from tests.fuzz.hostile.schemas import Described, described, envelope
+from tests.fuzz.hostile.values import (
     MOST_BYTES,
     SCALES,
     TEXTS,
@@ -27,7 +27,7 @@ from tests.fuzz.hostile_values import (
 from tests.fuzz.mutations import mutated
 
 
-def _bytes(random: Random, shown: str) -> bytes:
+def limited_bytes(random: Random, shown: str) -> bytes:
     """At most MOST_BYTES bytes; now and then changed ones."""
     raw = shown.encode(errors="surrogatepass")[:MOST_BYTES]
     return mutated(random, raw) if random.randrange(10) == 0 else raw
@@ -44,13 +44,13 @@ def with_schema(random: Random, made: Described | None = None) -> bytes:
             members["schema"] = anything(random)
         case 2:
             members["more"] = 1
-    return _bytes(random, dumped(members, escapes=random.randrange(2) == 0))
+    return limited_bytes(random, dumped(members, escapes=random.randrange(2) == 0))
 
 
 def without_schema(random: Random) -> bytes:
     """JSON without a schema: often the payload of an event."""
     payload = envelope(random)[1] if random.randrange(3) else anything(random)
-    return _bytes(random, dumped(payload, escapes=random.randrange(2) == 0))
+    return limited_bytes(random, dumped(payload, escapes=random.randrange(2) == 0))
 
 
 # -- documents -----------------------------------------------------------------------------------

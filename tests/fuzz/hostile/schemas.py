@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from tests.fuzz.hostile_values import SCALES, Raw, anything, length, name, number, text
+from tests.fuzz.hostile.values import SCALES, Raw, anything, length, name, number, text
 
 Described = tuple[Any, Any]
 """A schema's JSON, and a payload."""
