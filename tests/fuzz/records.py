@@ -23,6 +23,7 @@ from typing import Any
 
 import fastavro
 import pyarrow as pa
+from numba.core.event import Event, Listener, register
 
 from headrace.errors import HeadraceError
 from headrace.spark.frames import task as frames
@@ -94,18 +95,49 @@ class _Answers(BaseHTTPRequestHandler):
         """Nothing is logged."""
 
 
-@contextmanager
-def limited() -> Iterator[None]:
-    """Ends the process by SIGPROF after CPU_SECONDS; more than MOST_MEMORY is a MemoryError."""
-    with open("/proc/self/statm") as pages:
-        held = int(pages.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (held + MOST_MEMORY, resource.RLIM_INFINITY))
-    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+class Limits(Listener):
+    """Ends the process by SIGPROF after CPU_SECONDS within `on`; more than MOST_MEMORY is a
+    MemoryError. Kernels that are compiled or loaded for the first time do not count."""
+
+    def __init__(self) -> None:
+        self._left = 0.0
+        self._depth = 0
+        register("numba:compiler_lock", self)
+
+    @contextmanager
+    def on(self) -> Iterator[None]:
+        """The limits hold inside."""
+        self._left = CPU_SECONDS
+        self._begin()
+        try:
+            yield
+        finally:
+            self._end()
+            self._left = 0.0
+
+    def on_start(self, event: Event) -> None:
+        """The compiler begins."""
+        self._depth += 1
+        if self._depth == 1 and self._left:
+            self._left = self._end()
+
+    def on_end(self, event: Event) -> None:
+        """The compiler is done."""
+        self._depth -= 1
+        if self._depth == 0 and self._left:
+            self._begin()
+
+    def _begin(self) -> None:
+        with open("/proc/self/statm") as pages:
+            held = int(pages.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (held + MOST_MEMORY, resource.RLIM_INFINITY))
+        signal.setitimer(signal.ITIMER_PROF, self._left)
+
+    def _end(self) -> float:
+        """The CPU time that is left."""
+        left, _ = signal.setitimer(signal.ITIMER_PROF, 0)
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        return max(left, 0.001)
 
 
 class Records:
@@ -113,6 +145,7 @@ class Records:
 
     def __init__(self) -> None:
         faulthandler.register(signal.SIGPROF, chain=True)
+        self._limits = Limits()
         self._registry = SchemaServer()
         self._expected: dict[tuple[str, str], list[dict[str, Any]]] = {}
 
@@ -125,14 +158,14 @@ class Records:
         expected = self._sound(chain, output, properties)
         if random.randrange(4):
             batch = self._batch(record, chain)
-            with limited():
+            with self._limits.on():
                 _plant(planted)
                 rows = run(properties, batch)
             self._check_tolerated(rows, record, expected, output)
         else:
             strict = properties | {"errors.tolerance": "none"}
             batch = pa.RecordBatch.from_pylist([record], INPUT)
-            with limited():
+            with self._limits.on():
                 try:
                     rows = run(strict, batch)
                 except HeadraceError as error:
