@@ -270,6 +270,8 @@ class Records:
         if output.startswith("avro"):
             number = int.from_bytes(row["value"][1:5], "big")
             described = json.loads(self._registry.schemas[number])
+            if "bytes" in (described, *_members(described)):
+                return  # Confluent's serializer writes bytes alone as they are
             schema = fastavro.parse_schema(_without_logical_types(described))
             place = io.BytesIO(row["value"][5:])
             fastavro.schemaless_reader(place, schema, None)
@@ -280,6 +282,12 @@ class Records:
             shown = row["value"].decode()
             if output.startswith(("json", "cloudevents")):
                 json.loads(shown, parse_constant=_no_json, parse_int=str, parse_float=str)
+
+
+def _members(schema: Any) -> list[Any]:
+    """The branches of a union, or the type of an object."""
+    branches = schema if isinstance(schema, list) else [schema]
+    return [each.get("type") if isinstance(each, dict) else each for each in branches]
 
 
 def _no_json(word: str) -> object:
