@@ -290,7 +290,8 @@ def headers(random: Random, value: Callable[[], bytes | None]) -> list[dict[str,
     many = random.choice((0, 1, 2, 2, 3)) if random.randrange(60) else 3_000
     names = ("trace", "id", "", "x" * 3_000, *filter(_is_whole, TEXTS))
     made = [{"key": random.choice(names), "value": value()} for _ in range(min(many, 3))]
-    made *= max(many // 3, 1)
+    size = sum(len(str(each["key"])) + len(bytes(each["value"] or b"")) for each in made)
+    made *= max(1, min(many // 3, MOST_BYTES // (2 * size + 1)))
     if random.randrange(30) == 0:
         made.append({"key": None, "value": b"1"})
     return made

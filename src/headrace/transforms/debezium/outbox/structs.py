@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation.columns import bytes_cells, form_of
 from headrace.connect.images import TEXT
-from headrace.connect.json_values import Allowance
+from headrace.connect.json_values import MOST_CELLS, Allowance
 from headrace.connect.records import Column, ColumnIdentity, Constant, Node, Records, Struct
 from headrace.connect.schema import Schema
 from headrace.documents.bson import Kind
@@ -42,7 +42,9 @@ class ExpandedPayload:
     is_left: bool = False
 
     @staticmethod
-    def of(rows: StructuredRecords, *, keeps_nulls: bool, most_cells: int) -> ExpandedPayload:
+    def of(
+        rows: StructuredRecords, *, keeps_nulls: bool, most_cells: int = MOST_CELLS
+    ) -> ExpandedPayload:
         """What becomes of these records' payloads. Raises HeadraceError
         ("connect.too_many_cells")."""
         structure = rows.structure
