@@ -31,7 +31,7 @@ BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 MOST_CELLS = 1_000_000
 """Values of a record, unless `headrace.record.max.cells` says another number."""
 _MOST_DIGITS, MOST_BYTES = 150_000, 62_500
-"""Of a decimal: PostgreSQL's have at most 147,455 digits."""
+"""Of a decimal: those of databases have at most 147,455 digits."""
 _MOST_ADDED = 1_000
 """Digits of one decimal that its text leaves to an exponent or to the scale of its schema."""
 _DIGITS_PER_BYTE = 10

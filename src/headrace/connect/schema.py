@@ -18,7 +18,7 @@ DECIMAL = "org.apache.kafka.connect.data.Decimal"
 """Name of bytes that hold an unscaled number, big-endian; the parameter `scale` has its digits
 behind the point."""
 MOST_SCALE = 10_000
-"""Of a decimal, up or down; PostgreSQL declares at most 1,000."""
+"""Of a decimal, up or down; databases declare at most 1,000."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
 
 
