@@ -166,10 +166,12 @@ class Records:
             strict = properties | {"errors.tolerance": "none"}
             batch = pa.RecordBatch.from_pylist([record], INPUT)
             with self._limits.on():
+                _plant(planted)
                 try:
                     rows = run(strict, batch)
                 except HeadraceError as error:
                     _check_error(error)
+                    assert planted != "wrong", "planted"
                     return
             for row in rows:
                 self._check_row(row, output)
