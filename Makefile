@@ -78,9 +78,9 @@ bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a
 chaos: $(STAMP)  ## Kill every process twenty times (make test: five times); SEED=… repeats a run
 	@$(BIN)/python -m pytest -q -m chaos
 
-fuzz: $(STAMP)  ## Mutated bytes for the decoders, property tests on new examples (SECONDS=60 per kind; SEED=… repeats a run, ONLY=… one input)
-	@SECONDS=$(SECONDS) SEED=$(SEED) ONLY=$(ONLY) $(BIN)/python -m tests.fuzz
-	@$(if $(ONLY),,$(BIN)/python -m pytest -q -m "not (spark or postgres or mongodb or db2 or oracle or chaos)" --hypothesis-profile=random -n $(WORKERS))
+fuzz: $(STAMP)  ## Mutated bytes for the decoders, property tests on new examples (SECONDS=60 per kind; KIND=records for one; SEED=… repeats a run, ONLY=… one input)
+	@SECONDS=$(SECONDS) SEED=$(SEED) ONLY=$(ONLY) $(BIN)/python -m tests.fuzz $(KIND)
+	@$(if $(ONLY)$(KIND),,$(BIN)/python -m pytest -q -m "not (spark or postgres or mongodb or db2 or oracle or chaos)" --hypothesis-profile=random -n $(WORKERS))
 
 clean:  ## Remove what was installed and built
 	@rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache

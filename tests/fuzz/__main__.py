@@ -1,5 +1,5 @@
-"""`python -m tests.fuzz`: mutated frames, COPY rows, cell texts, BSON values, Extended JSON and
-documents with field rules, each kind in a process of its own.
+"""`python -m tests.fuzz`: mutated frames, COPY rows, cell texts, BSON values, Extended JSON,
+documents with field rules and records, each kind in a process of its own.
 
 SECONDS (10 per kind) says how long, INPUTS how many instead; SEED repeats a run, and ONLY=NUMBER
 one input of it. An input that crashes its process is named like one that is decoded wrongly.
@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import multiprocessing
 import os
+import signal
 import struct
 import sys
 import time
@@ -69,6 +70,12 @@ def _extended_json_texts() -> Target:
     return ExtendedJsonTexts()
 
 
+def _records() -> Target:
+    from tests.fuzz.records import Records
+
+    return Records()
+
+
 TARGETS: dict[str, Callable[[], Target]] = {
     "frames": _frames,
     "copy_rows": _copy_rows,
@@ -77,6 +84,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
     "field_rules": _field_rules,
     "change_events": _change_events,
     "extended_json_texts": _extended_json_texts,
+    "records": _records,
 }
 
 
@@ -97,6 +105,10 @@ def _run(name: str, seed: str, seconds: float, inputs: int, only: int, place: mm
         if only >= 0 or over:
             struct.pack_into("q", place, 0, number)
             return
+
+
+_ENDS = {1: "differs", -signal.SIGPROF: "takes too long"}
+"""What the exit codes of a kind's process mean."""
 
 
 def main() -> int:
@@ -120,7 +132,7 @@ def main() -> int:
             print(f"{name}: {number:,} inputs in {took:.0f} s, nothing found (SEED={seed})")
             continue
         failed = True
-        how = "differs" if process.exitcode == 1 else f"crashed ({process.exitcode})"
+        how = _ENDS.get(process.exitcode or 0, f"crashed ({process.exitcode})")
         print(f"{name}: input {number} {how}; repeat it with SEED={seed} ONLY={number} {name}")
     return 1 if failed else 0
 

@@ -36,6 +36,22 @@ def test_mutated_input_is_decoded_as_by_plain_python_inside_its_memory(name: str
     assert f"{INPUTS[name]:,} inputs" in run.stdout
 
 
+def test_hostile_records_become_records_or_dead_letters_within_their_bounds() -> None:
+    run = fuzz("records", INPUTS="500")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "500 inputs" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("planted", "seen"), [("wrong", "differs"), ("slow", "takes too long"), ("large", "differs")]
+)
+def test_the_fuzz_names_the_record_that_is_wrong_or_takes_too_much(planted: str, seen: str) -> None:
+    run = fuzz("records", ONLY="7", PLANTED=planted)
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert f"input 7 {seen}; repeat it with SEED=1 ONLY=7 records" in run.stdout
+    assert planted != "large" or "MemoryError" in run.stderr
+
+
 @pytest.mark.parametrize("name", INPUTS)
 @pytest.mark.parametrize(("planted", "seen"), [("wrong", "differs"), ("overrun", "crashed (-11)")])
 def test_the_fuzz_names_the_input_that_a_planted_defect_shows(

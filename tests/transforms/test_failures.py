@@ -111,6 +111,26 @@ def divided(records: Records, _options: Mapping[str, str]) -> Iterable[Records]:
     return [records]
 
 
+@pytest.mark.parametrize("name", ["unreachable", "large"])
+def test_an_error_that_waiting_corrects_is_not_taken_for_a_broken_record(name: str) -> None:
+    own = {"type": f"tests.transforms.test_failures:{name}"}
+    chain = read_chain(properties("a", a=own))
+    with pytest.raises(HeadraceError) as raised:
+        LETTERS.run(chain, read_records([record("t", "1"), record("t", "2")]))
+    assert raised.value.retriable
+    assert raised.value.message.startswith("transforms.a: ")
+
+
+def unreachable(_records: Records, _options: Mapping[str, str]) -> Iterable[Records]:
+    """Asks a service that is away for a moment."""
+    raise HeadraceError("test.unreachable", "no answer", "Wait.", retriable=True)
+
+
+def large(_records: Records, _options: Mapping[str, str]) -> Iterable[Records]:
+    """Asks for memory that the process does not have."""
+    raise MemoryError
+
+
 def test_the_properties_of_a_connector_choose_the_policy() -> None:
     properties_of_both = {
         "connector.class": "postgresql", "topic.prefix": "p", "database.hostname": "h",

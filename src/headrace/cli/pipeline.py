@@ -20,6 +20,8 @@ from headrace.config.finding import summarized
 from headrace.config.kinds import AVAILABLE_NOW
 from headrace.config.packing import pack
 from headrace.config.properties.connector import ConnectorConfig
+from headrace.config.properties.modes import SnapshotMode
+from headrace.config.properties.snapshots import SnapshotConfig
 from headrace.config.references import resolve
 from headrace.config.source import OF_SPARK, Properties, read_files
 from headrace.connectors.registry import (
@@ -127,7 +129,10 @@ class Pipeline:
         stored = stored_offset(checkpoint)
         if stored is not None and stored.keys() > {"v", "server"}:
             return "snapshot" in stored
-        return str(getattr(self.config, "snapshot_mode", "")) not in ("no_data", "recovery")
+        config = self.config
+        return not isinstance(config, SnapshotConfig) or (
+            config.snapshot_mode not in (SnapshotMode.NO_DATA, SnapshotMode.RECOVERY)
+        )
 
     def limits(
         self, *, idle_exit: float | None, seconds: float | None, prints: bool = False

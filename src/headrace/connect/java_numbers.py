@@ -1,12 +1,17 @@
-"""Floating-point numbers as Java writes them: the shortest digits that identify them (Java 19)."""
+"""Numbers as Java has them: floating-point texts of the shortest digits (Java 19), and the integers
+and bytes of exact decimals, whose number of digits the time grows little faster than."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, localcontext
 
 import numpy as np
+
+_SHORT_DIGITS, _SHORT_BITS = 1_000, 4_000
+"""Of numbers that Python converts in quadratic time."""
 
 
 def java_double(value: float) -> str:
@@ -25,6 +30,24 @@ def java_float(value: float) -> str:
         return _special(exact)
     shortest = np.format_float_scientific(single, unique=True, trim="-")
     return _java_notation(shortest, exact, lambda text: float(np.float32(text)))
+
+
+_DOUBLE = re.compile(
+    r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)", re.ASCII
+)
+
+
+def parse_double(text: str) -> float:
+    """The number of a text, as Java's Double.parseDouble takes it; hexadecimal ones are left out.
+
+    Raises ValueError for other texts, such as `1_000`, which Python takes.
+    """
+    bare = text.strip("".join(map(chr, range(33))))
+    if bare[-1:] in ("f", "F", "d", "D"):
+        bare = bare[:-1]
+    if not _DOUBLE.fullmatch(bare):
+        raise ValueError(f"{text[:40]!r} is not a number")
+    return float(bare)
 
 
 def _special(value: float) -> str:
@@ -55,3 +78,79 @@ def _java_notation(shortest: str, value: float, parse: Callable[[str], float]) -
             return f"{minus}0.{'0' * -point}{text}"
         return f"{minus}{text[:point].ljust(point, '0')}.{text[point:] or '0'}"
     return f"{minus}{text[0]}.{text[1:] or '0'}E{point - 1}"
+
+
+def unscaled(value: Decimal) -> int:
+    """The integer value · 10^scale of a finite decimal, of any number of digits."""
+    sign, digits, _exponent = value.as_tuple()
+    if len(digits) <= _SHORT_DIGITS:
+        return int(Decimal((sign, digits, 0)))
+    number = _integer("".join(map(str, digits)))
+    return -number if sign else number
+
+
+def _integer(digits: str) -> int:
+    """The number that digits are. Python refuses to parse more than 4,300 at once."""
+    if len(digits) <= _SHORT_DIGITS:
+        return int(digits)
+    low = len(digits) // 2
+    power: int = 10**low
+    return _integer(digits[:-low]) * power + _integer(digits[-low:])
+
+
+def decimal_of(unscaled: int, scale: int) -> Decimal:
+    """The decimal unscaled · 10^-scale, with all its digits."""
+    return Decimal((int(unscaled < 0), _whole(abs(unscaled)).as_tuple().digits, -scale))
+
+
+def _whole(number: int) -> Decimal:
+    """A natural number as a decimal with all its digits."""
+    if number.bit_length() <= _SHORT_BITS:
+        return Decimal(number)
+    with localcontext(Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)):
+        return _joined(number, number.bit_length(), {})
+
+
+def _joined(number: int, bits: int, powers: dict[int, Decimal]) -> Decimal:
+    if bits <= _SHORT_BITS:
+        return Decimal(number)
+    low = bits // 2
+    high = number >> low
+    lowest = _joined(number - (high << low), low, powers)
+    return _joined(high, bits - low, powers) * _power_of_two(low, powers) + lowest
+
+
+def _power_of_two(exponent: int, powers: dict[int, Decimal]) -> Decimal:
+    if exponent not in powers:
+        half = exponent // 2
+        powers[exponent] = (
+            Decimal(1 << exponent)
+            if exponent <= _SHORT_BITS
+            else _power_of_two(half, powers) * _power_of_two(exponent - half, powers)
+        )
+    return powers[exponent]
+
+
+def big_endian(number: int) -> bytes:
+    """Two's complement in the fewest bytes, as Java's BigInteger.toByteArray gives it."""
+    size = (number if number >= 0 else ~number).bit_length() // 8 + 1
+    return number.to_bytes(size, "big", signed=True)
+
+
+def unscaled_bytes(value: Decimal) -> bytes:
+    """The unscaled integer of a finite decimal, as `big_endian` gives it."""
+    return big_endian(unscaled(value))
+
+
+def at_scale(value: Decimal, scale: int) -> Decimal | None:
+    """The same finite number with exactly `scale` fraction digits, or None if digits would go."""
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    missing = scale + exponent
+    if missing < 0:
+        if any(digits[missing:]) or (-missing > len(digits) and any(digits)):
+            return None
+        digits = digits[:missing] or (0,)
+    elif missing > 0:
+        digits = digits + (0,) * missing
+    return Decimal((sign, digits, -scale))

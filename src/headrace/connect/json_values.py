@@ -14,17 +14,71 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 
-from headrace.connect.java_numbers import java_double, java_float
-from headrace.connect.schema import DECIMAL, SCHEMALESS, Field, Schema, Type, unscaled_bytes
+from headrace.connect.java_numbers import (
+    at_scale,
+    decimal_of,
+    java_double,
+    java_float,
+    parse_double,
+    unscaled_bytes,
+)
+from headrace.connect.schema import DECIMAL, SCHEMALESS, Field, Schema, Type, decimal_scale
 from headrace.errors import HeadraceError
 
-_INTEGERS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
+BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 
 
-def decimal_of(unscaled: int, scale: int) -> Decimal:
-    """The decimal unscaled · 10^-scale, with all its digits."""
-    digits = Decimal(abs(unscaled)).as_tuple().digits
-    return Decimal((int(unscaled < 0), digits, -scale))
+MOST_CELLS = 1_000_000
+"""Values of a record, unless `headrace.record.max.cells` says another number."""
+_MOST_DIGITS, MOST_BYTES = 150_000, 62_500
+"""Of a decimal: those of databases have at most 147,455 digits."""
+_MOST_ADDED = 1_000
+"""Digits of one decimal that its text leaves to an exponent or to the scale of its schema."""
+_DIGITS_PER_BYTE = 10
+
+
+class Allowance:
+    """What the values of one part of a record may come to: `cells` of them, and as many digits as
+    its `size` in bytes allows."""
+
+    def __init__(self, cells: int, size: int) -> None:
+        self.most_cells = self._cells = cells
+        self._digits = _MOST_ADDED + _DIGITS_PER_BYTE * size
+
+    def take(self, cells: int) -> None:
+        """Count values. Raises HeadraceError("connect.too_many_cells")."""
+        self._cells -= cells
+        if self._cells < 0:
+            raise too_many_cells(self.most_cells)
+
+    def take_value(self, schema: Schema, value: object) -> None:
+        """Count the values in a value of a schema: those of a struct, whatever it lacks of them.
+        Raises HeadraceError as `take`."""
+        if isinstance(value, Mapping) and schema.type is Type.STRUCT:
+            self.take(len(schema.fields))
+            parts = {n: each for n, each in value.items() if isinstance(each, list | Mapping)}
+            if parts:
+                for member in schema.fields:
+                    self.take_value(member.schema, parts.get(member.name))
+        elif isinstance(value, list) and schema.values is not None:
+            self.take(len(value))
+            for each in value:
+                self.take_value(schema.values, each)
+
+    def add_digits(self, count: int) -> None:
+        """Count digits that the text does not have. Raises ValueError."""
+        self._digits -= count
+        if count > _MOST_ADDED or self._digits < 0:
+            raise ValueError
+
+
+def too_many_cells(most: int) -> HeadraceError:
+    """The error of a record that is small, and has too many values once it is read."""
+    return HeadraceError(
+        "connect.too_many_cells",
+        f"a record has more than {most:,} values",
+        "Leave the large array or document out, or set headrace.record.max.cells.",
+    )
 
 
 def load_schema(described: object) -> Schema:
@@ -39,40 +93,108 @@ def load_schema(described: object) -> Schema:
     try:
         kind = Type(described["type"])
     except (KeyError, ValueError):
-        raise _not_a_schema(f"the type {described.get('type')!r}") from None
+        raise _not_a_schema("a type that is not one of Connect's") from None
     fields: tuple[Field, ...] = ()
     keys = values = None
     if kind is Type.STRUCT:
-        entries = described.get("fields")
-        if not isinstance(entries, list):
-            raise _not_a_schema("a struct without fields")
-        fields = tuple(Field(_name_of(entry), load_schema(entry)) for entry in entries)
+        fields = _fields(described.get("fields"))
     elif kind is Type.ARRAY:
         values = load_schema(described.get("items"))
     elif kind is Type.MAP:
         keys, values = load_schema(described.get("keys")), load_schema(described.get("values"))
-    parameters = described.get("parameters") or {}
     schema = Schema(
         kind,
-        optional=bool(described.get("optional", False)),
-        name=described.get("name"),
-        version=described.get("version"),
-        doc=described.get("doc"),
-        parameters=tuple((str(name), str(text)) for name, text in parameters.items()),
+        optional=described.get("optional") is True,
+        name=_text(described, "name"),
+        version=_version(described),
+        doc=_text(described, "doc"),
+        parameters=_parameters(described.get("parameters")),
         fields=fields,
         keys=keys,
         values=values,
     )
+    check_decimal(schema)
     default = described.get("default")
     if default is None:
         return schema
-    return schema.with_default(load_value(schema, default))
+    value = load_value(schema, default)
+    if _holds_half_character(default):
+        raise _not_a_schema("half of a character")
+    return schema.with_default(value)
+
+
+def check_decimal(schema: Schema) -> None:
+    """Raises HeadraceError("connect.schema_not_understood") for a Decimal whose scale or precision
+    is not a whole number of a sensible size."""
+    if (schema.name or "").lower() != DECIMAL.lower():
+        return
+    precision = dict(schema.parameters).get("connect.decimal.precision", "0")
+    try:
+        decimal_scale(schema)
+        if not re.fullmatch("[0-9]{1,9}", precision):
+            raise ValueError(f"the precision {precision[:40]!r}")
+    except ValueError as error:
+        raise _not_a_schema(f"{error} of a decimal") from None
+
+
+def _fields(entries: object) -> tuple[Field, ...]:
+    if not isinstance(entries, list):
+        raise _not_a_schema("a struct without fields")
+    fields = tuple(Field(_name_of(entry), load_schema(entry)) for entry in entries)
+    if len({field.name for field in fields}) < len(fields):
+        raise _not_a_schema("two fields of one name")
+    return fields
 
 
 def _name_of(entry: object) -> str:
-    if not isinstance(entry, Mapping) or not isinstance(entry.get("field"), str):
+    name = _text(entry, "field") if isinstance(entry, Mapping) else None
+    if name is None:
         raise _not_a_schema("a field without a name")
-    return str(entry["field"])
+    return name
+
+
+def _text(described: Mapping[str, object], member: str) -> str | None:
+    text = described.get(member)
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise _not_a_schema(f"a {type(text).__name__} instead of a text as its {member}")
+    return _whole_text(text)
+
+
+def _whole_text(text: str) -> str:
+    if _holds_half_character(text):
+        raise _not_a_schema("half of a character")
+    return text
+
+
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+
+
+def _holds_half_character(value: object) -> bool:
+    """Whether a text in a value of JSON holds half of a surrogate pair."""
+    if isinstance(value, str):
+        return not value.isascii() and _HALF_CHARACTER.search(value) is not None
+    if isinstance(value, Mapping):
+        return any(map(_holds_half_character, (*value, *value.values())))
+    return isinstance(value, list) and any(map(_holds_half_character, value))
+
+
+def _version(described: Mapping[str, object]) -> int | None:
+    version = described.get("version")
+    if version is not None and (type(version) is not int or not -(1 << 31) <= version < 1 << 31):
+        raise _not_a_schema("a version that is not a whole number of 32 bits")
+    return version
+
+
+def _parameters(described: object) -> tuple[tuple[str, str], ...]:
+    if described is None:
+        return ()
+    if not isinstance(described, Mapping):
+        raise _not_a_schema(f"a {type(described).__name__} instead of an object as its parameters")
+    if not all(isinstance(text, str) for text in described.values()):
+        raise _not_a_schema("parameters that are not texts")
+    return tuple((_whole_text(name), _whole_text(text)) for name, text in described.items())
 
 
 def _not_a_schema(what: str) -> HeadraceError:
@@ -83,24 +205,27 @@ def _not_a_schema(what: str) -> HeadraceError:
     )
 
 
-def load_value(schema: Schema, payload: object) -> object:
-    """The Connect value of a payload; null stays null, whatever the schema's default.
+def load_value(schema: Schema, payload: object, allowance: Allowance | None = None) -> object:
+    """The Connect value of a payload; null stays null, whatever the schema's default. A decimal has
+    the scale of its schema.
 
-    Raises HeadraceError("connect.value_not_understood") when it is not of the schema's type.
+    Raises HeadraceError("connect.value_not_understood") when it is not of the schema's type, and
+    ("connect.too_many_cells") where there is more of it than the `allowance`; None: MOST_CELLS.
     """
     if payload is None:
         return None
     try:
-        return _loaded(schema, payload)
+        return _loaded(schema, payload, allowance or Allowance(MOST_CELLS, MOST_CELLS))
     except (TypeError, ValueError, ArithmeticError, binascii.Error):
         raise HeadraceError(
             "connect.value_not_understood",
-            f"a payload is no {schema.type.value}" + (f" ({schema.name})" if schema.name else ""),
+            f"a payload is not a valid {schema.type.value}"
+            + (f" ({schema.name})" if schema.name else ""),
             "Write values as Kafka Connect's JsonConverter does.",
         ) from None
 
 
-def _loaded(schema: Schema, payload: object) -> object:
+def _loaded(schema: Schema, payload: object, allowance: Allowance) -> object:
     match schema.type:
         case Type.ANY:
             return payload
@@ -109,34 +234,56 @@ def _loaded(schema: Schema, payload: object) -> object:
         case Type.BOOLEAN if isinstance(payload, bool):
             return payload
         case Type.INT8 | Type.INT16 | Type.INT32 | Type.INT64 if type(payload) is int:
-            bits = _INTEGERS[schema.type]
+            bits = BITS[schema.type]
             if -(1 << bits - 1) <= payload < 1 << bits - 1:
                 return payload
-        case Type.FLOAT32 | Type.FLOAT64 if isinstance(payload, int | float | str | Decimal):
+        case Type.FLOAT32 | Type.FLOAT64 if isinstance(payload, str):
+            return parse_double(payload)
+        case Type.FLOAT32 | Type.FLOAT64 if isinstance(payload, int | float | Decimal):
             return float(payload)
         case Type.BYTES if schema.name == DECIMAL:
-            scale = int(dict(schema.parameters).get("scale", "0"))
             if isinstance(payload, int | float | Decimal) and not isinstance(payload, bool):
-                return Decimal(str(payload))
-            number = int.from_bytes(
-                base64.b64decode(str(payload), validate=True), "big", signed=True
-            )
-            # Of all digits: `scaleb` rounds to those of the context.
-            sign, digits, _ = Decimal(number).as_tuple()
-            return Decimal((sign, digits, -scale))
+                return _scaled(payload, decimal_scale(schema), allowance)
+            raw = base64.b64decode(str(payload), validate=True)
+            if len(raw) > MOST_BYTES:
+                raise ValueError
+            return decimal_of(int.from_bytes(raw, "big", signed=True), decimal_scale(schema))
         case Type.BYTES if isinstance(payload, str):
             return base64.b64decode(payload, validate=True)
         case Type.ARRAY if isinstance(payload, list) and schema.values is not None:
-            return [load_value(schema.values, item) for item in payload]
+            allowance.take(len(payload))
+            return [load_value(schema.values, item, allowance) for item in payload]
         case Type.MAP if schema.keys is not None and schema.values is not None:
-            pairs = payload.items() if isinstance(payload, Mapping) else payload
+            pairs = list(payload.items()) if isinstance(payload, Mapping) else payload
+            if not isinstance(pairs, list):
+                raise TypeError
+            allowance.take(2 * len(pairs))
             return {
-                load_value(schema.keys, key): load_value(schema.values, item)
-                for key, item in pairs  # type: ignore[attr-defined]
+                load_value(schema.keys, key, allowance): load_value(schema.values, item, allowance)
+                for key, item in pairs
             }
         case Type.STRUCT if isinstance(payload, Mapping):
-            return {f.name: load_value(f.schema, payload.get(f.name)) for f in schema.fields}
+            allowance.take(len(schema.fields))
+            return {
+                f.name: load_value(f.schema, payload.get(f.name), allowance) for f in schema.fields
+            }
     raise TypeError
+
+
+def _scaled(number: float | Decimal, scale: int, allowance: Allowance) -> Decimal:
+    """A number with so many digits behind its point. Raises ValueError where digits would go, and
+    for more of them than are allowed."""
+    exact = number if isinstance(number, Decimal) else Decimal(str(number))
+    _, digits, exponent = exact.as_tuple()
+    if not isinstance(exponent, int):
+        raise ValueError
+    if not exact:
+        return decimal_of(0, scale)
+    allowance.add_digits(max(0, exponent + scale))
+    scaled = at_scale(exact, scale) if len(digits) <= _MOST_DIGITS else None
+    if scaled is None:
+        raise ValueError
+    return scaled
 
 
 def dump_value(schema: Schema, value: object) -> object:

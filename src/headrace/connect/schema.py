@@ -12,11 +12,14 @@ from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
 
-from headrace.connect.java_numbers import java_double, java_float
+from headrace.connect.java_numbers import java_double, java_float, unscaled_bytes
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 """Name of bytes that hold an unscaled number, big-endian; the parameter `scale` has its digits
 behind the point."""
+MOST_SCALE = 10_000
+"""Of a decimal, up or down; databases declare at most 1,000."""
+_WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 class Type(StrEnum):
@@ -143,13 +146,16 @@ def _json_value(value: object, schema: Schema) -> object:
     return value
 
 
-def unscaled_bytes(value: Decimal) -> bytes:
-    """The unscaled integer of `value`, big-endian two's complement, shortest form (Java's
-    BigInteger.toByteArray)."""
-    sign, digits, _exponent = value.as_tuple()
-    number = int("".join(map(str, digits)) or "0") * (-1 if sign else 1)
-    size = (number if number >= 0 else ~number).bit_length() // 8 + 1
-    return number.to_bytes(size, "big", signed=True)
+def decimal_scale(schema: Schema) -> int:
+    """The digits behind the point of a Decimal's values; 0 where its schema does not say.
+
+    Raises ValueError for a parameter that is not a whole number of at most MOST_SCALE.
+    """
+    text = dict(schema.parameters).get("scale", "0")
+    scale = int(text) if _WHOLE.fullmatch(text) else MOST_SCALE + 1
+    if abs(scale) > MOST_SCALE:
+        raise ValueError(f"the scale {text[:40]!r}")
+    return scale
 
 
 SCHEMALESS = Schema(Type.ANY, optional=True)

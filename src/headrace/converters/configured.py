@@ -147,10 +147,22 @@ def _bytes_converter(prefix: str, given: Mapping[str, str]) -> BytesConverter:
 
 def json_options(config: ConverterConfig, role: str) -> JsonOptions:
     """The declared options of a role."""
+    if role == "key":
+        return JsonOptions(
+            config.key_converter_replace_null_with_default,
+            config.key_converter_decimal_format is DecimalFormat.NUMERIC,
+            config.key_converter_schemas_enable,
+        )
+    if role == "value":
+        return JsonOptions(
+            config.value_converter_replace_null_with_default,
+            config.value_converter_decimal_format is DecimalFormat.NUMERIC,
+            config.value_converter_schemas_enable,
+        )
     return JsonOptions(
-        replace_null_with_default=getattr(config, f"{role}_converter_replace_null_with_default"),
-        decimal_numeric=str(getattr(config, f"{role}_converter_decimal_format")) == "NUMERIC",
-        schemas_enable=getattr(config, f"{role}_converter_schemas_enable"),
+        config.header_converter_replace_null_with_default,
+        config.header_converter_decimal_format is DecimalFormat.NUMERIC,
+        config.header_converter_schemas_enable,
     )
 
 

@@ -50,6 +50,16 @@ def _insert(entries, count, table, mask):
             store64(table + 32 * bucket + 8 * word, load64(entry + 8 * word))
 
 
+def _unfit(error: Exception) -> HeadraceError:
+    """The error of a cell that its column's type cannot be read from. What the cell holds stays
+    out of it."""
+    return HeadraceError(
+        "converters.value_mismatch",
+        f"a value cannot be read as its schema says ({type(error).__name__})",
+        "Correct the record, or report its column's type.",
+    )
+
+
 class Patches:
     """The rendered cells of one batch."""
 
@@ -103,6 +113,9 @@ class Patches:
                     rendered = render(ctypes.string_at(address, length))
                 except HeadraceError as error:
                     errors[row], instructions[row] = error, instruction
+                    continue
+                except (ArithmeticError, ValueError, RecursionError) as error:
+                    errors[row], instructions[row] = _unfit(error), instruction
                     continue
                 text = rendered or b""
                 self._lengths[place] = len(text)

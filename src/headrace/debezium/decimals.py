@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 from decimal import Decimal
 
+from headrace.connect.java_numbers import unscaled_bytes
 from headrace.connect.schema import DECIMAL, Field, Schema, Type
 
 VARIABLE_SCALE_DECIMAL_NAME = "io.debezium.data.VariableScaleDecimal"
@@ -37,43 +38,6 @@ def special_text(value: Decimal) -> str:
     return _SPECIAL_TEXTS[str(value)]
 
 
-def unscaled(value: Decimal) -> int:
-    """The integer value · 10^scale of a finite decimal.
-
-    Goes through `Decimal`, because Python refuses to parse integers of more than 4,300 digits
-    and numbers of a database reach 147,455.
-    """
-    sign, digits, _exponent = value.as_tuple()
-    return int(Decimal((sign, digits, 0)))
-
-
-def big_endian(number: int) -> bytes:
-    """Two's complement in the fewest bytes, as Java's BigInteger.toByteArray gives it."""
-    size = (number if number >= 0 else ~number).bit_length() // 8 + 1
-    return number.to_bytes(size, "big", signed=True)
-
-
-def scale_of(value: Decimal) -> int:
-    """The number of fraction digits of a finite decimal; negative for trailing zeros left out."""
-    exponent = value.as_tuple().exponent
-    assert isinstance(exponent, int)
-    return -exponent
-
-
-def at_scale(value: Decimal, scale: int) -> Decimal | None:
-    """The same finite number with exactly `scale` fraction digits, or None if digits would go."""
-    missing = scale - scale_of(value)
-    sign, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    if missing < 0:
-        if any(digits[missing:]) or (-missing > len(digits) and any(digits)):
-            return None
-        digits = digits[:missing] or (0,)
-    elif missing > 0:
-        digits = digits + (0,) * missing
-    return Decimal((sign, digits, -scale))
-
-
 def variable_scale(value: Decimal) -> dict[str, object]:
     """The struct of a VariableScaleDecimal: trailing zeros stripped, scale never negative."""
     sign, digits, exponent = value.as_tuple()
@@ -87,8 +51,7 @@ def variable_scale(value: Decimal) -> dict[str, object]:
         exponent = 0
     if exponent > 0:
         digits, exponent = digits + (0,) * exponent, 0
-    number = int(Decimal((sign, digits, 0)))
-    return {"scale": -exponent, "value": big_endian(number)}
+    return {"scale": -exponent, "value": unscaled_bytes(Decimal((sign, digits, 0)))}
 
 
 def plain_text(value: Decimal) -> str:
@@ -100,9 +63,4 @@ def plain_text(value: Decimal) -> str:
 
 def base64_text(value: Decimal) -> str:
     """Base64 of the unscaled value, as JsonConverter prints a Decimal."""
-    return base64.b64encode(big_endian(unscaled(value))).decode()
-
-
-def decimal_scale(schema: Schema) -> int:
-    """The `scale` parameter of a Decimal schema."""
-    return int(dict(schema.parameters)["scale"])
+    return base64.b64encode(unscaled_bytes(value)).decode()

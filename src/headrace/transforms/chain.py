@@ -145,11 +145,19 @@ def _applied(step: Step, records: Records) -> Iterable[Records]:
     except HeadraceError as error:
         message = f"transforms.{step.alias}: {error.message}"
         raise HeadraceError(error.code, message, error.remedy, retriable=error.retriable) from error
+    except MemoryError:
+        # Whether the record passes depends on what else the process holds.
+        raise HeadraceError(
+            "transforms.out_of_memory",
+            f"transforms.{step.alias}: the process has no more memory",
+            "Give the executors more memory, or smaller batches.",
+            retriable=True,
+        ) from None
     except Exception as error:
         raise HeadraceError(
             "transforms.raised",
             f"transforms.{step.alias}: {type(error).__name__}: {error}",
-            "Mend the transform; errors.tolerance=all leaves such records out.",
+            "Correct the transform; errors.tolerance=all leaves such records out.",
         ) from error
 
 
@@ -188,11 +196,14 @@ def _wrong_result(what: str) -> HeadraceError:
 def _tolerated(
     step: Step, records: Records, failed: Failed, originals: Originals
 ) -> Iterator[Records]:
-    """Halves the records until those that fail are alone."""
+    """Halves the records until those that fail are alone. Raises errors that are
+    retriable: they are not about a record."""
     try:
         yield from _applied(step, records)
         return
     except HeadraceError as error:
+        if error.retriable:
+            raise
         if len(records) == 1:
             for original in originals.of(records):
                 failed(original, step, error)

@@ -19,8 +19,8 @@ from headrace.transforms.registry import find_predicate, find_transform
 from headrace.transforms.transform import Declaration, Predicate, SharesHeaders, WrongOption
 
 T = TypeVar("T")
-_COMPATIBILITY = "headrace.compatibility"
-"""An option that transforms have from their connector unless it is given."""
+_COMPATIBILITY, _MOST_CELLS = "headrace.compatibility", "headrace.record.max.cells"
+"""Options that transforms have from their connector unless they are given."""
 _OF_EVERY = ("predicate", "negate")
 _METHODS = {"transforms": "apply", "predicates": "matches"}
 
@@ -36,7 +36,12 @@ class ReadChain:
 
 def examine_chain(config: TransformsConfig) -> ReadChain:
     """The chain of a configuration; a step that has a problem is left out."""
-    reading = _Reading(str(config.headrace_compatibility))
+    reading = _Reading(
+        {
+            _COMPATIBILITY: str(config.headrace_compatibility),
+            _MOST_CELLS: str(config.headrace_record_max_cells),
+        }
+    )
     named_predicates = tuple(config.predicates or ())
     predicates: dict[str, Predicate] = {}
     for alias in named_predicates:
@@ -96,8 +101,9 @@ def _options(members: Sequence[Member[str]], alias: str) -> dict[str, str]:
 
 
 class _Reading:
-    def __init__(self, compatibility: str) -> None:
-        self._compatibility = compatibility
+    def __init__(self, inherited: Mapping[str, str]) -> None:
+        """`inherited`: what options are where they are not given."""
+        self._inherited = inherited
         self.problems: list[PropertyFinding] = []
         self.warnings: list[PropertyFinding] = []
 
@@ -179,7 +185,7 @@ class _Reading:
         if declaration.replacements is None:
             return options
         current = dict(options)
-        given = {_COMPATIBILITY: self._compatibility, **options}
+        given = {_COMPATIBILITY: self._inherited[_COMPATIBILITY], **options}
         for replacement in declaration.replacements(given):
             current.pop(replacement.former, None)
             shown = ", ".join(
@@ -201,8 +207,9 @@ class _Reading:
     def _configured(
         self, declaration: Declaration[T], options: Mapping[str, str], prefix: str
     ) -> T | None:
-        if _COMPATIBILITY in declaration.options.properties():
-            options = {_COMPATIBILITY: self._compatibility, **options}
+        declared = declaration.options.properties()
+        inherited = {name: text for name, text in self._inherited.items() if name in declared}
+        options = {**inherited, **options}
         config, problems = declaration.options.examine(options, prefix=prefix)
         self.problems += problems
         self.warnings += config.warnings

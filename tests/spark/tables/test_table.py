@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import headrace
-from headrace.connect.schema import unscaled_bytes
+from headrace.connect.java_numbers import unscaled_bytes
 from headrace.errors import HeadraceError
 from headrace.spark.tables.table import topics_named
 

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from headrace.connect.evaluation.units import first_bytes, first_units, unit_lengths
 from headrace.connect.evaluation.values import connect_values
+from headrace.connect.java_numbers import unscaled_bytes
 from headrace.connect.json_records import read_records
 from headrace.connect.json_values import dump_value
 from headrace.connect.records import Constant, Header, Node, Records, Shape
-from headrace.connect.schema import DECIMAL, Field, Schema, Type, unscaled_bytes
+from headrace.connect.schema import DECIMAL, Field, Schema, Type
 from headrace.transforms.debezium.record_sizes import RecordSizes
 from tests.converters.node_trees import TREES, Sources, sources
 

@@ -1,9 +1,9 @@
-"""Which release's quirks are reproduced."""
+"""Which release's quirks are reproduced, and how large a record may become."""
 
 from __future__ import annotations
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import one_of
+from headrace.config.kinds import integer, one_of
 from headrace.config.property import Group, Property
 
 
@@ -16,4 +16,18 @@ class CompatibilityConfig(Configuration):
         "none",
         Group.HEADRACE,
         "Whose quirks to reproduce where headrace would render better.",
+    )
+
+
+class RecordBoundsConfig(Configuration):
+    """What readers of records, and transforms that take documents apart, ask alike."""
+
+    headrace_record_max_cells = Property(
+        "headrace.record.max.cells",
+        integer(1),
+        "1000000",
+        Group.HEADRACE,
+        "How many values a record may have once its arrays and documents are taken apart: an array "
+        "of N documents that share no field has N times N. A record with more fails, and "
+        "`errors.tolerance` says what becomes of it.",
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import TEXT
-from headrace.config.properties.compatibility import CompatibilityConfig
+from headrace.config.properties.compatibility import CompatibilityConfig, RecordBoundsConfig
 from headrace.config.properties.converters import ConverterConfig
 from headrace.config.properties.modes import ConverterName
 from headrace.config.properties.transforms import FailedRecordsConfig, TransformsConfig
@@ -27,11 +27,11 @@ class ChainConfig(ConverterConfig, TransformsConfig, FailedRecordsConfig):
     @classmethod
     def concerned(cls, properties: Mapping[str, str]) -> dict[str, str]:
         """Those of a connector's properties that are about this."""
-        compatibility = CompatibilityConfig.properties()
+        shared = {**CompatibilityConfig.properties(), **RecordBoundsConfig.properties()}
         return {
             name: text
             for name, text in properties.items()
-            if name in compatibility
+            if name in shared
             or any(name == family or name.startswith(f"{family}.") for family in _FAMILIES)
         }
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from headrace.config.configuration import Configuration
 from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, TEXT, integer, one_of
-from headrace.config.properties.compatibility import CompatibilityConfig
+from headrace.config.properties.compatibility import CompatibilityConfig, RecordBoundsConfig
 from headrace.config.property import Family, Group, Property, not_needed
 from headrace.findings import named
 
 
-class TransformsConfig(CompatibilityConfig):
+class TransformsConfig(CompatibilityConfig, RecordBoundsConfig):
     """Kafka Connect's single message transforms and predicates. What an alias stands for, and its
     options, are checked by `headrace.transforms.reading`."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from headrace.connect.schema import DECIMAL, Schema, Type
+from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
 from headrace.errors import HeadraceError
 
 _TYPES = {
@@ -31,7 +31,7 @@ def arrow_type(schema: Schema) -> pa.DataType:
     """
     match schema.type:
         case Type.BYTES if schema.name == DECIMAL:
-            scale = int(dict(schema.parameters).get("scale", "0"))
+            scale = decimal_scale(schema)
             return pa.decimal256(_MOST_DIGITS, scale)
         case Type.ARRAY if schema.values is not None:
             return pa.large_list(arrow_type(schema.values))

@@ -15,10 +15,16 @@ import pyarrow.compute as pc
 from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation.arrow import arrow_type, connect_value
 from headrace.connect.images import BINARY, NO_CELL, NULL, TEXT
-from headrace.connect.json_values import dump_value, json_text, load_value
+from headrace.connect.json_values import (
+    MOST_CELLS,
+    Allowance,
+    dump_value,
+    json_text,
+    load_value,
+)
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cells, Column, ColumnIdentity, Records
-from headrace.connect.schema import DECIMAL, Schema, Type
+from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
 from headrace.errors import HeadraceError
 
 _INT8, _INT16 = struct.Struct("<b"), struct.Struct("<h")
@@ -33,21 +39,24 @@ _FORMS: dict[Type, tuple[Encoding, struct.Struct, pa.DataType]] = {
 }
 
 
-def form_of(schema: Schema) -> tuple[Encoding, int, Callable[[bytes], object]]:
+def form_of(
+    schema: Schema, most_cells: int = MOST_CELLS
+) -> tuple[Encoding, int, Callable[[bytes], object]]:
     """The encoding, its parameter and the decoder of cells that hold values of `schema`: binary
-    numbers, texts and bytes, decimals as text, and what has parts, or no schema, as JSON."""
+    numbers, texts and bytes, decimals as text, and what has parts, or no schema, as JSON.
+    `most_cells`: of one cell's value."""
     match schema.type:
         case Type.STRING:
             return Encoding.STRING, 0, _text
         case Type.BYTES if schema.name == DECIMAL:
-            scale = int(dict(schema.parameters).get("scale", "0"))
+            scale = decimal_scale(schema)
             return Encoding.DECIMAL if scale >= 0 else Encoding.PYTHON, scale, _decimal
         case Type.BYTES:
             return Encoding.BYTES, 0, bytes
         case Type.ANY:
-            return Encoding.JSON, 0, partial(_parsed, schema)
+            return Encoding.JSON, 0, partial(_parsed, schema, most_cells)
         case Type.ARRAY | Type.MAP | Type.STRUCT:
-            return Encoding.PYTHON, 0, partial(_parsed, schema)
+            return Encoding.PYTHON, 0, partial(_parsed, schema, most_cells)
     encoding, form, _ = _FORMS[schema.type]
     return encoding, 0, lambda raw: form.unpack(raw)[0]
 
@@ -179,14 +188,16 @@ def _cells(
     return Cells(table, (data,))
 
 
-def _parsed(schema: Schema, raw: bytes) -> object:
+def _parsed(schema: Schema, most_cells: int, raw: bytes) -> object:
     """The value of a text of JSON.
 
-    Raises HeadraceError("connect.value_not_understood").
+    Raises HeadraceError("connect.value_not_understood") and ("connect.too_many_cells").
     """
     try:
-        return load_value(schema, json.loads(raw))
-    except (ValueError, RecursionError):
+        parse_float = float if schema.type is Type.ANY else Decimal
+        payload = json.loads(raw, parse_float=parse_float)
+        return load_value(schema, payload, Allowance(most_cells, len(raw)))
+    except (ValueError, ArithmeticError, RecursionError):
         raise HeadraceError(
             "connect.value_not_understood",
             "a value is no JSON",

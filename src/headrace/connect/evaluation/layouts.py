@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation.columns import cell_of, form_of
 from headrace.connect.images import BINARY, NULL
+from headrace.connect.json_values import MOST_CELLS
 from headrace.connect.records import Cell, Image, Node, Struct
 from headrace.connect.schema import Schema, Type
 
@@ -29,17 +30,18 @@ def has_presence(schema: Schema, *, is_root: bool) -> bool:
 class Layout:
     """The cells of an image as schemas are walked; `columns` is how many there are so far.
 
-    `fills_nulls`: a null is read as its schema's default.
+    `fills_nulls`: a null is read as its schema's default. `most_cells`: of the values of one cell.
     """
 
     columns: int = 0
     fills_nulls: bool = False
+    most_cells: int = MOST_CELLS
 
     def cell(self, schema: Schema, encoding: Encoding | None = None) -> Cell:
         """The next cell, in the form that values of `schema` have."""
         null = schema.default if self.fills_nulls else None
         if encoding is None:
-            encoding, parameter, decode = form_of(schema)
+            encoding, parameter, decode = form_of(schema, self.most_cells)
         else:
             parameter, decode = 0, bool
         self.columns += 1

@@ -12,10 +12,9 @@ from decimal import Decimal
 
 import numpy as np
 
-from headrace.connect.java_numbers import java_double, java_float
+from headrace.connect.java_numbers import at_scale, java_double, java_float, unscaled_bytes
 from headrace.connect.json_values import quote
-from headrace.connect.schema import DECIMAL, Schema, Type, unscaled_bytes
-from headrace.debezium import decimals
+from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
 from headrace.errors import HeadraceError
 
 ENUM = "io.confluent.connect.avro.Enum"
@@ -222,7 +221,7 @@ class _Writer:
         is_decimal = (schema.name or "").lower() == DECIMAL.lower()
         members: list[tuple[str, str]] = []
         if is_decimal:
-            scale = int(parameters.get("scale", "0"))
+            scale = decimal_scale(schema)
             precision = int(parameters.get(_PRECISION, _DEFAULT_PRECISION))
             members += [("scale", str(scale)), ("precision", str(precision))]
         if self.options.connect_metadata:
@@ -281,7 +280,7 @@ def _default(schema: Schema, value: object) -> str:
             return quote(str(value))
         case Type.BYTES:
             if isinstance(value, Decimal):
-                scaled = decimals.at_scale(value, decimals.decimal_scale(schema))
+                scaled = at_scale(value, decimal_scale(schema))
                 value = unscaled_bytes(value if scaled is None else scaled)
             assert isinstance(value, (bytes, bytearray))
             return quote(value.decode("latin-1"))

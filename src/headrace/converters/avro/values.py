@@ -9,9 +9,9 @@ from decimal import Decimal
 
 import numpy as np
 
-from headrace.connect.schema import DECIMAL, Schema, Type
+from headrace.connect.java_numbers import at_scale, unscaled_bytes
+from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
 from headrace.converters.avro.schemas import AvroOptions, is_pairs, symbols_of
-from headrace.debezium import decimals
 from headrace.errors import HeadraceError
 
 
@@ -116,9 +116,9 @@ def plain_bytes(schema: Schema, value: object) -> bytes:
     """The bytes of a value of bytes or of a decimal."""
     if schema.name == DECIMAL:
         assert isinstance(value, Decimal)
-        scaled = decimals.at_scale(value, decimals.decimal_scale(schema))
+        scaled = at_scale(value, decimal_scale(schema))
         assert scaled is not None
-        return decimals.big_endian(decimals.unscaled(scaled))
+        return unscaled_bytes(scaled)
     assert isinstance(value, (bytes, bytearray, memoryview))
     return bytes(value)
 

@@ -16,9 +16,9 @@ from typing import Protocol
 
 import numpy as np
 
-from headrace.connect.java_numbers import java_double, java_float
+from headrace.connect.java_numbers import at_scale, java_double, java_float
 from headrace.connect.json_values import json_text, quote, quoted_unless_number
-from headrace.connect.schema import DECIMAL, Schema, Type
+from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
 from headrace.debezium import decimals
 from headrace.errors import HeadraceError
 
@@ -126,7 +126,7 @@ def _bytes(schema: Schema, value: object, options: JsonOptions) -> str:
     if schema.name == DECIMAL:
         if not isinstance(value, Decimal):
             raise TypeError
-        scaled = decimals.at_scale(value, decimals.decimal_scale(schema))
+        scaled = at_scale(value, decimal_scale(schema))
         if scaled is None:
             raise ValueError
         if options.decimal_numeric:

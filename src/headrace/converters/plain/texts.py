@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from datetime import datetime, time, timedelta, timezone
 from decimal import Decimal
 
-from headrace.connect.java_numbers import java_double, java_float
-from headrace.connect.schema import DECIMAL, Field, Schema, Type
+from headrace.connect.java_numbers import at_scale, java_double, java_float
+from headrace.connect.schema import DECIMAL, Field, Schema, Type, decimal_scale
 from headrace.converters.instructions import Form
-from headrace.debezium import decimals
 from headrace.errors import HeadraceError
 
 _CONNECT = "org.apache.kafka.connect.data."
@@ -46,7 +45,7 @@ def _scalar(schema: Schema, value: object) -> str:
         case float():
             return java_float(value) if schema.type is Type.FLOAT32 else java_double(value)
         case Decimal():
-            scaled = decimals.at_scale(value, decimals.decimal_scale(schema))
+            scaled = at_scale(value, decimal_scale(schema))
             if scaled is None:
                 raise _mismatch(schema, value)
             return str(scaled if scaled else scaled.copy_abs())

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from headrace.connect.json_values import MOST_CELLS
 from headrace.converters.reading.avro_schemas import load_avro, read_value
 from headrace.converters.reading.images_kernel import AVRO
 from headrace.converters.reading.part import NO_VALUE, Opened, PartForm
@@ -20,11 +21,12 @@ _HEAD_BYTES = 5  # zero, and the schema's id, big-endian
 class AvroReader:
     """See `headrace.converters.reading.part.Reader`: a schema's number is its id.
 
-    Each worker asks the registry once for each id.
+    Each worker asks the registry once for each id. `most_cells` bounds the values of one record.
     """
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, most_cells: int = MOST_CELLS) -> None:
         self._registry = registry
+        self._most_cells = most_cells
         self._forms: dict[int, PartForm] = {}
 
     def form(self, number: int) -> PartForm:
@@ -70,4 +72,7 @@ class AvroReader:
         if number in self._forms:
             return
         kind = load_avro(self._registry.by_id(number))
-        self._forms[number] = PartForm(kind.schema, AVRO, partial(read_value, kind), kind.unions)
+        self._forms[number] = PartForm(
+            kind.schema, AVRO, partial(read_value, kind, most_cells=self._most_cells),
+            kind.unions, most_cells=self._most_cells,
+        )  # fmt: skip

@@ -8,8 +8,9 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from headrace.connect.json_values import decimal_of
-from headrace.connect.schema import DECIMAL, Field, Schema, Type
+from headrace.connect.java_numbers import decimal_of
+from headrace.connect.json_values import BITS, MOST_BYTES, MOST_CELLS, Allowance, check_decimal
+from headrace.connect.schema import DECIMAL, Field, Schema, Type, decimal_scale
 from headrace.converters.avro.schemas import ENUM
 from headrace.converters.reading.fields import NO_UNION, UnionShape
 from headrace.errors import HeadraceError
@@ -59,9 +60,15 @@ def load_avro(text: str) -> AvroType:
     themselves, and what is no schema.
     """
     try:
-        return _Loader().type(json.loads(text), "")
-    except (KeyError, TypeError, ValueError, RecursionError):
-        raise _refused("a schema that is none of Avro") from None
+        described = json.loads(text)
+        text.encode()
+        json.dumps(described, ensure_ascii=False).encode()
+        return _Loader().type(described, "")
+    except (
+        KeyError, TypeError, ValueError, RecursionError, AttributeError, AssertionError,
+        OverflowError,
+    ):  # fmt: skip
+        raise _refused("a schema that is not a valid Avro schema") from None
 
 
 def _refused(what: str) -> HeadraceError:
@@ -111,7 +118,7 @@ class _Loader:
     def of_name(
         self, kind: str, described: Mapping[str, object], space: str, default: object
     ) -> AvroType:
-        name = str(described["name"])
+        name = _text_of(described["name"])
         if "." not in name:
             space = str(described.get("namespace", space))
             name = f"{space}.{name}" if space else name
@@ -124,16 +131,20 @@ class _Loader:
             assert isinstance(entries, list)
             inner = tuple(self.type(e["type"], space, e.get("default")) for e in entries)
             members = tuple(
-                Field(entry["name"], each.schema)
+                Field(_text_of(entry["name"]), each.schema)
                 for entry, each in zip(entries, inner, strict=True)
             )
+            if len({each.name for each in members}) < len(members):
+                raise ValueError
             made = AvroType(kind, Schema(Type.STRUCT, fields=members), inner=inner)
         elif kind == "enum":
-            symbols = tuple(map(str, described["symbols"]))  # type: ignore[call-overload]
+            symbols = _symbols(described["symbols"])
             parameters = ((ENUM, name), *((f"{ENUM}.{each}", each) for each in symbols))
             made = AvroType(kind, Schema(Type.STRING, parameters=parameters), symbols=symbols)
         else:
-            size = int(described["size"])  # type: ignore[call-overload]
+            size = described["size"]
+            if type(size) is not int or not 0 <= size < 1 << 31:
+                raise ValueError
             made = AvroType(kind, _bytes_schema(described), size=size)
         made = replace(made, schema=_with_metadata(made.schema, described, shown, default))
         self.named[name] = made
@@ -157,6 +168,20 @@ class _Loader:
         name = _LOGICAL.get((kind, str(described.get("logicalType"))))
         version = 1 if name else None
         return AvroType(kind, Schema(small or _PRIMITIVES[kind], name=name, version=version))
+
+
+def _text_of(value: object) -> str:
+    """A text. Raises TypeError for another value."""
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _symbols(described: object) -> tuple[str, ...]:
+    """The symbols of an enum. Raises TypeError for what is not a list of texts."""
+    if not isinstance(described, list):
+        raise TypeError
+    return tuple(map(_text_of, described))
 
 
 _MADE_OF_PARTS = ("record", "enum", "fixed", "array", "map")
@@ -199,17 +224,20 @@ def _with_metadata(
         parameters=tuple(parameters.items()),
     )
     value = described.get("connect.default", default)
+    check_decimal(made)
     return made if value is None else made.with_default(_default(made, value))
 
 
 def _default(schema: Schema, value: object) -> object:
-    """A default of Avro's JSON as a Connect value."""
+    """A default of Avro's JSON as a Connect value. Raises ValueError for one of another type."""
+    if value is None:
+        return None
     match schema.type:
         case Type.BYTES if isinstance(value, str):
             raw = value.encode("latin-1")
             if schema.name != DECIMAL:
                 return raw
-            return decimal_of(int.from_bytes(raw, "big", signed=True), _scale(schema))
+            return decimal_of(int.from_bytes(raw, "big", signed=True), decimal_scale(schema))
         case Type.FLOAT32 | Type.FLOAT64 if isinstance(value, int | float | str):
             return float(value)
         case Type.ARRAY if isinstance(value, list) and schema.values is not None:
@@ -222,21 +250,24 @@ def _default(schema: Schema, value: object) -> object:
             }
         case Type.STRUCT if isinstance(value, Mapping):
             return {f.name: _default(f.schema, value.get(f.name)) for f in schema.fields}
-    return value
+        case Type.STRING if isinstance(value, str):
+            return value
+        case Type.BOOLEAN if isinstance(value, bool):
+            return value
+        case Type.INT8 | Type.INT16 | Type.INT32 | Type.INT64 if type(value) is int:
+            if -(1 << BITS[schema.type] - 1) <= value < 1 << BITS[schema.type] - 1:
+                return value
+    raise ValueError
 
 
-def _scale(schema: Schema) -> int:
-    return int(dict(schema.parameters).get("scale", "0"))
-
-
-def read_value(kind: AvroType, raw: bytes) -> object:
+def read_value(kind: AvroType, raw: bytes, most_cells: int = MOST_CELLS) -> object:
     """The Connect value that `raw` is, all of it.
 
-    Raises HeadraceError("reading.not_understood").
+    Raises HeadraceError("reading.not_understood") and ("connect.too_many_cells").
     """
     try:
-        value, end = _read(kind, raw, 0)
-    except (IndexError, ValueError, struct.error, RecursionError):
+        value, end = _read(kind, raw, 0, Allowance(most_cells, len(raw)))
+    except (IndexError, ValueError, TypeError, struct.error, RecursionError):
         end, value = -1, None
     if end != len(raw):
         raise HeadraceError(
@@ -266,7 +297,7 @@ def _block(raw: bytes, place: int) -> tuple[bytes, int]:
     return raw[place : place + length], place + length
 
 
-def _read(kind: AvroType, raw: bytes, place: int) -> tuple[object, int]:
+def _read(kind: AvroType, raw: bytes, place: int, allowance: Allowance) -> tuple[object, int]:
     if kind.null != NO_UNION:
         branch, place = _long(raw, place)
         if branch not in (0, 1):
@@ -287,6 +318,8 @@ def _read(kind: AvroType, raw: bytes, place: int) -> tuple[object, int]:
             return text.decode(), place
         case "enum":
             index, place = _long(raw, place)
+            if index < 0:
+                raise ValueError
             return kind.symbols[index], place
         case "bytes" | "fixed":
             if kind.kind == "bytes":
@@ -295,20 +328,23 @@ def _read(kind: AvroType, raw: bytes, place: int) -> tuple[object, int]:
                 held, place = raw[place : place + kind.size], place + kind.size
             if kind.schema.name != DECIMAL:
                 return held, place
+            if len(held) > MOST_BYTES:
+                raise ValueError
             number = int.from_bytes(held, "big", signed=True)
-            return decimal_of(number, _scale(kind.schema)), place
+            return decimal_of(number, decimal_scale(kind.schema)), place
         case "record":
             members: dict[str, object] = {}
+            allowance.take(len(kind.inner))
             for each, inner in zip(kind.schema.fields, kind.inner, strict=True):
-                members[each.name], place = _read(inner, raw, place)
+                members[each.name], place = _read(inner, raw, place, allowance)
             return members, place
-    return _read_items(kind, raw, place)
+    return _read_items(kind, raw, place, allowance)
 
 
 _KEY = AvroType("string", Schema(Type.STRING))
 
 
-def _read_items(kind: AvroType, raw: bytes, place: int) -> tuple[object, int]:
+def _read_items(kind: AvroType, raw: bytes, place: int, allowance: Allowance) -> tuple[object, int]:
     """An array, a map, or a map as an array of pairs."""
     items: list[object] = []
     pairs: dict[object, object] = {}
@@ -321,12 +357,13 @@ def _read_items(kind: AvroType, raw: bytes, place: int) -> tuple[object, int]:
             _, place = _long(raw, place)
         if count > len(raw):
             raise ValueError
+        allowance.take(count)
         for _ in range(count):
             if kind.kind == "array":
-                item, place = _read(kind.inner[0], raw, place)
+                item, place = _read(kind.inner[0], raw, place, allowance)
                 items.append(item)
                 continue
             of_key = _KEY if kind.kind == "map" else kind.inner[0]
-            key, place = _read(of_key, raw, place)
-            pairs[key], place = _read(kind.inner[-1], raw, place)
+            key, place = _read(of_key, raw, place, allowance)
+            pairs[key], place = _read(kind.inner[-1], raw, place, allowance)
     return items if kind.kind == "array" else pairs, place

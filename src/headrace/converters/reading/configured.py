@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headrace.config.properties.frames import InputConfig
 from headrace.config.properties.modes import ConverterName
+from headrace.connect.json_values import MOST_CELLS
 from headrace.converters.configured import json_options
 from headrace.converters.reading.avro import AvroReader
 from headrace.converters.reading.json import JsonReader
@@ -13,24 +14,28 @@ from headrace.converters.reading.records import RecordReader
 from headrace.kafka.registry import Registry, registry_settings
 
 
-def reader_of(config: InputConfig, role: str, prefix: str) -> Reader:
-    """The reader of a role: key, value or header; `prefix` is what its options begin with.
+def reader_of(config: InputConfig, role: str, prefix: str, most_cells: int) -> Reader:
+    """The reader of a role: key, value or header; `prefix` is what its options begin with, and
+    `most_cells` bounds the values of one record.
 
     Raises HeadraceError `registry.setting`.
     """
     match config.converter(role):
         case ConverterName.AVRO:
-            return AvroReader(Registry(registry_settings(config.converter_options(role))))
+            options = config.converter_options(role)
+            return AvroReader(Registry(registry_settings(options)), most_cells)
         case ConverterName.BYTES:
             return BytesReader()
         case ConverterName.JSON:
-            return JsonReader(json_options(config, role), prefix)
+            return JsonReader(json_options(config, role), prefix, most_cells)
     return StringReader()
 
 
-def record_reader(config: InputConfig, prefixes: dict[str, str]) -> RecordReader:
-    """The readers of the three roles."""
+def record_reader(
+    config: InputConfig, prefixes: dict[str, str], most_cells: int = MOST_CELLS
+) -> RecordReader:
+    """The readers of the three roles; `most_cells` bounds the values of one record."""
     key, value, header = (
-        reader_of(config, role, prefixes[role]) for role in ("key", "value", "header")
+        reader_of(config, role, prefixes[role], most_cells) for role in ("key", "value", "header")
     )
     return RecordReader(key, value, header)

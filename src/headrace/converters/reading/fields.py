@@ -9,7 +9,7 @@ import numpy as np
 from headrace.connect.evaluation.layouts import has_presence
 from headrace.connect.json_values import quote
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connect.schema import DECIMAL, Schema, Type
+from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
 
 # Words of a field, int64 each, as offsets in bytes.
 KIND, COLUMN, FIRST, COUNT, NAME, NAME_LENGTH, PARAMETER, UNION = (8 * i for i in range(8))
@@ -42,7 +42,7 @@ def kind_of(schema: Schema) -> tuple[int, int]:
     if schema.type in (Type.FLOAT32, Type.FLOAT64):
         return FLOAT, 32 if schema.type is Type.FLOAT32 else 64
     if schema.type is Type.BYTES and schema.name == DECIMAL:
-        scale = int(dict(schema.parameters).get("scale", "0"))
+        scale = decimal_scale(schema)
         return (DECIMAL_BYTES, scale) if 0 <= scale <= _MOST_SCALE else (OTHER, 0)
     if schema.type is Type.BYTES:
         return BYTES, 0

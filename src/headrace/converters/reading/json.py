@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.json_values import load_schema, load_value, quote
+from headrace.connect.json_values import MOST_CELLS, Allowance, load_schema, load_value, quote
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.schema import SCHEMALESS, Schema, Type
 from headrace.converters.json.values import JsonOptions
@@ -27,17 +27,20 @@ from headrace.errors import HeadraceError
 
 _MOST_SCHEMAS = 4096
 """Remembered; then all are forgotten."""
+_MOST_PARSED = 4_000
 _REMEDY = "Write values as Kafka Connect's JsonConverter does."
 
 
 class JsonReader:
     """See `headrace.converters.reading.part.Reader`.
 
-    `prefix` is what the names of its properties begin with, in errors.
+    `prefix` is what the names of its properties begin with, in errors; `most_cells` bounds the
+    values of one record.
     """
 
-    def __init__(self, options: JsonOptions, prefix: str) -> None:
+    def __init__(self, options: JsonOptions, prefix: str, most_cells: int = MOST_CELLS) -> None:
         self._options = options
+        self._most_cells = most_cells
         self._prefix = prefix
         self._forget()
         if not options.schemas_enable:
@@ -171,17 +174,22 @@ class JsonReader:
 
     def _form_of(self, schema: Schema) -> PartForm:
         fills_nulls = self._options.replace_null_with_default
-        parse_float = float if schema.type is Type.ANY else Decimal
+        parse_float, parse_int = (float, int) if schema.type is Type.ANY else (Decimal, _whole)
 
         def load(raw: bytes) -> object:
             try:
-                payload = json.loads(raw, parse_float=parse_float)
-            except (ValueError, RecursionError):
-                raise _not_understood("is no JSON") from None
-            value = load_value(schema, payload)
+                payload = json.loads(raw, parse_float=parse_float, parse_int=parse_int)
+            except (ValueError, ArithmeticError, RecursionError):
+                raise _not_understood("is not valid JSON") from None
+            value = load_value(schema, payload, Allowance(self._most_cells, len(raw)))
             return without_forbidden_nulls(schema, value, fills_nulls=fills_nulls)
 
-        return PartForm(schema, JSON, load, fills_nulls=fills_nulls)
+        return PartForm(schema, JSON, load, fills_nulls=fills_nulls, most_cells=self._most_cells)
+
+
+def _whole(text: str) -> int | Decimal:
+    """A whole number of JSON. Python refuses to parse more than 4,300 digits."""
+    return int(text) if len(text) < _MOST_PARSED else Decimal(text)
 
 
 class _Number(str):

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from headrace.connect.json_values import MOST_CELLS
 from headrace.connect.schema import Schema, Type
 from headrace.converters.reading.envelope_kernel import NO_VALUE
 from headrace.converters.reading.fields import NO_UNIONS, UnionShape
@@ -24,6 +25,7 @@ class PartForm:
 
     `form` is the kernel's; `load` gives the Connect value where the kernel gives up, and raises
     HeadraceError for what is none. `fills_nulls`: a null is read as the schema's default.
+    `most_cells`: of the values of one record.
     """
 
     schema: Schema
@@ -31,6 +33,7 @@ class PartForm:
     load: Callable[[bytes], object]
     unions: UnionShape = NO_UNIONS
     fills_nulls: bool = False
+    most_cells: int = MOST_CELLS
 
     @property
     def has_schema(self) -> bool:

@@ -4,6 +4,7 @@ each."""
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -75,7 +76,7 @@ class _Group:
 
         def node(form: PartForm) -> Node:
             forms.append(form)
-            layout.fills_nulls = form.fills_nulls
+            layout.fills_nulls, layout.most_cells = form.fills_nulls, form.most_cells
             first = layout.columns
             tables.append(
                 field_table(form.schema, first, form.unions, fills_nulls=form.fills_nulls)
@@ -395,7 +396,14 @@ def _slow_image(group: _Group, spans: list[np.ndarray], index: int) -> bytes:
             cells += cells_of(form.schema, form.load(ctypes.string_at(address, length)))
         except HeadraceError as error:
             raise _PartError(number, error) from None
-        except (TypeError, ValueError, AssertionError, OverflowError):
+        except (
+            TypeError,
+            ValueError,
+            AssertionError,
+            ArithmeticError,
+            RecursionError,
+            struct.error,
+        ):
             raise _PartError(number, _unfit()) from None
     return image_of(cells)
 

@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.connect.evaluation.arrow import arrow_array, arrow_type
-from headrace.connect.json_values import decimal_of
-from headrace.connect.schema import DECIMAL, Schema, Type
+from headrace.connect.java_numbers import decimal_of
+from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
 from headrace.debezium import temporal
 from headrace.debezium.decimals import VARIABLE_SCALE_DECIMAL_NAME, plain_text
 from headrace.errors import HeadraceError
@@ -54,7 +54,7 @@ def decimal_digits(schema: Schema) -> tuple[int, int] | None:
     """Precision and scale of the Spark decimal that holds every value of a Decimal schema; None:
     there is none."""
     parameters = dict(schema.parameters)
-    scale = int(parameters.get("scale", "0"))
+    scale = decimal_scale(schema)
     precision = int(parameters.get("connect.decimal.precision", MOST_DIGITS))
     fits = 0 <= scale <= precision <= MOST_DIGITS and precision > 0
     return (precision, scale) if fits else None

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from headrace.connect.java_numbers import parse_double
 from headrace.documents.bson import MOST_DEPTH, OLD_BINARY, Kind
 from headrace.errors import HeadraceError
 
@@ -24,7 +25,7 @@ _REFUSALS = (
 _INT32, _INT64, _DOUBLE = struct.Struct("<i"), struct.Struct("<q"), struct.Struct("<d")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _UUID_SUBTYPE = 4
-_DECIMAL = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?")
+_DECIMAL = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?", re.ASCII)
 _SPECIAL_DECIMALS = {"nan": 0x7C << 120, "infinity": 0x78 << 120, "inf": 0x78 << 120}
 _DECIMAL_BIAS, _MOST_EXPONENT, _MOST_DIGITS = 6176, 6111, 34
 
@@ -79,13 +80,21 @@ def _whole(value: int) -> Encoded:
     return Kind.INT64, _INT64.pack(value)
 
 
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+
+
+def _utf8(text: str) -> bytes:
+    """A text in UTF-8; half of a surrogate pair is U+FFFD."""
+    return (text if text.isascii() else _HALF_CHARACTER.sub("\ufffd", text)).encode()
+
+
 def _string(text: str) -> bytes:
-    raw = text.encode(errors="surrogatepass")
+    raw = _utf8(text)
     return _INT32.pack(len(raw) + 1) + raw + b"\0"
 
 
 def _name(text: str) -> bytes:
-    raw = text.encode(errors="surrogatepass")
+    raw = _utf8(text)
     if b"\0" in raw:
         raise ValueError("a name has a zero character")
     return raw + b"\0"
@@ -114,7 +123,7 @@ def _identifier(text: str) -> bytes:
 def _date(value: Mapping[str, Any]) -> Encoded:
     at = value["$date"]
     if isinstance(at, dict):
-        at = int(at["$numberLong"])
+        at = _integer(at["$numberLong"])
     elif isinstance(at, str):
         moment = dt.datetime.fromisoformat(at)
         if moment.tzinfo is None:
@@ -175,6 +184,21 @@ def _uuid(value: Mapping[str, Any]) -> Encoded:
     return Kind.BINARY, _INT32.pack(len(raw)) + bytes([_UUID_SUBTYPE]) + raw
 
 
+_INTEGER = re.compile("[+-]?[0-9]+")
+
+
+def _integer(held: int | str) -> int:
+    """A whole number. Raises ValueError for texts that Java does not parse, such as `1_0`."""
+    if isinstance(held, str) and not _INTEGER.fullmatch(held):
+        raise ValueError(f"{held[:40]!r} is not a whole number")
+    return int(held)
+
+
+def _number(held: float | str) -> float:
+    """A double. Raises ValueError for texts that Java does not parse."""
+    return parse_double(held) if isinstance(held, str) else float(held)
+
+
 def _decimal(value: Mapping[str, Any]) -> Encoded:
     return Kind.DECIMAL128, decimal128(value["$numberDecimal"])
 
@@ -212,9 +236,9 @@ _SPECIAL: dict[str, Callable[[Mapping[str, Any]], Encoded | None]] = {
     "$dbPointer": _pointer,
     "$uuid": _uuid,
     "$numberDecimal": _decimal,
-    "$numberInt": lambda value: (Kind.INT32, _INT32.pack(int(value["$numberInt"]))),
-    "$numberLong": lambda value: (Kind.INT64, _INT64.pack(int(value["$numberLong"]))),
-    "$numberDouble": lambda value: (Kind.DOUBLE, _DOUBLE.pack(float(value["$numberDouble"]))),
+    "$numberInt": lambda value: (Kind.INT32, _INT32.pack(_integer(value["$numberInt"]))),
+    "$numberLong": lambda value: (Kind.INT64, _INT64.pack(_integer(value["$numberLong"]))),
+    "$numberDouble": lambda value: (Kind.DOUBLE, _DOUBLE.pack(_number(value["$numberDouble"]))),
     "$symbol": lambda value: (Kind.SYMBOL, _string(value["$symbol"])),
     "$undefined": lambda _value: (Kind.UNDEFINED, b""),
     "$minKey": lambda _value: (Kind.MIN_KEY, b""),

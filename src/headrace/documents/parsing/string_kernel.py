@@ -27,7 +27,7 @@ from headrace.documents.characters import is_tail, wide_point
 
 QUOTE, COLON, COMMA = map(ord, '":,')
 _BACKSLASH, _SPACE, _TAB, _NEWLINE, _RETURN = map(ord, "\\ \t\n\r")
-_SMALL_U, _DELETE = ord("u"), 127
+_SMALL_U, _DELETE, _REPLACEMENT = ord("u"), 127, 0xFFFD
 
 
 def _by_byte(values: dict[int, int], otherwise: int) -> np.ndarray:
@@ -111,7 +111,9 @@ def _unit(place, end):
 
 @kernel
 def _put_point(point, out):
-    """A code point in UTF-8, a surrogate by itself like any other; returns its end."""
+    """A code point in UTF-8, U+FFFD for half of a surrogate pair; returns its end."""
+    if point & 0xFFFFF800 == 0xD800:
+        point = np.int64(_REPLACEMENT)
     if point < 0x80:
         store8(out, point)
         return out + 1

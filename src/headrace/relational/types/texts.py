@@ -14,6 +14,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from headrace.connect.java_numbers import at_scale
 from headrace.debezium import decimals
 from headrace.errors import HeadraceError
 
@@ -94,7 +95,7 @@ def decimal(text: bytes, *, scale: int) -> Decimal | None:
     value = _numeric(text)
     if not value.is_finite():
         return None
-    scaled = decimals.at_scale(value, scale)
+    scaled = at_scale(value, scale)
     if scaled is None:
         refuse(f"numeric of scale {scale}")
     return scaled
@@ -115,7 +116,7 @@ def numeric_string(text: bytes, *, scale: int | None) -> str:
     """A number as plain text at its scale (None: as sent)."""
     value = _numeric(text)
     if value.is_finite() and scale is not None:
-        scaled = decimals.at_scale(value, scale)
+        scaled = at_scale(value, scale)
         if scaled is None:
             refuse(f"numeric of scale {scale}")
         value = scaled

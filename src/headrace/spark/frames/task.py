@@ -50,7 +50,9 @@ class FrameTask:
     def __init__(self, settings: FrameSettings) -> None:
         config = settings.output
         self._settings = settings
-        self._reader: RecordReader = record_reader(settings.input, dict(settings.prefixes))
+        self._reader: RecordReader = record_reader(
+            settings.input, dict(settings.prefixes), config.headrace_record_max_cells
+        )
         self._converter: SliceConverter = slice_converter(config)
         self._chain: Chain = chain_of(config)
         self._policy = FailurePolicy.named(config, config.name)

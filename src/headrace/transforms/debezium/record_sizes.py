@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.connect.evaluation.values import carries, connect_values, nulls, values_of
+from headrace.connect.java_numbers import unscaled_bytes
 from headrace.connect.records import (
     Cell,
     Column,
@@ -28,7 +29,7 @@ from headrace.connect.records import (
     Shape,
     Struct,
 )
-from headrace.connect.schema import DECIMAL, Schema, Type, unscaled_bytes
+from headrace.connect.schema import DECIMAL, Schema, Type
 from headrace.connect.trees import guarded
 from headrace.errors import HeadraceError
 from headrace.transforms.transform import PerShape

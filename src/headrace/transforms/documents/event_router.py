@@ -32,7 +32,6 @@ from headrace.transforms.outbox.router import OutboxRouter, is_empty, schema_nam
 from headrace.transforms.transform import Declaration
 
 _LOG = logging.getLogger(__name__)
-_FORM = StructForm()
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,7 @@ class EventRouter(OutboxRouter):
     def __init__(self, options: EventRouterOptions) -> None:
         super().__init__(options, "collection", ("document", "field"))
         self._options = options
+        self._form = StructForm(most_cells=options.headrace_record_max_cells)
         self._rows: PerStructure[_Row] = PerStructure()
         self._shapes: PerStructure[Shape] = PerStructure()
 
@@ -72,7 +72,7 @@ class EventRouter(OutboxRouter):
         lacking = ~present(inserts, envelope.after)
         if lacking.any():
             raise self.lacks(records.shape, "after", "document")
-        for rows in structured(inserts, envelope.after, _FORM):
+        for rows in structured(inserts, envelope.after, self._form):
             yield from self._events(rows, envelope)
 
     def _events(self, rows: StructuredRecords, envelope: DocumentEnvelope) -> Iterator[Records]:
@@ -88,7 +88,7 @@ class EventRouter(OutboxRouter):
     def _row(self, rows: StructuredRecords, envelope: DocumentEnvelope) -> _Row:
         """The members of documents of one structure."""
         structure = rows.structure
-        leaves = Leaves(_FORM)
+        leaves = Leaves(self._form)
         members = leaves.members(structure, envelope.after.schema.name or "document")
         payload = self.columns.payload
         text = None

@@ -91,6 +91,7 @@ class ExtractNewDocumentState:
             options.array_encoding,
             options.field_name_adjustment_mode,
             as_released=options.headrace_compatibility == "debezium-3.6",
+            most_cells=options.headrace_record_max_cells,
         )
         self._shows_unset = (
             options.unset_handling is UnsetHandling.NULL and not self._form.as_released

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 from headrace.config.kinds import BOOLEAN, EXACT_TEXT, TEXT, Kind, choice, one_of
+from headrace.config.properties.compatibility import RecordBoundsConfig
 from headrace.config.property import Group, Property
 from headrace.debezium.naming.names import NameAdjustmentMode
 from headrace.documents.target_schema.ddl import declared
@@ -59,7 +60,7 @@ class UnknownFieldHandling(StrEnum):
     """The record fails."""
 
 
-class ExtractNewDocumentStateOptions(UnwrappingOptions):
+class ExtractNewDocumentStateOptions(UnwrappingOptions, RecordBoundsConfig):
     """Options of ExtractNewDocumentState."""
 
     array_encoding = Property(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation.columns import form_of
+from headrace.connect.json_values import MOST_CELLS, Allowance
 from headrace.connect.records import Column, ColumnIdentity, Constant, Node, Struct
 from headrace.connect.schema import Field, Schema, Type
 from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
@@ -24,6 +26,7 @@ from headrace.transforms.documents.released import (
     check_numbered,
     one_field,
 )
+from headrace.transforms.path_lengths import PathLengths
 
 _CONSTANTS = (Kind.NULL, Kind.MIN_KEY, Kind.MAX_KEY)
 _CONTAINERS = (Kind.DOCUMENT, Kind.ARRAY)
@@ -40,11 +43,13 @@ class ArrayEncoding(StrEnum):
 
 @dataclass(frozen=True)
 class StructForm:
-    """How documents become structs. `as_released`: as Debezium 3.6 does, its refusals included."""
+    """How documents become structs. `as_released`: as Debezium 3.6 does, its refusals included.
+    `most_cells` bounds the values of an array whose elements have the fields of all of them."""
 
     arrays: ArrayEncoding = ArrayEncoding.ARRAY
     adjustment: NameAdjustmentMode = NameAdjustmentMode.NONE
     as_released: bool = False
+    most_cells: int = MOST_CELLS
 
     def split_form(self, *, small_longs: bool) -> SplitForm:
         """How values are split for it."""
@@ -98,6 +103,7 @@ class Leaves:
 
     form: StructForm
     columns: list[ColumnIdentity] = field(default_factory=list)
+    lengths: PathLengths = field(default_factory=PathLengths)
 
     def members(
         self, structure: Structure, parent: str, *, in_array: bool = False
@@ -107,7 +113,8 @@ class Leaves:
         for name, inner in structure.members:
             if not name:
                 raise empty_name(parent)
-            node = self.node(inner, f"{parent}.{self.form.field(name)}", in_array=in_array)
+            path = self.lengths.take(f"{parent}.{self.form.field(name)}")
+            node = self.node(inner, path, in_array=in_array)
             if node is not None:
                 made[name] = node
         return made
@@ -170,18 +177,19 @@ class Leaves:
                 return Constant(Schema(Type.STRUCT, optional=True, name=name), None)
             members: dict[str, Node] = {}
             for index, element in enumerate(elements):
-                node = self.node(element, f"{name}._{index}", in_array=True)
+                path = self.lengths.take(f"{name}._{index}")
+                node = self.node(element, path, in_array=True)
                 if node is not None:
                     members[f"_{index}"] = node
             # These names are ours, and fit for Avro.
             fields = tuple(Field(each, node.schema) for each, node in members.items())
             schema = Schema(Type.STRUCT, optional=True, name=name, fields=fields)
             return Struct(schema, tuple(members.values()))
-        merging = Merging(self.form)
+        merging = Merging(self.form, self.lengths)
         schema = merging.array(elements, name, is_outermost=True)
         if all(each.kind is Kind.STRING for each in elements) and elements:
             return self._column(schema, Encoding.BSON_TEXTS, decoder(Encoding.BSON_TEXTS))
-        node = self._column(schema, Encoding.PYTHON, merging.decoded)
+        node = self._column(schema, Encoding.PYTHON, partial(merging.decoded, schema))
         if elements:
             return node
         return Constant(schema, None if self.form.adjusts else [])
@@ -208,6 +216,7 @@ class Merging:
     """One schema for all elements of an array, and their values."""
 
     form: StructForm
+    lengths: PathLengths = field(default_factory=PathLengths)
 
     def array(
         self, elements: Sequence[Structure], name: str, *, is_outermost: bool = False
@@ -261,7 +270,7 @@ class Merging:
                 members.setdefault(adjusted, []).append(inner)
         fields = []
         for adjusted, inner_structures in members.items():
-            inner_name = f"{name}.{adjusted}" if name else None
+            inner_name = self.lengths.take(f"{name}.{adjusted}") if name else None
             fields.append(Field(adjusted, self._field(inner_structures, inner_name)))
         return Schema(
             Type.STRUCT,
@@ -306,9 +315,13 @@ class Merging:
             return Schema(Type.STRUCT, optional=True, name=name or None, fields=fields)
         return scalar_type(kind)
 
-    def decoded(self, cell: bytes) -> object:
-        """The values of an array's cell: its type byte and its bytes."""
-        return self._array_values(cell[1:], is_outermost=True)
+    def decoded(self, schema: Schema, cell: bytes) -> object:
+        """The values of an array's cell: its type byte and its bytes.
+
+        Raises HeadraceError("connect.too_many_cells")."""
+        values = self._array_values(cell[1:], is_outermost=True)
+        Allowance(self.form.most_cells, 0).take_value(schema, values)
+        return values
 
     def _array_values(self, array: bytes, *, is_outermost: bool = False) -> list[object]:
         elements: Iterator[tuple[int, str, bytes]] = elements_of(array)

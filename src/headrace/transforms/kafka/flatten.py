@@ -16,6 +16,7 @@ from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.kafka.schemas import rebuilt
 from headrace.transforms.parts import Part, PartTransform
+from headrace.transforms.path_lengths import PathLengths
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 
 
@@ -54,23 +55,35 @@ class Flatten:
         return self._part.part.in_shape(shape, rebuilt(struct, members))
 
     def _maps(self, _records: Records, maps: list[Mapping[str, object]]) -> list[object]:
-        return [dict(self._entries(each, "")) for each in maps]
+        return [dict(self._entries(each, "", PathLengths())) for each in maps]
 
-    def _entries(self, entries: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
+    def _entries(
+        self, entries: Mapping[str, object], prefix: str, lengths: PathLengths
+    ) -> Iterator[tuple[str, object]]:
         for name, value in entries.items():
-            path = f"{prefix}{self._delimiter}{name}" if prefix else name
+            path = lengths.take(f"{prefix}{self._delimiter}{name}" if prefix else name)
             if isinstance(value, Mapping):
-                yield from self._entries(value, path)
+                yield from self._entries(value, path, lengths)
             else:
                 yield path, value
 
 
 def flattened(
-    node: Node, delimiter: str, prefix: str = "", *, is_optional: bool, default: object = None
+    node: Node,
+    delimiter: str,
+    prefix: str = "",
+    *,
+    is_optional: bool,
+    default: object = None,
+    lengths: PathLengths | None = None,
 ) -> Iterator[tuple[str, Node]]:
-    """The leaves of a struct by their paths; what is inside of an optional one is optional."""
+    """The leaves of a struct by their paths; what is inside of an optional one is optional.
+
+    Raises HeadraceError("transforms.paths_too_long") and ("transforms.map_not_flattened").
+    """
+    lengths = PathLengths() if lengths is None else lengths
     for field in node.schema.fields:
-        name = f"{prefix}{delimiter}{field.name}" if prefix else field.name
+        name = lengths.take(f"{prefix}{delimiter}{field.name}" if prefix else field.name)
         inner = member(node, field.name)
         schema = field.schema
         optional = is_optional or schema.optional
@@ -83,7 +96,9 @@ def flattened(
                 "Leave the field out with ReplaceField before Flatten.",
             )
         if schema.type is Type.STRUCT:
-            yield from flattened(inner, delimiter, name, is_optional=optional, default=own)
+            yield from flattened(
+                inner, delimiter, name, is_optional=optional, default=own, lengths=lengths
+            )
         else:
             described = replace(schema, optional=optional, default=own)
             yield name, with_defaults(with_schema(inner, described))

@@ -16,7 +16,7 @@ from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.columns import column_of, with_values
 from headrace.connect.evaluation.values import nulls
 from headrace.connect.records import Cell, Column, Constant, Guarded, Node, Records, Shape, Struct
-from headrace.connect.schema import DECIMAL, Schema, Type
+from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
 from headrace.connect.trees import as_struct, fields, with_defaults, with_fields
 from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
@@ -170,7 +170,7 @@ def mask_of(schema: Schema, replacement: str | None) -> object:
     Raises ValueError for types that are not masked, and for a replacement that is none of the type.
     """
     if schema.name == DECIMAL:
-        scale = int(dict(schema.parameters).get("scale", "0"))
+        scale = decimal_scale(schema)
         return _decimal(replacement or "0", scale)
     if replacement is None:
         if schema.type not in _EMPTY:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.config.configuration import Configuration
 from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, REGEX, TEXT, choice
+from headrace.config.properties.compatibility import RecordBoundsConfig
 from headrace.config.property import Group, Property
 from headrace.transforms.outbox.placements import InvalidOperation, MissingField, Placement
 
@@ -50,7 +50,7 @@ def invalid(name: str) -> Property[InvalidOperation]:
     )
 
 
-class OutboxOptions(Configuration):
+class OutboxOptions(RecordBoundsConfig):
     """Options that both routers have by the same names."""
 
     route_by_field = text(

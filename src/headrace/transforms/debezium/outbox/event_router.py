@@ -166,12 +166,14 @@ class EventRouter(OutboxRouter):
         self, records: Records, shape: Shape, row: _Row, form: _Form, payload: Node
     ) -> Iterator[Records]:
         """The records by the schemas of their payloads; what is no JSON stays a text."""
+        most = self._options.headrace_record_max_cells
         texts = values(records, payload)
         taken_apart, left = split_payloads(records, texts)
         places = np.flatnonzero(~left)
         for rows in taken_apart:
             expanded_payload = row.structs.of(
-                rows.key, partial(ExpandedPayload.of, rows, keeps_nulls=self._keeps_nulls)
+                rows.key,
+                partial(ExpandedPayload.of, rows, keeps_nulls=self._keeps_nulls, most_cells=most),
             )
             if expanded_payload.is_left:
                 left[places[rows.members]] = True
@@ -209,7 +211,8 @@ class EventRouter(OutboxRouter):
 
     def _payload(self, text: str) -> tuple[Schema | None, object]:
         try:
-            return expanded(text, keeps_nulls=self._keeps_nulls)
+            most = self._options.headrace_record_max_cells
+            return expanded(text, keeps_nulls=self._keeps_nulls, most_cells=most)
         except (ValueError, RecursionError):
             log.warning(_NO_STRUCT)
             return None, None

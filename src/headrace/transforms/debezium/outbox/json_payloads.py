@@ -8,7 +8,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from headrace.connect.json_values import MOST_CELLS, Allowance
 from headrace.connect.schema import Field, Schema, Type
+from headrace.transforms.path_lengths import PathLengths
 
 _TEXT = Schema(Type.STRING, optional=True)
 _BOOLEAN = Schema(Type.BOOLEAN, optional=True)
@@ -18,12 +20,15 @@ _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-def expanded(text: str, *, keeps_nulls: bool) -> tuple[Schema, object]:
+def expanded(
+    text: str, *, keeps_nulls: bool, most_cells: int = MOST_CELLS
+) -> tuple[Schema, object]:
     """The schema and the value of a JSON object or array.
 
     Members that are null are left out, or are optional bytes (`keeps_nulls`); empty arrays are left
     out. Half of a surrogate pair becomes U+FFFD. Raises ValueError for other texts, for arrays of
-    several types and for numbers that no double holds.
+    several types and for numbers that no double holds, and HeadraceError("connect.too_many_cells")
+    where the items of arrays would have more members than `most_cells`.
     """
     if not text.startswith(("{", "[")):
         raise ValueError("it is no object and no array")
@@ -31,18 +36,20 @@ def expanded(text: str, *, keeps_nulls: bool) -> tuple[Schema, object]:
     if _ESCAPED_HALF.search(text):
         parsed = json.loads(_HALF.sub("\ufffd", json.dumps(parsed, ensure_ascii=False)))
     schema = schema_of(parsed, keeps_nulls=keeps_nulls)
-    return schema, value_in(schema, parsed)
+    return schema, value_in(schema, parsed, Allowance(most_cells, 0))
 
 
 def schema_of(parsed: object, *, keeps_nulls: bool) -> Schema:
     """The schema of a parsed object or array. Raises ValueError as `expanded`."""
-    schema = _schema("payload", parsed, keeps_nulls=keeps_nulls)
+    schema = _schema("payload", parsed, PathLengths(), keeps_nulls=keeps_nulls)
     if schema is None:
         raise ValueError("it is an empty array")
     return schema
 
 
-def _schema(key: str | None, value: object, *, keeps_nulls: bool) -> Schema | None:
+def _schema(
+    key: str | None, value: object, lengths: PathLengths, *, keeps_nulls: bool
+) -> Schema | None:
     """The schema of a value, whose structs are named after `key`; None: it is left out."""
     match value:
         case str():
@@ -56,27 +63,29 @@ def _schema(key: str | None, value: object, *, keeps_nulls: bool) -> Schema | No
         case int() | float():
             return _NUMBER
         case list():
-            items = _items(key, value, keeps_nulls=keeps_nulls) if value else None
+            items = _items(key, value, lengths, keeps_nulls=keeps_nulls) if value else None
             return None if items is None else Schema(Type.ARRAY, optional=True, values=items)
         case Mapping():
             described = []
             for name, item in value.items():
-                path = f"{key}.{name}" if key else name
-                inner = _schema(path, item, keeps_nulls=keeps_nulls)
+                path = lengths.take(f"{key}.{name}") if key else name
+                inner = _schema(path, item, lengths, keeps_nulls=keeps_nulls)
                 if inner is not None:
                     described.append(Field(name, inner))
             return Schema(Type.STRUCT, optional=True, name=key, fields=tuple(described))
     return _BYTES if keeps_nulls else None
 
 
-def _items(key: str | None, values: list[object], *, keeps_nulls: bool) -> Schema:
+def _items(
+    key: str | None, values: list[object], lengths: PathLengths, *, keeps_nulls: bool
+) -> Schema:
     """What all items of an array are; objects have the members of all of them."""
     present = [value for value in values if value is not None]
     if not present and keeps_nulls:
         return _BYTES
     objects = [value for value in present if isinstance(value, Mapping)]
     name = key if objects else None
-    schemas = [_schema(name, value, keeps_nulls=keeps_nulls) for value in present]
+    schemas = [_schema(name, value, lengths, keeps_nulls=keeps_nulls) for value in present]
     kinds = {None if schema is None else schema.type for schema in schemas}
     first = schemas[0] if schemas else None
     if first is None or len(kinds) != 1:
@@ -93,16 +102,19 @@ def _items(key: str | None, values: list[object], *, keeps_nulls: bool) -> Schem
     return replace(first, fields=tuple(members.values()))
 
 
-def value_in(schema: Schema, value: object) -> object:
-    """The value as one of the schema. Raises ValueError when it is none."""
+def value_in(schema: Schema, value: object, allowance: Allowance) -> object:
+    """The value as one of the schema. Raises ValueError when it is not one, and HeadraceError
+    ("connect.too_many_cells")."""
     if value is None:
         return None
     match schema.type:
         case Type.STRUCT if isinstance(value, Mapping):
-            return {f.name: value_in(f.schema, value.get(f.name)) for f in schema.fields}
+            allowance.take(len(schema.fields))
+            return {f.name: value_in(f.schema, value.get(f.name), allowance) for f in schema.fields}
         case Type.ARRAY if isinstance(value, list):
             assert schema.values is not None
-            return [value_in(schema.values, item) for item in value]
+            allowance.take(len(value))
+            return [value_in(schema.values, item, allowance) for item in value]
         case Type.FLOAT64 if isinstance(value, int | float) and not isinstance(value, bool):
             return _double(value)
     kinds = {Type.STRING: str, Type.BOOLEAN: bool, Type.INT32: int, Type.INT64: int}

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation.columns import bytes_cells, form_of
 from headrace.connect.images import TEXT
+from headrace.connect.json_values import MOST_CELLS, Allowance
 from headrace.connect.records import Column, ColumnIdentity, Constant, Node, Records, Struct
 from headrace.connect.schema import Schema
 from headrace.documents.bson import Kind
@@ -41,8 +42,11 @@ class ExpandedPayload:
     is_left: bool = False
 
     @staticmethod
-    def of(rows: StructuredRecords, *, keeps_nulls: bool) -> ExpandedPayload:
-        """What becomes of these records' payloads."""
+    def of(
+        rows: StructuredRecords, *, keeps_nulls: bool, most_cells: int = MOST_CELLS
+    ) -> ExpandedPayload:
+        """What becomes of these records' payloads. Raises HeadraceError
+        ("connect.too_many_cells")."""
         structure = rows.structure
         if _mixes_numbers(structure):
             return ExpandedPayload(None, is_left=True)
@@ -50,10 +54,10 @@ class ExpandedPayload:
         parsed = value_of(kind, value)
         try:
             schema = schema_of(parsed, keeps_nulls=keeps_nulls)
-            value_in(schema, parsed)
+            value_in(schema, parsed, Allowance(most_cells, 0))
         except ValueError:
             return ExpandedPayload(None)
-        leaves = _Leaves()
+        leaves = _Leaves(most_cells)
         node = leaves.node(structure, schema)
         return ExpandedPayload(node, tuple(leaves.columns), tuple(leaves.rendered))
 
@@ -108,6 +112,7 @@ def _rare(texts: pa.LargeStringArray) -> Iterator[np.ndarray]:
 class _Leaves:
     """The nodes of a payload's leaves, in their order, while its structure is walked."""
 
+    most_cells: int
     columns: list[ColumnIdentity] = field(default_factory=list)
     rendered: list[int] = field(default_factory=list)
 
@@ -125,7 +130,7 @@ class _Leaves:
             return Constant(schema, None)
         encoding, parameter, decode = form_of(schema)
         if structure.kind is Kind.ARRAY:
-            encoding, decode = Encoding.PYTHON, partial(_array, schema)
+            encoding, decode = Encoding.PYTHON, partial(_array, schema, self.most_cells)
             if all(each.kind is Kind.STRING for each in structure.elements):
                 encoding, decode = Encoding.BSON_TEXTS, decoder(Encoding.BSON_TEXTS)
         if encoding is Encoding.PYTHON:
@@ -135,6 +140,6 @@ class _Leaves:
         return column
 
 
-def _array(schema: Schema, cell: bytes) -> object:
+def _array(schema: Schema, most_cells: int, cell: bytes) -> object:
     """The list of an array's cell: its type byte and its bytes."""
-    return value_in(schema, value_of(cell[0], cell[1:]))
+    return value_in(schema, value_of(cell[0], cell[1:]), Allowance(most_cells, 0))

@@ -1,0 +1,28 @@
+"""A bound on the paths that fields of nested structs, and their schemas, are named by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.errors import HeadraceError
+
+MOST_CHARACTERS = 16_000_000
+
+
+@dataclass
+class PathLengths:
+    """The characters of paths that are left for one record. A field with a long name makes the path
+    of each field below it as long."""
+
+    left: int = MOST_CHARACTERS
+
+    def take(self, path: str) -> str:
+        """The path. Raises HeadraceError("transforms.paths_too_long")."""
+        self.left -= len(path)
+        if self.left < 0:
+            raise HeadraceError(
+                "transforms.paths_too_long",
+                f"the paths of a record's fields have more than {MOST_CHARACTERS:,} characters",
+                "Rename the outer field that has the long name, or leave it out.",
+            )
+        return path

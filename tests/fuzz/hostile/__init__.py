@@ -1,0 +1,1 @@
+"""Records that nobody should write, and the chains that they pass."""

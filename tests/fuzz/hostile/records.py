@@ -1,0 +1,317 @@
+"""Hostile keys, values and headers of records, as bytes: JSON with schemas and without, Avro, and
+events whose rows are Extended JSON."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from headrace.converters.avro.values import long
+from tests.fuzz.hostile.schemas import Described, described, envelope
+from tests.fuzz.hostile.values import (
+    MOST_BYTES,
+    SCALES,
+    TEXTS,
+    Raw,
+    anything,
+    deep,
+    dumped,
+    length,
+    name,
+    number,
+    text,
+)
+from tests.fuzz.mutations import mutated
+
+
+def limited_bytes(random: Random, shown: str) -> bytes:
+    """At most MOST_BYTES bytes; now and then changed ones."""
+    raw = shown.encode(errors="surrogatepass")[:MOST_BYTES]
+    return mutated(random, raw) if random.randrange(10) == 0 else raw
+
+
+def with_schema(random: Random, made: Described | None = None) -> bytes:
+    """JSON with a schema."""
+    schema, payload = made or (envelope(random) if random.randrange(4) else described(random))
+    members = {"schema": schema, "payload": payload}
+    match random.randrange(60):
+        case 0:
+            members = {"payload": payload, "schema": schema}
+        case 1:
+            members["schema"] = anything(random)
+        case 2:
+            members["more"] = 1
+    return limited_bytes(random, dumped(members, escapes=random.randrange(2) == 0))
+
+
+def without_schema(random: Random) -> bytes:
+    """JSON without a schema: often the payload of an event."""
+    payload = envelope(random)[1] if random.randrange(3) else anything(random)
+    return limited_bytes(random, dumped(payload, escapes=random.randrange(2) == 0))
+
+
+# -- documents -----------------------------------------------------------------------------------
+
+
+def _special(random: Random) -> dict[str, object]:
+    word = random.choice(
+        ("$numberDouble", "$numberLong", "$numberInt", "$numberDecimal", "$symbol", "$oid", "$uuid")
+    )
+    held: object = text(random) if random.randrange(2) else str(number(random))
+    match random.randrange(12):
+        case 0:
+            held = anything(random)
+        case 1:
+            return {"$date": random.choice((held, {"$numberLong": held}, number(random)))}
+        case 2:
+            return {"$binary": {"base64": held, "subType": random.choice(("00", "04", "x", 5, ""))}}
+        case 3:
+            return {"$regularExpression": {"pattern": held, "options": text(random)}}
+        case 4:
+            return {"$code": held, "$scope": document(random, 3)}
+        case 5:
+            return {"$timestamp": {"t": number(random), "i": number(random)}}
+        case 6:
+            return {"$dbPointer": {"$ref": held, "$id": {"$oid": "5f" * 12}}}
+        case 7:
+            return {random.choice(("$minKey", "$maxKey", "$undefined")): anything(random)}
+        case 8:
+            held = random.choice(
+                ("1E+6144", "1E-6176", "9" * 34 + "E6111", "-NaN", "sNaN", "1e99999999")
+            )
+            return {"$numberDecimal": held}
+    return {word: held}
+
+
+def document(random: Random, depth: int = 0) -> dict[str, object]:
+    """A document of Extended JSON."""
+    if random.randrange(150) == 0:
+        inner = {f"k{number}": {"a": Raw("1")} for number in range(random.choice((30, 9_000)))}
+        return {"n" * random.choice((300, 100_000)): random.choice((inner, [inner]))}
+    return {name(random): _member(random, depth) for _ in range(random.randrange(5))}
+
+
+def _member(random: Random, depth: int) -> object:
+    match random.randrange(9):
+        case 0 | 1 | 2:
+            return _special(random)
+        case 3 if depth < 3:
+            return document(random, depth + 1)
+        case 4 if depth < 3:
+            items = [_member(random, depth + 1) for _ in range(random.randrange(4))]
+            return items * (length(random) if random.randrange(40) == 0 else 1)
+        case 5 if random.randrange(6) == 0:
+            return deep(random)
+        case 6 if random.randrange(8) == 0:
+            many = random.choice((30, 300, 1_500, 4_000))
+            return [{f"k{number}": Raw("1")} for number in range(many)]
+    return anything(random)
+
+
+def document_event(random: Random) -> Described:
+    """A change event of a collection."""
+    after = {"_id": random.choice((1, "a", {"$oid": "5f" * 12}))} | document(random)
+    if random.randrange(4) == 0:
+        after |= {
+            "aggregateid": text(random),
+            "payload": random.choice((text(random), document(random))),
+        }
+        after |= {"aggregatetype": text(random)}
+    shown = dumped(after, escapes=random.randrange(2) == 0)
+    if random.randrange(10) == 0:
+        shown = mutated(random, shown.encode()).decode(errors="replace")
+    fields = [
+        {
+            "type": "string",
+            "optional": True,
+            "name": "io.debezium.data.Json",
+            "version": 1,
+            "field": f,
+        }
+        for f in ("before", "after")
+    ]
+    update = [
+        {"type": "array", "items": {"type": "string"}, "optional": True, "field": "removedFields"},
+        {
+            "type": "string",
+            "optional": True,
+            "name": "io.debezium.data.Json",
+            "field": "updatedFields",
+        },
+    ]
+    op = random.choice("crud")
+    fields += [
+        {"type": "struct", "optional": True, "name": "io.debezium.connector.mongodb.changestream."
+         "updatedescription", "fields": update, "field": "updateDescription"},
+        {"type": "string", "optional": True, "field": "op"},
+        {"type": "int64", "optional": True, "field": "ts_ms"},
+    ]  # fmt: skip
+    by_parts = op == "u" and random.randrange(2) == 0
+    payload = {
+        "before": shown if op == "d" else None,
+        "after": None if op == "d" or by_parts else shown,
+        "updateDescription": {"removedFields": [name(random)], "updatedFields": shown}
+        if op == "u"
+        else None,
+        "op": op,
+        "ts_ms": number(random) if random.randrange(9) == 0 else 1,
+    }
+    return {"type": "struct", "fields": fields, "optional": False, "name": "r.c.Envelope"}, payload
+
+
+def document_key(random: Random) -> Described:
+    """Of such an event."""
+    held = (
+        _special(random)
+        if random.randrange(3) == 0
+        else random.choice((1, "a", {"$oid": "5f" * 12}))
+    )
+    shown = dumped(held) if random.randrange(9) else text(random)
+    fields = [{"type": "string", "optional": False, "field": "id"}]
+    return {"type": "struct", "fields": fields, "optional": False, "name": "r.c.Key"}, {"id": shown}
+
+
+# -- Avro ----------------------------------------------------------------------------------------
+
+Encode = Callable[[], bytes]
+
+
+def _avro_type(random: Random, depth: int) -> tuple[Any, Encode]:
+    """An Avro type, and what makes a value of it."""
+
+    def block(raw: bytes) -> bytes:
+        return long(len(raw)) + raw
+
+    match random.randrange(12):
+        case 0:
+            kind = random.choice(("int", "long"))
+            logical = random.choice(("date", "time-millis", "timestamp-millis", "timestamp-micros"))
+            made = {"type": kind, "logicalType": logical}
+            if random.randrange(3) == 0:
+                made["connect.type"] = random.choice(("int8", "int16"))
+            return made, lambda: long(random.choice((0, -1, 1 << 31, (1 << 63) - 1, -(1 << 63))))
+        case 1 | 2:
+            scale = random.choice(SCALES) if random.randrange(2) else 2
+            made = {"type": "bytes", "logicalType": "decimal", "scale": scale,
+                    "precision": random.choice((10, 64, 0, -1, 10**9, "x", None))}  # fmt: skip
+            return made, lambda: block(random.randbytes(length(random)))
+        case 3:
+            text_bytes = text(random).encode(errors="surrogatepass")
+            return "string", lambda: block(text_bytes)
+        case 4:
+            return random.choice(("double", "float")), lambda: struct.pack("<d", random.random())[
+                :8
+            ]
+        case 5 if depth < 3:
+            inner, encode = _avro_type(random, depth + 1)
+            many = random.choice((0, 1, 2, length(random)))
+            return {
+                "type": "array",
+                "items": inner,
+            }, lambda: (long(many) + encode() * many if many else b"") + b"\0"
+        case 6 if depth < 3:
+            inner, encode = _avro_type(random, depth + 1)
+            return {
+                "type": "map",
+                "values": inner,
+            }, lambda: long(1) + block(b"k") + encode() + b"\0"
+        case 7 if depth < 3:
+            return _avro_record(random, depth + 1)
+        case 8:
+            symbols = random.choice((["a", "b"], [], ["a", "a"], ["\ud800"], [5], "ab"))
+            made = {"type": "enum", "name": f"e{random.randrange(10**9)}", "symbols": symbols}
+            return made, lambda: long(random.choice((0, 1, -1, 2, 1 << 40)))
+        case 9:
+            size = random.choice((0, 4, 12, -1, 10**12, "x", 2.5))
+            made = {"type": "fixed", "name": f"f{random.randrange(10**9)}", "size": size}
+            if random.randrange(2):
+                made |= {"logicalType": "decimal", "scale": random.choice(SCALES)}
+            return made, lambda: bytes(4)
+        case 10:
+            inner, encode = _avro_type(random, depth + 1)
+            return ["null", inner], lambda: long(1) + encode()
+    return "long", lambda: long(random.randrange(1 << 40))
+
+
+_AVRO_MEMBERS = (
+    "connect.name", "connect.version", "connect.doc", "connect.parameters", "connect.default",
+    "namespace", "name", "fields", "doc",
+)  # fmt: skip
+
+
+def _avro_record(random: Random, depth: int) -> tuple[Any, Encode]:
+    fields, parts = [], []
+    for number_of in range(random.randrange(1, 4)):
+        inner, encode = _avro_type(random, depth)
+        each: dict[str, Any] = {
+            "name": random.choice((f"f{number_of}", name(random))),
+            "type": inner,
+        }
+        if random.randrange(8) == 0:
+            each["default"] = anything(random)
+        fields.append(each)
+        parts.append(encode)
+    made: dict[str, Any] = {
+        "type": "record",
+        "name": f"r{random.randrange(10**9)}",
+        "fields": fields,
+    }
+    if random.randrange(8) == 0:
+        member = random.choice(_AVRO_MEMBERS)
+        made[member] = anything(random)
+    return made, lambda: b"".join(encode() for encode in parts)
+
+
+def avro(random: Random) -> tuple[str, bytes]:
+    """A schema, and a value of it."""
+    schema, encode = _avro_record(random, 0)
+    shown = dumped(schema)
+    if random.randrange(40) == 0:
+        shown = dumped(anything(random))
+    raw = encode()[:MOST_BYTES]
+    return shown, mutated(random, raw) if random.randrange(5) == 0 else raw
+
+
+# -- headers -------------------------------------------------------------------------------------
+
+
+def _is_whole(shown: str) -> bool:
+    """Whether a text has no half of a character."""
+    return not any("\ud800" <= each <= "\udfff" for each in shown)
+
+
+def headers(random: Random, value: Callable[[], bytes | None]) -> list[dict[str, object]] | None:
+    """The headers of a record."""
+    if random.randrange(3):
+        return None
+    many = random.choice((0, 1, 2, 2, 3)) if random.randrange(60) else 3_000
+    names = ("trace", "id", "", "x" * 3_000, *filter(_is_whole, TEXTS))
+    made = [{"key": random.choice(names), "value": value()} for _ in range(min(many, 3))]
+    size = sum(len(str(each["key"])) + len(bytes(each["value"] or b"")) for each in made)
+    made *= max(1, min(many // 3, MOST_BYTES // (2 * size + 1)))
+    if random.randrange(30) == 0:
+        made.append({"key": None, "value": b"1"})
+    return made
+
+
+def sound(number: int) -> tuple[bytes, bytes]:
+    """The key and the value of an event that every transform takes, with schemas."""
+    fields = [
+        {"type": "int32", "field": "id"},
+        {"type": "string", "optional": True, "field": "a"},
+    ]
+    key = {"type": "struct", "optional": False, "name": "s.t.Key", "fields": fields[:1]}
+    row = {"type": "struct", "optional": True, "name": "s.t.Value", "fields": fields}
+    images = [
+        row | {"field": "before"},
+        row | {"field": "after"},
+        {"type": "string", "field": "op"},
+    ]
+    value = {"type": "struct", "optional": False, "name": "s.t.Envelope", "fields": images}
+    payload = {"before": None, "after": {"id": number, "a": "x"}, "op": "c"}
+    made = ({"schema": key, "payload": {"id": number}}, {"schema": value, "payload": payload})
+    first, second = (json.dumps(each, separators=(",", ":")).encode() for each in made)
+    return first, second
