@@ -266,16 +266,23 @@ def _check_key(one: Registration, facts: RelationFacts, unread: Mapping[str, str
 
 
 def _column(now: Column | None, changed: Column | None) -> Column:
-    """A column of the table and of its change table: the values have the type of the latter, but
-    those of large objects are not there."""
+    """A column of the table and of its change table: the values have the type of the latter, also
+    where that has more digits after the point, but those of large objects are not there."""
     if now is None:
         assert changed is not None
         return replace(changed, not_null=False, default=None)
     if changed is None or str(now.type) in LARGE or now.type == changed.type:
         return now
     if str(now.type) == str(changed.type):
-        return now
+        return replace(now, type=changed.type) if _is_finer(changed, now) else now
     return replace(now, type=changed.type, default=None)
+
+
+def _is_finer(column: Column, other: Column) -> bool:
+    """Whether values of a column may have more digits after the point than another one of the same
+    type holds."""
+    scale, other_scale = (one.type.length_and_scale()[1] or 0 for one in (column, other))
+    return scale > other_scale
 
 
 def stops_before(span: Span, last: int) -> int:
