@@ -144,7 +144,7 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
     def _database(self) -> str:
         """The name of the database as the server has it: `database.dbname` is folded to it."""
         with self._asking(ASKING) as connection:
-            return connection.database
+            return str(connection.database)
 
     def _opened_history(self) -> SchemaHistory:
         return db2_history(self._config, self._memory)

@@ -14,6 +14,7 @@ from headrace.connectors.db2.lsn import place_of
 from headrace.connectors.db2.rows.images import Db2Images, images_at
 from headrace.connectors.db2.streaming.change_table import LEADING
 from headrace.connectors.db2.types.declarations import LARGE
+from headrace.connectors.db2.types.source_type import holds
 from headrace.errors import HeadraceError
 from headrace.relational.events import RelationFacts
 from headrace.relational.table import Column, Table
@@ -273,16 +274,10 @@ def _column(now: Column | None, changed: Column | None) -> Column:
         return replace(changed, not_null=False, default=None)
     if changed is None or str(now.type) in LARGE or now.type == changed.type:
         return now
-    if str(now.type) == str(changed.type):
-        return replace(now, type=changed.type) if _is_finer(changed, now) else now
-    return replace(now, type=changed.type, default=None)
-
-
-def _is_finer(column: Column, other: Column) -> bool:
-    """Whether values of a column may have more digits after the point than another one of the same
-    type holds."""
-    scale, other_scale = (one.type.length_and_scale()[1] or 0 for one in (column, other))
-    return scale > other_scale
+    if holds(now.type, changed.type):
+        return now
+    default = now.default if str(now.type) == str(changed.type) else None
+    return replace(now, type=changed.type, default=default)
 
 
 def stops_before(span: Span, last: int) -> int:
