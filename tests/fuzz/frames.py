@@ -298,7 +298,7 @@ class Reference:
         table, operation = TABLES[oid], body[:1]
         skips = {
             b"I": row_kernel.SKIP_CREATE,
-            b"U": row_kernel.SKIP_UPDATE,
+            b"U": 0 if self.options & row_kernel.SPLITS_KEYS else row_kernel.SKIP_UPDATE,
             b"D": row_kernel.SKIP_DELETE,
         }
         if not table.captured or self.options & skips[operation]:
@@ -338,6 +338,13 @@ class Reference:
                 if resolved[column] is UNAVAILABLE and text is not None:
                     resolved[column] = text
             new_key = table.keys.key(resolved, UNAVAILABLE)
+        moves = operation == b"U" and old is not None and old_key != new_key
+        if operation == b"U":
+            halves = row_kernel.SKIP_CREATE | row_kernel.SKIP_DELETE
+            skips = halves if moves else row_kernel.SKIP_UPDATE
+            if self.options & skips == skips:
+                self.words[row_kernel.FILTERED] += 1
+                return
         if self.words[row_kernel.TRANSACTION_ROW] < 0:
             words = self.words
             micros = words[row_kernel.COMMIT_US]
@@ -369,11 +376,14 @@ class Reference:
             add((old_at, 0, 0), 0, old_key, "d", int(full))
             if tombstones:
                 add((old_at, 0, 0), 1, old_key, "\0", int(full))
-        elif old is not None and old_key != new_key:
-            add((old_at, 0, new_at), 0, old_key, "d", 2 | full)
-            if tombstones:
+        elif moves:
+            deletes = not self.options & row_kernel.SKIP_DELETE
+            if deletes:
+                add((old_at, 0, new_at), 0, old_key, "d", 2 | full)
+            if deletes and tombstones:
                 add((old_at, 0, new_at), 1, old_key, "\0", 2 | full)
-            add((0, new_at, old_at), 2, new_key, "c", 2 | full)
+            if not self.options & row_kernel.SKIP_CREATE:
+                add((0, new_at, old_at), 2, new_key, "c", 2 | full)
         elif operation == b"I":
             add((0, new_at, 0), 2, new_key, "c", 0)
         else:
@@ -409,7 +419,7 @@ class Frames:
 
     def one(self, random: Random, planted: str | None) -> None:
         raw = mutated(random, made(random))
-        options = random.randrange(16)
+        options = random.randrange(32)
         most = random.choice((3, 4, 7, 60))
         expected = Reference(options).run(raw, most)
         if planted == "wrong" and expected.rows:

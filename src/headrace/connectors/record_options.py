@@ -35,11 +35,13 @@ def event_settings(
     )
 
 
-def row_options(config: ConnectorConfig) -> int:
-    """Which records changes make: the options word of `row_kernel`."""
+def row_options(config: ConnectorConfig, *, splits_keys: bool = True) -> int:
+    """Which records changes make: the options word of `row_kernel`. `splits_keys`: False where the
+    server itself leaves out updates that are skipped, those of keys among them."""
     skipped = config.skipped_operations
     return (
         (row_kernel.TOMBSTONES if config.tombstones_on_delete else 0)
+        | (row_kernel.SPLITS_KEYS if splits_keys else 0)
         | (row_kernel.SKIP_CREATE if "c" in skipped else 0)
         | (row_kernel.SKIP_UPDATE if "u" in skipped else 0)
         | (row_kernel.SKIP_DELETE if "d" in skipped else 0)

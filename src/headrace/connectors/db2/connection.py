@@ -27,6 +27,8 @@ _MECHANISMS = {
 """Authentication of the CLI by securityMechanism of Java's driver."""
 _IN_TRANSACTION = {ibm_db.SQL_ATTR_AUTOCOMMIT: ibm_db.SQL_AUTOCOMMIT_OFF}
 _ON_CONNECTION = 1
+_DATABASE_NAME = 16
+"""SQL_DATABASE_NAME of the CLI."""
 
 
 class Isolation(IntEnum):
@@ -100,6 +102,11 @@ class Connection:
             return fetched
         finally:
             _free(statement)
+
+    @property
+    def database(self) -> str:
+        """The name of the database as the server has it (CURRENT SERVER)."""
+        return str(_native(ibm_db.get_db_info, self._handle, _DATABASE_NAME))
 
     def commit(self) -> None:
         """End the transaction."""

@@ -21,6 +21,9 @@ COLUMN_VERSIONS, TABLE_VERSIONS = "IBMQREP_COLVERSION", "IBMQREP_TABVERSION"
 CHANGE_COLUMNS = ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION")
 """The first columns of every change table: of the commit, of the change, and what it did."""
 
+CURRENT_TIME = "SELECT CURRENT TIMESTAMP FROM SYSIBM.SYSDUMMY1"
+"""One row: the server's time, in its time zone."""
+
 _MICROSECONDS = 6
 _FINE_TIMESTAMP = "YYYY-MM-DD HH24:MI:SS.FF12"
 

@@ -117,7 +117,7 @@ class MongoDatabase(Source[MongoPosition]):
         self._collections = collections
         counts = transaction_counts(config, run.settings.format)
         options = ReaderOptions(
-            row_options(config),
+            row_options(config, splits_keys=False),
             borders=None if counts is None else run.topics.transactions,
             wall_times=run.settings.format.precise_times,
             left_out=left_out(config),

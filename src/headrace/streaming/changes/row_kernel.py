@@ -95,8 +95,10 @@ MORE, FULL, KEY, BROKEN, OWN_STATUSES = range(5)
     RELATION_WORDS,
 ) = range(9)
 
-# Options word.
-TOMBSTONES, SKIP_CREATE, SKIP_UPDATE, SKIP_DELETE = 1, 2, 4, 8
+# Options word. SPLITS_KEYS: an update that changes its key is a delete and a create before skipped
+# operations are left out, so that SKIP_UPDATE does not concern it; without, SKIP_UPDATE leaves out
+# every update.
+TOMBSTONES, SKIP_CREATE, SKIP_UPDATE, SKIP_DELETE, SPLITS_KEYS = 1, 2, 4, 8, 16
 
 # Ways to compare two texts of a column.
 EXACT, TEXT_BEGINNING, BYTES_BEGINNING, NUMERIC = range(4)
@@ -104,6 +106,8 @@ COMPARED_BYTES = 24
 """A compared column: its number, the way, and how many units or bytes of a beginning count."""
 
 CREATE, UPDATE, DELETE = ord("c"), ord("u"), ord("d")
+
+_SKIPS = SKIP_CREATE | SKIP_UPDATE | SKIP_DELETE
 
 # What became of a change.
 ADDED, LEFT_OUT, LACKS_KEY = range(3)
@@ -258,11 +262,12 @@ def add_value(
 @inlined_kernel
 def is_skipped(relation, operation, options):
     """Whether the changes of a relation version (RELATION_WORDS at `relation`) with this
-    operation make no rows: then their images need not be read."""
+    operation make no rows: then their images need not be read. What becomes of an update that may
+    change the key, `add_change` says."""
     return (
         load64(relation + 8 * CAPTURED) == 0
         or (operation == CREATE and (options & SKIP_CREATE))
-        or (operation == UPDATE and (options & SKIP_UPDATE))
+        or (operation == UPDATE and (options & (SKIP_UPDATE | SPLITS_KEYS)) == SKIP_UPDATE)
         or (operation == DELETE and (options & SKIP_DELETE))
     )
 
@@ -286,12 +291,12 @@ def add_change(
     scratch,
 ):
     """The rows of one change: a create, an update (the delete and the create of another key when
-    its key changed) or a delete, and tombstones.
+    its key changed, each unless its operation is skipped) or a delete, and tombstones.
 
     `old` and `new` are virtual addresses of images (0: none), which are split into the cells;
     `is_full`: the old image is a whole row. `size` is the bytes of log behind the change.
-    Returns ADDED; LEFT_OUT: the update changed nothing that is shown; or LACKS_KEY: nothing was
-    added, the texts that `scratch` lacks must be rendered first (see key_kernel.py).
+    Returns ADDED; LEFT_OUT: the update changed nothing that is shown, or is skipped; or LACKS_KEY:
+    nothing was added, the texts that `scratch` lacks must be rendered first (see key_kernel.py).
     """
     topic = load64(relation + 8 * TOPIC_HASH)
     keys = load64(relation + 8 * KEYS)
@@ -310,6 +315,10 @@ def add_change(
         if load64(scratch + key_kernel.LACKING):
             return LACKS_KEY
         store64(scratch + key_kernel.RENDERED, 0)
+    if operation == UPDATE and (options & _SKIPS):
+        skipped = SKIP_CREATE | SKIP_DELETE if key_changed else SKIP_UPDATE
+        if (options & skipped) == skipped:
+            return LEFT_OUT
     if (
         operation == UPDATE
         and is_full
@@ -335,9 +344,11 @@ def add_change(
         add_deletion(rows, state, old, 0, place, old_hash, size, version, flags, tombstone)
     elif key_changed:
         flags |= _KEY_CHANGE
-        add_deletion(rows, state, old, new, place, old_hash, size, version, flags, tombstone)
-        # The old image is the counterpart only, so `before` is null.
-        add_value(rows, state, 0, new, old, place, new_hash, size, version, CREATE, flags)
+        if not options & SKIP_DELETE:
+            add_deletion(rows, state, old, new, place, old_hash, size, version, flags, tombstone)
+        if not options & SKIP_CREATE:
+            # The old image is the counterpart only, so `before` is null.
+            add_value(rows, state, 0, new, old, place, new_hash, size, version, CREATE, flags)
     else:
         add_value(rows, state, old, new, 0, place, new_hash, size, version, operation, flags)
     return ADDED

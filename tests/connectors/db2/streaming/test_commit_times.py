@@ -7,7 +7,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,12 +61,22 @@ def test_each_commit_has_its_own_time_or_that_of_the_next_one(
     assert told == expected
 
 
-def test_without_any_row_it_is_the_time_of_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.time_ns", lambda: 5_000_000_000)
-    assert CommitTimes(Units([]), 10).of(commits([1, 2])).tolist() == [5_000_000, 5_000_000]
+def test_without_any_row_it_is_the_time_of_reading_which_is_asked_for_once() -> None:
+    asked: list[None] = []
+
+    def server_time() -> object:
+        asked.append(None)
+        return at(99)
+
+    times = CommitTimes(Units([]), 10, server_time)
+    assert [times.of(commits([1, 2])).tolist(), times.of(commits([3])).tolist()] == [
+        [99_000_000, 99_000_000],
+        [99_000_000],
+    ]
+    assert len(asked) == 1
 
 
 def test_no_more_rows_are_kept_than_are_fetched_at_once() -> None:
-    times = CommitTimes(Units(range(1, 10_001)), 100)
+    times = CommitTimes(Units(range(1, 10_001)), 100, lambda: at(99))
     assert times.of(commits([9_950])).tolist() == [9_950 * 1_000_000]
     assert len(times._times) <= 100

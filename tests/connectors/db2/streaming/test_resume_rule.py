@@ -105,15 +105,23 @@ def stop(read: Read, row: int) -> Db2Position:
 
 
 SETS = st.sets(st.integers(0, TABLES - 1))
+NEAR_HALF = st.integers(0, 6).flatmap(
+    lambda high: st.integers((high << 64) + (1 << 63) - 40, (high << 64) + (1 << 63))
+)
+"""Numbers from which the lower half soon has another sign."""
 
 
 @given(
     st.lists(
-        st.tuples(st.integers(1, 1 << 40), st.integers(0, TABLES - 1), st.sampled_from("UD")),
+        st.tuples(
+            st.one_of(st.integers(1, 9), st.integers(1, 1 << 40)),
+            st.integers(0, TABLES - 1),
+            st.sampled_from("UD"),
+        ),
         min_size=1,
         max_size=12,
     ),
-    st.integers(0, COMMIT - 1),
+    st.one_of(st.integers(0, COMMIT - 1), NEAR_HALF),
     st.tuples(SETS.filter(bool), SETS, SETS, SETS),
     st.data(),
 )
@@ -167,3 +175,16 @@ def test_what_comes_is_what_lies_behind_the_last_change(
         ]
     assert place_of(position.change.lsn) == position.change.place
     assert replace(position, change=None).has_delivered(before.rows[: cut + 1]).all()
+
+
+def test_ordinals_are_the_same_after_a_restart_where_numbers_cross_the_middle_of_their_range() -> (
+    None
+):
+    numbers = (0x7FFFFFFFFFFFFFF1, 0x7FFFFFFFFFFFFFF2, *(0x8000000000000001 + n for n in range(8)))
+    made = [Made((6 << 64) + number, 0, "U") for number in numbers]
+    before = read(made, {0}, set(), Db2Position())
+    for cut in range(len(before.rows)):
+        position = stop(before, cut)
+        again = read(made, {0}, set(), position)
+        rest = again.rows[rows_until(again.rows, position) :]
+        assert rest["ordinal"].tolist() == before.rows["ordinal"][cut + 1 :].tolist()

@@ -12,6 +12,7 @@ from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.properties.modes import Db2Platform
 from headrace.connectors.db2.sql import CHANGE_COLUMNS
 from headrace.connectors.db2.types.declarations import LARGE
+from headrace.connectors.db2.types.source_type import holds
 from headrace.errors import HeadraceError
 from headrace.findings import named
 from headrace.relational.table import Table
@@ -91,7 +92,7 @@ def _check_columns(checked: Checked, one: Registration, table: Table, changes: T
         for column in captured
         if column.name in there
         and column.name not in large
-        and str(column.type) != str(there[column.name].type)
+        and not holds(column.type, there[column.name].type)
     ]
     try:
         key: Sequence[str] = checked.capture.relation(table, table).key

@@ -3,13 +3,13 @@ the other or at the same time. What Capture had written before is seen by each o
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from headrace.connectors.db2 import sql
 from headrace.connectors.db2.capture import Capture, needed_columns
+from headrace.connectors.db2.clock import server_time_us
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection, Cursor
 from headrace.connectors.db2.lsn import LSN_BYTES, place_of
@@ -102,9 +102,10 @@ class _Transaction(Db2Ranges):
         kept: KeptConnection[Connection],
         lanes: Lanes[Target, int],
         place: int,
+        taken_us: int,
     ) -> None:
         super().__init__(config, kept)
-        self.taken_us = time.time_ns() // 1000
+        self.taken_us = taken_us
         self.visibility = SeenBefore(place)
         self._lanes, self._place = lanes, place
 
@@ -144,5 +145,6 @@ class Db2ChunkSource(DriverChunks[int]):
     def transaction(self, *, shared: bool) -> Iterator[_Transaction]:  # noqa: ARG002
         """See ChunkSource: what Capture has written by now is seen by whatever is read then."""
         place = self.position()
-        with self._kept.transaction(READING):
-            yield _Transaction(self._config, self._kept, self._lanes, place)
+        with self._kept.transaction(READING) as connection:
+            taken_us = server_time_us(connection)
+            yield _Transaction(self._config, self._kept, self._lanes, place, taken_us)

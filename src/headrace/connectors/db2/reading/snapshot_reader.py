@@ -67,9 +67,9 @@ class Db2SnapshotRows(SnapshotRows):
                 yield images.block(rows)
             cursor.close()
         except DriverError as error:
-            problem = translated_error(error, self._config, f"Reading rows of {facts.name}")
-            if not query.filtered or problem.retriable:
-                raise problem from None
+            if not query.filtered or not error.is_of_statement:
+                doing = f"Reading rows of {facts.name}"
+                raise translated_error(error, self._config, doing) from None
             log.error("%s is not read to its end: its filter fails: %s", facts.name, error.text)
 
     def count(self, query: ChunkQuery, rows: int) -> int:
@@ -78,7 +78,10 @@ class Db2SnapshotRows(SnapshotRows):
             return rows
         try:
             ((count,),) = self._connection.rows(*bound(query.count))
-        except DriverError:
+        except DriverError as error:
+            if not query.filtered or not error.is_of_statement:
+                doing = f"Counting rows of {query.facts.name}"
+                raise translated_error(error, self._config, doing) from None
             return rows  # a signal's filter fails on a row
         return int(count)
 

@@ -3,15 +3,16 @@ when their chunk is read, and what was changed since the snapshot's place comes 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from headrace.connect.images import make_image
 from headrace.connect.rows import RowKind
 from headrace.connectors.db2 import sql
 from headrace.connectors.db2.capture import Capture, needed_columns
+from headrace.connectors.db2.clock import server_time_us
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Cursor
 from headrace.connectors.db2.errors import DriverError
@@ -29,7 +30,7 @@ from headrace.relational.events import RelationFacts
 from headrace.relational.history.history import SchemaHistory
 from headrace.relational.history.records import ChangeType, HistoryRecord, TableChange
 from headrace.relational.history.store import MemoryStore
-from headrace.relational.reading.driver_snapshots import TAKING, DriverSnapshots
+from headrace.relational.reading.driver_snapshots import ASKING, TAKING, DriverSnapshots
 from headrace.relational.table import Column
 from headrace.snapshots.chunks import Chunk, Cut
 from headrace.snapshots.snapshot import Snapshot
@@ -100,8 +101,11 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
         return self.now()
 
     def now(self) -> Db2State:
-        """The state that a snapshot of now begins with. Raises HeadraceError."""
-        return Db2State(self._now(), time.time_ns() // 1000)
+        """The state that a snapshot begins with that is taken at the server's current time. Raises
+        HeadraceError."""
+        position = self._now()
+        with self._asking(TAKING) as connection:
+            return Db2State(position, server_time_us(connection))
 
     def _now(self) -> Db2Position:
         with self._asking(TAKING) as connection:
@@ -130,11 +134,17 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
             {},
             self._told_at(position),
             at_ms,
-            self._config.database_dbname,
+            self._database,
             table.schema,
             None,
             (TableChange(ChangeType.CREATE, history_table(table)),),
         )
+
+    @cached_property
+    def _database(self) -> str:
+        """The name of the database as the server has it: `database.dbname` is folded to it."""
+        with self._asking(ASKING) as connection:
+            return str(connection.database)
 
     def _opened_history(self) -> SchemaHistory:
         return db2_history(self._config, self._memory)

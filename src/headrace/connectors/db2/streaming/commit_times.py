@@ -1,17 +1,17 @@
 """When transactions were committed: IBMSNAP_UOW, read along with the changes of a window.
 
 A transaction that has no row there (Capture may have pruned it) has the time of the next one that
-has: the same whenever it is read again. Where none follows, it has the time at which it is read.
+has: the same whenever it is read again. Where none follows, it has the server's time at which it
+is read.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
-import pyarrow as pa
 
+from headrace.connectors.db2.clock import microseconds
 from headrace.connectors.db2.streaming.change_table import RowCursor
 from headrace.connectors.db2.streaming.lsn_columns import NO_LSNS, LsnColumn
 
@@ -21,14 +21,14 @@ _COMMIT, _LOGMARKER = range(2)
 class CommitTimes:
     """The times of one window's transactions. `cursor` gives rows of IBMSNAP_COMMITSEQ and
     IBMSNAP_LOGMARKER (datetime, or a text of one) in the order of the former; `behind` gives the
-    LOGMARKER of the first one behind the window, None where there is none. So many rows are in
-    memory as are fetched at once."""
+    time of the commits behind those rows, as the driver gives it. So many rows are in memory as are
+    fetched at once."""
 
     def __init__(
         self,
         cursor: RowCursor,
         fetch_rows: int,
-        behind: Callable[[], object | None] = lambda: None,
+        behind: Callable[[], object],
     ) -> None:
         self._cursor, self._fetch_rows, self._behind = cursor, fetch_rows, behind
         self._commits, self._times = NO_LSNS, np.zeros(0, np.int64)
@@ -68,9 +68,7 @@ class CommitTimes:
     def _after_all(self) -> int:
         """The time of commits behind every row of the window."""
         if self._time_behind is None:
-            marker = self._behind()
-            told = time.time_ns() // 1000 if marker is None else int(microseconds([marker])[0])
-            self._time_behind = told
+            self._time_behind = int(microseconds([self._behind()])[0])
         return self._time_behind
 
     def _forget_before(self, row: int) -> None:
@@ -79,16 +77,6 @@ class CommitTimes:
     def close(self) -> None:
         """Let the query go; never raises."""
         self._cursor.close()
-
-
-def microseconds(timestamps: Sequence[object]) -> np.ndarray:
-    """Microseconds since 1970 (int64) of datetimes without zone, which are taken as UTC, or of
-    their texts."""
-    array = pa.array(timestamps)
-    if pa.types.is_string(array.type):
-        array = array.cast(pa.timestamp("ns"))
-    numbers = array.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).fill_null(0)
-    return np.asarray(numbers.to_numpy(zero_copy_only=False), np.int64)
 
 
 def _numbers(*columns: LsnColumn) -> list[np.ndarray]:

@@ -19,6 +19,8 @@ Numbers are in network byte order, but where they say otherwise. A frame begins 
 
 from __future__ import annotations
 
+import numpy as np
+
 from headrace.connect.images import put_head, put_text_head, split_checked, store32_be
 from headrace.connect.kernels.memory import (
     copy,
@@ -85,6 +87,7 @@ _ROW_SIZE = ROW.itemsize
 _PART, _SERIAL, _OPERATION = map(offset_in_row, ("part", "serial", "operation"))
 _FIRST_COLON, _SECOND_COLON = 8, 16
 """Hexadecimal digits before each colon of a number's text."""
+_HALF = np.uint64(1 << 63)
 
 # A change that is to be written: thirteen int64. The images' addresses and sizes (0: it has none),
 # the relation version, the kind of its frame, the number that it shows, the one that it is put in
@@ -233,6 +236,15 @@ def _serial(kind, place, state):
 
 
 @kernel
+def _is_above(place, other):
+    """Whether a number is above another one of its transaction, by their lower halves, which may
+    begin again at 0 (see `DeliveredChange`). Differences of signed integers must not overflow: the
+    compiler takes `a - b > 0` for `a > b`."""
+    difference = np.uint64(place) - np.uint64(other)
+    return difference != 0 and difference < _HALF
+
+
+@kernel
 def _resume(place, state):
     """Behind the change up to which an earlier process delivered the open transaction, ordinals are
     above those that it gave away, whatever tables were captured then."""
@@ -241,7 +253,7 @@ def _resume(place, state):
         load64(state + 8 * RESUMES)
         and load64(state + 8 * row_kernel.POSITION_HIGH) == load64(state + 8 * RESUMED_HIGH)
         and load64(state + 8 * row_kernel.POSITION_LOW) == load64(state + 8 * RESUMED_LOW)
-        and place - load64(state + 8 * RESUMED_CHANGE) > 0
+        and _is_above(place, load64(state + 8 * RESUMED_CHANGE))
         and load64(state + 8 * row_kernel.ORDINAL) < least
     ):
         store64(state + 8 * row_kernel.ORDINAL, least)

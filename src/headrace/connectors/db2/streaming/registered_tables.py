@@ -14,6 +14,7 @@ from headrace.connectors.db2.lsn import place_of
 from headrace.connectors.db2.rows.images import Db2Images, images_at
 from headrace.connectors.db2.streaming.change_table import LEADING
 from headrace.connectors.db2.types.declarations import LARGE
+from headrace.connectors.db2.types.source_type import holds
 from headrace.errors import HeadraceError
 from headrace.relational.events import RelationFacts
 from headrace.relational.table import Column, Table
@@ -266,16 +267,17 @@ def _check_key(one: Registration, facts: RelationFacts, unread: Mapping[str, str
 
 
 def _column(now: Column | None, changed: Column | None) -> Column:
-    """A column of the table and of its change table: the values have the type of the latter, but
-    those of large objects are not there."""
+    """A column of the table and of its change table: the values have the type of the latter, also
+    where that has more digits after the point, but those of large objects are not there."""
     if now is None:
         assert changed is not None
         return replace(changed, not_null=False, default=None)
     if changed is None or str(now.type) in LARGE or now.type == changed.type:
         return now
-    if str(now.type) == str(changed.type):
+    if holds(now.type, changed.type):
         return now
-    return replace(now, type=changed.type, default=None)
+    default = now.default if str(now.type) == str(changed.type) else None
+    return replace(now, type=changed.type, default=default)
 
 
 def stops_before(span: Span, last: int) -> int:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from headrace.connectors.db2 import sql
 from headrace.connectors.db2.catalog.registrations import Registration
+from headrace.connectors.db2.clock import server_time
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection
 from headrace.connectors.db2.lsn import format_lsn, lsn_of, place_of
@@ -99,8 +100,10 @@ def _end_of_span(connection: Connection, config: Db2Config, window: Window, seco
     return window.last if last is None else place_of(bytes(last))
 
 
-def time_behind(connection: Connection, config: Db2Config, window: Window) -> object | None:
-    """The time of the first commit behind a window that is told of, as the driver gives it."""
+def time_behind(connection: Connection, config: Db2Config, window: Window) -> object:
+    """The time of the first commit after a window that has a row in IBMSNAP_UOW, else the server's
+    time, as the driver gives it."""
     rest = window._replace(first=window.last + 1, last=window.newest)
     rows = connection.rows(sql.first_commit_time(config), rest.bounds())
-    return rows[0][0] if rows else None
+    marker = rows[0][0] if rows else None
+    return server_time(connection) if marker is None else marker

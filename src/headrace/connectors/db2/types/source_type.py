@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headrace.connectors.db2.types.declarations import CHARACTER, MAKERS
 from headrace.connectors.db2.types.defaults import default_value
-from headrace.relational.types.column_type import NO_COLUMN, ColumnName, ColumnType
+from headrace.relational.types.column_type import NO_COLUMN, ColumnName, ColumnType, DeclaredType
 from headrace.relational.types.options import TypeOptions
 
 DEFAULT_OPTIONS = TypeOptions()
@@ -82,3 +82,10 @@ class Db2Type:
         return ColumnType.of(
             made, self.name, options, optional=optional, default=value, column=column
         )
+
+
+def holds(declared: DeclaredType, other: DeclaredType) -> bool:
+    """Whether a column of the type `declared` can have the values of `other`: it is of the same
+    kind, which may have fewer digits after the point."""
+    scale, other_scale = (one.length_and_scale()[1] or 0 for one in (declared, other))
+    return str(declared) == str(other) and other_scale <= scale

@@ -54,7 +54,7 @@ class Log:
             relations,
             start.position,
             ReaderOptions(
-                row_options(config),
+                row_options(config, splits_keys=False),
                 skip_truncate="t" in config.skipped_operations,
                 status_seconds=self._status_seconds(),
                 border_topic="" if counts is None else run.capture.topics.transactions,
