@@ -7,15 +7,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-from headrace.config.finding import PropertyFinding, ignored
+from headrace.config.finding import NOT_SUPPORTED, PropertyFinding, error_of, ignored
 from headrace.config.property import Family, Group, Member, PassThrough, Property, Support
 from headrace.config.references import has_plain_reference, has_reference, resolve
 from headrace.config.secret import HIDDEN, printable_name
 from headrace.config.source import Properties
 from headrace.config.suggestions import Suggestions, nearest
-from headrace.errors import HeadraceError
-
-_NOT_SUPPORTED = "config.not_supported"
 
 
 class Configuration:
@@ -30,6 +27,8 @@ class Configuration:
 
     _values: Mapping[str, Any]
     _shown: Mapping[str, str]
+    _texts: Mapping[str, str]
+    """Texts of the values, by property name, that JSON cannot hold."""
     warnings: tuple[PropertyFinding, ...]
     """What the operator should know though the configuration is accepted."""
 
@@ -38,9 +37,11 @@ class Configuration:
         values: Mapping[str, Any],
         shown: Mapping[str, str],
         warnings: tuple[PropertyFinding, ...],
+        texts: Mapping[str, str],
     ) -> None:
         object.__setattr__(self, "_values", values)
         object.__setattr__(self, "_shown", shown)
+        object.__setattr__(self, "_texts", texts)
         object.__setattr__(self, "warnings", warnings)
 
     @classmethod
@@ -89,7 +90,7 @@ class Configuration:
         """As `parse`, but returns the problems; what is wrong then has its default. They call each
         property by its name behind `prefix`, which `properties` and `check` leave out."""
         reading = _Reading(cls, properties, prefix)
-        config = cls(reading.values, reading.shown, ())
+        config = cls(reading.values, reading.shown, (), reading.texts)
         concerned = {problem.property for problem in reading.problems}
         for found in config.check():
             problem = found
@@ -117,7 +118,7 @@ class Configuration:
         """The same configuration with more that the operator should know."""
         if not warnings:
             return self
-        return type(self)(self._values, self._shown, (*self.warnings, *warnings))
+        return type(self)(self._values, self._shown, (*self.warnings, *warnings), self._texts)
 
     def value_of(self, attribute: str) -> Any:
         """The typed value behind an attribute."""
@@ -134,7 +135,8 @@ class Configuration:
     def fingerprint(self) -> str:
         """64 hexadecimal digits, the same for the same settings however they were written.
 
-        Secrets, defaults and properties without effect do not enter it.
+        Secrets, defaults and properties without effect do not enter it. A value of a type of its
+        own enters as its property's text, without the spaces around it.
         """
         settings: dict[str, object] = {"": type(self).__name__}
         for name, declaration in self.properties().items():
@@ -142,14 +144,16 @@ class Configuration:
             if declaration.kind.is_secret or declaration.status.support is Support.NOT_NEEDED:
                 continue
             if value != declaration.default:
-                settings[name] = value
+                settings[name] = self._texts.get(name, value)
         for family in self.families().values():
             if family.status.support is Support.NOT_NEEDED:
                 continue
             for member in self._values[family.attribute]:
                 name = printable_name(".".join(member.variables))
                 secret = family.is_secret(f"{family.name}.{name}")
-                settings[f"{family.name}:{name}"] = HIDDEN if secret else member.value
+                member_name = _member_name(family, member.variables)
+                value = self._texts.get(member_name, member.value)
+                settings[f"{family.name}:{name}"] = HIDDEN if secret else value
         text = json.dumps(settings, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -168,11 +172,13 @@ class Configuration:
         return f"{type(self).__name__}({self.redacted()!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (dict(self._values), dict(self._shown), self.warnings)
+        arguments = dict(self._values), dict(self._shown), self.warnings, dict(self._texts)
+        return type(self), arguments
 
 
 class _Reading:
-    """One pass over the properties: `values` by attribute, `shown` texts, findings."""
+    """One pass over the properties: `values` by attribute, `shown` texts, `texts` of values that
+    JSON cannot hold, findings."""
 
     def __init__(
         self, cls: type[Configuration], properties: Mapping[str, str], prefix: str
@@ -180,6 +186,7 @@ class _Reading:
         self._prefix = prefix
         self.values: dict[str, Any] = {}
         self.shown: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
         self.problems: list[PropertyFinding] = []
         self.warnings: list[PropertyFinding] = []
         self._source = properties if isinstance(properties, Properties) else Properties(properties)
@@ -258,6 +265,8 @@ class _Reading:
             return
         self.shown[name] = self._show(text, is_secret=declaration.kind.is_secret)
         self.values[declaration.attribute] = value
+        if not declaration.kind.is_secret and not _is_json(value):
+            self.texts[name] = trimmed
         self._note_status(name, declaration)
 
     def _read_member(
@@ -283,6 +292,8 @@ class _Reading:
                 return
         self.shown[name] = self._show(text, is_secret=is_secret)
         members.append(Member(variables, value))
+        if not is_secret and not _is_json(value):
+            self.texts[_member_name(family, variables)] = resolved.strip()
         self._note_status(name, family)
 
     def _resolve(self, name: str, text: str, *, is_secret: bool) -> str | None:
@@ -349,7 +360,7 @@ class _Reading:
         shown = self._show(text, is_secret=declaration.kind.is_secret)
         message = refusal.replace("{value}", repr(shown))
         self.problems.append(
-            PropertyFinding(_NOT_SUPPORTED, self._prefix + name, message, f"{remedy}.")
+            PropertyFinding(NOT_SUPPORTED, self._prefix + name, message, f"{remedy}.")
         )
 
     def _missing(self, declaration: Property[Any], unknown: Sequence[str]) -> None:
@@ -439,6 +450,20 @@ def _is_one_reference(text: str) -> bool:
     return text.strip().startswith("${") and text.strip().find("}") == len(text.strip()) - 1
 
 
+def _is_json(value: object) -> bool:
+    """Whether JSON can hold the value."""
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _member_name(family: Family[Any], variables: Sequence[str]) -> str:
+    """The key of a family's member among texts: no property has a name with this separator."""
+    return "\0".join((family.name, *variables))
+
+
 def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
@@ -457,23 +482,3 @@ def _refusal(declaration: Property[Any], value: object, name: str) -> str:
     if value == declaration.default:
         return ""
     return f"{name} = {{value}} {_refused(declaration)}"
-
-
-def error_of(problems: Sequence[PropertyFinding]) -> HeadraceError:
-    """All problems, at least one, as one error."""
-    only_unsupported = all(problem.code == _NOT_SUPPORTED for problem in problems)
-    code = _NOT_SUPPORTED if only_unsupported else "config.invalid"
-    if len(problems) == 1:
-        return HeadraceError(code, problems[0].message, problems[0].remedy)
-    parts = [HeadraceError(problem.code, problem.message, problem.remedy) for problem in problems]
-    each = "; ".join(f"{_sentence(part.message)} {part.remedy.rstrip('.')}" for part in parts)
-    return HeadraceError(
-        code,
-        f"{len(problems)} errors: {each}",
-        "Correct them; `headrace describe` lists what each property accepts.",
-        parts=parts,
-    )
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith("?") else f"{text}."

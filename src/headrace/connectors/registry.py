@@ -15,7 +15,7 @@ from importlib import import_module, util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.config.configuration import error_of
+from headrace.config.finding import error_of
 from headrace.config.references import resolve
 from headrace.config.source import Properties, read_mapping, restore_case, unpack
 from headrace.config.suggestions import nearest

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from headrace.config.configuration import error_of
-from headrace.config.finding import PropertyFinding
+from headrace.config.finding import PropertyFinding, error_of
 from headrace.config.kinds import BOOLEAN
 from headrace.config.properties.transforms import TransformsConfig
 from headrace.config.property import Member
