@@ -8,11 +8,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from headrace.config.finding import NOT_SUPPORTED, PropertyFinding, error_of, ignored
+from headrace.config.kinds import STATEMENTS, is_json
 from headrace.config.property import Family, Group, Member, PassThrough, Property, Support
-from headrace.config.references import has_plain_reference, has_reference, resolve
+from headrace.config.references import (
+    References,
+    Resolved,
+    has_plain_reference,
+    has_reference,
+    is_one_reference,
+    resolve_each,
+)
 from headrace.config.secret import HIDDEN, printable_name
 from headrace.config.source import Properties
 from headrace.config.suggestions import Suggestions, nearest
+
+_OF_NAMES = (Group.CONNECTION, Group.REPLICATION, Group.CAPTURED)
+"""Groups of properties that name what a database has."""
 
 
 class Configuration:
@@ -29,6 +40,8 @@ class Configuration:
     _shown: Mapping[str, str]
     _texts: Mapping[str, str]
     """Texts of the values, by property name, that JSON cannot hold."""
+    references: References
+    """What must not be shown but as written."""
     warnings: tuple[PropertyFinding, ...]
     """What the operator should know though the configuration is accepted."""
 
@@ -38,10 +51,12 @@ class Configuration:
         shown: Mapping[str, str],
         warnings: tuple[PropertyFinding, ...],
         texts: Mapping[str, str],
+        references: References,
     ) -> None:
         object.__setattr__(self, "_values", values)
         object.__setattr__(self, "_shown", shown)
         object.__setattr__(self, "_texts", texts)
+        object.__setattr__(self, "references", references)
         object.__setattr__(self, "warnings", warnings)
 
     @classmethod
@@ -90,7 +105,8 @@ class Configuration:
         """As `parse`, but returns the problems; what is wrong then has its default. They call each
         property by its name behind `prefix`, which `properties` and `check` leave out."""
         reading = _Reading(cls, properties, prefix)
-        config = cls(reading.values, reading.shown, (), reading.texts)
+        references = References(tuple(reading.resolved))
+        config = cls(reading.values, reading.shown, (), reading.texts, references)
         concerned = {problem.property for problem in reading.problems}
         for found in config.check():
             problem = found
@@ -100,8 +116,9 @@ class Configuration:
                 problem = found._replace(property=prefix + found.property, message=message)
             if problem.property not in concerned:
                 reading.problems.append(problem)
-        object.__setattr__(config, "warnings", tuple(reading.warnings))
-        return config, reading.problems
+        warnings = tuple(references.in_finding(warning) for warning in reading.warnings)
+        object.__setattr__(config, "warnings", warnings)
+        return config, [references.in_finding(problem) for problem in reading.problems]
 
     def check(self) -> Iterator[PropertyFinding]:
         """What is wrong between properties. Values that are wrong themselves are defaults here."""
@@ -118,7 +135,8 @@ class Configuration:
         """The same configuration with more that the operator should know."""
         if not warnings:
             return self
-        return type(self)(self._values, self._shown, (*self.warnings, *warnings), self._texts)
+        warnings = (*self.warnings, *warnings)
+        return type(self)(self._values, self._shown, warnings, self._texts, self.references)
 
     def value_of(self, attribute: str) -> Any:
         """The typed value behind an attribute."""
@@ -172,8 +190,8 @@ class Configuration:
         return f"{type(self).__name__}({self.redacted()!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        arguments = dict(self._values), dict(self._shown), self.warnings, dict(self._texts)
-        return type(self), arguments
+        texts = dict(self._values), dict(self._shown), self.warnings, dict(self._texts)
+        return type(self), (*texts, self.references)
 
 
 class _Reading:
@@ -187,6 +205,7 @@ class _Reading:
         self.values: dict[str, Any] = {}
         self.shown: dict[str, str] = {}
         self.texts: dict[str, str] = {}
+        self.resolved: list[Resolved] = []
         self.problems: list[PropertyFinding] = []
         self.warnings: list[PropertyFinding] = []
         self._source = properties if isinstance(properties, Properties) else Properties(properties)
@@ -238,7 +257,7 @@ class _Reading:
 
     def _read_property(self, declaration: Property[Any], text: str) -> None:
         name = declaration.name
-        resolved = self._resolve(name, text, is_secret=declaration.kind.is_secret)
+        resolved = self._resolve(name, text, declaration, is_secret=declaration.kind.is_secret)
         if resolved is None:
             return
         trimmed = resolved if declaration.kind.keeps_spaces else resolved.strip()
@@ -265,7 +284,7 @@ class _Reading:
             return
         self.shown[name] = self._show(text, is_secret=declaration.kind.is_secret)
         self.values[declaration.attribute] = value
-        if not declaration.kind.is_secret and not _is_json(value):
+        if not declaration.kind.is_secret and not is_json(value):
             self.texts[name] = trimmed
         self._note_status(name, declaration)
 
@@ -278,7 +297,7 @@ class _Reading:
         members: list[Member[Any]],
     ) -> None:
         is_secret = family.is_secret(name)
-        resolved = self._resolve(name, text, is_secret=is_secret)
+        resolved = self._resolve(name, text, family, is_secret=is_secret)
         if resolved is None:
             return
         if family.status.support is Support.REFUSED:
@@ -292,13 +311,20 @@ class _Reading:
                 return
         self.shown[name] = self._show(text, is_secret=is_secret)
         members.append(Member(variables, value))
-        if not is_secret and not _is_json(value):
+        if not is_secret and not is_json(value):
             self.texts[_member_name(family, variables)] = resolved.strip()
         self._note_status(name, family)
 
-    def _resolve(self, name: str, text: str, *, is_secret: bool) -> str | None:
+    def _resolve(
+        self,
+        name: str,
+        text: str,
+        declaration: Property[Any] | Family[Any],
+        *,
+        is_secret: bool,
+    ) -> str | None:
         try:
-            resolved = resolve(text)
+            resolved, values = resolve_each(text)
         except ValueError as error:
             # The reference itself is shown: it is where the secret is, not the secret.
             self.problems.append(
@@ -310,7 +336,11 @@ class _Reading:
                 )
             )
             return None
-        if has_plain_reference(text) and not has_reference(text):
+        if values:
+            is_name = declaration.group in _OF_NAMES and declaration.kind is not STATEMENTS
+            shown, is_name = self._show(text, is_secret=is_secret), is_name and not is_secret
+            self.resolved.append(Resolved(self._named(name), shown, values, is_name, is_secret))
+        elif has_plain_reference(text):
             shown = "its value" if is_secret else self._show(text, is_secret=False)
             self.warnings.append(
                 PropertyFinding(
@@ -436,27 +466,13 @@ class _Reading:
 
     def _show(self, text: str, *, is_secret: bool) -> str:
         """What may be printed of a value: the reference for a resolved one."""
-        if is_secret and not (has_reference(text) and _is_one_reference(text)):
+        if is_secret and not (has_reference(text) and is_one_reference(text)):
             return HIDDEN
         return text if len(text) <= 200 else text[:200] + "…"
 
     def _where(self, name: str) -> str:
         origin = self._source.origin(name)
         return f" ({origin})" if origin else ""
-
-
-def _is_one_reference(text: str) -> bool:
-    """Whether `text` is one reference and nothing else, so that it holds no secret itself."""
-    return text.strip().startswith("${") and text.strip().find("}") == len(text.strip()) - 1
-
-
-def _is_json(value: object) -> bool:
-    """Whether JSON can hold the value."""
-    try:
-        json.dumps(value)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _member_name(family: Family[Any], variables: Sequence[str]) -> str:
