@@ -4,7 +4,7 @@ and stream."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -153,8 +153,14 @@ class PostgresDatabase(Source[PostgresPosition]):
         """See Source."""
         self._run.catalog.close()
 
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Captured tables that the publication lacks."""
+        return self._readiness.publication.warnings
+
     def close(self) -> None:
         """See Source."""
+        self._readiness.publication.close()
         if self._heartbeat_query is not None:
             self._heartbeat_query.close()
         self.metrics.close()
