@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from headrace.config.properties.connector import ConnectorConfig
     from headrace.connect.records import Shape
     from headrace.connect.schema import Schema
-    from headrace.connectors.connector import Connector
+    from headrace.connectors.connector import Connector, OffsetObject
 
 log = logging.getLogger(__name__)
 
@@ -156,14 +156,14 @@ def open_connector(
     return definition.open(config, cores=cores, inline=inline, orphaned=orphaned)
 
 
-def check(config: ConnectorConfig) -> Sequence[CheckResult]:
-    """Whether the database of a parsed configuration is ready.
+def check(config: ConnectorConfig, stored: OffsetObject | None = None) -> Sequence[CheckResult]:
+    """Whether the database of a parsed configuration is ready; see ConnectorDefinition.check.
 
     Raises HeadraceError("connectors.no_driver").
     """
     definition = definition_of(config)
     require_driver(definition)
-    return definition.check(config)
+    return definition.check(config) if stored is None else definition.check(config, stored)
 
 
 def event_shapes(config: ConnectorConfig) -> Sequence[Shape]:

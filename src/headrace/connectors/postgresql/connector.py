@@ -78,6 +78,8 @@ class PostgresDatabase(Source[PostgresPosition]):
         """Server, role, tables, slot and publication, as far as a look tells."""
         connection, tables = self._readiness.prepare()
         with connection, closing(self._run.catalog):
+            if self._heartbeat_query is not None and self._config.heartbeat_interval_ms:
+                self._heartbeat_query.examine().require(log)
             system = self._readiness.cluster(connection)
             if stored is not None and not stored.is_initial:
                 check_system(stored, system)
