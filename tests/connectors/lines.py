@@ -295,6 +295,8 @@ class LineSource:
 class Query:
     """Spark's side: asks for ranges and plans them."""
 
+    warnings: tuple[str, ...] = ()
+
     def __init__(
         self, source: LineSource, *, heartbeats: Heartbeats | None = None, **options: float
     ) -> None:

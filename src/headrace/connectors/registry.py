@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from headrace.config.properties.connector import ConnectorConfig
     from headrace.connect.records import Shape
     from headrace.connect.schema import Schema
-    from headrace.connectors.connector import Connector, OffsetObject
+    from headrace.connectors.connector import Connector
+    from headrace.offsets.offset import OffsetObject
 
 log = logging.getLogger(__name__)
 
