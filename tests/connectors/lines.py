@@ -196,6 +196,7 @@ class LineSource:
     server: str = "lines"
     position_type: type[Line] = Line
     heartbeat_action: None = None
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.metrics = LineMetrics(self)
@@ -294,8 +295,6 @@ class LineSource:
 
 class Query:
     """Spark's side: asks for ranges and plans them."""
-
-    warnings: tuple[str, ...] = ()
 
     def __init__(
         self, source: LineSource, *, heartbeats: Heartbeats | None = None, **options: float
