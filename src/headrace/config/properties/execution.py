@@ -51,8 +51,8 @@ class ExecutionConfig(CompatibilityConfig):
         choice(UnknownColumns),
         "fail",
         Group.HEADRACE,
-        "What `headrace.table` does with a column that events have and the table (of MongoDB: the "
-        "sample of its documents) did not have when the query started: `fail` ends the query, "
+        "What `headrace.table` does with a column that events have and the table (or the "
+        "sample of documents) did not have when the query started: `fail` ends the query, "
         "which knows the column when it starts again; `drop` leaves the column out.",
     )
     headrace_spool_max_bytes = Property(

@@ -22,7 +22,7 @@ from headrace.connectors.oracle.connection import (
     translated_error,
 )
 from headrace.connectors.oracle.errors import DriverError, place
-from headrace.connectors.oracle.starting.heartbeats import heartbeat_query
+from headrace.connectors.oracle.heartbeats import heartbeat_query
 from headrace.connectors.oracle.types import charsets
 from headrace.errors import HeadraceError
 from headrace.findings import Findings
