@@ -143,7 +143,9 @@ def table(
     source tells it; map<string, string> when the schema is declared), ts_ms (bigint, milliseconds
     since 1970-01-01 UTC), and sequence, partition, offset and timestamp where the events have them.
 
-    A value that is none of its column's type fails the query. Raises HeadraceError:
+    A value that is not of its column's type fails the query, and where the properties of the source
+    are given a column that events have and the table did not have when it was asked for:
+    `spark.unknown_columns`, unless headrace.table.unknown.columns=drop. Raises HeadraceError:
     `spark.no_such_table`, `spark.no_such_column`, `spark.no_such_policy`,
     `spark.events_not_understood`, `documents.schema_not_understood`, and what the connector raises.
     """

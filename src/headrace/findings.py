@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,15 @@ class Findings(list[Finding]):
     def add_error(self, error: HeadraceError, level: Level = "error") -> None:
         """Add what an error says."""
         self.add(error.code, level, error.message, error.remedy)
+
+    def require(self, log: logging.Logger) -> None:
+        """What a start does with findings: warnings are logged with their codes. Raises the first
+        error."""
+        for finding in self:
+            if finding.level == "error":
+                raise HeadraceError(finding.code, finding.message, finding.remedy)
+            if finding.level == "warning":
+                log.warning("%s", HeadraceError(finding.code, finding.message, finding.remedy))
 
     def guard(self, part: Callable[[], None]) -> None:
         """Run a part of the checks; a HeadraceError that it raises is a finding."""

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.registry import examine
 from headrace.errors import HeadraceError
 
 REQUIRED = {
@@ -79,3 +80,99 @@ def test_a_placeholder_without_provider_is_warned_about() -> None:
     (warning,) = parse(database_password="${PASSWORD}").warnings
     assert warning.code == "config.plain_reference"
     assert "PASSWORD" not in warning.message
+
+
+CANARY = "Zq7CANARYx"
+
+
+def every_text(properties: dict[str, str]) -> str:
+    config, problems = examine({"connector.class": "postgresql", **REQUIRED, **properties})
+    return "\n".join(map(str, (*problems, *config.warnings, config, config.references)))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("transforms.a.condition", "value.op == '${env:HEADRACE_TEST}' &&"),
+        ("transforms.a.condition", "${env:HEADRACE_TEST}.op == 'c'"),
+        ("transforms.a.condition", "value.op == '${env:HEADRACE_TEST}"),
+        ("transforms.a.language", "${env:HEADRACE_TEST}"),
+        ("transforms.a.type", "${env:HEADRACE_TEST}"),
+        ("transforms.a.predicate", "${env:HEADRACE_TEST}"),
+        ("transforms.a.negate", "${env:HEADRACE_TEST}"),
+        ("transforms", "a,${env:HEADRACE_TEST},${env:HEADRACE_TEST}"),
+        ("predicates", "${env:HEADRACE_TEST},${env:HEADRACE_TEST}"),
+        ("table.include.list", "${env:HEADRACE_TEST}("),
+        ("snapshot.mode", "${env:HEADRACE_TEST}"),
+        ("message.key.columns", "${env:HEADRACE_TEST}"),
+        ("replica.identity.autoset.values", "x:${env:HEADRACE_TEST}"),
+        ("signal.enabled.channels", "${env:HEADRACE_TEST}"),
+        ("notification.enabled.channels", "${env:HEADRACE_TEST}"),
+        ("notification.sink.topic.name", "${env:HEADRACE_TEST} ä"),
+        ("signal.data.collection", "${env:HEADRACE_TEST}"),
+        ("topic.naming.strategy", "${env:HEADRACE_TEST}"),
+        ("topic.regex", "${env:HEADRACE_TEST}("),
+        ("schema.name.adjustment.mode", "${env:HEADRACE_TEST}"),
+        ("headrace.trigger", "${env:HEADRACE_TEST}"),
+        ("value.converter", "${env:HEADRACE_TEST}"),
+        ("value.converter.decimal.format", "${env:HEADRACE_TEST}"),
+        ("key.converter.schemas.enable", "${env:HEADRACE_TEST}"),
+        ("post.processors", "${env:HEADRACE_TEST}"),
+        ("converters", "${env:HEADRACE_TEST}"),
+        ("database.hostname", "${env:HEADRACE_TEST} ,"),
+        ("time.precision.mode", "${env:HEADRACE_TEST}"),
+        ("column.mask.with.5.chars", "${env:HEADRACE_TEST}("),
+        ("snapshot.select.statement.overrides", "${env:HEADRACE_TEST}("),
+        ("snapshot.select.statement.overrides", "${env:HEADRACE_TEST}.a"),
+        ("errors.deadletterqueue.topic.name", "${env:HEADRACE_TEST} ä"),
+        ("errors.tolerance", "${env:HEADRACE_TEST}"),
+    ],
+)
+def test_what_a_reference_stands_for_is_in_no_finding(
+    name: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_TEST", CANARY)
+    filter_of_a = {
+        "transforms": "a",
+        "transforms.a.type": "Filter",
+        "transforms.a.language": "jsr223.groovy",
+        "transforms.a.condition": "value.op == 'c'",
+    }
+    said = every_text({**filter_of_a, name: text})
+    for start in range(len(CANARY) - 3):
+        assert CANARY[start : start + 4].lower() not in said.lower(), said
+
+
+def test_a_wrong_value_is_shown_as_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_TEST", CANARY)
+    said = every_text(
+        {
+            "transforms": "a",
+            "transforms.a.type": "Filter",
+            "transforms.a.language": "jsr223.groovy",
+            "transforms.a.condition": "value.op == '${env:HEADRACE_TEST}' &&",
+        }
+    )
+    assert (
+        "transforms.a.condition = \"value.op == '${env:HEADRACE_TEST}' &&\" is not accepted" in said
+    )
+
+
+def test_errors_of_running_steps_and_databases_show_no_value_of_a_reference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HEADRACE_TEST", CANARY)
+    monkeypatch.setenv("TABLES", "public.orders")
+    config, _ = examine(
+        {
+            "connector.class": "postgresql",
+            **REQUIRED,
+            "table.include.list": "${env:TABLES}",
+            "heartbeat.action.query": "INSERT INTO t VALUES ('${env:HEADRACE_TEST}')",
+            "database.password": "${env:HEADRACE_TEST}",
+        }
+    )
+    hidden = config.references.in_error
+    assert hidden(f"no column {CANARY} in t") == "no column ${env:HEADRACE_TEST} in t"
+    assert "Zq7CAN" not in hidden('syntax error at or near "Zq7CAN"')
+    assert hidden("public.orders does not exist") == "public.orders does not exist"

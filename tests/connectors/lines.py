@@ -196,6 +196,7 @@ class LineSource:
     server: str = "lines"
     position_type: type[Line] = Line
     heartbeat_action: None = None
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.metrics = LineMetrics(self)

@@ -40,7 +40,9 @@ class Connection:
 
 
 def query(connection: Connection) -> HeartbeatQuery:
-    return HeartbeatQuery("db", "UPDATE beats", connection.execute, explain, connection.close)
+    return HeartbeatQuery(
+        "db", "UPDATE beats", connection.execute, explain, connection.close, connection.execute
+    )
 
 
 def test_the_query_runs_and_the_connection_stays_open() -> None:
@@ -82,3 +84,17 @@ def test_another_failure_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
 def test_what_is_not_the_drivers_is_raised(error: Exception) -> None:
     with pytest.raises(type(error)):
         query(Connection(error)).run()
+
+
+def test_a_query_that_is_looked_at_is_an_error_or_a_warning_as_its_first_run_would_be() -> None:
+    def found(failure: Failure | None) -> list[tuple[str, str]]:
+        connection = Connection(None if failure is None else DriverError(failure))
+        findings = query(connection).examine()
+        assert connection.closed == 1
+        return [(finding.code, finding.level) for finding in findings]
+
+    assert found(None) == []
+    assert found(Failure.NO_TABLE) == [("db.heartbeat_table", "error")]
+    assert found(Failure.OTHER) == [("db.heartbeat_query", "warning")]
+    with pytest.raises(HeadraceError, match=r"db\.failed"):
+        found(Failure.SERVER_GOES)

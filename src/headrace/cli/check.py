@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
@@ -15,7 +17,9 @@ from headrace.cli.pipeline import Pipeline, add_file_argument, read_pipeline
 from headrace.cli.sink_options import check_supported
 from headrace.connectors.definition import CheckResult
 from headrace.connectors.registry import check
+from headrace.errors import HeadraceError
 from headrace.findings import Finding, Findings, counted, statements
+from headrace.spark.checkpoint import stored_offset
 
 _SESSION = "ALTER SESSION SET "
 _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
@@ -39,11 +43,13 @@ def run(arguments: argparse.Namespace) -> int:
     pipeline = read_pipeline(arguments.file, {}, Messages())
     of_sink = Findings()
     of_sink.guard(lambda: check_supported(pipeline.config.headrace_sink_type or "console"))
+    checkpoint = _checkpoint(pipeline)
     findings: list[CheckResult] = [
         *of_sink,
-        *check(pipeline.config),
+        *check(pipeline.config, stored_offset(checkpoint)),
         *_of_kafka(pipeline),
     ]
+    findings += _of_start(pipeline, checkpoint, {each.code for each in findings})
     if arguments.json:
         print(json.dumps([_members(finding) for finding in findings], indent=2))
     elif arguments.fix_sql:
@@ -113,6 +119,27 @@ def script(findings: Sequence[CheckResult]) -> Iterator[str]:
             yield ""
             yield section
         yield from lines
+
+
+def _checkpoint(pipeline: Pipeline) -> Path:
+    """Where `headrace run` would go on from; a folder that is not there, where none is named."""
+    return Path(pipeline.config.headrace_checkpoint_dir or "/nonexistent") / "checkpoint"
+
+
+def _of_start(pipeline: Pipeline, checkpoint: Path, codes: Set[str]) -> Findings:
+    """What `headrace run` refuses before it starts, as far as nothing with its code was found: the
+    same question, so that no check is weaker than the start. Its warnings are findings already."""
+    findings, logger = Findings(), logging.getLogger("headrace")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        pipeline.validate(checkpoint)
+    except HeadraceError as error:
+        if error.code not in codes:
+            findings.add_error(error)
+    finally:
+        logger.setLevel(level)
+    return findings
 
 
 def _of_kafka(pipeline: Pipeline) -> list[Finding]:

@@ -58,9 +58,11 @@ class Pipeline:
 
     def validate(self, checkpoint: Path) -> None:
         """Refuses what cannot work before Spark starts. Raises HeadraceError."""
+        from headrace.converters.configured import ask_registries
         from headrace.spark.checkpoint import refuse_torn, stored_offset
 
         refuse_torn(checkpoint)
+        ask_registries(self.config)
         connector = open_connector(self.config, cores=1, inline=False, orphaned=lambda: False)
         try:
             while True:

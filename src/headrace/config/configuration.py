@@ -7,15 +7,23 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-from headrace.config.finding import PropertyFinding, ignored
+from headrace.config.finding import NOT_SUPPORTED, PropertyFinding, error_of, ignored
+from headrace.config.kinds import STATEMENTS, is_json
 from headrace.config.property import Family, Group, Member, PassThrough, Property, Support
-from headrace.config.references import has_plain_reference, has_reference, resolve
+from headrace.config.references import (
+    References,
+    Resolved,
+    has_plain_reference,
+    has_reference,
+    is_one_reference,
+    resolve_each,
+)
 from headrace.config.secret import HIDDEN, printable_name
 from headrace.config.source import Properties
 from headrace.config.suggestions import Suggestions, nearest
-from headrace.errors import HeadraceError
 
-_NOT_SUPPORTED = "config.not_supported"
+_OF_NAMES = (Group.CONNECTION, Group.REPLICATION, Group.CAPTURED)
+"""Groups of properties that name what a database has."""
 
 
 class Configuration:
@@ -30,6 +38,10 @@ class Configuration:
 
     _values: Mapping[str, Any]
     _shown: Mapping[str, str]
+    _texts: Mapping[str, str]
+    """Texts of the values, by property name, that JSON cannot hold."""
+    references: References
+    """What must not be shown but as written."""
     warnings: tuple[PropertyFinding, ...]
     """What the operator should know though the configuration is accepted."""
 
@@ -38,9 +50,13 @@ class Configuration:
         values: Mapping[str, Any],
         shown: Mapping[str, str],
         warnings: tuple[PropertyFinding, ...],
+        texts: Mapping[str, str],
+        references: References,
     ) -> None:
         object.__setattr__(self, "_values", values)
         object.__setattr__(self, "_shown", shown)
+        object.__setattr__(self, "_texts", texts)
+        object.__setattr__(self, "references", references)
         object.__setattr__(self, "warnings", warnings)
 
     @classmethod
@@ -89,7 +105,8 @@ class Configuration:
         """As `parse`, but returns the problems; what is wrong then has its default. They call each
         property by its name behind `prefix`, which `properties` and `check` leave out."""
         reading = _Reading(cls, properties, prefix)
-        config = cls(reading.values, reading.shown, ())
+        references = References(tuple(reading.resolved))
+        config = cls(reading.values, reading.shown, (), reading.texts, references)
         concerned = {problem.property for problem in reading.problems}
         for found in config.check():
             problem = found
@@ -99,8 +116,9 @@ class Configuration:
                 problem = found._replace(property=prefix + found.property, message=message)
             if problem.property not in concerned:
                 reading.problems.append(problem)
-        object.__setattr__(config, "warnings", tuple(reading.warnings))
-        return config, reading.problems
+        warnings = tuple(references.in_finding(warning) for warning in reading.warnings)
+        object.__setattr__(config, "warnings", warnings)
+        return config, [references.in_finding(problem) for problem in reading.problems]
 
     def check(self) -> Iterator[PropertyFinding]:
         """What is wrong between properties. Values that are wrong themselves are defaults here."""
@@ -117,7 +135,8 @@ class Configuration:
         """The same configuration with more that the operator should know."""
         if not warnings:
             return self
-        return type(self)(self._values, self._shown, (*self.warnings, *warnings))
+        warnings = (*self.warnings, *warnings)
+        return type(self)(self._values, self._shown, warnings, self._texts, self.references)
 
     def value_of(self, attribute: str) -> Any:
         """The typed value behind an attribute."""
@@ -134,7 +153,8 @@ class Configuration:
     def fingerprint(self) -> str:
         """64 hexadecimal digits, the same for the same settings however they were written.
 
-        Secrets, defaults and properties without effect do not enter it.
+        Secrets, defaults and properties without effect do not enter it. A value of a type of its
+        own enters as its property's text, without the spaces around it.
         """
         settings: dict[str, object] = {"": type(self).__name__}
         for name, declaration in self.properties().items():
@@ -142,14 +162,16 @@ class Configuration:
             if declaration.kind.is_secret or declaration.status.support is Support.NOT_NEEDED:
                 continue
             if value != declaration.default:
-                settings[name] = value
+                settings[name] = self._texts.get(name, value)
         for family in self.families().values():
             if family.status.support is Support.NOT_NEEDED:
                 continue
             for member in self._values[family.attribute]:
                 name = printable_name(".".join(member.variables))
                 secret = family.is_secret(f"{family.name}.{name}")
-                settings[f"{family.name}:{name}"] = HIDDEN if secret else member.value
+                member_name = _member_name(family, member.variables)
+                value = self._texts.get(member_name, member.value)
+                settings[f"{family.name}:{name}"] = HIDDEN if secret else value
         text = json.dumps(settings, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -168,11 +190,13 @@ class Configuration:
         return f"{type(self).__name__}({self.redacted()!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (dict(self._values), dict(self._shown), self.warnings)
+        texts = dict(self._values), dict(self._shown), self.warnings, dict(self._texts)
+        return type(self), (*texts, self.references)
 
 
 class _Reading:
-    """One pass over the properties: `values` by attribute, `shown` texts, findings."""
+    """One pass over the properties: `values` by attribute, `shown` texts, `texts` of values that
+    JSON cannot hold, findings."""
 
     def __init__(
         self, cls: type[Configuration], properties: Mapping[str, str], prefix: str
@@ -180,6 +204,8 @@ class _Reading:
         self._prefix = prefix
         self.values: dict[str, Any] = {}
         self.shown: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
+        self.resolved: list[Resolved] = []
         self.problems: list[PropertyFinding] = []
         self.warnings: list[PropertyFinding] = []
         self._source = properties if isinstance(properties, Properties) else Properties(properties)
@@ -231,7 +257,7 @@ class _Reading:
 
     def _read_property(self, declaration: Property[Any], text: str) -> None:
         name = declaration.name
-        resolved = self._resolve(name, text, is_secret=declaration.kind.is_secret)
+        resolved = self._resolve(name, text, declaration, is_secret=declaration.kind.is_secret)
         if resolved is None:
             return
         trimmed = resolved if declaration.kind.keeps_spaces else resolved.strip()
@@ -258,6 +284,8 @@ class _Reading:
             return
         self.shown[name] = self._show(text, is_secret=declaration.kind.is_secret)
         self.values[declaration.attribute] = value
+        if not declaration.kind.is_secret and not is_json(value):
+            self.texts[name] = trimmed
         self._note_status(name, declaration)
 
     def _read_member(
@@ -269,7 +297,7 @@ class _Reading:
         members: list[Member[Any]],
     ) -> None:
         is_secret = family.is_secret(name)
-        resolved = self._resolve(name, text, is_secret=is_secret)
+        resolved = self._resolve(name, text, family, is_secret=is_secret)
         if resolved is None:
             return
         if family.status.support is Support.REFUSED:
@@ -283,11 +311,20 @@ class _Reading:
                 return
         self.shown[name] = self._show(text, is_secret=is_secret)
         members.append(Member(variables, value))
+        if not is_secret and not is_json(value):
+            self.texts[_member_name(family, variables)] = resolved.strip()
         self._note_status(name, family)
 
-    def _resolve(self, name: str, text: str, *, is_secret: bool) -> str | None:
+    def _resolve(
+        self,
+        name: str,
+        text: str,
+        declaration: Property[Any] | Family[Any],
+        *,
+        is_secret: bool,
+    ) -> str | None:
         try:
-            resolved = resolve(text)
+            resolved, values = resolve_each(text)
         except ValueError as error:
             # The reference itself is shown: it is where the secret is, not the secret.
             self.problems.append(
@@ -299,7 +336,11 @@ class _Reading:
                 )
             )
             return None
-        if has_plain_reference(text) and not has_reference(text):
+        if values:
+            is_name = declaration.group in _OF_NAMES and declaration.kind is not STATEMENTS
+            shown, is_name = self._show(text, is_secret=is_secret), is_name and not is_secret
+            self.resolved.append(Resolved(self._named(name), shown, values, is_name, is_secret))
+        elif has_plain_reference(text):
             shown = "its value" if is_secret else self._show(text, is_secret=False)
             self.warnings.append(
                 PropertyFinding(
@@ -349,7 +390,7 @@ class _Reading:
         shown = self._show(text, is_secret=declaration.kind.is_secret)
         message = refusal.replace("{value}", repr(shown))
         self.problems.append(
-            PropertyFinding(_NOT_SUPPORTED, self._prefix + name, message, f"{remedy}.")
+            PropertyFinding(NOT_SUPPORTED, self._prefix + name, message, f"{remedy}.")
         )
 
     def _missing(self, declaration: Property[Any], unknown: Sequence[str]) -> None:
@@ -425,7 +466,7 @@ class _Reading:
 
     def _show(self, text: str, *, is_secret: bool) -> str:
         """What may be printed of a value: the reference for a resolved one."""
-        if is_secret and not (has_reference(text) and _is_one_reference(text)):
+        if is_secret and not (has_reference(text) and is_one_reference(text)):
             return HIDDEN
         return text if len(text) <= 200 else text[:200] + "…"
 
@@ -434,9 +475,9 @@ class _Reading:
         return f" ({origin})" if origin else ""
 
 
-def _is_one_reference(text: str) -> bool:
-    """Whether `text` is one reference and nothing else, so that it holds no secret itself."""
-    return text.strip().startswith("${") and text.strip().find("}") == len(text.strip()) - 1
+def _member_name(family: Family[Any], variables: Sequence[str]) -> str:
+    """The key of a family's member among texts: no property has a name with this separator."""
+    return "\0".join((family.name, *variables))
 
 
 def _split(text: str) -> list[str]:
@@ -457,23 +498,3 @@ def _refusal(declaration: Property[Any], value: object, name: str) -> str:
     if value == declaration.default:
         return ""
     return f"{name} = {{value}} {_refused(declaration)}"
-
-
-def error_of(problems: Sequence[PropertyFinding]) -> HeadraceError:
-    """All problems, at least one, as one error."""
-    only_unsupported = all(problem.code == _NOT_SUPPORTED for problem in problems)
-    code = _NOT_SUPPORTED if only_unsupported else "config.invalid"
-    if len(problems) == 1:
-        return HeadraceError(code, problems[0].message, problems[0].remedy)
-    parts = [HeadraceError(problem.code, problem.message, problem.remedy) for problem in problems]
-    each = "; ".join(f"{_sentence(part.message)} {part.remedy.rstrip('.')}" for part in parts)
-    return HeadraceError(
-        code,
-        f"{len(problems)} errors: {each}",
-        "Correct them; `headrace describe` lists what each property accepts.",
-        parts=parts,
-    )
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith("?") else f"{text}."

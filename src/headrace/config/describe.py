@@ -67,6 +67,9 @@ def _row(declaration: Property[Any] | Family[Any]) -> Row:
         default = "required" if declaration.is_required else declaration.default_text or ""
         if declaration.refused_values:
             status += f"; refused: {', '.join(declaration.refused_values)}"
+        if declaration.aliases:
+            former = (f"{one} (read as {current})" for one, current in declaration.aliases.items())
+            status += f"; former values: {', '.join(former)}"
     return Row(
         declaration.group.value,
         declaration.name,

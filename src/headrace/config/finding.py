@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from headrace.errors import HeadraceError
+
 _IGNORED = "config.ignored"
+NOT_SUPPORTED = "config.not_supported"
+"""The code of what this version cannot do, though nothing is wrong with it."""
 
 
 class PropertyFinding(NamedTuple):
@@ -49,3 +53,23 @@ def summarized(findings: Iterable[PropertyFinding]) -> Iterator[PropertyFinding]
             "Debezium Server and are ignored",
             "They may stay in the configuration.",
         )
+
+
+def error_of(problems: Sequence[PropertyFinding]) -> HeadraceError:
+    """All problems, at least one, as one error."""
+    only_unsupported = all(problem.code == NOT_SUPPORTED for problem in problems)
+    code = NOT_SUPPORTED if only_unsupported else "config.invalid"
+    if len(problems) == 1:
+        return HeadraceError(code, problems[0].message, problems[0].remedy)
+    parts = [HeadraceError(problem.code, problem.message, problem.remedy) for problem in problems]
+    each = "; ".join(f"{_sentence(part.message)} {part.remedy.rstrip('.')}" for part in parts)
+    return HeadraceError(
+        code,
+        f"{len(problems)} errors: {each}",
+        "Correct them; `headrace describe` lists what each property accepts.",
+        parts=parts,
+    )
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith("?") else f"{text}."

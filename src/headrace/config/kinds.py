@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -52,6 +53,15 @@ class KeyColumns(NamedTuple):
 
     table: str
     columns: tuple[str, ...]
+
+
+def is_json(value: object) -> bool:
+    """Whether JSON can hold the value."""
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _parse_boolean(text: str) -> bool:

@@ -187,8 +187,14 @@ class ConnectorDefinition(Protocol):
         gone."""
         ...
 
-    def check(self, config: ConnectorConfig) -> Sequence[CheckResult]:  # noqa: ARG002
-        """Whether the database is ready. It only reads, and never raises for what it finds."""
+    def check(
+        self,
+        config: ConnectorConfig,  # noqa: ARG002
+        stored: OffsetObject | None = None,  # noqa: ARG002
+    ) -> Sequence[CheckResult]:
+        """Whether the database is ready. It only reads, and never raises for what it finds.
+        `stored` is the offset of the checkpoint that a start would go on from; whether it still
+        fits the database is asked of `Connector.validate`."""
         return ()
 
     def event_shapes(self, config: ConnectorConfig) -> Sequence[Shape]:  # noqa: ARG002
@@ -287,10 +293,12 @@ class NamedDefinition(ConnectorDefinition):
         function: Callable[..., Connector] = resolve_name(self.open_function)
         return function(config, cores=cores, inline=inline, orphaned=orphaned)
 
-    def check(self, config: ConnectorConfig) -> Sequence[CheckResult]:
+    def check(
+        self, config: ConnectorConfig, stored: OffsetObject | None = None
+    ) -> Sequence[CheckResult]:
         """See ConnectorDefinition."""
         if not self.check_function:
-            return super().check(config)
+            return super().check(config, stored)
         results: Sequence[CheckResult] = resolve_name(self.check_function)(config)
         return results
 

@@ -85,6 +85,7 @@ class Engine(Generic[P]):
         self._retries = 0
         self._trouble: HeadraceError | None = None
         self._watcher: Watcher = lambda _situation: None
+        self._warnings: tuple[str, ...] = ()
         self._bounded = False
         self._target: int | None = None
         self._steps: Mapping[State, Callable[[Offset[P], float], Offset[P] | None]] = {
@@ -172,6 +173,8 @@ class Engine(Generic[P]):
 
     def _next(self, after: Offset[P], seconds: float) -> Offset[P]:
         self._waiting.check()
+        if tuple(self._source.warnings) != self._warnings:
+            self._tell()
         if after.is_initial:
             self._take(Event.POSITION_UNKNOWN)
             return self._begin(1)
@@ -457,7 +460,11 @@ class Engine(Generic[P]):
 
     def _tell(self) -> None:
         seconds = self._options.retry_seconds if self._trouble else 0
-        self._watcher(Situation(self.state.value, self._trouble, self._retries, seconds))
+        self._warnings = tuple(self._source.warnings)
+        situation = Situation(
+            self.state.value, self._trouble, self._retries, seconds, self._warnings
+        )
+        self._watcher(situation)
 
 
 def _signals_go_on(after: Offset[P], end: Offset[P]) -> bool:

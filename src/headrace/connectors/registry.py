@@ -15,7 +15,7 @@ from importlib import import_module, util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.config.configuration import error_of
+from headrace.config.finding import error_of
 from headrace.config.references import resolve
 from headrace.config.source import Properties, read_mapping, restore_case, unpack
 from headrace.config.suggestions import nearest
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from headrace.connect.records import Shape
     from headrace.connect.schema import Schema
     from headrace.connectors.connector import Connector
+    from headrace.offsets.offset import OffsetObject
 
 log = logging.getLogger(__name__)
 
@@ -156,14 +157,14 @@ def open_connector(
     return definition.open(config, cores=cores, inline=inline, orphaned=orphaned)
 
 
-def check(config: ConnectorConfig) -> Sequence[CheckResult]:
-    """Whether the database of a parsed configuration is ready.
+def check(config: ConnectorConfig, stored: OffsetObject | None = None) -> Sequence[CheckResult]:
+    """Whether the database of a parsed configuration is ready; see ConnectorDefinition.check.
 
     Raises HeadraceError("connectors.no_driver").
     """
     definition = definition_of(config)
     require_driver(definition)
-    return definition.check(config)
+    return definition.check(config) if stored is None else definition.check(config, stored)
 
 
 def event_shapes(config: ConnectorConfig) -> Sequence[Shape]:

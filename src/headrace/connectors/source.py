@@ -148,6 +148,11 @@ class Source(Protocol[P]):
     heartbeat_action: Callable[[], None] | None = None
     """What is done with each heartbeat (heartbeat.action.query)."""
 
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What the operator should know while the query goes on; read often, and asks nobody."""
+        return ()
+
     @abstractmethod
     def begin(self, epoch: int) -> tuple[Offset[P], OpenSnapshot[P] | None]:
         """Makes or finds the position in the log, and begins the snapshot that snapshot.mode asks

@@ -93,12 +93,13 @@ follows an offset inside of a snapshot."""
 class Situation:
     """`state` is a value of State. `error` is what the connector tries
     again after, for the `attempts`-th time in a row, `retry_seconds` after the last try; None: all
-    is well."""
+    is well. `warnings` are what the operator should know while it goes on."""
 
     state: str
     error: HeadraceError | None = None
     attempts: int = 0
     retry_seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
 
 
 Watcher = Callable[[Situation], None]

@@ -61,6 +61,20 @@ def asks_registry(config: ConverterConfig) -> bool:
     )
 
 
+def ask_registries(config: ConverterConfig) -> None:
+    """Asks the schema registries of the converters whether they answer. Raises HeadraceError
+    `registry.unreachable`, and what `converters_of` raises."""
+    if not asks_registry(config):
+        return
+    urls = set()
+    for role in _ROLES:
+        if config.converter(role) is ConverterName.AVRO:
+            registry = Registry(registry_settings(config.converter_options(role)))
+            if registry.url not in urls:
+                urls.add(registry.url)
+                registry.ask()
+
+
 def converter_of(
     config: ConverterConfig,
     role: str,

@@ -111,6 +111,14 @@ class Registry:
         """The text of the schema with this id; raises HeadraceError `registry.not_registered`."""
         return str(self._call("get_schema", number).schema_str)
 
+    def ask(self) -> None:
+        """Whether it answers at all. Raises HeadraceError("registry.unreachable")."""
+        try:
+            self._call("get_schema_types")
+        except HeadraceError as error:
+            if error.retriable:
+                raise
+
     def _schema(self, text: str) -> Any:
         return _module().Schema(text, "AVRO")
 
@@ -122,7 +130,7 @@ class Registry:
         try:
             return getattr(self._client, method)(*arguments)
         except module.error.SchemaRegistryError as error:
-            raise self._answered(error, arguments[0]) from None
+            raise self._answered(error, arguments[0] if arguments else method) from None
         except (OSError, RuntimeError, ValueError) as error:
             raise self._unreachable(error) from None
         except Exception as error:

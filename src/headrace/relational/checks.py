@@ -14,6 +14,7 @@ from headrace.findings import ConnectorChecks, Findings, named
 from headrace.relational.capture import TableCapture
 from headrace.relational.catalog import T, TableCatalog
 from headrace.relational.overrides import PROPERTY, Overrides
+from headrace.relational.reselection import unmatched
 from headrace.relational.table import Table
 from headrace.relational.types.column_type import ColumnName
 from headrace.relational.types.options import TypeOptions
@@ -77,6 +78,14 @@ def signal_table_error(connector: str, tables: Iterable[Table], name: str) -> He
 def clashes_of(tables: Iterable[Table], capture: TableCapture) -> list[NameClash]:
     """Tables whose events nobody could tell apart."""
     return name_clashes([table.path for table in tables], capture.topics, capture.names)
+
+
+def reselection_warnings(
+    connector: str, config: RelationalConfig, tables: Iterable[Table]
+) -> list[HeadraceError]:
+    """Expressions of post-processors that name no column of these tables."""
+    columns = {f"{table.name}:{column.name}" for table in tables for column in table.columns}
+    return list(unmatched(connector, config, columns))
 
 
 @dataclass
@@ -169,6 +178,8 @@ class TableChecks(ConnectorChecks, Generic[T]):
                     )
             if len(self.findings) == findings_before:
                 self.findings.guard(lambda table=table: self._check_relation(table))  # type: ignore[misc]
+        for error in reselection_warnings(self.connector, self.config, self.tables):
+            self.findings.add_error(error, "warning")
         if self.tables and len(self.findings) == before:
             self.ok("types", "Every captured column has a supported type")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 
 from headrace.errors import HeadraceError
+from headrace.findings import Findings
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,8 @@ class HeartbeatQuery:
     `execute` runs a statement of users; it raises an error of the driver, or HeadraceError where it
     cannot connect. `explain` says what such an error means, and how it is told; None: it is not the
     driver's. `connector` begins the codes of errors, `close` closes the connection and never
-    raises.
+    raises. `prepare` lets the server look at a statement without running it, and raises as
+    `execute` does; it does nothing with statements that cannot be looked at so.
     """
 
     def __init__(
@@ -40,8 +42,9 @@ class HeartbeatQuery:
         execute: Callable[[str], object],
         explain: Callable[[Exception], tuple[Failure, HeadraceError] | None],
         close: Callable[[], None],
+        prepare: Callable[[str], object],
     ) -> None:
-        self._connector, self._query = connector, query
+        self._connector, self._query, self._prepare = connector, query, prepare
         self._execute, self._explain = execute, explain
         self.close = close
 
@@ -62,11 +65,40 @@ class HeartbeatQuery:
                 raise
             failure, explanation = explained
             if failure is Failure.NO_TABLE:
-                raise HeadraceError(
-                    f"{self._connector}.heartbeat_table",
-                    explanation.message,
-                    f"Create the table, or correct {PROPERTY}.",
-                ) from None
+                raise self._no_table(explanation) from None
             if failure is Failure.SERVER_GOES:
                 raise explanation from None
             log.warning("%s", explanation.message)
+
+    def examine(self) -> Findings:
+        """What is wrong with the query, which the server looks at and does not run: an error where
+        a table is missing, which ends the stream at the first heartbeat; else a warning, as each
+        heartbeat gives one. Raises HeadraceError where it cannot connect."""
+        findings = Findings()
+        try:
+            self._prepare(self._query)
+        except HeadraceError:
+            raise
+        except Exception as error:
+            explained = self._explain(error)
+            if explained is None:
+                raise
+            failure, explanation = explained
+            if failure is Failure.SERVER_GOES:
+                raise explanation from None
+            if failure is Failure.NO_TABLE:
+                findings.add_error(self._no_table(explanation))
+            else:
+                code = f"{self._connector}.heartbeat_query"
+                remedy = f"Correct {PROPERTY}: until then each heartbeat fails with a warning."
+                findings.add(code, "warning", explanation.message, remedy)
+        finally:
+            self.close()
+        return findings
+
+    def _no_table(self, explanation: HeadraceError) -> HeadraceError:
+        return HeadraceError(
+            f"{self._connector}.heartbeat_table",
+            explanation.message,
+            f"Create the table, or correct {PROPERTY}.",
+        )

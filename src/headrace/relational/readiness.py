@@ -11,6 +11,7 @@ from headrace.relational.capture import TableCapture
 from headrace.relational.checks import (
     clashes_of,
     no_tables,
+    reselection_warnings,
     signal_table_error,
     too_many_tables,
 )
@@ -50,6 +51,8 @@ class TableReadiness:
             self.capture.relation(table, table)
         for clash in clashes_of(tables, self.capture):
             log.warning("%s. %s", clash, clash.remedy)
+        for error in reselection_warnings(self.connector, self.config, tables):
+            log.warning("%s", error)
 
     def warn_of_overrides(self) -> None:
         """Warns of tables that are listed and have no statement of their own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace.config.properties.connector import ConnectorConfig
@@ -83,6 +83,27 @@ def reselections(config: ConnectorConfig) -> tuple[Reselection, ...]:
     )
 
 
+def unmatched(
+    connector: str, config: ConnectorConfig, columns: Collection[str]
+) -> Iterator[HeadraceError]:
+    """Expressions of reselect.columns.*.list that name no captured column (`columns`, as
+    `schema.table:column`): warnings, for the column may come later. `connector` begins codes."""
+    aliases = config.post_processors or ()
+    for member in config.alias_options:
+        alias, option = member.variables
+        if alias not in aliases or option not in _LISTS:
+            continue
+        for part in split_regex_list(member.value):
+            expression = compile_java_regex(part)
+            if not any(expression.fullmatch(column) for column in columns):
+                yield HeadraceError(
+                    f"{connector}.reselect_columns",
+                    f"{alias}.{option}: {part} matches no captured column",
+                    "Check the spelling: schema.table:column, as a regular expression.",
+                )
+
+
+_LISTS = ("reselect.columns.include.list", "reselect.columns.exclude.list")
 _OPTIONS = {
     "reselect.columns.include.list",
     "reselect.columns.exclude.list",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from headrace.config.references import References
 from headrace.connect.records import Records, Shape
 from headrace.errors import HeadraceError
 from headrace.transforms.blank_records import blank_records
@@ -32,6 +33,8 @@ class Step:
     """What its property `type` says."""
     predicate: Predicate | None = None
     negate: bool = False
+    references: References = field(default_factory=References)
+    """What errors show as written of its properties."""
 
 
 Failed = Callable[[Records, Step, HeadraceError], None]
@@ -143,8 +146,9 @@ def _applied(step: Step, records: Records) -> Iterable[Records]:
     try:
         return _sound(step.transform, records, list(step.transform.apply(records)))
     except HeadraceError as error:
-        message = f"transforms.{step.alias}: {error.message}"
-        raise HeadraceError(error.code, message, error.remedy, retriable=error.retriable) from error
+        message = f"transforms.{step.alias}: {step.references.in_error(error.message)}"
+        failure = HeadraceError(error.code, message, error.remedy, retriable=error.retriable)
+        raise failure from _cause(step, error)
     except MemoryError:
         # Whether the record passes depends on what else the process holds.
         raise HeadraceError(
@@ -154,11 +158,17 @@ def _applied(step: Step, records: Records) -> Iterable[Records]:
             retriable=True,
         ) from None
     except Exception as error:
+        text = step.references.in_error(str(error))
         raise HeadraceError(
             "transforms.raised",
-            f"transforms.{step.alias}: {type(error).__name__}: {error}",
+            f"transforms.{step.alias}: {type(error).__name__}: {text}",
             "Correct the transform; errors.tolerance=all leaves such records out.",
-        ) from error
+        ) from _cause(step, error)
+
+
+def _cause(step: Step, error: Exception) -> Exception | None:
+    """What a traceback may show beside the step's error."""
+    return None if step.references.properties else error
 
 
 def _sound(transform: Transform, records: Records, results: list[Records]) -> list[Records]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from headrace.config.configuration import error_of
+from headrace.config.finding import error_of
 from headrace.config.properties.frames import ChainConfig
 from headrace.config.source import Properties, read_mapping
 from headrace.connect.json_records import read_records, write_records

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from headrace.config.configuration import error_of
-from headrace.config.finding import PropertyFinding
+from headrace.config.finding import PropertyFinding, error_of
 from headrace.config.kinds import BOOLEAN
 from headrace.config.properties.transforms import TransformsConfig
 from headrace.config.property import Member
@@ -70,9 +69,15 @@ def examine_chain(config: TransformsConfig) -> ReadChain:
             )
         transform = reading.made("transforms", alias, options, find_transform)
         if transform is not None:
-            steps.append(Step(alias, transform, kind, predicates.get(name), negate))
+            references = config.references.under(f"transforms.{alias}.")
+            steps.append(Step(alias, transform, kind, predicates.get(name), negate, references))
     _share_headers(steps)
-    return ReadChain(Chain(tuple(steps)), reading.problems, reading.warnings)
+    as_written = config.references.in_finding
+    return ReadChain(
+        Chain(tuple(steps)),
+        [as_written(problem) for problem in reading.problems],
+        [as_written(warning) for warning in reading.warnings],
+    )
 
 
 def _share_headers(steps: Sequence[Step]) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from headrace.config.configuration import Configuration, error_of
-from headrace.config.finding import PropertyFinding
+from headrace.config.configuration import Configuration
+from headrace.config.finding import PropertyFinding, error_of
 from headrace.config.kinds import BOOLEAN, COMMA_LIST, TEXT, Kind, choice, integer, one_of
 from headrace.config.properties.modes import (
     CONVERTER_CLASSES,

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from headrace.config.kinds import PATH, TEXT, TRIGGER, choice, duration, integer, one_of, size
 from headrace.config.properties.compatibility import CompatibilityConfig
-from headrace.config.properties.modes import SliceOrder, SliceTransport, UnknownProperties
+from headrace.config.properties.modes import (
+    SliceOrder,
+    SliceTransport,
+    UnknownColumns,
+    UnknownProperties,
+)
 from headrace.config.property import Group, PassThrough, Property
 
 
@@ -40,6 +45,15 @@ class ExecutionConfig(CompatibilityConfig):
         None,
         Group.HEADRACE,
         "Folder for checkpoint and state of `headrace run`, unless --checkpoint names one.",
+    )
+    headrace_table_unknown_columns = Property(
+        "headrace.table.unknown.columns",
+        choice(UnknownColumns),
+        "fail",
+        Group.HEADRACE,
+        "What `headrace.table` does with a column that events have and the table (or the "
+        "sample of documents) did not have when the query started: `fail` ends the query, "
+        "which knows the column when it starts again; `drop` leaves the column out.",
     )
     headrace_spool_max_bytes = Property(
         "headrace.spool.max.bytes",

@@ -128,6 +128,13 @@ class SnapshotResume(StrEnum):
     RESTART = "restart"
 
 
+class UnknownColumns(StrEnum):
+    """`headrace.table.unknown.columns`: what becomes of columns that a query does not know."""
+
+    FAIL = "fail"
+    DROP = "drop"
+
+
 class UnknownProperties(StrEnum):
     """`headrace.unknown.properties`: what becomes of a property that nobody declares."""
 

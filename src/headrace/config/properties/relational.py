@@ -256,7 +256,10 @@ class RelationalConfig(ConnectorConfig):
         TEXT,
         Group.CONNECTION,
         "Settings of the Java driver.",
-        status=not_needed("it configures the Java driver; driver.* is for the one that is used"),
+        status=not_needed(
+            "it configures the Java driver (driver.* is for the one that is used), or is "
+            "database.history.*, which schema.history.internal.* has replaced"
+        ),
     )
     database_connection_factory_class = Property(
         "database.connection.factory.class",

@@ -25,7 +25,8 @@ class SignalConfig(Configuration):
         COMMA_LIST,
         "source",
         Group.SIGNALS,
-        "Channels that signals come from.",
+        "Channels that signals come from: `source` (signal.data.collection), `kafka` "
+        "(signal.kafka.topic) and `file` (signal.file). JMX and in-process channels are refused.",
     )
     signal_poll_interval_ms = Property(
         "signal.poll.interval.ms",
@@ -89,7 +90,8 @@ class SignalConfig(Configuration):
         COMMA_LIST,
         "",
         Group.SIGNALS,
-        "Channels that notifications go to.",
+        "Channels that notifications go to: `sink` (records of notification.sink.topic.name) and "
+        "`log`. JMX is refused.",
     )
     notification_sink_topic_name = Property(
         "notification.sink.topic.name",

@@ -147,6 +147,7 @@ def translate(
     if not isinstance(error, DriverError):
         return None
     text = without_secrets(error.text, config.database_password, config.driver)
+    text = config.references.in_error(text)
     refusal = _refusal(error)
     if refusal is not None:
         remedy = refusal.remedy.replace("{limit}", limit).replace(

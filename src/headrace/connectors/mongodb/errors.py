@@ -186,7 +186,7 @@ _SHORTEST_IN_WORDS = 4
 def translate(error: PyMongoError, config: MongoConfig, doing: str = "") -> HeadraceError:
     """An error of the driver in our words; it never holds a password. `doing` says what was
     tried, "Reading the change stream" for example."""
-    text = without_secrets(_text(error), config)
+    text = config.references.in_error(without_secrets(_text(error), config))
     if isinstance(error, ConfigurationError) and "wire version" in text:
         return answered(_TOO_OLD, config, text, doing)
     if isinstance(error, ConfigurationError) and "Sessions are not supported" in text:

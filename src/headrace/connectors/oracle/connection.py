@@ -228,6 +228,7 @@ def _node_error(error: DriverError, config: OracleConfig, node: str) -> Headrace
     """What one of rac.nodes refused: never with a password."""
     known = translated_error(error, config)
     text = without_secrets(error.text, config.database_password, config.driver)
+    text = config.references.in_error(text)
     return HeadraceError(
         known.code,
         f"{config.database_user}@{data_source(config, node)}: {text}",

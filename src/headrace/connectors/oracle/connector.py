@@ -14,12 +14,12 @@ from headrace.connectors.engine import Engine, open_engine
 from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.oracle.capture import Capture, settings_of
 from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.heartbeats import heartbeat_query
 from headrace.connectors.oracle.position import OracleOffset, OraclePosition
 from headrace.connectors.oracle.reading.chunk_source import OracleChunkSource
 from headrace.connectors.oracle.reading.row_queries import row_lookup
 from headrace.connectors.oracle.reading.snapshot_source import OracleSnapshot
 from headrace.connectors.oracle.signal_table import SignalTable
-from headrace.connectors.oracle.starting.heartbeats import heartbeat_query
 from headrace.connectors.oracle.starting.readiness import Readiness
 from headrace.connectors.oracle.starting.run import OracleRun
 from headrace.connectors.oracle.starting.stored_position import StoredPosition

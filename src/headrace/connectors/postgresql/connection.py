@@ -243,6 +243,7 @@ def translate(
     secret = config.database_password
     if secret is not None and secret.reveal():
         text = text.replace(secret.reveal(), "***")
+    text = config.references.in_error(text)
     state = error.sqlstate
     place = (
         f"{config.database_user}@{config.database_hostname}:{config.database_port}"

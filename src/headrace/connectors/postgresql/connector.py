@@ -4,7 +4,7 @@ and stream."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -78,6 +78,8 @@ class PostgresDatabase(Source[PostgresPosition]):
         """Server, role, tables, slot and publication, as far as a look tells."""
         connection, tables = self._readiness.prepare()
         with connection, closing(self._run.catalog):
+            if self._heartbeat_query is not None and self._config.heartbeat_interval_ms:
+                self._heartbeat_query.examine().require(log)
             system = self._readiness.cluster(connection)
             if stored is not None and not stored.is_initial:
                 check_system(stored, system)
@@ -153,8 +155,14 @@ class PostgresDatabase(Source[PostgresPosition]):
         """See Source."""
         self._run.catalog.close()
 
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Captured tables that the publication lacks."""
+        return self._readiness.publication.warnings
+
     def close(self) -> None:
         """See Source."""
+        self._readiness.publication.close()
         if self._heartbeat_query is not None:
             self._heartbeat_query.close()
         self.metrics.close()

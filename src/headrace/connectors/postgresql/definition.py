@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from headrace.connectors.definition import ConnectorDefinition, Driver, NamedDefinition
+from headrace.connectors.definition import (
+    CheckResult,
+    ConnectorDefinition,
+    Driver,
+    NamedDefinition,
+)
 
 if TYPE_CHECKING:
+    from headrace.config.properties.connector import ConnectorConfig
     from headrace.offsets.offset import OffsetObject
 
 # Log bytes between the last record and the head of the log that need not hold a record: what
@@ -34,12 +40,20 @@ class PostgresDefinition(NamedDefinition):
 
     configuration_class = "headrace.connectors.postgresql.config:PostgresConfig"
     open_function = "headrace.connectors.postgresql.connector:open_connector"
-    check_function = "headrace.connectors.postgresql.checks.database:check"
     shapes_function = "headrace.connectors.postgresql.catalog.event_shapes:event_shapes"
     signal_function = "headrace.connectors.postgresql.signal_table:insert_signal"
     targets_function = "headrace.connectors.postgresql.signal_table:signal_targets"
     trial_function = "headrace.connectors.postgresql.trial:trial"
     demo_class = "headrace.connectors.postgresql.demo:ShopDemo"
+
+    def check(
+        self, config: ConnectorConfig, stored: OffsetObject | None = None
+    ) -> Sequence[CheckResult]:
+        """See ConnectorDefinition."""
+        from headrace.connectors.postgresql.checks.database import check
+
+        assert isinstance(config, self.configuration())
+        return check(config, stored)  # type: ignore[arg-type]
 
     def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:
         """Whether less than 1 MiB of log lies between the positions (`lsn_commit`)."""

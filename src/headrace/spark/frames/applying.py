@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import types
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from headrace.config.configuration import error_of
+from headrace.config.finding import error_of
 from headrace.config.properties.frames import FrameSettings, examine_frame
 from headrace.config.source import Properties, read_mapping
 from headrace.converters.configured import converters_of

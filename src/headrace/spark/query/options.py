@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
-from headrace.config.configuration import error_of
+from headrace.config.finding import error_of
 from headrace.config.packing import pack
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.property import attribute_name

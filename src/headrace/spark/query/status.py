@@ -34,13 +34,15 @@ class Status:
     """`state` is `starting`, `snapshotting`, `waiting to stream`, `streaming`, `blocked` or `ended`
     of the source, or `failed` or `stopped` of the query. `error` is what ended the query, or what
     the source tries again after (`attempts` times by now); None: all is well. `message` says it
-    in one line. `since` is when that began (None: not known)."""
+    in one line. `since` is when that began (None: not known). `warnings` are what should be known
+    though the query goes on, such as captured tables whose changes do not arrive."""
 
     state: str
     message: str
     error: HeadraceError | None = None
     attempts: int = 0
     since: datetime | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def status(query: StreamingQuery) -> Status:
@@ -55,14 +57,15 @@ def status(query: StreamingQuery) -> Status:
     if written is None:
         return Status("starting", told)
     since = datetime.fromtimestamp(float(written["since"]), UTC)
+    warned = tuple(written["warnings"])
     if written["error"] is None:
-        return Status(written["state"], told, since=since)
+        return Status(written["state"], "; ".join((told, *warned)), since=since, warnings=warned)
     code, message, remedy = written["error"]
     attempts, seconds = int(written["attempts"]), float(written["retry_seconds"])
     tried = f"tried {counted(attempts, 'time')}, again every {seconds:g} s"
     text = f"{message} [{code}]; {tried}. {remedy}"
     error = HeadraceError(code, message, remedy, retriable=True)
-    return Status(written["state"], text, error, attempts, since)
+    return Status(written["state"], text, error, attempts, since, warned)
 
 
 class StatusFile:
@@ -89,6 +92,7 @@ class StatusFile:
                 "attempts": situation.attempts,
                 "retry_seconds": situation.retry_seconds,
                 "since": self._since,
+                "warnings": situation.warnings,
             }
         )
         fresh = self._path.with_suffix(".new")

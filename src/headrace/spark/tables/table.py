@@ -30,6 +30,7 @@ from headrace.documents.target_schema.policies import ConflictPolicy, UnknownFie
 from headrace.errors import HeadraceError
 from headrace.spark.tables.documents import document
 from headrace.spark.tables.forms import decoded, wire_type
+from headrace.spark.tables.unknown_columns import UnknownColumns, column_names
 
 PLACES = ("sequence", "partition", "offset", "timestamp")
 """Columns of events that say where they are, and are kept."""
@@ -42,14 +43,14 @@ _JSON_NAME = "io.debezium.data.Json"
 class _Layout:
     """The types of a table's events: its rows, its keys (None: left as text) and the source block.
     `is_document`: `before` and `after` are texts of Extended JSON. `topic` is the table's, if
-    known. `is_sampled`: the rows are as a sample of documents has them."""
+    known. `unknown` says what becomes of columns that events have and the rows do not."""
 
     row: DataType
     key: StructType | None
     source: DataType
     is_document: bool
     topic: str | None = None
-    is_sampled: bool = False
+    unknown: UnknownFields = UnknownFields.DROP
 
 
 def table(
@@ -74,7 +75,7 @@ def table(
         if layout.topic is None:
             matches |= F.endswith(F.col("topic"), F.lit(f".{name}"))
         of_table = events.where(matches)
-    return _columns(of_table, layout, _policy(conflict))
+    return _columns(of_table, layout, _policy(conflict), name)
 
 
 def _policy(conflict: str) -> ConflictPolicy:
@@ -93,7 +94,7 @@ _PARSED, _PARSED_KEY, _VALUE, _KEY = "__parsed", "__parsed_key", "__value", "__k
 """Columns between, so that a text is parsed once, however many columns are made of it."""
 
 
-def _columns(events: DataFrame, layout: _Layout, conflict: ConflictPolicy) -> DataFrame:
+def _columns(events: DataFrame, layout: _Layout, conflict: ConflictPolicy, name: str) -> DataFrame:
     kind = events.schema["value"].dataType
     is_wire = isinstance(kind, StringType | BinaryType)
     if isinstance(kind, StructType):
@@ -116,7 +117,11 @@ def _columns(events: DataFrame, layout: _Layout, conflict: ConflictPolicy) -> Da
     if "key" in events.columns:
         events, key = _key(events, layout)
         keys = [key.alias("key")]
-    fields = _fields(F.col(_VALUE), layout, conflict, is_wire=is_wire)
+    unknown = None
+    if layout.unknown is UnknownFields.FAIL and isinstance(layout.row, StructType):
+        names = column_names(kind)
+        unknown = None if names is None else UnknownColumns(name, layout.row.names, names)
+    fields = _fields(F.col(_VALUE), layout, conflict, unknown, is_wire=is_wire)
     others = [F.col(each) for each in PLACES if each in events.columns]
     return events.select(*keys, *fields, *others)
 
@@ -150,19 +155,26 @@ def _envelope(layout: _Layout, *, is_wire: bool) -> StructType:
 
 
 def _fields(
-    value: Column, layout: _Layout, conflict: ConflictPolicy, *, is_wire: bool
+    value: Column,
+    layout: _Layout,
+    conflict: ConflictPolicy,
+    columns: UnknownColumns | None,
+    *,
+    is_wire: bool,
 ) -> list[Column]:
     told = F.when(~_is_tombstone(is_wire=is_wire), F.raise_error(F.lit(_NO_EVENT)).cast("string"))
     made: list[Column] = [F.coalesce(value.getField("op"), told).alias("op")]
     for name in ("before", "after"):
         image = value.getField(name)
         if layout.is_document and not isinstance(layout.row, StringType):
-            unknown = UnknownFields.FAIL if layout.is_sampled else UnknownFields.DROP
+            unknown = layout.unknown
             if conflict is ConflictPolicy.NULL:
                 unknown = UnknownFields.DROP
             image = document(image, layout.row, conflict, unknown)
         elif is_wire:
             image = decoded(image, layout.row)
+        if columns is not None and not layout.is_document:
+            image = columns.refused(name, image, layout.row)
         made.append(image.alias(name))
     source = value.getField("source")
     made.append((decoded(source, layout.source) if is_wire else source).alias("source"))
@@ -234,11 +246,12 @@ def _asked(config: ConnectorConfig, name: str) -> _Layout:
             f"{name} is {len(chosen)} of the captured tables; their topics: {known}",
             "Name a table that the properties capture as in its topic, such as inventory.orders.",
         )
-    layout = _layout_of(chosen[0])
+    unknown = UnknownFields(config.headrace_table_unknown_columns)
+    layout = replace(_layout_of(chosen[0]), unknown=unknown)
     if not layout.is_document:
         return layout
     row = StructType.fromDDL(ddl(sampled_schema(config, layout.topic)))
-    return replace(layout, row=row, is_sampled=True)
+    return replace(layout, row=row)
 
 
 def _layout_of(shape: Shape) -> _Layout:

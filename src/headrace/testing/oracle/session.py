@@ -324,6 +324,13 @@ class Session:
         row = dict(zip(match[2].replace(" ", "").split(","), values, strict=True))
         self._transactions.insert(self._own(), match[1], row)
 
+    def _explain_heartbeat(self, slots: Binds, _binds: Binds) -> None:
+        """An INSERT of texts and numbers; the plan is in a table of the session's own."""
+        match = _INSERT.fullmatch(slots["action"].strip())
+        if match is None:
+            raise OracleError(900, f"the stand-in cannot explain {slots['action']}")
+        self.database.table(match[1])
+
     def _delete_signal(self, slots: Binds, binds: Binds) -> None:
         table = slots["table"].replace('"', "")
         where = {slots["name"].strip('"'): binds["id"]}

@@ -64,6 +64,7 @@ def _check_database(config: Db2Config, connection: Connection, findings: Finding
             lambda: _check_registrations(checked, registered),
             lambda: check_change_tables(checked, registered),
             lambda: check_pruning(checked, registered),
+            checked.check_signal_table,
             lambda: check_history(config, findings),
             lambda: check_channels(config, findings),
         ]

@@ -22,6 +22,7 @@ from headrace.connectors.oracle.connection import (
     translated_error,
 )
 from headrace.connectors.oracle.errors import DriverError, place
+from headrace.connectors.oracle.heartbeats import heartbeat_query
 from headrace.connectors.oracle.types import charsets
 from headrace.errors import HeadraceError
 from headrace.findings import Findings
@@ -76,6 +77,7 @@ def _check_database(config: OracleConfig, connection: Connection, findings: Find
             check_flush_table,
             check_nodes,
             lambda checked: checked.check_signal_table(),
+            _check_heartbeat,
             lambda checked: check_history(config, checked.findings),
             _check_character_sets,
             lambda checked: check_channels(config, checked.findings),
@@ -109,6 +111,13 @@ def _can_enter(checked: Checked) -> bool:
 
 def _enter_database(checked: Checked) -> None:
     checked.in_database()
+
+
+def _check_heartbeat(checked: Checked) -> None:
+    """Whether heartbeat.action.query can run, where heartbeats are sent."""
+    query = heartbeat_query(checked.config)
+    if query is not None and checked.config.heartbeat_interval_ms:
+        checked.findings.extend(query.examine())
 
 
 def _check_character_sets(checked: Checked) -> None:

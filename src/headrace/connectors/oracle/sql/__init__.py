@@ -416,6 +416,10 @@ HEARTBEAT = _statement(
     "/* heartbeat.action.query */ {action}",
 )
 """What a user has run with each heartbeat."""
+EXPLAIN_HEARTBEAT = _statement(
+    "explain_heartbeat", "SQL, EXPLAIN PLAN", "EXPLAIN PLAN FOR {action}"
+)
+"""Whether it can run, which it does not; the plan is rolled back."""
 
 # -- checks ---------------------------------------------------------------------------------------
 

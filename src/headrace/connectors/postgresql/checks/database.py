@@ -11,16 +11,19 @@ from headrace.connectors.postgresql.checks.state import Checked
 from headrace.connectors.postgresql.checks.tables import check_identities, check_rights
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect
+from headrace.connectors.postgresql.heartbeats import heartbeat_query
 from headrace.connectors.postgresql.reading.overrides import check_overrides
 from headrace.errors import HeadraceError
 from headrace.findings import Findings
+from headrace.offsets.offset import OffsetObject
 from headrace.signals.checks import check_channels
 
 OLDEST = 120000  # pg_attribute.attgenerated
 
 
-def check(config: PostgresConfig) -> Findings:
-    """Looks at server, role, tables, slot and publication; never raises for what it finds.
+def check(config: PostgresConfig, stored: OffsetObject | None = None) -> Findings:
+    """Looks at server, role, tables, slot and publication; never raises for what it finds. `stored`
+    is the offset that a checkpoint holds.
 
     It only reads, so the role of the connector (LOGIN, REPLICATION, CONNECT, SELECT) suffices.
     """
@@ -31,12 +34,17 @@ def check(config: PostgresConfig) -> Findings:
         findings.add_error(error)
         return findings
     with connection:
-        _check_database(config, connection, findings)
+        continues = stored is not None and "lsn_commit" in stored and "snapshot" not in stored
+        _check_database(config, connection, findings, continues=continues)
     return findings
 
 
 def _check_database(
-    config: PostgresConfig, connection: psycopg.Connection, findings: Findings
+    config: PostgresConfig,
+    connection: psycopg.Connection,
+    findings: Findings,
+    *,
+    continues: bool,
 ) -> None:
     version = connection.info.server_version
     name = f"PostgreSQL {version // 10000}.{version % 10000}"
@@ -65,8 +73,10 @@ def _check_database(
             lambda: check_login(checked),
             *rows,
             lambda: check_identities(checked),
-            lambda: check_replication_slot(checked),
-            lambda: check_publication(checked),
+            checked.check_signal_table,
+            lambda: check_heartbeat(checked),
+            lambda: check_replication_slot(checked, continues=continues),
+            lambda: check_publication(checked, continues=continues),
             lambda: check_channels(config, findings),
         ]
     else:
@@ -74,3 +84,10 @@ def _check_database(
         parts = rows
     for part in parts:
         findings.guard(part)
+
+
+def check_heartbeat(checked: Checked) -> None:
+    """Whether heartbeat.action.query can run, where heartbeats are sent."""
+    query = heartbeat_query(checked.config)
+    if query is not None and checked.config.heartbeat_interval_ms:
+        checked.findings.extend(query.examine())

@@ -12,6 +12,7 @@ from headrace.connectors.postgresql.replication.publication import (
     create_statement,
     find_publication,
     misnamed,
+    not_published,
     not_to_narrow,
     published_oids,
     unpublished,
@@ -19,8 +20,9 @@ from headrace.connectors.postgresql.replication.publication import (
 from headrace.relational.checks import named_tables
 
 
-def check_publication(checked: Checked) -> None:
+def check_publication(checked: Checked, *, continues: bool) -> None:
     """Whether the publication has every captured table, partition and operation, or can be made.
+    A stream that `continues` from its checkpoint goes on without a table that is not published.
     Raises HeadraceError when the server does not answer."""
     name = checked.config.publication_name
     mode = str(checked.config.publication_autocreate_mode)
@@ -53,11 +55,9 @@ def check_publication(checked: Checked) -> None:
                 "publication", f"{named_tables(absent)} will be added to the publication {name}"
             )
     elif absent:
-        checked.refuse(
-            "not_published",
-            f"The publication {name} lacks {named_tables(absent)}: their changes never arrive",
-            add_tables(name, absent),
-        )
+        goes_on = continues and not checked.rule.at_every
+        unpublished_error = not_published(checked.config, absent)
+        checked.findings.add_error(unpublished_error, "warning" if goes_on else "error")
     else:
         checked.ok("publication", f"The publication {name} has every table")
     _check_partitions(checked, name, published, via_root=publication.via_root)

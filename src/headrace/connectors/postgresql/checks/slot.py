@@ -8,8 +8,9 @@ from headrace.connectors.postgresql.replication.slot import LOST, check_slot, fi
 from headrace.errors import HeadraceError
 
 
-def check_replication_slot(checked: Checked) -> None:
-    """Whether the slot is there and free, or can be made. Raises HeadraceError as `check_slot`
+def check_replication_slot(checked: Checked, *, continues: bool) -> None:
+    """Whether the slot is there and free, or can be made; a stream that `continues` needs the one
+    that it had, which its position is compared with elsewhere. Raises HeadraceError as `check_slot`
     does, unless the start repairs it."""
     name = checked.config.slot_name
     with translated(checked.config, "Looking at the slot", CHECK_LIMIT):
@@ -23,7 +24,7 @@ def check_replication_slot(checked: Checked) -> None:
                 f"The slot {name} cannot be made: {used} of {limit} slots are in use",
                 "Raise max_replication_slots, or drop unused slots.",
             )
-        else:
+        elif not continues:
             checked.ok("slot", f"The slot {name} will be made at the start")
         return
     try:

@@ -227,28 +227,21 @@ def check_published(
     tables: Sequence[CatalogTable],
     roots: Mapping[int, int],
     *,
-    first: bool,
-) -> None:
-    """No captured table's changes get lost in silence: warns of those that the publication lacks.
+    begins: bool,
+) -> list[CatalogTable]:
+    """The captured tables that the publication lacks: their changes do not arrive until they are
+    added to it. A start that `begins` reads their rows, or has no position before their changes:
 
-    At the `first` start, of tables asked for by table.include.list, raises
-    HeadraceError("postgresql.not_published") instead.
+    Raises HeadraceError("postgresql.not_published") there, see `is_refused`.
     """
     name = config.publication_name
     publication = find_publication(connection, name)
     if publication is None:
-        return
+        return []
     for_all, via_root = publication.for_all, publication.via_root
     published = published_oids(connection, name)
     absent = unpublished(tables, published, roots)
     lost = misnamed(tables, published, roots, via_root=via_root)
-    if absent:
-        message = f"The publication {name} lacks {named_tables(absent)}: their changes never arrive"
-        remedy = add_tables(name, absent)
-        left_out = for_all or config.publication_autocreate_mode == "no_tables"
-        if first and config.table_include_list and not left_out:
-            raise HeadraceError("postgresql.not_published", message, remedy)
-        log.warning("%s", f"{message} (unlogged tables)" if for_all else f"{message}. {remedy}")
     if lost:
         said = "root" if via_root else "partitions"
         log.warning(
@@ -258,6 +251,30 @@ def check_published(
             named_tables(lost),
             said,
         )
+    if absent and for_all:
+        log.warning("%s (unlogged tables)", not_published(config, absent).message)
+        return []
+    if absent and begins and is_refused(config, publication):
+        raise not_published(config, absent)
+    return absent
+
+
+def is_refused(config: PostgresConfig, publication: Publication) -> bool:
+    """Whether a start that begins ends where the publication lacks a captured table: where tables
+    are asked for by table.include.list."""
+    left_out = publication.for_all or config.publication_autocreate_mode == "no_tables"
+    return bool(config.table_include_list) and not left_out
+
+
+def not_published(config: PostgresConfig, absent: Sequence[CatalogTable]) -> HeadraceError:
+    """The error, or the warning, of captured tables that the publication lacks."""
+    name = config.publication_name
+    return HeadraceError(
+        "postgresql.not_published",
+        f"The publication {name} lacks {named_tables(absent)}: their changes never arrive until "
+        "they are added",
+        add_tables(name, absent),
+    )
 
 
 def add_tables(name: str, tables: Sequence[CatalogTable]) -> str:

@@ -79,8 +79,7 @@ class Log:
         """Waits for the slot, and looks at it once more."""
         with connect(self.run.config, limit=QUERY_LIMIT) as connection:
             slot = wait_until_free(connection, self.run.config)
-        if slot is not None:
-            self.position.check_slot(slot, start)
+        self.position.check_slot(slot, start)
 
     def _status_seconds(self) -> float:
         """Time between two status messages: a quarter of what the server bears at most."""

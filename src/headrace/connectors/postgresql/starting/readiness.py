@@ -20,6 +20,7 @@ from headrace.connectors.postgresql.replication.publication import (
     drop_statement,
     ensure_publication,
 )
+from headrace.connectors.postgresql.replication.publication_watch import PublicationWatch
 from headrace.connectors.postgresql.replication.replica_identity import set_identities
 from headrace.connectors.postgresql.replication.slot import cluster_identifier, system_identifier
 from headrace.connectors.postgresql.source import CONNECTOR
@@ -41,6 +42,7 @@ class Readiness:
         self.captured: tuple[str, ...] = ()
         """Names of the captured tables, since `prepare`."""
         self._reading: CatalogReading | None = None
+        self.publication = PublicationWatch(run.config)
 
     def prepare(self) -> tuple[psycopg.Connection, list[CatalogTable]]:
         """A normal connection on a server that can serve us, and the captured tables."""
@@ -96,6 +98,8 @@ class Readiness:
         connection: psycopg.Connection,
         tables: Sequence[CatalogTable],
         undo: ExitStack | None = None,
+        *,
+        begins: bool = True,
     ) -> None:
         """The captured tables get their replica identities (replica.identity.autoset.values) and
         their publication, and none of their changes get lost in silence: see
@@ -108,7 +112,8 @@ class Readiness:
             what, sql = f"the publication {name}", drop_statement(name)
             undo.callback(undo_making, config, what, sql, drop, connection)
         roots = self._catalog.partition_roots()
-        check_published(connection, config, tables, roots, first=undo is not None)
+        absent = check_published(connection, config, tables, roots, begins=begins)
+        self.publication.expect(absent, roots)
 
     def cluster(self, connection: psycopg.Connection) -> str:
         """The cluster's system identifier; a replication connection is only asked when the log is

@@ -64,7 +64,8 @@ class StoredPosition:
                 if self._config.mismatch_strategy() in _BACKWARD:
                     with connect(self._config) as unlimited:
                         advance_slot(unlimited, stored, self._config)
-                self._readiness.publish(connection, tables)
+                begins = self._readiness.rule.at_every and stored.snapshot is None
+                self._readiness.publish(connection, tables, begins=begins)
             self.is_known = True
             return None
 

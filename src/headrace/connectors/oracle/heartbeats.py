@@ -11,6 +11,8 @@ from headrace.errors import HeadraceError
 from headrace.relational.heartbeat_query import PROPERTY, Failure, HeartbeatQuery
 
 _NO_TABLE = 942
+_EXPLAINED = ("INSERT", "UPDATE", "DELETE", "MERGE", "SELECT")
+"""What EXPLAIN PLAN takes."""
 _GOES = frozenset({1033, 1034, 1089, 1090, 1092, 12514, 12528})
 """ORA codes of an instance that is shut down, or not open yet."""
 
@@ -27,6 +29,15 @@ def heartbeat_query(config: OracleConfig) -> HeartbeatQuery | None:
         connection.execute(sql.HEARTBEAT(action=query))
         connection.commit()
 
+    def prepare(query: str) -> None:
+        if not query.lstrip().upper().startswith(_EXPLAINED):
+            return
+        connection = kept.get()
+        try:
+            connection.execute(sql.EXPLAIN_HEARTBEAT(action=query))
+        finally:
+            connection.rollback()
+
     def explain(error: Exception) -> tuple[Failure, HeadraceError] | None:
         explained = translate(error, config, PROPERTY)
         if explained is None:
@@ -37,4 +48,6 @@ def heartbeat_query(config: OracleConfig) -> HeartbeatQuery | None:
         goes = error.code in _GOES or error.is_unreachable
         return Failure.SERVER_GOES if goes else Failure.OTHER, explained
 
-    return HeartbeatQuery(CONNECTOR, config.heartbeat_action_query, execute, explain, kept.close)
+    return HeartbeatQuery(
+        CONNECTOR, config.heartbeat_action_query, execute, explain, kept.close, prepare
+    )
