@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
-from headrace.config.regex import Expression, compile_java_regex
+from headrace.config.regex import Expression, Use, compile_java_regex
 from headrace.errors import HeadraceError
 from headrace.transforms.expressions.groovy_tokens import Token, integer, tokens
 from headrace.transforms.expressions.methods import METHODS, Method
@@ -142,11 +142,12 @@ class _Parser:
         pattern = self.relation()
         if not isinstance(pattern, Literal) or pattern.kind is not Kind.TEXT:
             raise self.refuse("an expression is expected as text, as in /a.*/", token)
-        return Match(tree, self.compiled(pattern, token), whole)
+        return Match(tree, self.compiled(pattern, token, whole), whole)
 
-    def compiled(self, pattern: Literal, token: Token) -> Expression:
+    def compiled(self, pattern: Literal, token: Token, whole: bool) -> Expression:
+        use = Use.WHOLE_TEXTS if whole else Use.TEXTS
         try:
-            return compile_java_regex(str(pattern.value), case_matters=True)
+            return compile_java_regex(str(pattern.value), case_matters=True, use=use)
         except ValueError as error:
             raise self.refuse(str(error), token) from None
 
@@ -268,7 +269,7 @@ class _Parser:
         self.check(name, method, constants, token)
         if name == "matches":
             return Match(
-                Call(of, "itself", safe=safe), self.compiled(constants[0], places[0]), True
+                Call(of, "itself", safe=safe), self.compiled(constants[0], places[0], True), True
             )
         return Call(of, name, tuple(constants), safe)
 

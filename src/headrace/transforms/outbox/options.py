@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, REGEX, TEXT, choice
+from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, ROW_REGEX, TEXT, choice
 from headrace.config.property import Group, Property
 from headrace.transforms.outbox.placements import InvalidOperation, MissingField, Placement
 
@@ -58,7 +58,7 @@ class OutboxOptions(Configuration):
     )
     route_topic_regex = Property(
         "route.topic.regex",
-        REGEX,
+        ROW_REGEX,
         "(?<routedByValue>.*)",
         Group.CONVERTERS,
         "What that field matches as a whole; where it does not, it is the topic.",
