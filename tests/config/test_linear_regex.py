@@ -61,7 +61,7 @@ POLYNOMIAL = [r"a*a*(?=b)c", r"a*a*a*a*(?=b)c", r"(a*)\1c", r"a*(?=.*c)b", r"a{1
 @pytest.mark.parametrize("text", POLYNOMIAL)
 @pytest.mark.parametrize("use", [Use.TEXTS, Use.WHOLE_TEXTS])
 def test_texts_of_rows_are_matched_in_time_in_proportion_or_not_at_all(text: str, use: Use) -> None:
-    with pytest.raises(ValueError, match="it could take for ever for a long text"):
+    with pytest.raises(ValueError, match="it could take for ever"):
         compile_java_regex(text, use=use)
 
 
@@ -85,7 +85,7 @@ def test_expressions_that_re2_lacks_are_linear_by_their_structure_or_refused(
 ) -> None:
     use = Use.WHOLE_TEXTS if whole else Use.TEXTS
     if not accepted:
-        with pytest.raises(ValueError, match="it could take for ever for a long text"):
+        with pytest.raises(ValueError, match="it could take for ever"):
             compile_java_regex(text, use=use)
         return
     expression = compile_java_regex(text, use=use)
