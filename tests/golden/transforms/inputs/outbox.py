@@ -137,7 +137,7 @@ def _texts() -> dict[str, str | None]:
         "twice": '{"a": 1, "a": "x"}',
         "blanks": ' {"a": 1} ',
         "more": '{"a": 1} {"b": 2}',
-        "array_more": '[1, 2] x',
+        "array_more": "[1, 2] x",
         "null_nested": '{"b": [{"l": [null]}], "c": {"l": [null]}}',
     }
 

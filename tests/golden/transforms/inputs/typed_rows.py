@@ -199,9 +199,7 @@ HALF_TYPED = Table(
     {"id": INT64},
     {"id": _typed(INT64, type="INT8", name="id"), "plain": optional(STRING)},
 )
-NO_NAME = Table(
-    POSTGRESQL, "public.unnamed", {"id": INT64}, {"id": _typed(INT64, type="INT8")}
-)
+NO_NAME = Table(POSTGRESQL, "public.unnamed", {"id": INT64}, {"id": _typed(INT64, type="INT8")})
 WRONG_LENGTH = Table(
     POSTGRESQL,
     "public.wrong",

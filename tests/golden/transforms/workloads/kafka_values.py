@@ -114,16 +114,29 @@ def timestamp_converter() -> Workload:
         for form in ("dd/MM/yy", "dd/MM/yyyy", "d/M/y", "d/M/yyy", "dd/MM/yyyyy")
     ]  # fmt: skip
     more += [
-        value.case(f"old dates of {form} to {target}",
-                   {"target.type": target, "field": "text", "format": form}, records)
+        value.case(
+            f"old dates of {form} to {target}",
+            {"target.type": target, "field": "text", "format": form},
+            records,
+        )
         for form, records in (("yyyy", OLD_YEARS), ("yyyy-MM-dd", OLD_DAYS))
         for target in ("Timestamp", "Date", "unix", "string")
     ]
     more += [
-        value.case(f"old instants of {form}",
-                   {"target.type": "string", "field": "unix", "format": form}, OLD_INSTANTS)
-        for form in ("yyyy-MM-dd HH:mm:ss", "yyyy", "dd.MM.yy", "EEE, d MMM yyyy HH:mm:ss Z",
-                     "yyyy-DDD", "G yyyy", "YYYY-'W'ww")
+        value.case(
+            f"old instants of {form}",
+            {"target.type": "string", "field": "unix", "format": form},
+            OLD_INSTANTS,
+        )
+        for form in (
+            "yyyy-MM-dd HH:mm:ss",
+            "yyyy",
+            "dd.MM.yy",
+            "EEE, d MMM yyyy HH:mm:ss Z",
+            "yyyy-DDD",
+            "G yyyy",
+            "YYYY-'W'ww",
+        )
     ]
     more += [
         value.case("a struct that is null", {"field": "id", "target.type": "Timestamp"},

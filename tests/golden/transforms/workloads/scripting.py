@@ -92,7 +92,8 @@ CONDITIONS = (
     "if (value.op == 'u') { true }",
     "if (value.op == 'u') return true",
     "if (value.op == 'd') return value.before.id == 1; value.after.id == 1",
-    "if (value.before == null) { if (value.op == 'c') { return true } else { return false } }\ntrue",
+    "if (value.before == null) { if (value.op == 'c') { return true } else { return false } }"
+    "\ntrue",
     "if (value.op == 'u') { if (value.before) return true }\nfalse",
     "if (value.after) { value.after.id == 1 } else { false }",
     "if (!value.op) { return false }; true",
