@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_MOST_GROUPS = 9
+"""Groups that a replacement in RE2 can name."""
 _LACKED = (
     "look-around, a back reference, a possessive quantifier or a $ before something else; leave "
     "that out, or begin with ^ and repeat one part only"
@@ -106,6 +108,48 @@ class Expression:
             return text
         groups = [found[f"g{number}"] for number in range(self.groups + 1)]
         return f"{found['before']}{replacement(groups)}{found['after']}"
+
+    def require_replaceable(self) -> None:
+        """Require that all matches of a text can be replaced in time in proportion to it.
+
+        Raises ValueError.
+        """
+        if effort(self._tree, whole=False).is_linear():
+            return
+        if self._linear(whole=False) is None or self._tree.getwidth()[0] == 0:
+            raise ValueError(
+                "it could take for ever for a long text of a row: it repeats parts, and matches "
+                f"no characters or has {_LACKED}"
+            )
+        if self.groups > _MOST_GROUPS:
+            raise ValueError(f"it has more than {_MOST_GROUPS} groups")
+
+    def replaced_everywhere(
+        self, texts: Sequence[str], replacement: Callable[[Sequence[str]], str]
+    ) -> list[str]:
+        """The texts with each match replaced by what `replacement` makes of its groups, as
+        `replaced` does the first. What it makes is its groups and constant texts in a fixed
+        order."""
+        if effort(self._tree, whole=False).is_linear():
+            return [
+                self._pattern.sub(
+                    lambda match: replacement([match[0], *match.groups(default="")]), text
+                )
+                for text in texts
+            ]
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        # U+10FFFF is no character, so the marks of groups are not among those of a replacement.
+        marks = [f"\U0010ffff{number}" for number in range(self.groups + 1)]
+        rewrite = replacement(marks).replace("\\", r"\\")
+        for number, mark in enumerate(marks):
+            rewrite = rewrite.replace(mark, rf"\{number}")
+        linear = self._linear(whole=False)
+        assert linear is not None
+        array = pa.array(texts, pa.large_string())
+        made: list[str] = pc.replace_substring_regex(array, linear, rewrite).to_pylist()
+        return made
 
     def _is_slow(self, text: str) -> bool:
         """Whether Python may take much time for this text."""
