@@ -231,6 +231,15 @@ def _postgresql() -> dict[str, Record]:
             "u", ANNE, ANNA, headers=[header("dropped", dropped, ["id", "email"])]
         ),
         "pg_drop_delete": table.event("d", ANNE, headers=[header("dropped", dropped, ["email"])]),
+        "pg_drop_delete_more": table.event(
+            "d", ANNE, headers=[header("dropped", dropped, ["id", "name", "absent", "__deleted"])]
+        ),
+        "pg_drop_delete_nothing": table.event(
+            "d", None, headers=[header("dropped", dropped, ["email", "name"])]
+        ),
+        "pg_drop_delete_key": table.event(
+            "d", KEY_ONLY, headers=[header("dropped", dropped, ["active", "email", "name"])]
+        ),
         "pg_drop_wrong": table.event("c", None, ANNE, headers=[header("dropped", STRING, "email")]),
         "pg_heartbeat": heartbeat(POSTGRESQL.prefix),
         "pg_begin": transaction_border(POSTGRESQL.prefix, is_end=False),

@@ -21,7 +21,8 @@ CHANGES = (
     "db2_create", "db2_update", "db2_delete", "db2_tombstone",
 )  # fmt: skip
 OTHERS = ("pg_heartbeat", "pg_begin", "pg_end", "pg_message", "ora_create_table", "small", "empty")
-DROPPED = ("pg_drop_listed", "pg_drop_key", "pg_drop_delete", "pg_drop_wrong", "pg_create",
+DROPPED = ("pg_drop_listed", "pg_drop_key", "pg_drop_delete", "pg_drop_delete_more",
+           "pg_drop_delete_nothing", "pg_drop_delete_key", "pg_drop_wrong", "pg_create",
            "pg_tombstone")  # fmt: skip
 NAMED = {"type": f"{KAFKA}SetSchemaMetadata$Value", "schema.name": "q.Envelope"}
 NO_ENVELOPES = ("small", "small_nulls", "tombstone", "pg_heartbeat", "pg_begin", "field_inner")
