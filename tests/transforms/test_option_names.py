@@ -6,7 +6,6 @@ import logging
 
 import pytest
 
-
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from headrace.transforms import apply_json

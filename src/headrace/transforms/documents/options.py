@@ -16,6 +16,7 @@ from headrace.transforms.transform import Replacement
 from headrace.transforms.unwrapping.deletes import MODE, DeleteMode, former_options, is_as_released
 from headrace.transforms.unwrapping.options import ADDED_FIELDS, ADDED_HEADERS, UnwrappingOptions
 
+_NULL = "A field that the event lacks is null."
 _RS = (
     "`updateDescription.updatedFields` and `updateDescription.removedFields` are what an update "
     "changed. `rs` needs `event.format.version=2.5`: later events do not name the replica set, so "
@@ -79,7 +80,9 @@ class ExtractNewDocumentStateOptions(UnwrappingOptions):
         "records); the tombstone is left out. `rewrite-with-tombstone`: likewise, and the "
         "tombstone stays.",
     )
-    add_fields = Property("add.fields", COMMA_LIST, "", Group.CONVERTERS, f"{ADDED_FIELDS} {_RS}")
+    add_fields = Property(
+        "add.fields", COMMA_LIST, "", Group.CONVERTERS, f"{ADDED_FIELDS} {_NULL} {_RS}"
+    )
     add_headers = Property(
         "add.headers", COMMA_LIST, "", Group.CONVERTERS, f"{ADDED_HEADERS} {_RS}"
     )

@@ -13,9 +13,7 @@ _NAMES = (
     "`total_order` and `data_collection_order` the transaction's, others the source's. With a "
     "struct its name is part of the field's: `source.ts_ms` becomes `__source_ts_ms`."
 )
-ADDED_FIELDS = (
-    f"Fields of the envelope that the record gets, {_NAMES} One that the envelope lacks is null."
-)
+ADDED_FIELDS = f"Fields of the envelope that the record gets, {_NAMES}"
 ADDED_HEADERS = (
     f"Fields of the envelope that become headers, {_NAMES} One that the envelope lacks makes no "
     "header. With `rewrite-with-tombstone` and `op` a tombstone has the header twice, as in "
