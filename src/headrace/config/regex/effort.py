@@ -49,7 +49,7 @@ class Effort:
         if math.isinf(self.degree) or math.isinf(self.factor):
             return False
         steps = self.factor * LONGEST_NAME**self.degree / math.factorial(int(self.degree))
-        return steps <= _MOST_STEPS
+        return bool(steps <= _MOST_STEPS)
 
 
 _ONE, _LENGTH, _ENDLESS = Effort(0, 1.0), Effort(1, 1.0), Effort(math.inf, math.inf)

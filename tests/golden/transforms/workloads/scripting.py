@@ -242,7 +242,6 @@ EXPRESSIONS = (
     "if (value.op == 'u') 'updates' else if (value.op == 'd') 'deletes' else null",
     "if (value.op == 'u') { 'updates' }",
     "if (valueSchema.field('op')) { topic + '.' + value.op } else { topic }",
-    "if (value.op == 'u') { return '' }\nnull",
 )
 
 
