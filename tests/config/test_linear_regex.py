@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.config.regex import compile_java_regex, compile_java_replacement, compile_like
+from headrace.config.regex import Use, compile_java_regex, compile_java_replacement, compile_like
 from headrace.config.regex.linear import NoLinearForm, linear_form, parsed
 
 HOSTILE = [r"(a+)+b", r"(a|a)*b", r"(?:a*)*b", r"(a|aa){30}b", "a?" * 40 + "b"]
@@ -23,7 +24,17 @@ def test_an_expression_that_backtracks_for_ever_is_answered(text: str) -> None:
     assert expression.replaced("a" * 200, lambda _groups: "x") == "a" * 200
 
 
-@pytest.mark.parametrize("text", [r"(a+)+(?=b)c", r"(a|a)*\1b", r"(a|aa)+$b", r"(?!x)(a*)*b"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"(a+)+(?=b)c",
+        r"(a|a)*\1b",
+        r"(a|aa)+$b",
+        r"(?!x)(a*)*b",
+        r"a*a*a*a*a*a*a*a*a*a*(?=b)c",
+        r"(?:a?){28}(?=b)c",
+    ],
+)
 def test_what_could_take_for_ever_and_has_no_form_in_re2_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="it could take for ever"):
         compile_java_regex(text)
@@ -42,6 +53,78 @@ def test_usual_expressions_that_re2_lacks_are_read(text: str, name: str) -> None
     expression = compile_java_regex(text)
     assert expression.fullmatch(name)
     assert expression.matches([name, "-"], whole=True).to_pylist()[0] is True
+
+
+POLYNOMIAL = [r"a*a*(?=b)c", r"a*a*a*a*(?=b)c", r"(a*)\1c", r"a*(?=.*c)b", r"a{1,90}a{1,90}(?=b)c"]
+
+
+@pytest.mark.parametrize("text", POLYNOMIAL)
+@pytest.mark.parametrize("use", [Use.TEXTS, Use.WHOLE_TEXTS])
+def test_texts_of_rows_are_matched_in_time_in_proportion_or_not_at_all(text: str, use: Use) -> None:
+    with pytest.raises(ValueError, match="it could take for ever"):
+        compile_java_regex(text, use=use)
+
+
+@pytest.mark.parametrize(
+    ("text", "whole", "accepted"),
+    [
+        (r"^(?!shop\.tmp_).*$", True, True),
+        (r"^(?=.*a)(?=.*\d).*$", False, True),
+        (r"(?!x)[^.]*\.[^.]*", True, True),
+        (r"(?<!x)foo(?=bar)", False, True),
+        (r"(?=b).*", False, True),
+        (r"(?=b)a*c", True, True),
+        (r"(?=b)a*c", False, False),
+        (r"\w+(?=-x)", False, False),
+        (r"\w++-x", True, True),
+        (r"(\w)\1x", False, True),
+    ],
+)
+def test_expressions_that_re2_lacks_are_linear_by_their_structure_or_refused(
+    text: str, whole: bool, accepted: bool
+) -> None:
+    use = Use.WHOLE_TEXTS if whole else Use.TEXTS
+    if not accepted:
+        with pytest.raises(ValueError, match="it could take for ever"):
+            compile_java_regex(text, use=use)
+        return
+    expression = compile_java_regex(text, use=use)
+    for hostile in ("a" * 100_000, "b" + "a" * 100_000, "." * 100_000, "foo" * 30_000):
+        expression.matches([hostile], whole=whole)
+
+
+@given(
+    st.recursive(
+        st.sampled_from(["a", "b", "[ab]", ".", "(?=a)", "(?!b)", r"\1", "[^a]"]),
+        lambda inner: st.one_of(
+            st.lists(inner, min_size=1, max_size=4).map("".join),
+            st.tuples(inner, st.sampled_from(["*", "+?", "?", "{1,9}", "*+"])).map(
+                lambda two: f"({two[0]}){two[1]}"
+            ),
+            st.tuples(inner, inner).map(lambda two: f"(?:{two[0]}|{two[1]})"),
+            inner.map(lambda one: f"(?={one})"),
+        ),
+        max_leaves=6,
+    ),
+    st.booleans(),
+)
+def test_whatever_is_accepted_for_texts_of_rows_answers_for_long_ones(
+    text: str, whole: bool
+) -> None:
+    try:
+        expression = compile_java_regex(text, use=Use.WHOLE_TEXTS if whole else Use.TEXTS)
+    except ValueError:
+        return
+    began = time.process_time()
+    for hostile in ("a" * 20_000, "ab" * 10_000, "a" * 20_000 + "b", "b" * 20_000 + "a"):
+        expression.matches([hostile], whole=whole)
+    assert time.process_time() - began < 5  # seconds; a square of the length takes minutes
+
+
+def test_a_long_name_is_matched_in_re2_even_with_few_choices() -> None:
+    expression = compile_java_regex("a*a*a*a*a*b", case_matters=True)
+    assert not expression.fullmatch("a" * 20_000)
+    assert expression.replaced("a" * 20_000, lambda _groups: "x") == "a" * 20_000
 
 
 def test_like_takes_time_in_proportion_to_the_text() -> None:

@@ -66,6 +66,29 @@ def test_what_could_hang_is_refused_at_the_start() -> None:
         read_chain(properties(a=router))
 
 
+@pytest.mark.parametrize(
+    ("option", "step"),
+    [
+        ("condition", {"type": "Filter", "language": "groovy",
+                       "condition": "value.v =~ /a*a*a*a*(?=b)c/"}),
+        ("condition", {"type": "Filter", "language": "groovy",
+                       "condition": "value.v ==~ /a*a*(?=b)c/"}),
+        ("condition", {"type": "Filter", "language": "groovy",
+                       "condition": "value.v.matches('a*a*(?=b)c')"}),
+        ("condition", {"type": "Filter", "language": "spark.sql",
+                       "condition": "value.v RLIKE 'a*(?=b)c'"}),
+        ("topic.regex", {"type": "Filter", "language": "groovy", "condition": "true",
+                         "topic.regex": "a*a*a*(?=b)c"}),
+        ("regex", {"type": "RegexRouter", "regex": "a*a*a*(?=b)c", "replacement": "x"}),
+    ],
+)  # fmt: skip
+def test_what_takes_a_power_of_a_row_s_text_is_refused_at_the_start(
+    option: str, step: dict[str, str]
+) -> None:
+    with pytest.raises(HeadraceError, match=rf"transforms\.a\.{option}.*could take for ever"):
+        read_chain(properties(a=step))
+
+
 def test_an_ambiguous_expression_renames_as_others_do() -> None:
     router = {"type": "RegexRouter", "regex": "((?:[a-z]+_?)+)\\.(.*)", "replacement": "$2-$1"}
     made = apply_json(properties(a=router), [record("shop_eu.orders")])

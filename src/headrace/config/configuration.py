@@ -20,10 +20,14 @@ from headrace.config.references import (
 )
 from headrace.config.secret import HIDDEN, printable_name
 from headrace.config.source import Properties
-from headrace.config.suggestions import Suggestions, nearest
+from headrace.config.suggestions import Suggestions, is_elsewhere, nearest
 
 _OF_NAMES = (Group.CONNECTION, Group.REPLICATION, Group.CAPTURED)
 """Groups of properties that name what a database has."""
+
+
+_OF_STEPS = ("transforms.", "predicates.")
+"""Prefixes of the options of transforms and predicates."""
 
 
 class Configuration:
@@ -417,6 +421,9 @@ class _Reading:
             return False
         # Nobody who writes table.whitelist wants every table.
         is_typo = self._suggestions.find_typo(unknown) is not None
+        if self._prefix.startswith(_OF_STEPS) and not is_elsewhere(unknown):
+            # Nothing but the transform reads its options, so what resembles one is meant for it.
+            is_typo = is_typo or self._suggestions.find(unknown) is not None
         is_given = self._is_given("headrace.unknown.properties")
         return self.values.get("headrace_unknown_properties") == "fail" or (
             is_typo and not is_given

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
-from headrace.config.regex import compile_java_regex, split_regex_list
+from headrace.config.regex import Use, compile_java_regex, split_regex_list
 from headrace.config.secret import Secret
 
 T = TypeVar("T")
@@ -210,6 +210,11 @@ def _parse_regex(text: str) -> str:
     return text
 
 
+def _parse_row_regex(text: str) -> str:
+    compile_java_regex(text, case_matters=True, use=Use.WHOLE_TEXTS)
+    return text
+
+
 def _parse_statements(text: str) -> tuple[str, ...]:
     parts = (part.replace("\0", ";").strip() for part in text.replace(";;", "\0").split(";"))
     return tuple(part for part in parts if part)
@@ -263,6 +268,8 @@ REGEX_LIST: Kind[tuple[str, ...]] = Kind(
     "a comma-separated list of regular expressions", _parse_regex_list
 )
 REGEX: Kind[str] = Kind("a regular expression, in which case matters", _parse_regex)
+ROW_REGEX: Kind[str] = Kind(REGEX.expects, _parse_row_regex)
+"""Of texts that rows hold, or of topics that rows name."""
 STATEMENTS: Kind[tuple[str, ...]] = Kind(
     "SQL statements separated by semicolons (two for a literal one)", _parse_statements
 )

@@ -84,11 +84,16 @@ class Schema:
     @cached_property
     def json(self) -> str:
         """The schema as JsonConverter prints it (compact, member order as in asJsonSchema)."""
-        if self.type is Type.ANY:
-            return "null"
+        if self._has_any():
+            return "null"  # Connect has no such type: without a schema it is what JSON says
         text = json.dumps(self._json_object(), ensure_ascii=False, separators=(",", ":"))
         text = _NUMBER.sub(r"\1", text)
         return re.sub("[\U00010000-\U0010ffff]", _surrogates, text)
+
+    def _has_any(self) -> bool:
+        """Whether values, or parts of them, have no schema."""
+        inner = (*(field.schema for field in self.fields), self.keys, self.values)
+        return self.type is Type.ANY or any(each is not None and each._has_any() for each in inner)
 
     def _json_object(self, member: str | None = None) -> dict[str, object]:
         out: dict[str, object] = {"type": self.type.value}

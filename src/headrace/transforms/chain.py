@@ -157,7 +157,7 @@ def _applied(step: Step, records: Records) -> Iterable[Records]:
             "Give the executors more memory, or smaller batches.",
             retriable=True,
         ) from None
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - transforms of one's own may raise anything
         text = step.references.in_error(str(error))
         raise HeadraceError(
             "transforms.raised",

@@ -30,7 +30,7 @@ def read_chain(properties: Mapping[str, str]) -> Chain:
     if problems:
         raise error_of(problems)
     for warning in examined.warnings:
-        log.warning("%s. %s", warning.message, warning.remedy)
+        log.warning("%s", warning)
     return examined.chain
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import REGEX, TEXT
+from headrace.config.kinds import ROW_REGEX, TEXT
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.config.regex import Expression, compile_java_regex
 from headrace.connect.evaluation.values import carries, tombstones
@@ -24,7 +24,11 @@ class TopicNameMatchesOptions(Configuration):
     """Options of TopicNameMatches."""
 
     pattern = Property(
-        "pattern", REGEX, REQUIRED, Group.CONVERTERS, "The expression that the whole topic matches."
+        "pattern",
+        ROW_REGEX,
+        REQUIRED,
+        Group.CONVERTERS,
+        "The expression that the whole topic matches.",
     )
 
 

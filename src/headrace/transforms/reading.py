@@ -16,6 +16,7 @@ from headrace.transforms.chain import Chain, Step
 from headrace.transforms.own import OwnOptions
 from headrace.transforms.registry import find_predicate, find_transform
 from headrace.transforms.transform import Declaration, Predicate, SharesHeaders, WrongOption
+from headrace.transforms.unwrapping.added_fields import STRUCTS
 
 T = TypeVar("T")
 _COMPATIBILITY, _MOST_CELLS = "headrace.compatibility", "headrace.record.max.cells"
@@ -72,6 +73,7 @@ def examine_chain(config: TransformsConfig) -> ReadChain:
             references = config.references.under(f"transforms.{alias}.")
             steps.append(Step(alias, transform, kind, predicates.get(name), negate, references))
     _share_headers(steps)
+    reading.check_asked_fields(steps, getattr(config, "event_format_version", None))
     as_written = config.references.in_finding
     return ReadChain(
         Chain(tuple(steps)),
@@ -167,6 +169,34 @@ class _Reading:
             f"A {what} has a method `{_METHODS[family]}`; a function is a transform.",
         )
         return None
+
+    def check_asked_fields(self, steps: Sequence[Step], event_format: str | None) -> None:
+        """Notes structs that no envelope has, unless a transform before may have added them, and
+        fields that events of `event_format` (None: of any) do not have."""
+        for step in steps:
+            for option, field in getattr(step.transform, "asked_fields", ()):
+                name = f"transforms.{step.alias}.{option}"
+                if field.struct and field.struct not in STRUCTS:
+                    near = nearest(field.struct, STRUCTS)
+                    self.problem(
+                        "transforms.no_such_field",
+                        name,
+                        f"{name}: no event has a struct {field.struct} ({field.reference})"
+                        + (f"; did you mean {near}?" if near else ""),
+                        f"Name op, a time, or a field of {', '.join(STRUCTS[:3])}.",
+                    )
+                former = getattr(step.transform, "former_fields", {}).get(field.reference)
+                if former is not None and event_format not in (None, former):
+                    self.warnings.append(
+                        PropertyFinding(
+                            "transforms.former_field",
+                            name,
+                            f"{name}: events have no {field.reference}; the field is null",
+                            f"Set event.format.version={former}, or leave it out.",
+                        )
+                    )
+            if not getattr(step.transform, "passes_records", False):
+                return
 
     def _note_misspelt(self, options: dict[str, str], prefix: str) -> None:
         """Takes out what is all but certainly an option that every transform has, misspelt: without

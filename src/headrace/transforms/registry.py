@@ -33,6 +33,13 @@ _TRANSFORMS = {
     f"{_DEBEZIUM}.TimezoneConverter": "debezium.timezone_converter:DECLARATION",
     f"{_DEBEZIUM}.outbox.EventRouter": "debezium.outbox.event_router:DECLARATION",
     f"{_DEBEZIUM}.partitions.PartitionRouting": "debezium.partition_routing:DECLARATION",
+    f"{_DEBEZIUM}.VectorToJsonConverter": ("debezium.columns.vector_to_json_converter:DECLARATION"),
+    f"{_DEBEZIUM}.SwapGeometryCoordinates": (
+        "debezium.columns.swap_geometry_coordinates:DECLARATION"
+    ),
+    f"{_DEBEZIUM}.ExtractSchemaToNewRecord": (
+        "debezium.columns.extract_schema_to_new_record:DECLARATION"
+    ),
     f"{_DEBEZIUM}.Filter": "debezium.scripting.filter:DECLARATION",
     f"{_DEBEZIUM}.ContentBasedRouter": ("debezium.scripting.content_based_router:DECLARATION"),
     f"{_OF_DOCUMENTS}.ExtractNewDocumentState": "documents.extract_new_document_state:DECLARATION",

@@ -22,6 +22,7 @@ from tests.golden.transforms.inputs.outbox import outbox_documents, outbox_recor
 from tests.golden.transforms.inputs.plain import plain_records, routed_records
 from tests.golden.transforms.inputs.sizes import sized_records
 from tests.golden.transforms.inputs.tables import relational_records
+from tests.golden.transforms.inputs.typed_rows import typed_rows
 from tests.golden.transforms.java_chain import (
     JavaChain,
     JavaRecords,
@@ -42,6 +43,7 @@ def record_inputs(jpype: Any) -> None:
         "documents": document_records(),
         "outbox": {**outbox_records(), **outbox_documents()},
         "sized": sized_records(),
+        "typed": typed_rows(),
         "plain": {**plain_records(), **routed_records()},
     }
     for name, records in files.items():

@@ -139,7 +139,7 @@ def listed(case: Case) -> list[str]:
 
 @pytest.mark.parametrize("case", IMPLEMENTED, ids=str)
 def test_a_chain_makes_of_records_what_the_real_classes_make(case: Case) -> None:
-    assert list(differences(case)) == listed(case)
+    assert sorted(differences(case)) == sorted(listed(case))
 
 
 @pytest.mark.parametrize("name", RECORDED)

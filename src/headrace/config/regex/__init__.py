@@ -1,6 +1,11 @@
 """Regular expressions written for Java."""
 
-from headrace.config.regex.expression import Expression, compile_java_regex, compile_like
+from headrace.config.regex.expression import (
+    Expression,
+    Use,
+    compile_java_regex,
+    compile_like,
+)
 from headrace.config.regex.translation import (
     compile_java_replacement,
     split_regex_list,
@@ -9,6 +14,7 @@ from headrace.config.regex.translation import (
 
 __all__ = [
     "Expression",
+    "Use",
     "compile_java_regex",
     "compile_java_replacement",
     "compile_like",

@@ -3,28 +3,34 @@
 Python's engine tries again and again, and takes exponential time for some expressions (`(a+)+b`);
 nothing can interrupt it. RE2, which PyArrow brings along, takes time in proportion to the text.
 Columns of texts run in RE2. A single name runs in Python, which is faster there, unless the
-expression has many choices or a choice in a loop. What would take exponential time and has no form
-in RE2 is refused.
+expression has many choices or a choice in a loop, or the name is long. What has no form in RE2 runs
+in Python, so it is refused if it could take long: for a name, if its structure (`effort`) has too
+many steps for the longest name; for texts of rows, which have any length, unless the steps are in
+proportion to the text.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from headrace.config.regex.linear import (
-    NoLinearForm,
-    is_ambiguous,
-    is_exponential,
-    linear_form,
-    parsed,
-)
+from headrace.config.regex.effort import LONGEST_NAME, effort
+from headrace.config.regex.linear import NoLinearForm, is_ambiguous, linear_form, parsed
 from headrace.config.regex.translation import translate_java_regex
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_MOST_GROUPS = 9
+"""Groups that a replacement in RE2 can name."""
+_LACKED = (
+    "look-around, a back reference, a possessive quantifier or a $ before something else; leave "
+    "that out, or begin with ^ and repeat one part only"
+)
 
 
 class Expression:
@@ -37,11 +43,21 @@ class Expression:
         """
         self._pattern = re.compile(text, flags)
         self._tree = parsed(text, flags)
-        self._is_ambiguous = is_ambiguous(self._tree)
-        if is_exponential(self._tree) and self._linear(whole=True) is None:
+        steps = effort(self._tree, whole=True)
+        self._is_ambiguous = is_ambiguous(self._tree) or not steps.suits_names()
+        if not steps.suits_names() and self._linear(whole=True) is None:
+            raise ValueError(f"it could take for ever: it repeats a choice, and has {_LACKED}")
+
+    def require_linear(self, *, whole: bool) -> None:
+        """Require time in proportion to a text of any length: that it matches as a whole, or has a
+        match.
+
+        Raises ValueError.
+        """
+        if self._linear(whole=whole) is None and not effort(self._tree, whole=whole).is_linear():
             raise ValueError(
-                "it could take for ever: it repeats a choice, and has look-around, a back "
-                "reference, a possessive quantifier or a $ before something else"
+                "it could take for ever for a long text of a row: it repeats more than one part, "
+                f"or one part at any place of the text, and has {_LACKED}"
             )
 
     @property
@@ -56,7 +72,7 @@ class Expression:
 
     def fullmatch(self, text: str) -> bool:
         """Whether it matches all of a text."""
-        if self._is_ambiguous and self._linear(whole=True) is not None:
+        if self._is_slow(text) and self._linear(whole=True) is not None:
             return bool(self.matches([text], whole=True)[0].as_py())
         return self._pattern.fullmatch(text) is not None
 
@@ -78,7 +94,7 @@ class Expression:
     def replaced(self, text: str, replacement: Callable[[Sequence[str]], str]) -> str:
         """The text with the first match replaced by what `replacement` makes of its groups, of
         which the first is the whole match; those that took no part are empty."""
-        linear = self._linear(whole=False) if self._is_ambiguous else None
+        linear = self._linear(whole=False) if self._is_slow(text) else None
         if linear is None:
             return self._pattern.sub(
                 lambda match: replacement([match[0], *match.groups(default="")]), text, count=1
@@ -92,6 +108,52 @@ class Expression:
             return text
         groups = [found[f"g{number}"] for number in range(self.groups + 1)]
         return f"{found['before']}{replacement(groups)}{found['after']}"
+
+    def require_replaceable(self) -> None:
+        """Require that all matches of a text can be replaced in time in proportion to it.
+
+        Raises ValueError.
+        """
+        if effort(self._tree, whole=False).is_linear():
+            return
+        if self._linear(whole=False) is None or self._tree.getwidth()[0] == 0:
+            raise ValueError(
+                "it could take for ever for a long text of a row: it repeats parts, and matches "
+                f"no characters or has {_LACKED}"
+            )
+        if self.groups > _MOST_GROUPS:
+            raise ValueError(f"it has more than {_MOST_GROUPS} groups")
+
+    def replaced_everywhere(
+        self, texts: Sequence[str], replacement: Callable[[Sequence[str]], str]
+    ) -> list[str]:
+        """The texts with each match replaced by what `replacement` makes of its groups, as
+        `replaced` does the first. What it makes is its groups and constant texts in a fixed
+        order."""
+        if effort(self._tree, whole=False).is_linear():
+            return [
+                self._pattern.sub(
+                    lambda match: replacement([match[0], *match.groups(default="")]), text
+                )
+                for text in texts
+            ]
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        # U+10FFFF is no character, so the marks of groups are not among those of a replacement.
+        marks = [f"\U0010ffff{number}" for number in range(self.groups + 1)]
+        rewrite = replacement(marks).replace("\\", r"\\")
+        for number, mark in enumerate(marks):
+            rewrite = rewrite.replace(mark, rf"\{number}")
+        linear = self._linear(whole=False)
+        assert linear is not None
+        array = pa.array(texts, pa.large_string())
+        made: list[str] = pc.replace_substring_regex(array, linear, rewrite).to_pylist()
+        return made
+
+    def _is_slow(self, text: str) -> bool:
+        """Whether Python may take much time for this text."""
+        return self._is_ambiguous or len(text) > LONGEST_NAME
 
     def _linear(self, *, whole: bool) -> str | None:
         """Its form for RE2, None where it has none."""
@@ -118,7 +180,17 @@ def _accepted(tree: Any, *, whole: bool) -> str | None:
     return linear
 
 
-def compile_java_regex(text: str, *, case_matters: bool = False) -> Expression:
+class Use(Enum):
+    """What an expression is for."""
+
+    NAMES = "names of tables, columns and topics: the whole name matches"
+    WHOLE_TEXTS = "texts of rows, of any length, that match as a whole"
+    TEXTS = "texts of rows, of any length, that have a match"
+
+
+def compile_java_regex(
+    text: str, *, case_matters: bool = False, use: Use = Use.NAMES
+) -> Expression:
     """`text` as `java.util.regex.Pattern` with CASE_INSENSITIVE (unless `case_matters`) would
     read it.
 
@@ -127,7 +199,10 @@ def compile_java_regex(text: str, *, case_matters: bool = False) -> Expression:
     """
     try:
         flags = re.ASCII if case_matters else re.IGNORECASE | re.ASCII
-        return Expression(translate_java_regex(text), flags)
+        expression = Expression(translate_java_regex(text), flags)
+        if use is not Use.NAMES:
+            expression.require_linear(whole=use is Use.WHOLE_TEXTS)
+        return expression
     except (ValueError, re.error, OverflowError, RecursionError) as error:
         problem = str(error) or type(error).__name__
         raise ValueError(f"{text!r} is not a regular expression ({problem})") from None

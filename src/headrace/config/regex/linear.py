@@ -15,8 +15,6 @@ _parser: Any = importlib.import_module("re._parser")
 _LAST = 0x10FFFF
 _MANY = 5
 """Choices in an expression from which on it runs in RE2 even for a single name."""
-_TOO_MANY = 30
-"""Choices in an expression from which on Python may take exponential time without a loop."""
 _CATEGORIES = {"DIGIT": r"0-9", "SPACE": r"\t\n\x0b\x0c\r ", "WORD": r"0-9A-Za-z_"}
 _CHOICES = ("MAX_REPEAT", "MIN_REPEAT")
 _ALONE = ("ATOMIC_GROUP", "POSSESSIVE_REPEAT", "ASSERT", "ASSERT_NOT")
@@ -41,12 +39,6 @@ def linear_form(tree: Any, *, whole: bool) -> str:
     end = r"\z" if whole else r"(?:\n?\z)"
     inner = _sequence(tree, tree.state.flags, end)
     return rf"\A(?:{inner})\z" if whole else inner
-
-
-def is_exponential(tree: Any) -> bool:
-    """Whether Python may take time exponential in the length of a text. Some for which it never
-    does are among them."""
-    return _choices(tree) > _TOO_MANY or _has_nested_choice(tree)
 
 
 def is_ambiguous(tree: Any) -> bool:

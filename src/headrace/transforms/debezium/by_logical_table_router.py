@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import BOOLEAN, EXACT_TEXT, REGEX, TEXT, choice, integer
+from headrace.config.kinds import BOOLEAN, EXACT_TEXT, ROW_REGEX, TEXT, choice, integer
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.values import nulls
 from headrace.connect.records import Constant, Node, Records, Shape, Struct
@@ -28,7 +28,7 @@ class _RouterOptions(Configuration):
 
     topic_regex = Property(
         "topic.regex",
-        REGEX,
+        ROW_REGEX,
         REQUIRED,
         Group.CONVERTERS,
         "The expression that the whole topic matches; others pass as they are.",
@@ -49,7 +49,7 @@ class _RouterOptions(Configuration):
     )
     key_field_regex = Property(
         "key.field.regex",
-        REGEX,
+        ROW_REGEX,
         "",
         Group.CONVERTERS,
         "An expression for the old topic, whose groups make that field; without it, and where the "

@@ -30,6 +30,7 @@ from headrace.transforms.schemaless_events import (
 )
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 from headrace.transforms.unwrapping.added_fields import (
+    AddedField,
     AddedHeaders,
     added_fields,
     with_added_fields,
@@ -110,6 +111,12 @@ class ExtractNewRecordState:
             options.drop_fields_header_name and options.drop_fields_from_key
         )
         return Ordering.NONE if moves else Ordering.KEEPS_KEY
+
+    @property
+    def asked_fields(self) -> Iterator[tuple[str, AddedField]]:
+        """The fields of the envelope that the record gets, each with its option."""
+        yield from (("add.fields", entry) for entry in self._fields)
+        yield from (("add.headers", entry) for entry in self._headers)
 
     def share_headers(self) -> None:
         """See SharesHeaders."""

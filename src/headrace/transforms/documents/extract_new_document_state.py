@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -119,6 +120,15 @@ class ExtractNewDocumentState:
             self._headers,
             with_id=options.delete_tombstone_handling_mode_rewrite_with_id,
         )
+
+    former_fields: ClassVar[Mapping[str, str]] = {"source.rs": "2.5"}
+    """Fields of sources that only events of a former format have: the format, by field."""
+
+    @property
+    def asked_fields(self) -> Iterator[tuple[str, AddedField]]:
+        """The fields of the envelope that the record gets, each with its option."""
+        yield from (("add.fields", entry) for entry in self._fields)
+        yield from (("add.headers", entry) for entry in self._headers)
 
     def share_headers(self) -> None:
         """See SharesHeaders."""

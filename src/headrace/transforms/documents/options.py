@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
-from headrace.config.kinds import BOOLEAN, EXACT_TEXT, TEXT, Kind, choice, one_of
+from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, TEXT, Kind, choice, one_of
 from headrace.config.properties.compatibility import RecordBoundsConfig
 from headrace.config.property import Group, Property
 from headrace.debezium.naming.names import NameAdjustmentMode
@@ -14,9 +14,15 @@ from headrace.documents.target_schema.policies import ConflictPolicy
 from headrace.errors import HeadraceError
 from headrace.transforms.documents.struct_form import ArrayEncoding
 from headrace.transforms.transform import Replacement
-from headrace.transforms.unwrapping.deletes import MODE, former_options, is_as_released
-from headrace.transforms.unwrapping.options import UnwrappingOptions
+from headrace.transforms.unwrapping.deletes import MODE, DeleteMode, former_options, is_as_released
+from headrace.transforms.unwrapping.options import ADDED_FIELDS, ADDED_HEADERS, UnwrappingOptions
 
+_NULL = "A field that the event lacks is null."
+_RS = (
+    "`updateDescription.updatedFields` and `updateDescription.removedFields` are what an update "
+    "changed. `rs` needs `event.format.version=2.5`: later events do not name the replica set, so "
+    "the field is null."
+)
 ADJUSTMENT = "field.name.adjustment.mode"
 
 
@@ -63,6 +69,24 @@ class UnknownFieldHandling(StrEnum):
 class ExtractNewDocumentStateOptions(UnwrappingOptions, RecordBoundsConfig):
     """Options of ExtractNewDocumentState."""
 
+    delete_tombstone_handling_mode = Property(
+        MODE,
+        choice(DeleteMode),
+        "tombstone",
+        Group.CONVERTERS,
+        "What becomes of deletes and of the tombstones after them. `drop`: both are left out. "
+        "`tombstone` and `delete-to-tombstone`: the delete becomes a null value without a schema, "
+        "a tombstone for Kafka; the tombstone is left out. `rewrite`: the document before the "
+        "delete, where the event has it, with `__deleted=true` (and `__deleted=false` in all other "
+        "records); the tombstone is left out. `rewrite-with-tombstone`: likewise, and the "
+        "tombstone stays.",
+    )
+    add_fields = Property(
+        "add.fields", COMMA_LIST, "", Group.CONVERTERS, f"{ADDED_FIELDS} {_NULL} {_RS}"
+    )
+    add_headers = Property(
+        "add.headers", COMMA_LIST, "", Group.CONVERTERS, f"{ADDED_HEADERS} {_RS}"
+    )
     array_encoding = Property(
         "array.encoding",
         choice(ArrayEncoding),

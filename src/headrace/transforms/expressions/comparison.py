@@ -17,6 +17,7 @@ from headrace.transforms.expressions.operands import (
     FLOATING,
     INTEGRAL,
     NUMERIC,
+    FieldObject,
     Operand,
     SchemaObject,
     Thing,
@@ -271,6 +272,9 @@ def _things(records: Records, left: Operand, right: Operand) -> np.ndarray:
 def _same(records: Records, one: Thing, other: Thing) -> np.ndarray:
     if isinstance(one, SchemaObject) and isinstance(other, SchemaObject):
         return np.full(len(records), one.schema == other.schema)
+    if isinstance(one, FieldObject) and isinstance(other, FieldObject):
+        equal = (one.field, one.place) == (other.field, other.place)
+        return np.full(len(records), equal)
     if not isinstance(one, Node) or not isinstance(other, Node) or one.schema != other.schema:
         return np.full(len(records), one is other)
     pairs = zip(connect_values(records, one), connect_values(records, other), strict=True)

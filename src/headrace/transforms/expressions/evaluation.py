@@ -28,6 +28,7 @@ from headrace.transforms.expressions.operands import (
     valid,
 )
 from headrace.transforms.expressions.tree import (
+    After,
     And,
     Calculation,
     Call,
@@ -105,6 +106,8 @@ class Evaluation:
                 holds = self._truth(condition)
                 made = chosen(holds, self.of(tree.then), self.of(tree.otherwise))
                 return made.failing_as(condition)
+            case After():
+                return self.of(tree.then).failing_as(self.of(tree.first))
             case Calculation():
                 return self._calculated(tree)
             case Negative():

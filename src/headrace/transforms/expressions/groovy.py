@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from headrace.config.regex import Expression, compile_java_regex
+from headrace.config.regex import Expression, Use, compile_java_regex, compile_java_replacement
 from headrace.errors import HeadraceError
 from headrace.transforms.expressions.groovy_tokens import Token, integer, tokens
 from headrace.transforms.expressions.methods import METHODS, Method
 from headrace.transforms.expressions.tree import (
     DEEPEST,
     VARIABLES,
+    After,
     And,
     Calculation,
     Call,
@@ -59,6 +60,43 @@ def parse_groovy(text: str) -> Tree:
     return _Parser(text).whole()
 
 
+@dataclass(frozen=True)
+class _Return:
+    """Ends the script with a value."""
+
+    value: Tree
+
+
+@dataclass(frozen=True)
+class _If:
+    """`if` with what it runs."""
+
+    condition: Tree
+    then: tuple[_Statement, ...]
+    otherwise: tuple[_Statement, ...]
+
+
+_Statement = Tree | _Return | _If
+
+
+def _in_order(statements: Sequence[_Statement], rest: Tree | None) -> Tree:
+    """The value of a script that runs statements, and then `rest`, where it has not returned. The
+    last statement's value is the script's."""
+    made = rest
+    for statement in reversed(statements):
+        match statement:
+            case _Return():
+                made = statement.value
+            case _If():
+                then, otherwise = (
+                    _in_order(branch, made) for branch in (statement.then, statement.otherwise)
+                )
+                made = Conditional(statement.condition, then, otherwise)
+            case _:
+                made = statement if made is None else After(statement, made)
+    return _CONSTANTS["null"] if made is None else made
+
+
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
@@ -71,14 +109,67 @@ class _Parser:
         return self.tokens[self.at]
 
     def whole(self) -> Tree:
-        if self.token.name == "return":
-            self.at += 1
-        tree = self.expression()
-        while self.taken(";"):
-            pass
+        statements = self.statements()
         if self.at < len(self.tokens) - 1:
             raise self.refuse(f"{self.shown()} is not expected")
-        return tree
+        if not statements:
+            raise self.refuse(f"a value is expected, not {self.shown()}")
+        return _in_order(statements, None)
+
+    def statements(self) -> list[_Statement]:
+        """Those up to the end of the text or of the block."""
+        made: list[_Statement] = []
+        while True:
+            while self.taken(";"):
+                pass
+            if self.at == len(self.tokens) - 1 or self.token.symbol == "}":
+                return made
+            made.append(self.statement())
+            ends = self.token.symbol in (";", "}") or self.token.new_line
+            if not ends and self.at < len(self.tokens) - 1:
+                # A block ends its statement: `if (a) { b } c`.
+                before = self.tokens[self.at - 1].symbol
+                if not (isinstance(made[-1], _If) and before == "}"):
+                    raise self.refuse(f"{self.shown()} is not expected")
+
+    def statement(self) -> _Statement:
+        token = self.token
+        if token.name == "if":
+            self.at += 1
+            return self.choice()
+        if token.name == "return":
+            self.at += 1
+            is_bare = self.token.new_line or self.token.symbol in (";", "}")
+            if is_bare or self.at == len(self.tokens) - 1:
+                return _Return(_CONSTANTS["null"])
+            return _Return(self.expression())
+        return self.expression()
+
+    def choice(self) -> _If:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise self.refuse("it is nested too deep")
+        self.expect("(")
+        condition = self.expression()
+        self.expect(")")
+        then, otherwise = self.block(), []
+        before = self.at
+        while self.taken(";"):
+            pass
+        if self.token.name == "else":
+            self.at += 1
+            otherwise = self.block()
+        else:
+            self.at = before
+        self.depth -= 1
+        return _If(condition, tuple(then), tuple(otherwise))
+
+    def block(self) -> list[_Statement]:
+        if not self.taken("{"):
+            return [self.statement()]
+        made = self.statements()
+        self.expect("}")
+        return made
 
     def refuse(self, what: str, token: Token | None = None) -> HeadraceError:
         return not_understood(self.text, (token or self.token).offset, what)
@@ -142,11 +233,12 @@ class _Parser:
         pattern = self.relation()
         if not isinstance(pattern, Literal) or pattern.kind is not Kind.TEXT:
             raise self.refuse("an expression is expected as text, as in /a.*/", token)
-        return Match(tree, self.compiled(pattern, token), whole)
+        return Match(tree, self.compiled(pattern, token, whole), whole)
 
-    def compiled(self, pattern: Literal, token: Token) -> Expression:
+    def compiled(self, pattern: Literal, token: Token, whole: bool) -> Expression:
+        use = Use.WHOLE_TEXTS if whole else Use.TEXTS
         try:
-            return compile_java_regex(str(pattern.value), case_matters=True)
+            return compile_java_regex(str(pattern.value), case_matters=True, use=use)
         except ValueError as error:
             raise self.refuse(str(error), token) from None
 
@@ -268,9 +360,19 @@ class _Parser:
         self.check(name, method, constants, token)
         if name == "matches":
             return Match(
-                Call(of, "itself", safe=safe), self.compiled(constants[0], places[0]), True
+                Call(of, "itself", safe=safe), self.compiled(constants[0], places[0], True), True
             )
+        if name in ("replaceAll", "replaceFirst"):
+            self.check_replacement(constants, places)
         return Call(of, name, tuple(constants), safe)
+
+    def check_replacement(self, constants: list[Literal], places: list[Token]) -> None:
+        pattern = self.compiled(constants[0], places[0], False)
+        try:
+            compile_java_replacement(str(constants[1].value), pattern)
+            pattern.require_replaceable()
+        except ValueError as error:
+            raise self.refuse(str(error), places[1]) from None
 
     def check(self, name: str, method: Method, constants: list[Literal], token: Token) -> None:
         kinds = [constant.kind for constant in constants]

@@ -12,6 +12,8 @@ from headrace.connect.records import Node, Records
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, entry, fields, member, with_defaults
 from headrace.transforms.expressions.operands import (
+    FieldList,
+    FieldObject,
     HeaderObject,
     Headers,
     Operand,
@@ -76,6 +78,10 @@ def _member(records: Records, thing: Thing, name: str, rules: Rules, is_property
             if name in ("name", "version"):
                 return schema_value(count, thing.schema, name)
             return _missing(count, f"a schema has no {name}")
+        case FieldObject():
+            return _of_field(count, thing, name)
+        case FieldList():
+            return _missing(count, f"a list has no {name}")
         case Headers():
             return _header(records, name)
         case HeaderObject():
@@ -130,6 +136,29 @@ def schema_value(count: int, schema: Schema, name: str) -> Operand:
     return constant(count, None if schema.version is None else Kind.INT, schema.version)
 
 
+def _fields_of(count: int, schema: Schema, method: str, arguments: tuple[Literal, ...]) -> Operand:
+    """The field of a name, null where there is none, or all fields."""
+    if schema.type is not Type.STRUCT:
+        return _missing(count, f"a schema of {schema.type.value} has no fields")
+    if method == "fields":
+        return of_thing(count, FieldList(schema.fields))
+    for place, field in enumerate(schema.fields):
+        if field.name == arguments[0].value:
+            return of_thing(count, FieldObject(field, place))
+    return Operand(count)
+
+
+def _of_field(count: int, thing: FieldObject, name: str) -> Operand:
+    match name:
+        case "name":
+            return constant(count, Kind.TEXT, thing.field.name)
+        case "index":
+            return constant(count, Kind.INT, thing.place)
+        case "schema":
+            return of_thing(count, SchemaObject(thing.field.schema))
+    return _missing(count, f"a field of a schema has no {name}")
+
+
 def called(
     records: Records, thing: Thing, method: str, arguments: tuple[Literal, ...], rules: Rules
 ) -> Operand:
@@ -139,6 +168,12 @@ def called(
         case SchemaObject():
             if method in ("name", "version"):
                 return schema_value(count, thing.schema, method)
+            if method in ("field", "fields"):
+                return _fields_of(count, thing.schema, method, arguments)
+        case FieldObject():
+            return _of_field(count, thing, method)
+        case FieldList():
+            return _sized(method, np.full(count, len(thing.fields), np.int64), count)
         case HeaderObject():
             if method == "schema":
                 return of_thing(count, SchemaObject(thing.header.node.schema))

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.config.regex import (
+    Expression,
+    Use,
+    compile_java_regex,
+    compile_java_replacement,
+)
 from headrace.transforms.expressions.comparison import is_beyond_basic
 from headrace.transforms.expressions.operands import each_distinct
 from headrace.transforms.expressions.tree import Kind
 
+Replacement = Callable[[Sequence[str]], str]
 TextMethod = Callable[..., pa.Array]
 _JAVA_SPACE = "".join(map(chr, range(0x21)))
 
@@ -58,6 +66,24 @@ def _equals_ignore_case(texts: pa.Array, other: str) -> pa.Array:
     return each_distinct(texts, lambda text: folded(text) == folded(other), pa.bool_())
 
 
+@lru_cache(maxsize=256)
+def _replacing(pattern: str, replacement: str) -> tuple[Expression, Replacement]:
+    expression = compile_java_regex(pattern, case_matters=True, use=Use.TEXTS)
+    return expression, compile_java_replacement(replacement, expression)
+
+
+def _replace_all(texts: pa.Array, pattern: str, replacement: str) -> pa.Array:
+    expression, made = _replacing(pattern, replacement)
+    encoded = texts.dictionary_encode()
+    replaced = expression.replaced_everywhere(encoded.dictionary.to_pylist(), made)
+    return pa.array(replaced, texts.type).take(encoded.indices)
+
+
+def _replace_first(texts: pa.Array, pattern: str, replacement: str) -> pa.Array:
+    expression, made = _replacing(pattern, replacement)
+    return each_distinct(texts, lambda text: expression.replaced(text, made), texts.type)
+
+
 METHODS = {
     "startsWith": Method(1, pc.starts_with, Kind.BOOLEAN),
     "endsWith": Method(1, pc.ends_with, Kind.BOOLEAN),
@@ -78,6 +104,11 @@ METHODS = {
         lambda texts, old, new: each_distinct(texts, lambda t: t.replace(old, new), texts.type),
         Kind.TEXT,
     ),
+    "replaceAll": Method(2, _replace_all, Kind.TEXT),
+    "replaceFirst": Method(2, _replace_first, Kind.TEXT),
+    "field": Method(1, None, Kind.TEXT),
+    "fields": Method(0, None, Kind.TEXT),
+    "index": Method(0, None, Kind.INT),
     "containsKey": Method(1, None, Kind.BOOLEAN),
     "name": Method(0, None, Kind.TEXT),
     "version": Method(0, None, Kind.INT),

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from headrace.connect.evaluation.values import connect_values, nulls, values
 from headrace.connect.records import Header, Node, Records
-from headrace.connect.schema import DECIMAL, Schema, Type
+from headrace.connect.schema import DECIMAL, Field, Schema, Type
 from headrace.debezium import temporal
 from headrace.transforms.expressions.tree import MOST_DIGITS, Kind, Rules
 
@@ -80,7 +80,22 @@ class HeaderObject:
     header: Header
 
 
-Thing = Node | SchemaObject | Headers | HeaderObject
+@dataclass(frozen=True, eq=False)
+class FieldObject:
+    """A field of a struct's schema: `place` is its number, from 0."""
+
+    field: Field
+    place: int
+
+
+@dataclass(frozen=True, eq=False)
+class FieldList:
+    """The fields of a struct's schema."""
+
+    fields: tuple[Field, ...]
+
+
+Thing = Node | SchemaObject | FieldObject | FieldList | Headers | HeaderObject
 """What has members or elements; a node is a struct, a map, an array, or has no schema."""
 
 

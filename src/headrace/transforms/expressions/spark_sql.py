@@ -9,7 +9,7 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
-from headrace.config.regex import compile_java_regex, compile_like
+from headrace.config.regex import Use, compile_java_regex, compile_like
 from headrace.errors import HeadraceError
 from headrace.transforms.expressions.tree import (
     VARIABLES,
@@ -235,7 +235,7 @@ class _Reading:
     def matched(self, node: exp.Expression) -> Tree:
         pattern = str(self.literal(node.expression).value)
         try:
-            compiled = compile_java_regex(pattern, case_matters=True)
+            compiled = compile_java_regex(pattern, case_matters=True, use=Use.TEXTS)
         except ValueError as error:
             raise self.refuse(node, str(error)) from None
         return Match(self.tree(node.this), compiled, False)

@@ -142,6 +142,14 @@ class Conditional:
 
 
 @dataclass(frozen=True, eq=False)
+class After:
+    """The value of `then`; there is none where `first`, whose value does not matter, has none."""
+
+    first: Tree
+    then: Tree
+
+
+@dataclass(frozen=True, eq=False)
 class Calculation:
     """`+`, `-`, `*` or `%`."""
 
@@ -187,6 +195,7 @@ Tree = (
     | And
     | Or
     | Conditional
+    | After
     | Calculation
     | Negative
     | Call
@@ -203,6 +212,8 @@ def children(tree: Tree) -> Iterator[Tree]:
             yield from (tree.left, tree.right)
         case Contained():
             yield from (tree.item, *tree.options)
+        case After():
+            yield from (tree.first, tree.then)
         case Conditional():
             yield from (tree.condition, tree.then, tree.otherwise)
         case _:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import REGEX, TRIMMED_TEXT
+from headrace.config.kinds import ROW_REGEX, TRIMMED_TEXT
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.records import Records
 from headrace.transforms.example import Example
@@ -17,7 +17,11 @@ class RegexRouterOptions(Configuration):
     """Options of RegexRouter."""
 
     regex = Property(
-        "regex", REGEX, REQUIRED, Group.CONVERTERS, "The expression that the whole topic matches."
+        "regex",
+        ROW_REGEX,
+        REQUIRED,
+        Group.CONVERTERS,
+        "The expression that the whole topic matches.",
     )
     replacement = Property(
         "replacement",

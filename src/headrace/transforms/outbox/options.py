@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, REGEX, TEXT, choice
+from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, ROW_REGEX, TEXT, choice
 from headrace.config.properties.compatibility import RecordBoundsConfig
 from headrace.config.property import Group, Property
 from headrace.transforms.outbox.placements import InvalidOperation, MissingField, Placement
@@ -58,7 +58,7 @@ class OutboxOptions(RecordBoundsConfig):
     )
     route_topic_regex = Property(
         "route.topic.regex",
-        REGEX,
+        ROW_REGEX,
         "(?<routedByValue>.*)",
         Group.CONVERTERS,
         "What that field matches as a whole; where it does not, it is the topic.",

@@ -15,6 +15,8 @@ from headrace.transforms.unwrapping.options import UnwrappingOptions
 _OF_ENVELOPE = ("op", "ts_ms", "ts_us", "ts_ns")
 _OF_TRANSACTION = ("id", "total_order", "data_collection_order")
 _UPDATE_DESCRIPTION = "updateDescription"
+STRUCTS = ("source", "transaction", _UPDATE_DESCRIPTION, "before", "after")
+"""The structs of envelopes. An event of one database does not have all of them."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,11 @@ class AddedField:
         return AddedField(struct, field, prefix + name)
 
     @property
+    def reference(self) -> str:
+        """What it names: `source.db`."""
+        return f"{self.struct}.{self.field}" if self.struct else self.field
+
+    @property
     def is_operation(self) -> bool:
         """Whether it is the event's `op`."""
         return (self.struct, self.field) == ("", "op")
@@ -63,7 +70,8 @@ class AddedField:
                 raise HeadraceError(
                     "transforms.no_such_field",
                     f"{envelope.schema.name} has no struct {self.struct}",
-                    "Name op, a time, or a field of source or transaction.",
+                    "Name op, a time, or a field of source, transaction or (of documents) "
+                    "updateDescription.",
                 )
             names = [field.name for field in parent.schema.fields]
             unshown = parent.unshown if isinstance(parent, Struct) else {}

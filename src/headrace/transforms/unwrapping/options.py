@@ -7,6 +7,19 @@ from headrace.config.kinds import COMMA_LIST, EXACT_TEXT, choice
 from headrace.config.property import Group, Property
 from headrace.transforms.unwrapping.deletes import MODE, DeleteMode
 
+_NAMES = (
+    "`[struct.]field[:name]` each. The struct is `source`, `transaction` or another one of the "
+    "envelope; without it `op`, `ts_ms`, `ts_us` and `ts_ns` are the envelope's, `id`, "
+    "`total_order` and `data_collection_order` the transaction's, others the source's. With a "
+    "struct its name is part of the field's: `source.ts_ms` becomes `__source_ts_ms`."
+)
+ADDED_FIELDS = f"Fields of the envelope that the record gets, {_NAMES}"
+ADDED_HEADERS = (
+    f"Fields of the envelope that become headers, {_NAMES} One that the envelope lacks makes no "
+    "header. With `rewrite-with-tombstone` and `op` a tombstone has the header twice, as in "
+    "Debezium: that of its delete and its own."
+)
+
 
 class UnwrappingOptions(Configuration):
     """Options that both have."""
@@ -16,9 +29,9 @@ class UnwrappingOptions(Configuration):
         choice(DeleteMode),
         "tombstone",
         Group.CONVERTERS,
-        "What becomes of deletes and of the tombstones behind them. `drop`: both are left out. "
-        "`tombstone`: the delete becomes a null value, of rows with their schema, which JSON shows "
-        "as the text `null`, as in Kafka Connect, and Kafka does not take for a tombstone; the "
+        "What becomes of deletes and of the tombstones after them. `drop`: both are left out. "
+        "`tombstone`: the delete becomes a null value with the row's schema, which JSON shows as "
+        "the text `null`, as in Kafka Connect, and Kafka does not take for a tombstone; the "
         "tombstone is left out. `delete-to-tombstone`: likewise, without a schema, a tombstone for "
         "Kafka. `rewrite`: the row before the delete with `__deleted`. `rewrite-with-tombstone`: "
         "likewise, and the tombstone stays.",
@@ -28,7 +41,7 @@ class UnwrappingOptions(Configuration):
         COMMA_LIST,
         "",
         Group.CONVERTERS,
-        "Fields of the envelope that the record gets, `[struct.]field[:name]` each.",
+        ADDED_FIELDS,
     )
     add_fields_prefix = Property(
         "add.fields.prefix",
@@ -42,7 +55,7 @@ class UnwrappingOptions(Configuration):
         COMMA_LIST,
         "",
         Group.CONVERTERS,
-        "Fields of the envelope that become headers, `[struct.]field[:name]` each.",
+        ADDED_HEADERS,
     )
     add_headers_prefix = Property(
         "add.headers.prefix",

@@ -121,6 +121,11 @@ ONE_VALUES: dict[str, tuple[dict[str, Any], Any]] = {
     "null_at": (optional(CONNECT_TIMESTAMP), None),
 }
 YEAR = struct("year", {"text": STRING})
+OLD_YEARS = ("0001", "0004", "0900", "1000", "1300", "1500", "1581", "1582", "1583", "1900")
+OLD_DAYS = ("1582-10-04", "1582-10-05", "1582-10-14", "1582-10-15", "1500-02-29", "1300-02-29",
+            "0004-02-29", "0900-03-01", "1582-01-01", "1582-12-31", "1400-12-25")  # fmt: skip
+OLD_INSTANTS = (-62135596800000, -62167219200000, -12219292800000, -12219292800001,
+                -12220156800000, -14831769600000, -33784905600000, -62135769600000)  # fmt: skip
 YEARS = ("01/02/24", "01/02/2024", "1/2/124", "01/02/99", "1/2/9", " 3/4/ 10", "01/02/0024")
 
 
@@ -207,6 +212,12 @@ def plain_records() -> dict[str, Record]:
                 (f"{name}_2", second_value, None),
             )
         }
+    for prefix, texts in (("old_year", OLD_YEARS), ("old_day", OLD_DAYS)):
+        for number, text in enumerate(texts):
+            records[f"{prefix}_{number}"] = record("years", None, part(YEAR, {"text": text}))
+    for number, instant in enumerate(OLD_INSTANTS):
+        value = part(struct("old", {"unix": INT64}), {"unix": instant})
+        records[f"old_instant_{number}"] = record("years", None, value)
     for number, text in enumerate(YEARS):
         records[f"year_{number}"] = record("years", None, part(YEAR, {"text": text}))
     for name, (kind, value) in ONE_VALUES.items():

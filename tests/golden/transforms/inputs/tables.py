@@ -120,7 +120,21 @@ SUMMER = {"at_ms": _SUMMER, "at_us": _SUMMER * 1000 + 1, "at_ns": _SUMMER * 1_00
 _WINTER = 1_704_110_400_000  # 2024-01-01T12:00:00Z
 WINTER = {"at_ms": _WINTER, "at_us": _WINTER * 1000 + 1, "at_ns": _WINTER * 1_000_000 + 1,
           "zoned": "2024-01-01T12:00:00-08:00", "zoned_time": "23:59:59.999Z"}  # fmt: skip
+ZEROS = Table(
+    POSTGRESQL,
+    "public.zeros",
+    {"id": INT32},
+    {"id": INT32, "single": FLOAT, "double": DOUBLE, "o_double": optional(DOUBLE, default=0.0),
+     "list": array(DOUBLE), "point": struct("p", {"x": DOUBLE})},
+)  # fmt: skip
 KEYLESS = Table(POSTGRESQL, "public.log", {}, {"line": optional(STRING)})
+
+
+def _zeros(zero: float) -> dict[str, Any]:
+    return {"id": 1, "single": zero, "double": zero, "o_double": zero, "list": [zero],
+            "point": {"x": zero}}  # fmt: skip
+
+
 ORDERS = Table(  # two shards of one table
     POSTGRESQL,
     "shard_1.orders",
@@ -201,6 +215,9 @@ def _postgresql() -> dict[str, Record]:
         "pg_types_delete": TYPES.event("d", FULL_TYPES, None),
         "summer": TYPES.event("c", None, FULL_TYPES | SUMMER),
         "winter": TYPES.event("c", None, FULL_TYPES | WINTER),
+        "zeros_to_minus": ZEROS.event("u", _zeros(0.0), _zeros(-0.0)),
+        "minus_to_zeros": ZEROS.event("u", _zeros(-0.0), _zeros(0.0)),
+        "minus_zeros": ZEROS.event("u", _zeros(-0.0), _zeros(-0.0)),
         "pg_keyless": KEYLESS.event("c", None, {"line": "x"}),
         "pg_keyless_update": KEYLESS.event("u", {"line": "x"}, {"line": None}),
         "pg_shard_1": ORDERS.event("c", None, ORDER, headers=context_headers(POSTGRESQL)),
@@ -214,6 +231,15 @@ def _postgresql() -> dict[str, Record]:
             "u", ANNE, ANNA, headers=[header("dropped", dropped, ["id", "email"])]
         ),
         "pg_drop_delete": table.event("d", ANNE, headers=[header("dropped", dropped, ["email"])]),
+        "pg_drop_delete_more": table.event(
+            "d", ANNE, headers=[header("dropped", dropped, ["id", "name", "absent", "__deleted"])]
+        ),
+        "pg_drop_delete_nothing": table.event(
+            "d", None, headers=[header("dropped", dropped, ["email", "name"])]
+        ),
+        "pg_drop_delete_key": table.event(
+            "d", KEY_ONLY, headers=[header("dropped", dropped, ["active", "email", "name"])]
+        ),
         "pg_drop_wrong": table.event("c", None, ANNE, headers=[header("dropped", STRING, "email")]),
         "pg_heartbeat": heartbeat(POSTGRESQL.prefix),
         "pg_begin": transaction_border(POSTGRESQL.prefix, is_end=False),

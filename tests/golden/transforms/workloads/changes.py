@@ -33,6 +33,11 @@ def changed_state() -> Workload:
         transform.case("both of one name", {changed: "c", unchanged: "c"}),
         transform.case("other records", {changed: "changed"}, OTHERS),
         transform.case("documents", {changed: "changed"}, ("doc_create", "doc_update_before")),
+        transform.case(
+            "zeros",
+            {changed: "changed", unchanged: "unchanged"},
+            ("zeros_to_minus", "minus_to_zeros", "minus_zeros"),
+        ),
         transform.case("keyless", {changed: "changed"}, ("pg_keyless", "pg_keyless_update")),
     ]
     return workload("ExtractChangedRecordState", [transform], more)

@@ -12,6 +12,7 @@ from tests.golden.transforms.workloads.changes import (
     schema_changes,
     timezone_converter,
 )
+from tests.golden.transforms.workloads.columns import geometries, source_schemas, vectors
 from tests.golden.transforms.workloads.documents import documents
 from tests.golden.transforms.workloads.kafka_fields import insert_field, mask_field, replace_field
 from tests.golden.transforms.workloads.kafka_headers import (
@@ -78,4 +79,7 @@ WORKLOADS: dict[str, Callable[[], Workload]] = {
     "SchemaChangeEventFilter": schema_changes,
     "EventRouter": event_router,
     "MongoEventRouter": document_event_router,
+    "VectorToJsonConverter": vectors,
+    "SwapGeometryCoordinates": geometries,
+    "ExtractSchemaToNewRecord": source_schemas,
 }

@@ -78,6 +78,10 @@ def replace_field() -> Workload:
             side.case("single values", {"exclude": "id"}, ("one_text", "one_list", "empty")),
             side.case("change events", {"exclude": "before,transaction,ID",
                                         "renames": "after:row,id:pk"}, ROWS),
+            side.case("a former option", {"blacklist": "name"}),
+            side.case("the other former option", {"whitelist": "id"}),
+            side.case("a former option beside its successor",
+                      {"blacklist": "name", "exclude": "n"}),
             side.case("every type", {"renames": "i8:a,inner:b,o_rows:c,d_at:d"},
                       ("every", "every_nulls")),
         ]  # fmt: skip

@@ -73,6 +73,9 @@ PRECISIONS = ("seconds", "milliseconds", "microseconds", "nanoseconds", "days")
 TARGETS = ("string", "unix", "Date", "Time", "Timestamp", "date")
 INSTANTS = ("instants", "instants_2", "tombstone")
 FORMAT = FORMATS[0]
+OLD_YEARS = tuple(f"old_year_{number}" for number in range(10))
+OLD_DAYS = tuple(f"old_day_{number}" for number in range(11))
+OLD_INSTANTS = tuple(f"old_instant_{number}" for number in range(8))
 YEARS = tuple(f"year_{number}" for number in range(7))
 
 
@@ -110,6 +113,31 @@ def timestamp_converter() -> Workload:
                                         "format": form}, YEARS)
         for form in ("dd/MM/yy", "dd/MM/yyyy", "d/M/y", "d/M/yyy", "dd/MM/yyyyy")
     ]  # fmt: skip
+    more += [
+        value.case(
+            f"old dates of {form} to {target}",
+            {"target.type": target, "field": "text", "format": form},
+            records,
+        )
+        for form, records in (("yyyy", OLD_YEARS), ("yyyy-MM-dd", OLD_DAYS))
+        for target in ("Timestamp", "Date", "unix", "string")
+    ]
+    more += [
+        value.case(
+            f"old instants of {form}",
+            {"target.type": "string", "field": "unix", "format": form},
+            OLD_INSTANTS,
+        )
+        for form in (
+            "yyyy-MM-dd HH:mm:ss",
+            "yyyy",
+            "dd.MM.yy",
+            "EEE, d MMM yyyy HH:mm:ss Z",
+            "yyyy-DDD",
+            "G yyyy",
+            "YYYY-'W'ww",
+        )
+    ]
     more += [
         value.case("a struct that is null", {"field": "id", "target.type": "Timestamp"},
                    ("null_with_schema", "small", "tombstone")),

@@ -159,5 +159,12 @@ def chains() -> Workload:
         ROUTE,
         gone=TOMBSTONE,
     )  # fmt: skip
+    twice = {
+        **chain(
+            {"type": f"{KAFKA}InsertHeader", "header": "n", "value.literal": "3"},
+        ),
+        "transforms": "t,t",
+    }
+    made.append(Configured("one alias twice", twice, ROWS[:3]))
     made.append(Configured("documents, flatten, route", documents, DOCUMENTS))
     return Workload("chains", {}, tuple(made))

@@ -21,7 +21,8 @@ CHANGES = (
     "db2_create", "db2_update", "db2_delete", "db2_tombstone",
 )  # fmt: skip
 OTHERS = ("pg_heartbeat", "pg_begin", "pg_end", "pg_message", "ora_create_table", "small", "empty")
-DROPPED = ("pg_drop_listed", "pg_drop_key", "pg_drop_delete", "pg_drop_wrong", "pg_create",
+DROPPED = ("pg_drop_listed", "pg_drop_key", "pg_drop_delete", "pg_drop_delete_more",
+           "pg_drop_delete_nothing", "pg_drop_delete_key", "pg_drop_wrong", "pg_create",
            "pg_tombstone")  # fmt: skip
 NAMED = {"type": f"{KAFKA}SetSchemaMetadata$Value", "schema.name": "q.Envelope"}
 NO_ENVELOPES = ("small", "small_nulls", "tombstone", "pg_heartbeat", "pg_begin", "field_inner")
@@ -84,6 +85,11 @@ def _more() -> list[Configured]:
                 MODE: mode, "add.fields": "op,table,source.ts_ms,transaction.id",
                 "add.headers": "op,db,ts_ms"}, (*ROWS, "pg_delete_full", "pg_truncate")),
             UNWRAP.case(f"{mode} with a route", {MODE: mode, "route.by.field": "name"}, ROUTE),
+            UNWRAP.case(f"{mode} with dropped fields and a compatible schema", {
+                MODE: mode, "drop.fields.header.name": "dropped", "add.fields": "op"}, DROPPED),
+            UNWRAP.case(f"{mode} with fields dropped from the key, too", {
+                MODE: mode, "drop.fields.header.name": "dropped",
+                "drop.fields.from.key": "true"}, DROPPED),
             UNWRAP.case(f"{mode} with dropped fields", {
                 MODE: mode, "drop.fields.header.name": "dropped",
                 "drop.fields.keep.schema.compatible": "false", "add.fields": "op"}, DROPPED),
@@ -116,6 +122,9 @@ def _more() -> list[Configured]:
         UNWRAP.case("an added header of a name that is there",
                     {MODE: "rewrite-with-tombstone", "add.headers": "op:dropped,op:kept",
                      "add.headers.prefix": ""}, (*ROWS, *DROPPED)),
+        *(UNWRAP.case(f"zeros, {mode}", {MODE: mode},
+                      ("zeros_to_minus", "minus_to_zeros", "minus_zeros"))
+          for mode in ("drop", "rewrite")),
         UNWRAP.case("everything else", {"add.fields": "op", "add.headers": "op"}, OTHERS),
         UNWRAP.case("an old option", {"drop.tombstones": "false",
                                       "delete.handling.mode": "rewrite"}),

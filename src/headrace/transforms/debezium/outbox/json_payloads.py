@@ -99,7 +99,10 @@ def _items(
             former = members.get(field.name)
             if former is None or (former.schema == _BYTES and field.schema != _BYTES):
                 members[field.name] = field
-    return replace(first, fields=tuple(members.values()))
+    merged = tuple(members.values())
+    # Debezium makes a schema of its own of objects that differ, and does not make it optional.
+    is_own = None not in values and any(each and each.fields != merged for each in schemas)
+    return replace(first, fields=merged, optional=first.optional and not is_own)
 
 
 def value_in(schema: Schema, value: object, allowance: Allowance) -> object:

@@ -7,7 +7,7 @@ from enum import StrEnum
 import numpy as np
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import REGEX, choice, one_of
+from headrace.config.kinds import ROW_REGEX, choice, one_of
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.config.regex import compile_java_regex
 from headrace.connect.evaluation.values import tombstones
@@ -49,7 +49,7 @@ class ScriptedOptions(Configuration):
     )
     topic_regex = Property(
         "topic.regex",
-        REGEX,
+        ROW_REGEX,
         "",
         Group.CONVERTERS,
         "Records of other topics pass as they are; the whole topic must match.",

@@ -1,0 +1,199 @@
+"""SwapGeometryCoordinates: x and y of geometries in the other order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from headrace.config.configuration import Configuration
+from headrace.config.kinds import Kind
+from headrace.config.property import Group, Property
+from headrace.connect.evaluation.columns import column_of, with_values
+from headrace.connect.evaluation.values import connect_values, tombstones, values
+from headrace.connect.records import Column, Node, Records, Shape, Struct
+from headrace.connect.schema import Schema, Type
+from headrace.connect.trees import as_struct, fields, member, with_defaults, with_fields
+from headrace.errors import HeadraceError
+from headrace.transforms.debezium.columns.well_known_binary import with_swapped_coordinates
+from headrace.transforms.example import Example
+from headrace.transforms.transform import Declaration, Ordering, PerShape
+
+_GEOMETRY = "io.debezium.data.geometry.Geometry"
+
+
+def _parse_srids(text: str) -> frozenset[int]:
+    parts = text.split(",")
+    while parts and not parts[-1].strip():
+        parts.pop()  # as Java splits
+    return frozenset(int(part) for part in parts)
+
+
+SRIDS: Kind[frozenset[int]] = Kind("whole numbers, separated by commas", _parse_srids)
+
+
+class SwapGeometryCoordinatesOptions(Configuration):
+    """Options of SwapGeometryCoordinates."""
+
+    srids = Property(
+        "srids",
+        SRIDS,
+        "4326,3857,4269",
+        Group.CONVERTERS,
+        "The SRIDs of the geometries whose coordinates are swapped.",
+    )
+
+
+@dataclass(frozen=True)
+class _Geometry:
+    """The parts of a geometry, and the column that takes its bytes."""
+
+    wkb: Node
+    srid: Node
+    column: Column
+
+
+@dataclass(frozen=True)
+class _Container:
+    """An array or a map with geometries in it, and the column that takes it."""
+
+    node: Node
+    column: Column
+
+
+_Swapped = tuple[Shape, tuple[_Geometry | _Container, ...]]
+
+
+class SwapGeometryCoordinates:
+    """See DECLARATION. Records whose value is not a struct pass as they are."""
+
+    ordering = Ordering.KEEPS_KEY
+
+    def __init__(self, options: SwapGeometryCoordinatesOptions) -> None:
+        self._srids = options.srids
+        self._swapped = PerShape(_swapped)
+
+    def apply(self, records: Records) -> Iterable[Records]:
+        """See Transform. Raises HeadraceError("transforms.geometry_not_understood")."""
+        if as_struct(records.shape.value) is None:
+            yield records
+            return
+        absent = tombstones(records)
+        if absent.any():
+            yield records.with_rows(absent)
+            records = records.with_rows(~absent)
+            if not len(records):
+                return
+        shape, places = self._swapped(records.shape)
+        for place in places:
+            if isinstance(place, _Geometry):
+                made = self._geometries(records, place)
+            else:
+                schema = place.node.schema
+                made = [self._within(schema, each) for each in connect_values(records, place.node)]
+            records = with_values(records, place.column, made)
+        yield records.with_shape(shape)
+
+    def _geometries(self, records: Records, geometry: _Geometry) -> list[object]:
+        binary, srids = values(records, geometry.wkb), values(records, geometry.srid)
+        pairs = zip(_bytes(binary), srids.to_pylist(), strict=True)
+        return [self._bytes(wkb, srid) for wkb, srid in pairs]
+
+    def _bytes(self, wkb: bytes | None, srid: object) -> bytes | None:
+        if wkb is None or srid not in self._srids:
+            return wkb
+        try:
+            return with_swapped_coordinates(wkb)
+        except ValueError as error:
+            raise HeadraceError(
+                "transforms.geometry_not_understood",
+                f"the bytes of a geometry with the SRID {srid} are not well-known binary: {error}",
+                "Correct the row, or leave its SRID out of srids.",
+            ) from None
+
+    def _within(self, schema: Schema, value: object) -> object:
+        """A value with the coordinates of the geometries in it swapped."""
+        match schema.type:
+            case Type.STRUCT if isinstance(value, Mapping):
+                made = {
+                    field.name: self._within(
+                        field.schema,
+                        field.schema.default
+                        if value.get(field.name) is None
+                        else value[field.name],
+                    )
+                    for field in schema.fields
+                }
+                if schema.name == _GEOMETRY and isinstance(made["wkb"], bytes):
+                    made["wkb"] = self._bytes(made["wkb"], made.get("srid"))
+                return made
+            case Type.ARRAY if isinstance(value, list | tuple) and schema.values is not None:
+                return [self._within(schema.values, each) for each in value]
+            case Type.MAP if isinstance(value, Mapping) and schema.values is not None:
+                return {key: self._within(schema.values, each) for key, each in value.items()}
+        return value
+
+
+def _bytes(binary: pa.Array) -> list[bytes | None]:
+    made: list[bytes | None] = binary.to_pylist()
+    return made
+
+
+def _swapped(shape: Shape) -> _Swapped:
+    struct = as_struct(shape.value)
+    assert struct is not None
+    places: list[_Geometry | _Container] = []
+    value = _struct(struct, struct, places)
+    return replace(shape, value=value), tuple(places)
+
+
+def _struct(struct: Struct, around: Struct, places: list[_Geometry | _Container]) -> Struct:
+    """The struct with columns in place of its geometries' bytes; `around` is the same struct, fit
+    to select from. Nulls of its fields are their defaults, as in Debezium."""
+    members: dict[str, Node] = {}
+    for name, node in fields(struct).items():
+        inner, lifted = as_struct(node), member(around, name)
+        if inner is None:
+            if _has_geometry(node.schema):
+                column = column_of(node.schema)
+                places.append(_Container(with_defaults(lifted), column))
+                members[name] = column
+            else:
+                members[name] = with_defaults(node)
+            continue
+        selected = as_struct(lifted)
+        assert selected is not None
+        own = fields(inner)
+        if node.schema.name == _GEOMETRY and {"wkb", "srid"} <= own.keys():
+            wkb, srid = (with_defaults(member(selected, part)) for part in ("wkb", "srid"))
+            column = column_of(own["wkb"].schema)
+            places.append(_Geometry(wkb, srid, column))
+            members[name] = with_fields(inner, {**own, "wkb": column})
+        else:
+            members[name] = _struct(inner, selected, places)
+    return with_fields(struct, members)
+
+
+def _has_geometry(schema: Schema) -> bool:
+    """Whether values of a schema hold geometries."""
+    inner = [*(field.schema for field in schema.fields), schema.keys, schema.values]
+    return schema.name == _GEOMETRY or any(each and _has_geometry(each) for each in inner)
+
+
+DECLARATION = Declaration(
+    "SwapGeometryCoordinates",
+    "Swaps x and y (longitude and latitude) in the bytes of geometries of some SRIDs, within "
+    "structs, arrays and maps, too. Geometries without an SRID, points (`Point`) and geographies "
+    "stay. A null whose column has a default becomes the default, as in Debezium. Bytes that are "
+    "not well-known binary are an error.",
+    SwapGeometryCoordinatesOptions,
+    SwapGeometryCoordinates,
+    example=Example(
+        {"id": 1, "at": {"wkb": "AQEAAAAAAAAAAADwPwAAAAAAAABA", "srid": 4326}},
+        {},
+        key={"id": 1},
+        topic="s.places",
+        names={"value.at": _GEOMETRY},
+    ),
+)

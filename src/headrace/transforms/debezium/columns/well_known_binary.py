@@ -1,0 +1,95 @@
+"""Geometries in (extended) well-known binary."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+_Z, _M, _SRID = 0x8000_0000, 0x4000_0000, 0x2000_0000
+_KIND = 0xFF
+_POINT, _LINE, _POLYGON, _POINTS, _LINES, _POLYGONS, _COLLECTION = range(1, 8)
+_PART_OF = {_POINTS: _POINT, _LINES: _LINE, _POLYGONS: _POLYGON}
+_DEEPEST = 100
+
+
+def with_swapped_coordinates(wkb: bytes) -> bytes:
+    """The geometry with the first two ordinates of each of its points in the other order. What
+    follows the geometry is left out.
+
+    Raises ValueError for what is not a geometry.
+    """
+    swapper = _Swapper(wkb)
+    swapper.geometry(depth=0)
+    return bytes(swapper.made[: swapper.at])
+
+
+class _Swapper:
+    """Goes over a geometry once; `at` is where it has come to."""
+
+    def __init__(self, wkb: bytes) -> None:
+        self.made = bytearray(wkb)
+        self.at = 0
+
+    def geometry(self, depth: int) -> None:
+        if depth > _DEEPEST:
+            raise ValueError("a geometry is nested too deep")
+        order = self._order()
+        code = self._integer(order)
+        stride = 2 + bool(code & _Z) + bool(code & _M)
+        if code & _SRID:
+            self._integer(order)
+        kind = code & _KIND
+        if kind in _PART_OF:
+            for _ in range(self._count(order)):
+                inner = self._order()
+                self._integer(inner)
+                self._simple(_PART_OF[kind], inner, stride)
+        elif kind == _COLLECTION:
+            for _ in range(self._count(order)):
+                self.geometry(depth + 1)
+        else:
+            self._simple(kind, order, stride)
+
+    def _simple(self, kind: int, order: str, stride: int) -> None:
+        if kind == _POINT:
+            self._points(1, stride)
+        elif kind == _LINE:
+            self._points(self._count(order), stride)
+        elif kind == _POLYGON:
+            for _ in range(self._count(order)):
+                self._points(self._count(order), stride)
+        else:
+            raise ValueError(f"{kind} is not a type of geometries")
+
+    def _points(self, count: int, stride: int) -> None:
+        """Swaps in place: bytes of whole ordinates move, so their order within does not matter."""
+        end = self.at + count * stride * 8
+        if end > len(self.made):
+            raise ValueError("a geometry ends before its last point")
+        points = np.frombuffer(self.made, np.int64, count * stride, self.at)
+        pairs = points.reshape(count, stride)
+        pairs[:, [0, 1]] = pairs[:, [1, 0]]
+        self.at = end
+
+    def _order(self) -> str:
+        if self.at >= len(self.made):
+            raise ValueError("a geometry ends before its byte order")
+        self.at += 1
+        return "<" if self.made[self.at - 1] == 1 else ">"
+
+    def _integer(self, order: str) -> int:
+        if self.at + 4 > len(self.made):
+            raise ValueError("a geometry ends within a number")
+        number: int = struct.unpack_from(f"{order}I", self.made, self.at)[0]
+        self.at += 4
+        return number
+
+    def _count(self, order: str) -> int:
+        """A number of members, each of which has four bytes at least."""
+        count = self._integer(order)
+        if count >= 2**31:
+            return 0  # Java's loops do not run for a negative number
+        if count * 4 > len(self.made) - self.at:
+            raise ValueError("a geometry ends before its last member")
+        return count
