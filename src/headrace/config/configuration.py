@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from headrace.config.finding import PropertyFinding, ignored
+from headrace.config.kinds import Kind
 from headrace.config.property import Family, Group, Member, PassThrough, Property, Support
 from headrace.config.references import has_plain_reference, has_reference, resolve
 from headrace.config.secret import HIDDEN, printable_name
@@ -231,7 +233,7 @@ class _Reading:
 
     def _read_property(self, declaration: Property[Any], text: str) -> None:
         name = declaration.name
-        resolved = self._resolve(name, text, is_secret=declaration.kind.is_secret)
+        resolved = self._resolve(name, text, declaration.kind)
         if resolved is None:
             return
         trimmed = resolved if declaration.kind.keeps_spaces else resolved.strip()
@@ -269,7 +271,7 @@ class _Reading:
         members: list[Member[Any]],
     ) -> None:
         is_secret = family.is_secret(name)
-        resolved = self._resolve(name, text, is_secret=is_secret)
+        resolved = self._resolve(name, text, replace(family.kind, is_secret=is_secret))
         if resolved is None:
             return
         if family.status.support is Support.REFUSED:
@@ -285,7 +287,7 @@ class _Reading:
         members.append(Member(variables, value))
         self._note_status(name, family)
 
-    def _resolve(self, name: str, text: str, *, is_secret: bool) -> str | None:
+    def _resolve(self, name: str, text: str, kind: Kind[Any]) -> str | None:
         try:
             resolved = resolve(text)
         except ValueError as error:
@@ -299,8 +301,8 @@ class _Reading:
                 )
             )
             return None
-        if has_plain_reference(text) and not has_reference(text):
-            shown = "its value" if is_secret else self._show(text, is_secret=False)
+        if has_plain_reference(text) and not (has_reference(text) or kind.has_placeholders):
+            shown = "its value" if kind.is_secret else self._show(text, is_secret=False)
             self.warnings.append(
                 PropertyFinding(
                     "config.plain_reference",

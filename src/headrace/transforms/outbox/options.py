@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, REGEX, TEXT, choice
+from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, REGEX, TEXT, choice, templated
 from headrace.config.property import Group, Property
 from headrace.transforms.outbox.placements import InvalidOperation, MissingField, Placement
 
@@ -65,7 +65,7 @@ class OutboxOptions(Configuration):
     )
     route_topic_replacement = Property(
         "route.topic.replacement",
-        EXACT_TEXT,
+        templated(EXACT_TEXT),
         "outbox.event.${routedByValue}",
         Group.CONVERTERS,
         "The topic; `${name}` is what a group of the expression matched.",
