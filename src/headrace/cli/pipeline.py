@@ -314,7 +314,7 @@ def supervise(
     phases = Progress(messages, rows_of)
 
     def tell(failure: HeadraceError, wait: float) -> None:
-        messages.warning(f"{failure.message} [{failure.code}]; again in {wait:g} s")
+        messages.warning(f"{failure.message}; again in {wait:g} s", failure.code)
 
     def progressed(progress: dict[str, Any]) -> None:
         phases.update(progress)
