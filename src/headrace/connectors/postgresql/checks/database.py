@@ -11,6 +11,7 @@ from headrace.connectors.postgresql.checks.state import Checked
 from headrace.connectors.postgresql.checks.tables import check_identities, check_rights
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect
+from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.connectors.postgresql.reading.overrides import check_overrides
 from headrace.errors import HeadraceError
 from headrace.findings import Findings
@@ -28,7 +29,15 @@ def check(config: PostgresConfig) -> Findings:
     try:
         connection = connect(config, application="headrace check", limit=CHECK_LIMIT)
     except HeadraceError as error:
-        findings.add_error(error)
+        remedy = error.remedy
+        if error.code == "postgresql.authentication":
+            # The server does not say whether the role is missing or the password is wrong.
+            role = SQL.dialect.quoted(config.database_user)
+            remedy += (
+                " If the role does not exist yet, a superuser makes it: CREATE ROLE "
+                f"{role} LOGIN REPLICATION PASSWORD '…';"
+            )
+        findings.add(error.code, "error", error.message, remedy)
         return findings
     with connection:
         _check_database(config, connection, findings)
