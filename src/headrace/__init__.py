@@ -100,8 +100,8 @@ def signal(
     id: str | None = None,  # noqa: A002
 ) -> str:
     """Send a signal (`execute-snapshot`, `stop-snapshot`, `pause-snapshot`, `resume-snapshot`,
-    `log`) to the query that runs with these properties, which are as `options` takes them; returns its
-    id.
+    `log`) to the query that runs with these properties, which are as `options` takes them;
+    returns its id.
 
     It travels through the signal table, or else Kafka, or else the signal file.
     Raises HeadraceError.

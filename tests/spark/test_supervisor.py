@@ -153,7 +153,7 @@ def test_a_process_that_died_is_retriable():
             "out-of-memory",
         ),
         (
-            "Query terminated\nCaused by: java.net.SocketException: Connection reset\n\tat java.Z\n",
+            "Terminated\nCaused by: java.net.SocketException: Connection reset\n\tat java.Z\n",
             "(Connection reset)",
             "out-of-memory",
         ),

@@ -219,7 +219,9 @@ def test_a_plain_placeholder_of_another_option_is_warned_about_once() -> None:
     assert [warning.code for warning in warnings] == ["config.plain_reference"]
 
 
-@pytest.mark.parametrize("kind", ["com.acme.MySmt", "com.acme.transforms.Filter", "acme.Router$Key"])
+@pytest.mark.parametrize(
+    "kind", ["com.acme.MySmt", "com.acme.transforms.Filter", "acme.Router$Key"]
+)
 def test_a_java_class_of_ones_own_leads_to_the_guide_and_not_to_a_list(kind: str) -> None:
     with pytest.raises(HeadraceError) as raised:
         read_chain(properties(a={"type": kind}))

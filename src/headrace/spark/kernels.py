@@ -110,7 +110,8 @@ two numbers a line: kernels that are compiled, and all."""
 def print_progress(done: int, total: int) -> None:
     """A line for who started this process; when nobody reads it any more, the process ends."""
     try:
-        print(done, total, flush=True)
+        sys.stdout.write(f"{done} {total}\n")
+        sys.stdout.flush()
     except BrokenPipeError:
         os._exit(1)
 

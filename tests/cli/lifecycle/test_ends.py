@@ -20,8 +20,8 @@ pytestmark = [pytest.mark.postgres, pytest.mark.spark]
 
 def children(process: int) -> list[int]:
     """The processes of a process."""
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False)  # fmt: skip
-    return [int(pid) for pid in found.stdout.split()]
+    listed = Path(f"/proc/{process}/task/{process}/children").read_text()
+    return [int(pid) for pid in listed.split()]
 
 
 def is_alive(process: int) -> bool:

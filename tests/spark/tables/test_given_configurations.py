@@ -39,7 +39,7 @@ def test_each_form_of_a_configuration_is_the_same(
     expected = registry.parse_configuration(GIVEN)
     read: list[object] = []
 
-    class Read(Exception):  # noqa: N818 - ends the call
+    class Read(Exception):
         pass
 
     def parse(properties: Any, parse: Any = registry.parse_configuration) -> None:
@@ -76,7 +76,14 @@ def test_anything_else_is_an_error_at_once(
 
 
 def test_the_columns_of_a_table_are_no_configuration() -> None:
-    for columns in ("id INT", "id INT, total DECIMAL(10,2)", "`a/b` INT", "VARIANT", "", "id INT\n"):
+    for columns in (
+        "id INT",
+        "id INT, total DECIMAL(10,2)",
+        "`a/b` INT",
+        "VARIANT",
+        "",
+        "id INT\n",
+    ):
         assert not is_configuration(columns)
 
 

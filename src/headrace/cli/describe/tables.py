@@ -1,4 +1,4 @@
-"""Pages of Markdown on a terminal: tables as entries one below the other, so that nothing is cut."""
+"""Pages of Markdown on a terminal: tables as entries, one below the other, so nothing is cut."""
 
 from __future__ import annotations
 

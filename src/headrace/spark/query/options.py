@@ -115,9 +115,7 @@ _PATH = re.compile(r"[^\s`]*(?:/[^\s`]*|\.(?:properties|json|conf))")
 
 
 def _read(configuration: Configured | None) -> Properties:
-    return (
-        Properties() if configuration is None else read_configuration(configuration, _FUNCTION)
-    )
+    return Properties() if configuration is None else read_configuration(configuration, _FUNCTION)
 
 
 def _keywords(configuration: Configured | None, given: Mapping[str, object]) -> Properties:

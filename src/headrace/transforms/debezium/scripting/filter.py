@@ -17,7 +17,11 @@ class FilterOptions(ScriptedOptions):
     """Options of Filter."""
 
     condition = Property(
-        "condition", templated(TEXT), REQUIRED, Group.CONVERTERS, "True for the records that stay. " + HOLDS
+        "condition",
+        templated(TEXT),
+        REQUIRED,
+        Group.CONVERTERS,
+        "True for the records that stay. " + HOLDS,
     )
 
 
