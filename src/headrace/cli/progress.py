@@ -47,8 +47,8 @@ class Progress:
             self._recent.popleft()
         metrics = reported_metrics(progress)
         if metrics is not None and metrics.snapshot.get("SnapshotRunning"):
-            figures = snapshot_figures(metrics.snapshot, self._events)
-            self._messages.phase("snapshot", snapshot_details(figures), figures)
+            of_snapshot = snapshot_figures(metrics.snapshot, self._events)
+            self._messages.phase("snapshot", snapshot_details(of_snapshot), of_snapshot)
         elif self._events or metrics is None or _is_over(metrics.snapshot):
             figures = self._streaming_figures(metrics, now)
             self._messages.phase("streaming", _streaming_details(figures), figures)

@@ -71,4 +71,4 @@ def test_what_stands_for_something_reads_as_english() -> None:
     assert "depends on the case" not in page
     assert "NAME has VALUE more than once" in page
     # Statements are what they are.
-    assert "GRANT USAGE ON SCHEMA SCHEMA; GRANT SELECT ON " in page
+    assert "GRANT USAGE ON SCHEMA SCHEMA TO DATABASE_USER; GRANT SELECT ON " in page
