@@ -54,6 +54,21 @@ def test_a_compiler_whose_reader_was_killed_ends(tmp_path):
         assert process.wait(60) == 1
 
 
+def test_the_compiler_dies_with_the_command():
+    script = (
+        "import os, time\n"
+        "from headrace.cli.compiling import Compilation\n"
+        "from headrace.cli.messages import Messages\n"
+        "Compilation('import os, time; os.write(2, b\"up\"); time.sleep(600)', Messages())\n"
+        "time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE) as process:
+        assert process.stderr.read(2) == b"up"
+        process.kill()
+        # The end of the pipe, which the compiler has, too.
+        assert process.stderr.read() == b""
+
+
 def test_later_starts_say_and_compile_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(kernels, "all_kernels", dict)

@@ -11,6 +11,15 @@ from headrace.cli.messages import Messages
 COMPILING = "compiling kernels, once per installation (about four minutes of CPU time)"
 
 
+# What the compiler does first: it dies with the thread that started it. It would see only after the
+# kernel that it compiles that nobody waits any more.
+_DIES_WITH_ITS_PARENT = """
+import ctypes, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+"""
+
+
 class Compilation:
     """A process that compiles. Its progress is a phase of `messages` until it is over.
 
@@ -21,7 +30,7 @@ class Compilation:
     def __init__(self, command: str, messages: Messages) -> None:
         self._messages = messages
         self._process = subprocess.Popen(
-            [sys.executable, "-c", command],
+            [sys.executable, "-c", _DIES_WITH_ITS_PARENT + command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             start_new_session=True,
