@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 FILES = sorted(path for top in ("src", "tests") for path in (ROOT / top).rglob("*.py"))
 MOST_LINES, MOST_FILES, MOST_FUNCTION_LINES = 500, 15, 100
 POSTGRESQL = ROOT / "src/headrace/connectors/postgresql"
-MOST_POSTGRESQL_LINES = 7_500
+MOST_POSTGRESQL_LINES = 7_800
 
 
 def lines(path: Path) -> int:

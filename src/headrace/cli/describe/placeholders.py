@@ -6,7 +6,6 @@ import ast
 
 _NOUNS = {
     "ADDRESS": ("WITHOUT_CREDENTIALS",),
-    "LSN": ("FORMAT_LSN",),
     "NAME": (
         "CHOSEN", "COLUMNNAME", "FIND_TYPO", "MEANT", "NAMED", "NAMED_BY", "NEAR", "NEAREST",
         "ONE", "PRESENT", "PRESENT_NAME", "PRINTABLE_NAME", "QUOTED", "UNKNOWN",
@@ -26,7 +25,6 @@ _NOUNS = {
     "TABLES": ("NAMED_TABLES", "SILENT"),
     "TEXT": ("PLAIN", "WITHOUT_SECRETS"),
     "TIME": ("TIMEDELTA",),
-    "TRANSACTION": ("FORMAT_XID",),
     "TYPE": ("SIMPLESTRING", "TYPED", "TYPES"),
     "VALUE": (
         "ALIASES", "ASKED", "AS_PY", "DUMPS", "NEXT", "NOW", "SHOW", "SHOWN", "SHOWN_AS",
@@ -83,5 +81,5 @@ def word_of(tree: ast.expr | None) -> str:
 
 
 def _noun(name: str) -> str:
-    word = name.strip("_").upper()
+    word = name.strip("_").upper().removeprefix("FORMAT_")
     return _READ_AS.get(word, word) or "…"

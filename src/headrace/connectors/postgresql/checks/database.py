@@ -29,15 +29,11 @@ def check(config: PostgresConfig) -> Findings:
     try:
         connection = connect(config, application="headrace check", limit=CHECK_LIMIT)
     except HeadraceError as error:
-        remedy = error.remedy
-        if error.code == "postgresql.authentication":
-            # The server does not say whether the role is missing or the password is wrong.
+        hint = ""
+        if error.code == "postgresql.authentication":  # of a missing role, too, for the client
             role = SQL.dialect.quoted(config.database_user)
-            remedy += (
-                " If the role does not exist yet, a superuser makes it: CREATE ROLE "
-                f"{role} LOGIN REPLICATION PASSWORD '…';"
-            )
-        findings.add(error.code, "error", error.message, remedy)
+            hint = f" A missing role: CREATE ROLE {role} LOGIN REPLICATION PASSWORD '…';"
+        findings.add(error.code, "error", error.message, error.remedy + hint)
         return findings
     with connection:
         _check_database(config, connection, findings)
