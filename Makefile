@@ -26,16 +26,24 @@ help:  ## Show the targets
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "headrace needs Python 3.11 or later; set PYTHON=python3.12, for example" >&2; exit 1; }
+	@test -x $(BIN)/python || echo "1 of 3: making the environment $(VENV) with $$($(PYTHON) --version)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { echo "python3 -m venv does not work here; install your system's python3-venv" >&2; exit 1; }
-	@echo "installing headrace and what it needs into $(VENV) (about 1.2 GB)"
+	@echo "2 of 3: downloading and installing Spark, Numba, Java, the drivers and the tools of the tests:" \
+	  "about 0.8 GB to download where pip has none of it yet, about 1.5 GB on disk; one to four minutes"
 	@# Another Spark brings its own py4j.
 	@sed -e '' $(if $(SPARK),-e 's/^pyspark==.*/pyspark==$(SPARK)/' -e '/^py4j==/d') \
 	  constraints.txt > $(CONSTRAINTS)
-	@$(BIN)/python -m pip install -q -c $(CONSTRAINTS) -e '.[dev]'
+	@# Of what pip says: packages of a megabyte and more, and its slow steps.
+	@$(BIN)/python -m pip install -c $(CONSTRAINTS) -e '.[dev]' | \
+	  sed -u -nE -e 's/^ *Downloading (.*\/)?([^ ]+) (\([0-9.]+ [MG]B\)).*/  downloading \2 \3/p' \
+	    -e 's/^ *(Building wheel|Installing collected packages|Installing build)([^:,]*).*/  \1\2 …/p'; \
+	  exit $${PIPESTATUS[0]}
+	@echo "3 of 3: installed, $$(du -sh $(VENV) | cut -f1) in $(VENV)"
 	@touch $@
 
 setup: $(STAMP)  ## Create .venv and install everything
+	@echo "ready: $(BIN)/headrace; make demo shows it, make test tries it"
 
 demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 ends it; DATABASE=mongodb, db2 or oracle)
 	@$(BIN)/headrace demo $(if $(DATABASE),--database $(DATABASE)) $(if $(SECONDS),--seconds $(SECONDS))

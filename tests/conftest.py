@@ -57,7 +57,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if "PYTEST_XDIST_WORKER" not in os.environ:
         choose_quick_java()  # workers inherit it
     if getattr(session.config.option, "numprocesses", None):
-        subprocess.run([sys.executable, "-c", COMPILE], check=False)
+        subprocess.run([sys.executable, "-c", COMPILE], stdout=subprocess.DEVNULL, check=False)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -93,27 +93,31 @@ def status(query: StreamingQuery) -> Status:
 
 
 def signal(
-    properties: Mapping[str, str],
+    properties: Mapping[str, object] | str | PathLike[str],
     type: str,  # noqa: A002 - the column's name
     data: str | Mapping[str, object] = "{}",
     *,
     id: str | None = None,  # noqa: A002
 ) -> str:
     """Send a signal (`execute-snapshot`, `stop-snapshot`, `pause-snapshot`, `resume-snapshot`,
-    `log`) to the query that runs with these properties; returns its id.
+    `log`) to the query that runs with these properties, which are as `options` takes them;
+    returns its id.
 
     It travels through the signal table, or else Kafka, or else the signal file.
     Raises HeadraceError.
     """
+    from headrace.config.source import OF_SPARK
     from headrace.connectors.registry import parse_configuration, send_signal
+    from headrace.spark.query.options import read_configuration
 
-    return send_signal(parse_configuration(properties), type, data, name=id)
+    given, _ = read_configuration(properties, "headrace.signal").split(OF_SPARK)
+    return send_signal(parse_configuration(given), type, data, name=id)
 
 
 def table(
     events: DataFrame,
     name: str,
-    schema: str | StructType | Mapping[str, str],
+    schema: str | StructType | Mapping[str, object] | PathLike[str],
     *,
     key: str | Sequence[str] | None = (),
     documents: bool = False,
@@ -126,8 +130,9 @@ def table(
     stream, or as Spark reads them from Kafka. Taken are those whose topic is `name` or ends in
     `.name` (`inventory.orders`); without a column `topic`, all.
 
-    `schema` says the columns of the rows: a DDL text or a StructType, or the properties of the
-    source, whose catalogue is asked (of a database of documents: a sample of the collection). The
+    `schema` says the columns of the rows: a DDL text or a StructType, or the
+    configuration of the source, as `options` takes it (a dict, the path of its file, what `options`
+    returned): its catalogue is asked (of a database of documents: a sample of the collection). The
     comment of a declared column names the schema that its values have in JSON where that is none
     of Debezium's defaults (`at TIMESTAMP_NTZ COMMENT 'io.debezium.time.Timestamp'`); see
     docs/guides/tables.md. `key` names the columns of the key
@@ -146,7 +151,8 @@ def table(
     A value that is not of its column's type fails the query, and where the properties of the source
     are given a column that events have and the table did not have when it was asked for:
     `spark.unknown_columns`, unless headrace.table.unknown.columns=drop. Raises HeadraceError:
-    `spark.no_such_table`, `spark.no_such_column`, `spark.no_such_policy`,
+    `spark.schema_not_understood`, `spark.no_such_table`, `spark.no_such_column`,
+    `spark.no_such_policy`,
     `spark.events_not_understood`, `documents.schema_not_understood`, and what the connector raises.
     """
     from headrace.spark.tables.table import table as typed_table
@@ -156,10 +162,11 @@ def table(
 
 def fold(
     changes: DataFrame,
+    configuration: Mapping[str, object] | str | PathLike[str] | None = None,
     *,
     key: str | Sequence[str] = (),
     order: str | Column | Sequence[str | Column] = (),
-    unavailable: str = "__debezium_unavailable_value",
+    unavailable: str | None = None,
 ) -> DataFrame:
     """The last change of each key, one row each, as a MERGE wants it; for a batch, also the one
     that `foreachBatch` gives.
@@ -172,7 +179,9 @@ def fold(
     Columns: those of the key that the rows lack, those of the rows, `__deleted` (boolean: the row
     is gone; its other columns but the key's are null), and `__kept` (array<string>: columns that no
     change of the key told, because the database does not log unchanged large values; they show
-    what stands for `unavailable` in their type, and the target keeps its own values). A change of a
+    what stands for `unavailable` in their type, and the target keeps its own values; `unavailable`
+    is by default the unavailable.value.placeholder of `configuration`, which is the source's, as
+    `options` takes it, and without one Debezium's default). A change of a
     key is a delete of the old one and a create of the new one; tombstones are deletes. An update
     without `after` says nothing and is left out. A TRUNCATE fails the query
     (`spark.truncate_in_fold`), and so does a change without a key (`spark.change_without_key`).
@@ -182,4 +191,4 @@ def fold(
     """
     from headrace.spark.tables.fold import fold as folded
 
-    return folded(changes, key=key, order=order, unavailable=unavailable)
+    return folded(changes, configuration, key=key, order=order, unavailable=unavailable)

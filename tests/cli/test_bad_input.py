@@ -260,8 +260,10 @@ def test_a_configuration_of_a_former_version_gets_one_line_per_property(
     )
     assert main(["check", str(file)]) == 1
     printed = capsys.readouterr()
-    first, second, rest = printed.err.split("\n")
+    first, one, second, two, rest = printed.err.split("\n")
     assert (printed.out, rest) == ("", "")
+    assert one.startswith("remedy: ")
+    assert two.startswith("remedy: ")
     for line, new in ((first, "topic.prefix=shop"), (second, "mongodb://h:27017/?replicaSet=rs0")):
         assert line.startswith("error: ")
-        assert new in line
+        assert new in f"{line} {one} {two}"

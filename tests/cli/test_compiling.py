@@ -1,23 +1,72 @@
 """A first start says what it waits for."""
 
+import io
+import itertools
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
 import numba
 
-from headrace.cli.messages import Messages
-from headrace.cli.pipeline import compile_kernels
+from headrace.cli.compiling import compile_kernels
+from headrace.cli.messages import LogFormat, Messages
 from headrace.spark import kernels
 
 
-def test_the_first_start_of_an_installation_says_that_it_compiles(tmp_path, monkeypatch, capsys):
-    compiled = tmp_path / "compiled"
+def steps():
+    """A clock on which every look is a minute later."""
+    minutes = itertools.count(60, 60)
+    return lambda: float(next(minutes))
+
+
+def test_the_first_start_of_an_installation_says_that_it_compiles(tmp_path, monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(
-        kernels, "COMPILE", f"from pathlib import Path; Path({str(compiled)!r}).touch()"
+        kernels, "COMPILE", "for n in range(1, 46): print(n, 45, flush=True)\nprint('45 45')"
     )
-    process = compile_kernels(Messages())
-    assert process is not None
-    assert process.wait() == 0
-    assert compiled.exists()
-    assert "compiling kernels, once per installation" in capsys.readouterr().err
+    stream = io.StringIO()
+    compilation = compile_kernels(Messages(stream, log_format=LogFormat.JSON, clock=steps()))
+    assert compilation is not None
+    while not compilation.is_over(60):
+        pass
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert lines[0]["message"].startswith("compiling kernels, once per installation")
+    assert [line["kernels"] for line in lines[1:]] == [*range(1, 46)]
+    assert lines[-1]["message"].endswith("45 of 45 kernels")
+
+
+def test_kernels_that_are_loaded_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(kernels, "all_kernels", lambda: {"a": ("x", "y"), "b": ("z",)})
+    monkeypatch.setattr(kernels, "import_module", lambda name: SimpleNamespace(x=1, y=2, z=3))
+    monkeypatch.setattr(kernels, "load", lambda kernel: None)
+    seen = []
+    kernels.load_kernels(lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_compiler_whose_reader_was_killed_ends(tmp_path):
+    script = "from headrace.spark.kernels import print_progress\nwhile True: print_progress(1, 2)"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"1 2\n"
+        process.stdout.close()
+        assert process.wait(60) == 1
+
+
+def test_the_compiler_dies_with_the_command():
+    script = (
+        "import os, time\n"
+        "from headrace.cli.compiling import Compilation\n"
+        "from headrace.cli.messages import Messages\n"
+        "Compilation('import os, time; os.write(2, b\"up\"); time.sleep(600)', Messages())\n"
+        "time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE) as process:
+        assert process.stderr.read(2) == b"up"
+        process.kill()
+        # The end of the pipe, which the compiler has, too.
+        assert process.stderr.read() == b""
 
 
 def test_later_starts_say_and_compile_nothing(tmp_path, monkeypatch, capsys):

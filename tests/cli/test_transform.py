@@ -109,3 +109,41 @@ def test_a_chain_that_names_nearly_what_there_is_gets_a_suggestion(
     assert "Set transforms.b.predicate=orders, or add order to predicates" in error
     assert "No module named 'no_such_orders'" in error
     assert "PYTHONPATH=. lets Python look into the current folder" in error
+
+
+EVENT = {"before": None, "after": {"id": 1, "amount": 120}, "source": {"lsn": 17}, "op": "c",
+         "ts_ms": 3}  # fmt: skip
+ROW = {"type": "struct", "fields": [{"field": "id", "type": "int32"}], "optional": False}
+
+
+def test_lines_that_events_wrote_are_records(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "chain.properties").write_text(
+        "transforms=unwrap,route\n"
+        "transforms.unwrap.type=ExtractNewRecordState\n"
+        "transforms.unwrap.add.fields=op\n"
+        "transforms.route.type=RegexRouter\n"
+        "transforms.route.regex=shop\\\\.(.*)\n"
+        "transforms.route.replacement=$1\n"
+    )
+    lines = [
+        {"topic": "shop.orders", "key": {"id": 1}, "value": EVENT, "headers": {}},
+        {"topic": "shop.orders", "key": {"schema": ROW, "payload": {"id": 1}}, "value": EVENT,
+         "headers": {"trace": "a1", "n": {"schema": {"type": "int32"}, "payload": 2}}},
+        {"topic": "shop.orders", "key": {"id": 1}, "value": None, "headers": {}},
+        {"topic": "shop.texts", "key": "a", "value": EVENT, "headers": {}},
+    ]  # fmt: skip
+    records = tmp_path / "events.jsonl"
+    records.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["transform", str(tmp_path / "chain.properties"), str(records)]) == 0
+    shown = capsys.readouterr()
+    first, second, third, fourth = (json.loads(line) for line in shown.out.splitlines())
+    assert shown.err == ""
+    assert (first["topic"], first["key"]["payload"]) == ("orders", {"id": 1})
+    assert first["value"]["payload"] == {"id": 1, "amount": 120, "__op": "c"}
+    assert second["key"]["schema"]["fields"][0]["type"] == "int32"
+    assert [(each["name"], each["payload"]) for each in second["headers"]] == [
+        ("trace", "a1"), ("n", 2)]  # fmt: skip
+    assert third is None
+    assert fourth["key"]["payload"] == "a"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.config.regex import compile_java_regex
+from headrace.connectors.mongodb.events import SCHEMA_PARTS
 from headrace.debezium.naming.clashes import name_clashes
 from headrace.debezium.naming.names import AS_NAMED, NameAdjustment, NameAdjustmentMode
 from headrace.debezium.naming.topics import Replacement, TopicNames, TopicNamingStrategy
@@ -42,3 +43,10 @@ def test_tables_that_are_routed_to_one_topic_share_it_on_purpose() -> None:
         routing=Replacement(compile_java_regex(r"(.*)_\d+"), "$1"),
     )
     assert clashes(("s", "t_1"), ("s", "t_2"), topics=routed) == []
+
+
+def test_documents_share_the_names_of_the_schemas_that_their_events_have() -> None:
+    (clash,) = name_clashes([("s", "a-b"), ("s", "a_b")], TopicNames("p"), AVRO, SCHEMA_PARTS)
+    assert str(clash) == (
+        "s.a-b and s.a_b get the same schema names, p.s.a_b.Key and p.s.a_b.Envelope"
+    )

@@ -104,7 +104,7 @@ def test_a_process_that_starts_beside_a_compilation_waits_for_it(
 
     monkeypatch.setattr(kernels, "kernels_are_compiled", asks)
     monkeypatch.setattr(
-        kernels, "_load_kernels", lambda: is_compiled.append(kernels._stamp().exists())
+        kernels, "_load_kernels", lambda _: is_compiled.append(kernels._stamp().exists())
     )
     with kernels._compiler():
         second = threading.Thread(target=kernels.load_kernels)
@@ -124,6 +124,6 @@ def test_a_file_system_without_locks_only_means_that_processes_do_not_wait(
     loaded: list[bool] = []
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.setattr("fcntl.flock", fails)
-    monkeypatch.setattr(kernels, "_load_kernels", lambda: loaded.append(True))
+    monkeypatch.setattr(kernels, "_load_kernels", lambda _: loaded.append(True))
     kernels.load_kernels()
     assert loaded == [True]

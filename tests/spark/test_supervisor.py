@@ -129,6 +129,46 @@ def test_a_process_that_died_is_retriable():
     assert find_failure("SparkException: Python worker exited unexpectedly (crashed)").retriable
 
 
+@pytest.mark.parametrize(
+    ("text", "reason", "look"),
+    [
+        (
+            "[STREAM_FAILED] Query [id = 1] terminated with exception: Timed out while waiting for "
+            "the Python worker to connect back SQLSTATE: XXKST\n"
+            "Caused by: org.apache.spark.SparkException: Timed out while waiting for the Python "
+            "worker to connect back\n\tat org.apache.spark.api.python.X\n",
+            "(Timed out while waiting for the Python worker to connect back)",
+            "more CPU",
+        ),
+        (
+            "Job aborted: org.apache.spark.SparkException: Python worker exited unexpectedly "
+            "(crashed)\n\tat org.x\nCaused by: java.io.EOFException\n\tat java.io.Y\n",
+            "(Python worker exited unexpectedly (crashed))",
+            "out-of-memory",
+        ),
+        (
+            "Job aborted: org.apache.spark.SparkException: Python worker exited unexpectedly "
+            "(crashed): killed by signal 9\n",
+            "(Python worker exited unexpectedly (crashed): killed by signal 9)",
+            "out-of-memory",
+        ),
+        (
+            "Terminated\nCaused by: java.net.SocketException: Connection reset\n\tat java.Z\n",
+            "(Connection reset)",
+            "out-of-memory",
+        ),
+    ],
+)
+def test_a_lost_process_states_the_reason_of_spark_and_promises_no_restart(text, reason, look):
+    error = find_failure(text)
+    assert (error.code, error.retriable) == ("spark.process_lost", True)
+    assert reason in error.message
+    assert look in error.remedy
+    assert "is started again" not in str(error)
+    assert "same checkpoint" in error.remedy
+    assert HeadraceError.find_in(f"Traceback\nHeadraceError: {error}\n").message == error.message
+
+
 def test_a_second_query_on_the_same_checkpoint_is_named():
     error = find_failure(
         "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log. Multiple streaming jobs "

@@ -191,3 +191,48 @@ def test_a_chain_knows_what_it_does_to_the_order_of_keys(
 ) -> None:
     named = dict(zip("abc", steps, strict=False))
     assert read_chain(properties(",".join(named), **named)).ordering is ordering
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"type": "EventRouter", "route.topic.replacement": "events.${routedByValue}"},
+        ROUTE | {"regex": "(?<a>.*)", "replacement": "${a}"},
+        {"type": "ByLogicalTableRouter", "topic.regex": "(?<a>.*)", "topic.replacement": "${a}",
+         "key.field.regex": "(?<a>.*)", "key.field.replacement": "${a}"},
+        {"type": "TimestampRouter", "topic.format": "${topic}"},
+    ],
+)  # fmt: skip
+def test_a_placeholder_of_the_option_itself_is_not_taken_for_a_forgotten_reference(
+    step: dict[str, str],
+) -> None:
+    config = TransformsConfig.parse(properties(a=step))
+    examined = examine_chain(config)
+    assert not examined.problems
+    assert not [*config.warnings, *examined.warnings]
+
+
+def test_a_plain_placeholder_of_another_option_is_warned_about_once() -> None:
+    step = {"type": "InsertField$Value", "static.field": "x", "static.value": "${PASSWORD}"}
+    config = TransformsConfig.parse(properties(a=step))
+    warnings = [*config.warnings, *examine_chain(config).warnings]
+    assert [warning.code for warning in warnings] == ["config.plain_reference"]
+
+
+@pytest.mark.parametrize(
+    "kind", ["com.acme.MySmt", "com.acme.transforms.Filter", "acme.Router$Key"]
+)
+def test_a_java_class_of_ones_own_leads_to_the_guide_and_not_to_a_list(kind: str) -> None:
+    with pytest.raises(HeadraceError) as raised:
+        read_chain(properties(a={"type": kind}))
+    (part,) = raised.value.parts or (raised.value,)
+    assert part.code in ("transforms.java_class", "config.invalid")
+    text = str(part)
+    assert f"'{kind}' is a Java class" in text
+    assert "docs/adding-a-transform.md" in text
+    assert len(text) < 400
+
+
+def test_a_misspelt_package_of_debezium_is_still_corrected() -> None:
+    with pytest.raises(HeadraceError, match="did you mean ExtractNewRecordState"):
+        read_chain(properties(a={"type": "io.debezum.transforms.ExtractNewRecordState"}))

@@ -56,10 +56,8 @@ def _run(chosen: argparse.Namespace) -> int:
             traceback.print_exc()
         LogOfMessages.close_all()  # the live line goes before the error comes
         messages = Messages(log_format=getattr(chosen, "log_format", LogFormat.TEXT))
-        for part in error.parts:
-            messages.error(str(part))
-        if not error.parts:
-            messages.error(error.message, error.remedy, error.code)
+        for part in error.parts or (error,):
+            messages.error(part.message, part.remedy, part.code)
         return 1
     except BrokenPipeError:
         # `headrace … | head`: the reader has enough. What is left in the buffer has no reader.

@@ -89,7 +89,8 @@ def _print_lines(findings: Sequence[CheckResult]) -> None:
 
 def script(findings: Sequence[CheckResult]) -> Iterator[str]:
     """Lines of a script that mends findings. Statements of warnings are comments, because they are
-    a choice; what no statement mends is a comment, too.
+    a choice, and so are those with a `…`, for which the user has to write something; what no
+    statement mends is a comment, too.
 
     A remedy's ALTER SESSION SET says where its statements behind it run. All that runs in one place
     is one section, which begins with it; sections come as they are named first, behind what runs
@@ -113,7 +114,8 @@ def script(findings: Sequence[CheckResult]) -> Iterator[str]:
             if section not in told:
                 lines.append(remark)
                 told.add(section)
-            lines.append(statement if finding.level == "error" else f"-- {statement}")
+            is_ready = finding.level == "error" and "…" not in statement
+            lines.append(statement if is_ready else f"-- {statement}")
     for section, lines in sections.items():
         if section:
             yield ""

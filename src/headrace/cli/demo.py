@@ -15,7 +15,6 @@ from rich.panel import Panel
 
 from headrace.cli.messages import Messages
 from headrace.cli.pipeline import (
-    COMPILING,
     check_pipeline,
     open_session,
     positive_seconds,
@@ -64,8 +63,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the demo and checks the tables rebuilt from its events; 1 when they differ."""
-    from headrace.spark.kernels import kernels_are_compiled
-
     definition = _demonstrated(arguments.database)
     demo = definition.demo
     assert demo is not None
@@ -84,8 +81,6 @@ def run(arguments: argparse.Namespace) -> int:
     )
     starting = "Spark" if arguments.uri is not None else f"{server} and Spark"
     console.print(f"starting {starting} …", style="dim")
-    if not kernels_are_compiled():
-        console.print(f"{COMPILING} …", style="dim")
     with (
         demo.open(arguments.uri) as database,
         tempfile.TemporaryDirectory(prefix="headrace-demo-") as folder,
@@ -136,7 +131,7 @@ class _Demo:
         self._done = threading.Event()
         self._is_early = False
         self._differences: list[str] = ["the comparison did not take place"]
-        self._messages = Messages(quiet=True)
+        self._messages = Messages()
         self._pipeline = check_pipeline(read_mapping(database.properties), {}, self._messages)
 
     def run(self) -> int:
@@ -148,6 +143,7 @@ class _Demo:
         )
         spark = session.spark
         try:
+            self._messages.end()  # the sink has a live line of its own
             with ConsoleSink(
                 console=self._console, take=_TAKE, on_records=self._tables.add
             ) as sink:

@@ -82,15 +82,26 @@ def run(arguments: argparse.Namespace) -> int:
         summary = append_to_file(
             pipeline, output, state, state / "checkpoint", arguments, "events", messages
         )
-    messages.note(summary_line(summary, arguments))
+    messages.note(summary_line(summary, arguments), summary_figures(summary, arguments))
     return 0
 
 
 def summary_line(summary: Summary, arguments: argparse.Namespace) -> str:
-    """Events, seconds since the command began, and restarts."""
+    """Events, seconds since the command began, restarts, and what a run without events waited
+    for."""
     seconds = time.monotonic() - arguments.began
     restarts = f", {counted(summary.restarts, 'restart')}" if summary.restarts else ""
-    return f"{counted(summary.rows, 'event')} in {seconds:.1f} s{restarts}"
+    waited = f"; {summary.waited_for}" if summary.waited_for and not summary.rows else ""
+    return f"{counted(summary.rows, 'event')} in {seconds:.1f} s{restarts}{waited}"
+
+
+def summary_figures(summary: Summary, arguments: argparse.Namespace) -> dict[str, int | float]:
+    """The numbers of the summary."""
+    return {
+        "events": summary.rows,
+        "seconds": round(time.monotonic() - arguments.began, 1),
+        "restarts": summary.restarts,
+    }
 
 
 @contextmanager

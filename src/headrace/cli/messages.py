@@ -13,7 +13,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TextIO
@@ -25,6 +25,16 @@ _PROGRESS_S = 30.0
 """Seconds between two lines of one phase where there is no live line."""
 _LOGGED = re.compile(r"(INFO|WARNING|ERROR|CRITICAL) headrace: ")
 """How a source process begins a line of its log."""
+_PRINTED = re.compile(
+    r"(?P<before>.*?) \[(?P<code>[a-zA-Z]\w*(?:\.[a-z_0-9]+)+)(?P<retry>, retriable)?\]"
+    r"(?P<rest>.*)",
+    re.DOTALL,
+)
+"""How an error or a warning is printed in a line: what follows its code is its remedy, or more of
+the message."""
+
+Figures = Mapping[str, int | float | None]
+"""Numbers of a message by name, members of its JSON object; None: not known."""
 
 
 class LogFormat(StrEnum):
@@ -60,8 +70,9 @@ class Messages:
         self._ended = threading.Event()
         self._painter: threading.Thread | None = None
 
-    def phase(self, name: str, details: str = "") -> None:
-        """The verb is in the phase `name`; `details` (which may change often) are its progress."""
+    def phase(self, name: str, details: str = "", figures: Figures | None = None) -> None:
+        """The verb is in the phase `name`; `details` (which may change often) are its progress, and
+        `figures` the numbers in them."""
         with self._lock:
             now = self._clock()
             begins = name != self._phase
@@ -77,19 +88,20 @@ class Messages:
                 self._draw()
             elif begins or (changed and now - self._said >= _PROGRESS_S):
                 self._said = now
-                self._write("info", _joined(name, details), {"phase": name})
+                self._write("info", _joined(name, details), {"phase": name, **(figures or {})})
 
-    def note(self, text: str) -> None:
-        """A line that `--quiet` leaves out, such as the summary."""
+    def note(self, text: str, figures: Figures | None = None) -> None:
+        """A line that `--quiet` leaves out, such as the summary; `figures` are its numbers."""
         if not self._quiet:
-            self._say("info", text, prefix="")
+            self._say("info", text, prefix="", figures=figures)
 
     def info(self, text: str) -> None:
         """A line that a user asked for, such as what became of a signal."""
         self._say("info", text, prefix="")
 
     def warning(self, text: str, code: str | None = None) -> None:
-        """What the user should know, though the verb goes on."""
+        """What the user should know, though the verb goes on. A text that has a code and a remedy,
+        as errors and findings are printed, is shown as `error` shows one."""
         self._say("warning", text, code=code)
 
     def error(self, text: str, remedy: str | None = None, code: str | None = None) -> None:
@@ -122,11 +134,19 @@ class Messages:
         prefix: str | None = None,
         code: str | None = None,
         remedy: str | None = None,
+        figures: Figures | None = None,
     ) -> None:
         before = f"{level}: " if prefix is None else prefix
+        retriable = None
+        if code is None and level != "info" and (printed := _PRINTED.fullmatch(text)):
+            code, retriable, rest = printed["code"], bool(printed["retry"]), printed["rest"]
+            ends = rest == "" or rest.startswith(". ")
+            text = printed["before"] + ("" if ends else rest)
+            remedy = (rest[2:] or None) if ends else None
         with self._lock:
             if self._json:
-                self._write(level, text, {"code": code, "remedy": remedy})
+                members = {"code": code, "retriable": retriable, "remedy": remedy}
+                self._write(level, text, members | dict(figures or {}))
                 return
             self._write(level, before + text + (f" [{code}]" if code else ""))
             if remedy:

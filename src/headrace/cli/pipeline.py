@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import fcntl
 import logging
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headrace.cli.compiling import compile_kernels
 from headrace.cli.messages import LogFormat, LogOfMessages, Messages
 from headrace.cli.stopping import STOP
 from headrace.config.finding import summarized
@@ -154,7 +154,6 @@ class Pipeline:
         )
 
 
-COMPILING = "compiling kernels, once per installation: about a minute"
 _PACKAGES = "spark.jars.packages"
 
 
@@ -271,15 +270,12 @@ def open_session(
         session = Session(spark, jvm)
         if compiling is not None:
             # Every process would compile the same kernels by itself.
-            while compiling.poll() is None:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    compiling.wait(0.1)
+            while not compiling.is_over(0.1):
                 STOP.check()
         STOP.check()
     except BaseException:
         if compiling is not None:
             compiling.kill()
-            compiling.wait()
         jvm.terminate()
         jvm.close()
         raise
@@ -287,21 +283,6 @@ def open_session(
         warm_up(spark)
     messages.phase("starting the query")
     return session
-
-
-def compile_kernels(messages: Messages) -> subprocess.Popen[bytes] | None:
-    """Compiles the kernels in the background, and says so, where none are compiled yet.
-
-    The compiler has a process of its own, and so no part in a terminal's Ctrl-C: a thread that
-    compiles cannot be ended, and a process that ends under it crashes.
-    """
-    from headrace.spark.kernels import COMPILE, kernels_are_compiled
-
-    if kernels_are_compiled():
-        return None
-    messages.phase(COMPILING)
-    command = [sys.executable, "-c", COMPILE]
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
 
 
 def supervise(
@@ -321,7 +302,7 @@ def supervise(
     phases = Progress(messages, rows_of)
 
     def tell(failure: HeadraceError, wait: float) -> None:
-        messages.warning(f"{failure.message} [{failure.code}]; again in {wait:g} s")
+        messages.warning(f"{failure.message}; again in {wait:g} s", failure.code)
 
     def progressed(progress: dict[str, Any]) -> None:
         phases.update(progress)

@@ -47,45 +47,76 @@ class Progress:
             self._recent.popleft()
         metrics = reported_metrics(progress)
         if metrics is not None and metrics.snapshot.get("SnapshotRunning"):
-            self._messages.phase("snapshot", snapshot_details(metrics.snapshot, self._events))
+            of_snapshot = snapshot_figures(metrics.snapshot, self._events)
+            self._messages.phase("snapshot", snapshot_details(of_snapshot), of_snapshot)
         elif self._events or metrics is None or _is_over(metrics.snapshot):
-            self._messages.phase("streaming", self._streaming_details(metrics, now))
+            figures = self._streaming_figures(metrics, now)
+            self._messages.phase("streaming", _streaming_details(figures), figures)
 
-    def _streaming_details(self, metrics: Metrics | None, now: float) -> str:
-        parts = [counted(self._events, "event")]
-        if not self._recent or now - self._recent[-1][0] > _IDLE_S:
-            return f"{parts[0]}, waiting for changes"
-        seconds = max(1.0, now - self._recent[0][0])
-        parts.append(f"{sum(count for _, count in self._recent) / seconds:,.0f}/s")
+    def _streaming_figures(self, metrics: Metrics | None, now: float) -> dict[str, float | None]:
+        is_idle = not self._recent or now - self._recent[-1][0] > _IDLE_S
+        seconds = 1.0 if is_idle else max(1.0, now - self._recent[0][0])
+        rate = 0.0 if is_idle else sum(count for _, count in self._recent) / seconds
         lag = -1 if metrics is None else int(metrics.streaming.get("MilliSecondsBehindSource", -1))
-        if lag >= 0:
-            parts.append(f"lag {lag / 1000:,.1f} s" if lag >= 1000 else f"lag {lag} ms")
-        return ", ".join(parts)
+        return {
+            "events": self._events,
+            "events_per_second": round(rate, 1),
+            "lag_ms": lag if lag >= 0 else None,
+        }
+
+
+def _streaming_details(figures: Mapping[str, float | None]) -> str:
+    parts = [counted(int(figures["events"] or 0), "event")]
+    rate, lag = figures["events_per_second"], figures["lag_ms"]
+    if not rate:
+        return f"{parts[0]}, waiting for changes"
+    parts.append(f"{rate:,.0f}/s")
+    if lag is not None:
+        parts.append(f"lag {lag / 1000:,.1f} s" if lag >= 1000 else f"lag {lag} ms")
+    return ", ".join(parts)
 
 
 def _is_over(snapshot: Mapping[str, Any]) -> bool:
     return bool(snapshot.get("SnapshotCompleted") or snapshot.get("SnapshotSkipped"))
 
 
-def snapshot_details(snapshot: Mapping[str, Any], events: int) -> str:
-    """Tables and rows that were read, the rate, and the seconds that remain, from a snapshot's
-    metrics; numbers of rows are those of the database's statistics, and where these lack a table
-    the `events` so far."""
+def snapshot_figures(snapshot: Mapping[str, Any], events: int) -> dict[str, int | None]:
+    """The numbers of a snapshot's metrics: tables and rows that were read and that there are, rows
+    per second, and the seconds that remain (None: not known). Numbers of rows are those of the
+    database's statistics, and where these lack a table there are only the `events` so far."""
     total = int(snapshot["TotalTableCount"])
-    done = total - int(snapshot["RemainingTableCount"])
-    parts = [f"{done} of {counted(total, 'table')}"]
     scanned = snapshot.get("RowsScanned") or {}
     expected = snapshot.get("EstimatedRows") or {}
     about = sum(max(count, scanned.get(name, 0)) for name, count in expected.items())
     # Statistics that lack a table say nothing of the whole, and guess its rows from its pages.
     whole = len(expected) == total and about > 0
     rows = sum(scanned.values()) if whole else events
-    parts.append(f"{rows:,} of about {about:,} rows" if whole else counted(events, "event"))
     seconds = int(snapshot.get("SnapshotDurationInSeconds") or 0)
-    if seconds and rows:
-        parts.append(f"{rows / seconds:,.0f}/s")
-        if whole and about > rows:
-            parts.append(f"about {(about - rows) * seconds / rows:,.0f} s left")
+    rate = rows / seconds if seconds else 0
+    return {
+        "events": events,
+        "tables": total - int(snapshot["RemainingTableCount"]),
+        "tables_total": total,
+        "rows": rows if whole else None,
+        "rows_estimated": about if whole else None,
+        "rows_per_second": round(rate) if rate else None,
+        "seconds_left": round((about - rows) / rate) if whole and rate and about > rows else None,
+    }
+
+
+def snapshot_details(figures: Mapping[str, int | None]) -> str:
+    """The figures of `snapshot_figures` as a line shows them."""
+    parts = [f"{figures['tables']} of {counted(figures['tables_total'] or 0, 'table')}"]
+    whole = figures["rows"] is not None
+    parts.append(
+        f"{figures['rows']:,} of about {figures['rows_estimated']:,} rows"
+        if whole
+        else counted(figures["events"] or 0, "event")
+    )
+    if figures["rows_per_second"] is not None:
+        parts.append(f"{figures['rows_per_second']:,}/s")
+    if figures["seconds_left"] is not None:
+        parts.append(f"about {figures['seconds_left']:,} s left")
     return ", ".join(parts)
 
 

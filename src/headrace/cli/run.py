@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.cli.events import POSITION_SLICES, append_to_file, summary_line
+from headrace.cli.events import POSITION_SLICES, append_to_file, summary_figures, summary_line
 from headrace.cli.kafka import send_to_kafka
 from headrace.cli.pipeline import (
     Pipeline,
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder = arguments.checkpoint or pipeline.config.headrace_checkpoint_dir
     with trial(pipeline, is_trial=not folder), _state_folder(sink, folder) as state:
         summary = _run_sink(sink, pipeline, state, arguments, messages)
-    messages.note(summary_line(summary, arguments))
+    messages.note(summary_line(summary, arguments), summary_figures(summary, arguments))
     return 0
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
-from typing import TextIO
+from typing import Any, TextIO
 
 from headrace.cli.messages import Messages
 from headrace.config.source import read_file
@@ -27,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "records",
         nargs="?",
-        help="records in Kafka Connect's JSON form, a line each (default: standard input)",
+        help="records in Kafka Connect's JSON form, or lines that `headrace events` wrote "
+        "(default: standard input)",
     )
 
 
@@ -41,6 +42,26 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.flush()
         Messages().warning(f"{failed:,} of {counted(records, 'record')} failed")
     return 0
+
+
+def _record(entry: Any) -> Any:
+    """A record in Kafka Connect's JSON form: as it is, or made of a line that `headrace events`
+    wrote, whose headers are an object, and whose key and value have no schema unless the converter
+    wrote one beside them. What is no record stays as it is: its reader says what is wrong."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("headers"), dict):
+        return entry
+    headers = [{"name": name, **_part(value)} for name, value in entry["headers"].items()]
+    parts = {
+        name: None if entry.get(name) is None else _part(entry[name]) for name in ("key", "value")
+    }
+    return {**entry, **parts, "headers": headers}
+
+
+def _part(written: object) -> dict[str, object]:
+    """What a converter wrote, with its schema (None: it has none)."""
+    if isinstance(written, dict) and written.keys() == {"schema", "payload"}:
+        return written
+    return {"schema": None, "payload": written}
 
 
 def _run(chain: Chain, lines: TextIO) -> tuple[int, int]:
@@ -83,7 +104,7 @@ def _records(lines: TextIO) -> Iterator[dict[str, object] | HeadraceError]:
         if not text.strip():
             continue
         try:
-            yield json.loads(text)
+            yield _record(json.loads(text))
         except (ValueError, RecursionError) as error:
             yield HeadraceError(
                 "cli.bad_record",

@@ -344,7 +344,7 @@ class _Reading:
             is_name = declaration.group in _OF_NAMES and declaration.kind is not STATEMENTS
             shown, is_name = self._show(text, is_secret=is_secret), is_name and not is_secret
             self.resolved.append(Resolved(self._named(name), shown, values, is_name, is_secret))
-        elif has_plain_reference(text):
+        elif has_plain_reference(text) and not declaration.kind.has_placeholders:
             shown = "its value" if is_secret else self._show(text, is_secret=False)
             self.warnings.append(
                 PropertyFinding(

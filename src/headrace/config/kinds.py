@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
@@ -37,7 +37,8 @@ class Kind(Generic[T]):
     """`parse` takes the text and raises ValueError; a text in the error says what is wrong. A value
     without text is the same as none, unless it `may_be_empty`.
 
-    `expects` completes "expected …". `values` are the possible texts of an enumeration.
+    `expects` completes "expected …". `values` are the possible texts of an enumeration. A text that
+    `has_placeholders` may hold a plain `${name}`, whose meaning belongs to the property.
     """
 
     expects: str
@@ -46,6 +47,7 @@ class Kind(Generic[T]):
     is_secret: bool = False
     keeps_spaces: bool = False
     may_be_empty: bool = False
+    has_placeholders: bool = False
 
 
 class KeyColumns(NamedTuple):
@@ -82,6 +84,11 @@ PATH: Kind[str] = Kind("a path", lambda text: os.path.expanduser(text))  # noqa:
 SECRET: Kind[Secret] = Kind("a secret", Secret, is_secret=True, keeps_spaces=True)
 BOOLEAN: Kind[bool] = Kind("true or false", _parse_boolean, ("true", "false"))
 JAVA_CLASS: Kind[str] = Kind("a Java class name", str)
+
+
+def templated(kind: Kind[T]) -> Kind[T]:
+    """The kind of a text in which a plain `${name}` has a meaning of its own."""
+    return replace(kind, has_placeholders=True)
 
 
 def integer(low: int = 0, high: int = INT_MAX) -> Kind[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from headrace.config.finding import PropertyFinding, ignored
 from headrace.config.java_properties import decode_properties, parse_properties
@@ -32,6 +32,8 @@ _SIMPLE = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 _SERVER_PREFIXES = ("quarkus.", "log.", "mp.", "smallrye.")
 _OF_CONNECTORS = "log.mining."
 """What connectors have under one of these prefixes."""
+
+V = TypeVar("V")
 
 
 class Properties(Mapping[str, str]):
@@ -197,12 +199,12 @@ def read_packed(text: str) -> Properties:
     return read_text(text, origin=PACKED)
 
 
-def unpack(options: Mapping[str, str]) -> tuple[Properties, dict[str, str]]:
+def unpack(options: Mapping[str, V]) -> tuple[Properties, dict[str, V]]:
     """What `headrace.config` holds (empty if absent), and the bare options beside it."""
     packed = Properties()
-    bare: dict[str, str] = {}
+    bare: dict[str, V] = {}
     for name, text in options.items():
-        if name.lower() == PACKED:
+        if name.lower() == PACKED and isinstance(text, str):
             packed = read_packed(text)
         else:
             bare[name] = text

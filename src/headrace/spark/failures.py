@@ -19,8 +19,12 @@ _SECOND_QUERY = "CONCURRENT_STREAM_LOG_UPDATE"  # a condition of Spark
 _LOST_PROCESS = re.compile(
     r"Python worker exited unexpectedly|Python worker .*crashed|EOFException|Connection reset"
     r"|Broken pipe|SocketException|ClosedChannelException|AsynchronousCloseException"
+    r"|Timed out while waiting for the Python worker|SocketTimeoutException"
     r"|Python worker failed to connect back|Reached the end of the stream|ConnectException"
 )
+_NOT_STARTED = re.compile("connect back")
+"""What Spark says of a Python process that did not start within the 10 seconds that it waits."""
+_MOST = 300  # characters of a reason
 
 
 def error(query: StreamingQuery) -> HeadraceError | None:
@@ -41,12 +45,7 @@ def find_failure(text: str) -> HeadraceError:
     if printed is not None:
         return printed
     if _LOST_PROCESS.search(text):
-        return HeadraceError(
-            "spark.process_lost",
-            "A process of the running query ended unexpectedly",
-            "It is started again; if this repeats, look for the kernel's out-of-memory killer.",
-            retriable=True,
-        )
+        return _process_lost(text)
     if _SECOND_QUERY in text:
         return HeadraceError(
             "spark.other_run",
@@ -60,8 +59,36 @@ def find_failure(text: str) -> HeadraceError:
     )
 
 
+def _process_lost(text: str) -> HeadraceError:
+    """The error of a process that died, or did not start, with the words that Spark has for it."""
+    reason = _reason(text)
+    look = (
+        "Spark waits 10 seconds for a Python process to start: if this repeats, give the machine "
+        "more CPU, or start fewer queries at once."
+        if _NOT_STARTED.search(reason)
+        else "If this repeats, look for the kernel's out-of-memory killer."
+    )
+    return HeadraceError(
+        "spark.process_lost",
+        f"A process of the running query ended unexpectedly ({reason})",
+        "Start the query again with the same checkpoint: it continues where it stopped (`headrace "
+        f"run` and `headrace events` do so by themselves). {look}",
+        retriable=True,
+    )
+
+
+def _reason(text: str) -> str:
+    """What Spark says of the process, without Java's classes; else the deepest cause that names
+    what happened."""
+    named = [line.strip() for line in text.splitlines() if _LOST_PROCESS.search(line)]
+    of_worker = [line for line in named if "Python worker" in line]
+    last = (of_worker or named)[-1].removeprefix("Caused by: ")
+    said = re.split(r"(?:xception|rror): ", last)[-1].strip(" .")
+    return said[:_MOST]
+
+
 def essence(text: str) -> str:
     """The line of a trace that says most: the last Python error, else the first line."""
     errors = re.findall(r"^\s*((?:\w+\.)*\w*(?:Error|Exception)\b: [^\n]+)", text, re.MULTILINE)
     line = errors[-1] if errors else next((x for x in text.splitlines() if x.strip()), "unknown")
-    return line.strip()[:300]
+    return line.strip()[:_MOST]

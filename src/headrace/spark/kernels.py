@@ -1,12 +1,14 @@
-"""The kernels that Python calls: compiled once per installation (a minute), loaded ever after."""
+"""The kernels that Python calls: compiled once per installation (about four minutes
+of CPU time), loaded ever after."""
 
 from __future__ import annotations
 
 import fcntl
+import os
 import platform
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -98,8 +100,20 @@ def kernels_are_compiled() -> bool:
 _LONGEST_S = 900
 """Longer than any machine compiles."""
 
-COMPILE = "from headrace.spark.kernels import load_kernels; load_kernels()"
-"""What a process of its own runs that compiles the kernels for the others."""
+COMPILE = (
+    "from headrace.spark.kernels import load_kernels, print_progress; load_kernels(print_progress)"
+)
+"""What a process of its own runs that compiles the kernels for the others. It prints how far it is,
+two numbers a line: kernels that are compiled, and all."""
+
+
+def print_progress(done: int, total: int) -> None:
+    """A line for who started this process; when nobody reads it any more, the process ends."""
+    try:
+        sys.stdout.write(f"{done} {total}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os._exit(1)
 
 
 @contextmanager
@@ -127,15 +141,15 @@ def _locks(lock: TextIO) -> bool:
     return True
 
 
-def load_kernels() -> None:
+def load_kernels(report: Callable[[int, int], None] = lambda _done, _total: None) -> None:
     """Load the kernels of the modules that this process has, or compile all when that was not done
     yet. One of another package that cannot be is a warning: its connector need not be the one in
-    use."""
+    use. `report` gets the number of kernels that are there, and of all."""
     with nullcontext() if kernels_are_compiled() else _compiler():
-        _load_kernels()
+        _load_kernels(report)
 
 
-def _load_kernels() -> None:
+def _load_kernels(report: Callable[[int, int], None]) -> None:
     is_compiled = kernels_are_compiled()
     owners = {
         (module, name): definition
@@ -143,7 +157,9 @@ def _load_kernels() -> None:
         for module, names in definition.kernels.items()
         for name in names
     }
-    for module, names in all_kernels().items():
+    listed = all_kernels()
+    done, total = 0, sum(map(len, listed.values()))
+    for module, names in listed.items():
         # Loaded kernels take memory: tens of megabytes for one that reads a log.
         if is_compiled and module not in sys.modules:
             continue
@@ -151,6 +167,8 @@ def _load_kernels() -> None:
             owner = None if name in KERNELS.get(module, ()) else owners.get((module, name))
             with nullcontext() if owner is None else left_out(f"The kernel {module}.{name}", owner):
                 load(getattr(import_module(module), name))
+            done += 1
+            report(done, total)
     stamp = _stamp()
     stamp.parent.mkdir(parents=True, exist_ok=True)
     stamp.touch()

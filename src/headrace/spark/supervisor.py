@@ -54,6 +54,8 @@ class Summary:
     batches: int = 0
     restarts: int = 0
     seconds: float = 0.0
+    waited_for: str = ""
+    """Of a run without rows: what its source was doing when it was stopped."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,8 @@ class Supervisor:
                     reason = self._watch_query(query, end)
                     if reason is not None:
                         summary.reason = reason
+                        if not self._watch.rows:
+                            summary.waited_for = waited_for(query)
                         self._on_stop()
                         failure = _of_its_own(self._stop_query(query), reason)
                 except PySparkException as error:
@@ -349,6 +353,33 @@ def _of_its_own(failure: HeadraceError | None, reason: Reason) -> HeadraceError 
         return failure
     is_ours = failure.code not in ("spark.query_failed", "spark.process_lost")
     return failure if is_ours and not failure.retriable else None
+
+
+_WAITED_FOR = {
+    "starting": "the source was connecting to the database and checking its position",
+    "snapshotting": "a snapshot was being read, and none of its rows had been written",
+    "waiting to stream": "streaming.delay.ms was not over",
+    "streaming": "the stream was open, and no captured change came",
+    "blocked": "a blocking snapshot was being read, and none of its rows had been written",
+}
+
+
+def waited_for(query: StreamingQuery) -> str:
+    """What a query without rows waits for, in words; empty where nothing says so. Never raises."""
+    from headrace.spark.query.status import status
+
+    try:
+        current = status(query)
+        if current.error is not None:
+            return current.message
+        if current.since is None:
+            return "Spark had not started the source" if query.isActive else ""
+        words = _WAITED_FOR.get(current.state, "")
+        if query.status["isTriggerActive"] and query.status["message"] == _PROCESSING:
+            words += " (a micro-batch was not finished)"
+        return words
+    except (PySparkException, Py4JError, OSError, HeadraceError):
+        return ""
 
 
 def _input_rows(progress: Mapping[str, Any]) -> int:

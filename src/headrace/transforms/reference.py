@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
-from headrace.config.describe import describe_rows
+from headrace.config.describe import Row, describe_rows
 from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
 from headrace.transforms.json_form import apply_json
@@ -73,6 +74,12 @@ def page_of(name: str) -> str:
 def short_names() -> dict[str, str]:
     """The names of pages, by their lower case."""
     return {name.lower(): name for _, name, _ in _listed()}
+
+
+@cache
+def options_of_all() -> dict[str, list[Row]]:
+    """The options of each transform and predicate, by its short name."""
+    return {name: describe_rows(entries[0][1].options) for _, name, entries in _listed()}
 
 
 def _listed() -> Iterator[tuple[str, str, list[_Entry]]]:

@@ -7,7 +7,8 @@ the name of an entry point of the group `headrace.transforms`, or `module:name` 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib import import_module, metadata
 from typing import Any
@@ -20,6 +21,7 @@ GROUP = "headrace.transforms"
 
 _KAFKA = "org.apache.kafka.connect.transforms"
 _DEBEZIUM = "io.debezium.transforms"
+_PACKAGES = (_KAFKA, "io.debezium.")
 _OF_DOCUMENTS = "io.debezium.connector.mongodb.transforms"
 
 _TRANSFORMS = {
@@ -125,13 +127,40 @@ def _find(name: str, built_in: Mapping[str, str], what: str) -> Declaration[Any]
     module, colon, attribute = name.partition(":")
     if colon and module and attribute:
         return _declaration(name, name)
-    known = [*map(short_name, built_in), *added]
-    near = difflib.get_close_matches(name.rpartition(".")[2], known, n=1)
+    near = _near(name, built_in, added)
+    listed = "`headrace describe transforms` lists all."
+    if near:
+        raise HeadraceError(
+            "transforms.unknown",
+            f"{name!r} is no {what}; did you mean {near[0]}?",
+            f"Write {near[0]}, or name your own in Python as module:name; {listed}",
+        )
+    if _is_java_class(name):
+        raise HeadraceError(
+            "transforms.java_class",
+            f"{name!r} is a Java class, and headrace loads no {what}s in Java",
+            "Write it in Python and name it as module:name (docs/adding-a-transform.md shows how); "
+            f"{listed}",
+        )
     raise HeadraceError(
         "transforms.unknown",
-        f"{name!r} is no {what}" + (f"; did you mean {near[0]}?" if near else ""),
-        f"The {what}s are: {', '.join(sorted(known))}; one of your own is module:name.",
+        f"{name!r} is no {what}",
+        f"Name one of headrace, or your own in Python as module:name; {listed}",
     )
+
+
+def _is_java_class(name: str) -> bool:
+    """Whether it is a class of somebody else's package, as Java writes it."""
+    return re.fullmatch(r"[a-z_]\w*(\.\w+)*\.[A-Z][\w$]*", name) is not None
+
+
+def _near(name: str, built_in: Mapping[str, str], added: Collection[str]) -> list[str]:
+    """The short name that `name` most likely stands for, if there is one."""
+    if _is_java_class(name) and not name.startswith(_PACKAGES):
+        # Classes of one's own have such names, too; a misspelt package differs in a letter or two.
+        return [*map(short_name, difflib.get_close_matches(name, built_in, n=1, cutoff=0.95))]
+    known = [*map(short_name, built_in), *added]
+    return difflib.get_close_matches(name.rpartition(".")[2], known, n=1)
 
 
 @cache

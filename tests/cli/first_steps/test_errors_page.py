@@ -57,3 +57,18 @@ def test_every_code_that_a_test_expects_is_on_the_page() -> None:
 
 OF_TESTS = {"area.kafka_setting", "kafka.bookkeeping"}
 """A code of a purpose that tests make up, and a finding that is well."""
+
+
+def test_what_stands_for_something_reads_as_english() -> None:
+    page = reference()
+    words = set(re.findall(r"\b[A-Z][A-Z_]+\b", page))
+    # Names of methods and of variables that are no nouns.
+    assert not words & {
+        "GET", "STRIP", "TWICE", "TRIMMED", "NAMED", "NAMED_TABLES", "STRERROR", "UPPER", "LOWER",
+        "REMOVESUFFIX", "REMOVEPREFIX", "REPLACE", "NAMEDWHERE", "MEANT", "SIMPLESTRING", "DUMPS",
+        "FIND_TYPO", "SETDEFAULT", "WHY", "SAID", "QUOTED", "AS_PY", "SHOWN",
+    }  # fmt: skip
+    assert "depends on the case" not in page
+    assert "NAME has VALUE more than once" in page
+    # Statements are what they are.
+    assert "GRANT USAGE ON SCHEMA SCHEMA TO DATABASE_USER; GRANT SELECT ON " in page

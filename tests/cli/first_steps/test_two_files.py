@@ -31,7 +31,7 @@ def test_the_workers_converters_are_those_of_a_connector_that_has_none(
     config = read_pipeline(files[::-1] if connector_first else files, {}, Messages()).config
     assert config.converter("key").value == "string"
     assert config.value_converter_schemas_enable is True
-    (warning,) = capsys.readouterr().err.splitlines()
+    warning, _remedy = capsys.readouterr().err.splitlines()
     for name in ("plugin.path", "offset.storage.file.filename"):
         assert name in warning
     assert "bootstrap.servers" not in warning

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from headrace.cli import main
@@ -103,3 +105,54 @@ def test_a_connector_that_is_not_there_is_told_from_a_mistake(
 ) -> None:
     assert main(["describe", connector]) == 1
     assert words in capsys.readouterr().err
+
+
+def test_the_page_of_a_transform_cuts_no_name_and_no_value(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["describe", "transforms", "ExtractNewDocumentState"]) == 0
+    shown = capsys.readouterr().out
+    assert not re.search(r"\w…", shown)
+    for whole in (
+        "delete.tombstone.handling.mode",
+        "delete.tombstone.handling.mode.rewrite-with-id",
+        "field.name.adjustment.mode",
+        "flatten.struct.delimiter",
+        "rewrite-with-tombstone",
+    ):
+        assert whole in shown
+    assert main(["describe", "errors"]) == 0
+    assert "postgresql.replication_refused" in capsys.readouterr().out
+
+
+def test_a_text_is_looked_for_in_transforms_and_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["describe", "transforms", "--grep", "rewrite-with-id"]) == 0
+    shown = capsys.readouterr().out
+    assert "Options of ExtractNewDocumentState" in shown
+    assert "topic.format" not in shown
+    assert main(["describe", "errors", "--grep", "wal_level"]) == 0
+    errors = capsys.readouterr().out
+    assert "wal_level" in errors
+    assert "kafka.fenced" not in errors
+    assert main(["describe", "--grep", "rewrite-with-id"]) == 0
+    assert "delete.tombstone.handling.mode" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [[], ["postgresql"], ["transforms"], ["errors"]])
+def test_a_text_that_nothing_has_is_an_error(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["describe", *words, "--grep", "no such text"]) == 1
+    assert "Nothing has the text 'no such text' [describe.nothing_found]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["array.encoding"], ["transforms", "array.encoding"]])
+def test_an_option_of_a_transform_is_found_by_its_name(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["describe", *words]) == 0
+    shown = capsys.readouterr().out
+    assert "Options of ExtractNewDocumentState" in shown
+    assert "array.encoding  = array" in shown
+    assert "flatten.struct" not in shown

@@ -91,3 +91,32 @@ def test_an_error_takes_the_place_of_the_live_line() -> None:
 def test_names_of_a_database_do_not_reach_a_terminal_as_commands() -> None:
     assert one_line("e\x1b[2Jvil\n\u009b1m") == "e\ufffd[2Jvil\ufffd\ufffd1m"
     assert one_line("Größe 表") == "Größe 表"
+
+
+def test_warnings_have_their_code_and_remedy_as_members() -> None:
+    stream = io.StringIO()
+    messages = Messages(stream, log_format=LogFormat.JSON)
+    messages.foreign("WARNING headrace: no answer [postgresql.connection_lost, retriable]. Wait.")
+    messages.warning("it is slow [config.slow]")
+    messages.foreign("ERROR headrace: lost [a.b]; again in 1 s")
+    messages.note("3 events", {"events": 3})
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    for line in lines:
+        del line["time"]
+    assert lines == [
+        {"level": "warning", "message": "no answer", "code": "postgresql.connection_lost",
+         "retriable": True, "remedy": "Wait."},
+        {"level": "warning", "message": "it is slow", "code": "config.slow", "retriable": False},
+        {"level": "error", "message": "lost; again in 1 s", "code": "a.b", "retriable": False},
+        {"level": "info", "message": "3 events", "events": 3},
+    ]  # fmt: skip
+
+
+def test_errors_and_warnings_have_one_form_however_they_come() -> None:
+    stream = io.StringIO()
+    messages = Messages(stream)
+    messages.error("it is wrong", "Correct it.", "a.code")
+    messages.warning("it is wrong [a.code]. Correct it.")
+    messages.foreign("WARNING headrace: it is wrong [a.code, retriable]. Correct it.")
+    expected = "it is wrong [a.code]\nremedy: Correct it.\n"
+    assert stream.getvalue() == f"error: {expected}" + f"warning: {expected}" * 2

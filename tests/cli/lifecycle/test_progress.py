@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import Any
 
-from headrace.cli.messages import Messages
-from headrace.cli.progress import Progress, snapshot_details
+from headrace.cli.messages import LogFormat, Messages
+from headrace.cli.progress import Progress, snapshot_details, snapshot_figures
 
 
 def progress(rows: int, *, snapshot: dict[str, Any], lag: int = -1) -> dict[str, Any]:
@@ -40,9 +41,34 @@ def test_a_snapshot_tells_rows_rate_and_remaining_time() -> None:
         "EstimatedRows": {"s.a": 900, "s.b": 2000},
         "SnapshotDurationInSeconds": 3,
     }
-    assert snapshot_details(snapshot, 7) == (
+    assert snapshot_details(snapshot_figures(snapshot, 7)) == (
         "1 of 2 tables, 1,500 of about 3,000 rows, 500/s, about 3 s left"
     )
     # The statistics lack a table.
     del snapshot["EstimatedRows"]["s.b"]  # type: ignore[attr-defined]
-    assert snapshot_details(snapshot, 900) == "1 of 2 tables, 900 events, 300/s"
+    assert snapshot_details(snapshot_figures(snapshot, 900)) == "1 of 2 tables, 900 events, 300/s"
+
+
+def test_the_figures_of_progress_are_members_of_json_lines() -> None:
+    stream, now = io.StringIO(), [0.0]
+    messages = Messages(stream, log_format=LogFormat.JSON)
+    phases = Progress(messages, clock=lambda: now[0])
+    running = {
+        "SnapshotRunning": True,
+        "TotalTableCount": 2,
+        "RemainingTableCount": 1,
+        "RowsScanned": {"s.a": 10},
+        "EstimatedRows": {"s.a": 10, "s.b": 20},
+        "SnapshotDurationInSeconds": 2,
+    }
+    for rows, snapshot, lag in ((10, running, -1), (5, {"SnapshotCompleted": True}, 1600)):
+        now[0] += 1
+        seen = progress(rows, snapshot=snapshot, lag=lag)
+        phases.count(seen)
+        phases.update(seen)
+    first, second = map(json.loads, stream.getvalue().splitlines())
+    figures = {"events": 10, "tables": 1, "tables_total": 2, "rows": 10, "rows_estimated": 30,
+               "rows_per_second": 5, "seconds_left": 4}  # fmt: skip
+    assert {name: first[name] for name in figures} == figures
+    assert first["message"] == "snapshot: 1 of 2 tables, 10 of about 30 rows, 5/s, about 4 s left"
+    assert (second["events"], second["events_per_second"], second["lag_ms"]) == (15, 15.0, 1600)

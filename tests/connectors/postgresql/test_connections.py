@@ -154,6 +154,29 @@ def test_sql_of_users_finds_what_their_search_path_shows(database: Database) -> 
     assert sorted(json.loads(r["value"])["after"]["id"] for r in rows) == [1, 3, 5, 7, 9]
 
 
+def test_names_of_objects_have_their_schema_in_the_snapshot_and_in_the_stream(
+    database: Database,
+) -> None:
+    database.execute(
+        "CREATE TABLE customs (id int PRIMARY KEY, rc regclass, rt regtype, rp regprocedure);"
+        "CREATE FUNCTION mine(int) RETURNS int LANGUAGE sql AS 'SELECT $1';"
+        "INSERT INTO customs VALUES (1, 'customs', 'int4', 'mine(int)')"
+    )
+    more = {
+        "include.unknown.datatypes": "true",
+        "binary.handling.mode": "hex",
+        "value.converter.schemas.enable": "false",
+    }
+    reader = Reader(database.properties() | more)
+    reader.step_until(lambda: any("snapshot" not in offset for offset in reader.offsets[1:]))
+    database.execute("INSERT INTO customs SELECT id + 1, rc, rt, rp FROM customs")
+    reader.step_until(lambda: len(reader.records) >= 2)
+    reader.stop()
+    rows = [json.loads(record["value"])["after"] for record in reader.records]
+    shown = [{n: bytes.fromhex(row[n]).decode() for n in ("rc", "rt", "rp")} for row in rows]
+    assert shown == [{"rc": "public.customs", "rt": "integer", "rp": "public.mine(integer)"}] * 2
+
+
 def test_initial_statements_set_the_search_path_of_users_sql(database: Database) -> None:
     database.execute(
         "CREATE SCHEMA app; CREATE TABLE app.t (id int PRIMARY KEY);"

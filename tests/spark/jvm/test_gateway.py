@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from headrace.spark.jvm.gateway import ClosedSocketTraces
@@ -39,3 +44,39 @@ def test_the_trace_of_a_worker_whose_socket_was_closed_is_left_out(
 )
 def test_other_traces_are_shown_whole(trace: list[str]) -> None:
     assert shown(["one", *trace, *TRACE, "BrokenPipeError", *trace]) == ["one", *trace, *trace]
+
+
+STARTING = """
+import subprocess, sys, time
+from headrace.spark.jvm.gateway import _guarded
+with _guarded() as group:
+    # Its standard input is open as long as it likes, as that of a JVM that does not read it yet.
+    jvm = subprocess.Popen(
+        [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(600)"],
+        process_group=group,
+    )
+    if sys.argv[1] == "dies":
+        time.sleep(600)
+print(jvm.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_what_starts_dies_with_the_process_that_starts_it() -> None:
+    with subprocess.Popen([sys.executable, "-c", STARTING, "dies"], stdout=subprocess.PIPE) as one:
+        assert one.stdout is not None
+        assert one.stdout.readline() == b"up\n"
+        one.kill()
+        # The end of the pipe: nobody of the group is left who has it.
+        assert one.stdout.read() == b""
+
+
+def test_what_has_started_outlives_its_guard() -> None:
+    with subprocess.Popen([sys.executable, "-c", STARTING, "runs"], stdout=subprocess.PIPE) as one:
+        assert one.stdout is not None
+        lines = sorted([one.stdout.readline(), one.stdout.readline()])
+        jvm = int(lines[0])
+        assert os.getpgid(jvm) not in (os.getpgid(0), one.pid)
+        os.kill(jvm, 0)
+        one.kill()
+        os.kill(jvm, signal.SIGKILL)

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.text import Text
 
+from headrace.cli.describe.tables import print_page
+from headrace.cli.describe.transforms import Found, options_named, options_with
 from headrace.config.configuration import Configuration
 from headrace.config.describe import Row, describe_markdown, describe_rows
 from headrace.config.suggestions import Suggestions
@@ -47,7 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="describe these properties, transforms, or codes of errors, only",
     )
     parser.add_argument(
-        "--grep", metavar="TEXT", help="only properties whose name or meaning has this text"
+        "--grep",
+        metavar="TEXT",
+        help="only properties, options of transforms, or errors that have this text",
     )
     parser.add_argument("--markdown", action="store_true", help="print the reference page")
     parser.add_argument(
@@ -81,7 +84,10 @@ def run(arguments: argparse.Namespace) -> int:
     rows = describe_rows(declarations)
     if arguments.properties:
         rows = [row for name in arguments.properties for row in _rows_of(declarations, name)]
-    _print_rows([row for row in rows if _has(row, arguments.grep)])
+    rows = [row for row in rows if _has(row, arguments.grep)]
+    if not rows and arguments.grep is not None:
+        raise _nothing_has(arguments.grep)
+    _print_rows(rows)
     return 0
 
 
@@ -105,17 +111,29 @@ def _describe_connectors(arguments: argparse.Namespace) -> None:
         rows_of.setdefault(", ".join(names), []).append(row)
     for heading, rows_in_all in rows_of.items():
         _print_rows(rows_in_all, heading)
+    of_transforms = options_with(arguments.grep)
+    if not (rows_of or of_transforms):
+        raise _nothing_has(arguments.grep)
+    _print_options(of_transforms)
 
 
 def _describe_errors(arguments: argparse.Namespace) -> None:
     """Prints all errors, or those whose codes are named."""
     from headrace.cli.describe.errors import reference, told_as
 
-    if arguments.markdown or not arguments.properties:
+    if arguments.markdown or not (arguments.properties or arguments.grep):
         _print_page(reference(arguments.properties), arguments)
         return
+    listed = told_as(arguments.properties)
+    if arguments.grep is not None:
+        lowered = arguments.grep.lower()
+        listed = [
+            one for one in listed if lowered in f"{one.code} {one.message} {one.remedy}".lower()
+        ]
+        if not listed:
+            raise _nothing_has(arguments.grep)
     console = Console(soft_wrap=True, highlight=False)
-    for one in told_as(arguments.properties):
+    for one in listed:
         console.print(Text(one.code, style="bold"))
         console.print(Text(f"    {one.message}\n    remedy: {one.remedy}", style="dim"))
 
@@ -141,7 +159,22 @@ def _print_page(page: str, arguments: argparse.Namespace) -> None:
     if arguments.markdown:
         print(page, end="")
     else:
-        Console(soft_wrap=True).print(Markdown(page))
+        print_page(page)
+
+
+def _print_options(found: Found) -> None:
+    """Options of transforms, by their transforms."""
+    for name, rows in found.items():
+        _print_rows([row._replace(group=f"Options of {name}") for row in rows])
+
+
+def _nothing_has(text: str) -> HeadraceError:
+    return HeadraceError(
+        "describe.nothing_found",
+        f"Nothing has the text {text!r}",
+        "`headrace describe --grep TEXT` looks into properties and options of transforms, "
+        f"`headrace describe {_ERRORS} --grep TEXT` into errors.",
+    )
 
 
 def _describe_transforms(arguments: argparse.Namespace) -> int:
@@ -155,15 +188,31 @@ def _describe_transforms(arguments: argparse.Namespace) -> int:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(page)
         return 0
-    for page in [page_of(name) for name in arguments.properties] or [index()]:
-        _print_page(page, arguments)
+    if arguments.grep is not None:
+        found = options_with(arguments.grep)
+        if arguments.properties:
+            named = {name.rpartition(".")[2].partition("$")[0] for name in arguments.properties}
+            found = {name: rows for name, rows in found.items() if name in named}
+        if not found:
+            raise _nothing_has(arguments.grep)
+        _print_options(found)
+        return 0
+    for name in arguments.properties:
+        named_options = options_named(name)
+        if named_options:
+            _print_options(named_options)
+        else:
+            _print_page(page_of(name), arguments)
+    if not arguments.properties:
+        _print_page(index(), arguments)
     return 0
 
 
 def _names_a_property(text: str) -> bool:
     """A value of connector.class has no dot, or begins as Java's packages do."""
     is_connector = any(text.lower() in values_of(definition) for definition in definitions())
-    return not is_connector and "." in text and not text.lower().startswith(("io.", "com.", "org."))
+    is_class = text.lower().startswith(("io.", "com.", "org."))
+    return not (is_connector or is_class) and ("." in text or bool(options_named(text)))
 
 
 def _describe_anywhere(names: Sequence[str]) -> None:
@@ -174,10 +223,12 @@ def _describe_anywhere(names: Sequence[str]) -> None:
         for definition in definitions():
             for row in _find(definition.configuration(), name):
                 said.setdefault(row, []).append(definition)
-        if not said:
+        of_transforms = options_named(name)
+        if not said and not of_transforms:
             raise _unknown(name, [one.configuration() for one in definitions()])
         for row, having in said.items():
             _print_rows([row], ", ".join(definition.name for definition in having))
+        _print_options(of_transforms)
 
 
 def _rows_of(declarations: type[Configuration], name: str) -> list[Row]:
@@ -222,7 +273,8 @@ def _unknown(name: str, asked: Sequence[type[Configuration]]) -> HeadraceError:
 
 
 def _has(row: Row, text: str | None) -> bool:
-    return text is None or text.lower() in f"{row.name} {row.meaning}".lower()
+    searched = f"{row.name} {row.default} {row.values} {row.meaning}"
+    return text is None or text.lower() in searched.lower()
 
 
 def _print_rows(rows: Sequence[Row], heading: str = "") -> None:

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import headrace
+from headrace.cli.describe.placeholders import word_of
 from headrace.errors import HeadraceError
 
 SOURCES = Path(headrace.__file__).parent
@@ -32,6 +33,9 @@ Words in capitals stand for what is known only when it happens; `CONNECTOR` in a
 the connector. An empty message is the server's own.
 """
 _CODE = re.compile(r"[a-zA-Z][a-zA-Z_0-9]*(?:\.[a-z_0-9]+)+")
+_STATEMENT = re.compile(r"(?:ALTER|CREATE|GRANT|DROP|CALL|SELECT|SET) [A-Z]")
+_ANY_MESSAGE = "In the words of the server, or of the part that is wrong."
+_ANY_REMEDY = "Comes with the message: the statement or the value that corrects it."
 _WORD = re.compile(r"[a-z_0-9]+")
 _LEVELS = ("ok", "warning", "error")
 
@@ -87,7 +91,8 @@ def reference(names: Sequence[str] = ()) -> str:
             parts.append(f"\n## {area}\n\n| Code | Message | Remedy |\n|---|---|---|\n")
         name = f"`{code}`" if code != row_of else ""
         row_of = code
-        parts.append(f"| {name} | {_cell(message)} | {_cell(remedy)} |\n")
+        cells = name, _cell(message, _ANY_MESSAGE), _cell(remedy, _ANY_REMEDY)
+        parts.append(f"| {' | '.join(cells)} |\n")
     return "".join(parts).lstrip("\n")
 
 
@@ -173,6 +178,13 @@ class _Module:
         }
         self._areas = areas
         self._calls = list(_calls(tree, ()))
+        self._returned = {
+            function.name: [one.value for one in ast.walk(function) if isinstance(one, ast.Return)]
+            for function in ast.walk(tree)
+            if isinstance(function, ast.FunctionDef)
+            and isinstance(function.returns, ast.Name)
+            and function.returns.id == "str"
+        }
 
     def told(self) -> Iterator[Told]:
         for call, scope in self._calls:
@@ -240,7 +252,7 @@ class _Module:
             case ast.Constant(value=str(text)):
                 return text
             case ast.JoinedStr(values=parts):
-                return "".join(self._text(part, named, depth) for part in parts)
+                return self._joined(parts, named, depth)
             case ast.FormattedValue(value=value):
                 return self._text(value, named, depth)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
@@ -257,7 +269,26 @@ class _Module:
                 return self._text(named[name], {**named, name: ast.Name("_")}, depth + 1)
             case ast.Name(id=name) if name in self._constants:
                 return self._constants[name]
-        return _word(tree)
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if depth < 4:
+                returned = (self._text(one, {}, depth + 1) for one in self._returned.get(name, ()))
+                text = next((one for one in returned if _says_something(one)), "")
+                return text or word_of(tree)
+        return word_of(tree)
+
+    def _joined(self, parts: Sequence[ast.expr], named: Mapping[str, ast.expr], depth: int) -> str:
+        """The text of an f-string. Of values side by side the first is named: the others say more
+        of it, such as where it is written; a prefix says nothing without what follows it."""
+        texts: list[str] = []
+        is_word = False
+        for part in parts:
+            text = self._text(part, named, depth)
+            was_word, is_word = is_word, isinstance(part, ast.FormattedValue) and text.isupper()
+            if was_word and is_word:
+                if texts[-1].startswith("PREFIX"):
+                    texts[-1] = text
+                continue
+            texts.append(text)
+        return "".join(texts)
 
 
 def _calls(
@@ -306,34 +337,14 @@ def _code_with_connector(code: ast.JoinedStr) -> str | None:
     return None
 
 
-def _word(tree: ast.expr | None) -> str:
-    """The word in capitals that stands for an expression."""
-    match tree:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name.strip("_").upper() or "…"
-        case ast.Subscript(value=value) | ast.Starred(value=value) | ast.Await(value=value):
-            return _word(value)
-        case ast.Call(func=ast.Attribute(attr="join"), args=[listed]):
-            return _word(listed)
-        case ast.Call(func=ast.Name(id="str" | "repr" | "len" | "sorted" | "named"), args=[one]):
-            return _word(one)
-        case ast.Call(func=ast.Name(id="type")):
-            return "TYPE"
-        case ast.Call(func=function):
-            return _word(function)
-        case ast.GeneratorExp(elt=element) | ast.ListComp(elt=element):
-            return _word(element)
-        case ast.JoinedStr(values=parts):
-            return next(
-                (_word(one.value) for one in parts if isinstance(one, ast.FormattedValue)), "…"
-            )
-        case ast.Constant(value=value):
-            return str(value)
-    return "…"
+def _says_something(text: str) -> bool:
+    """Whether it is more than a word that stands for something: a sentence, or a statement."""
+    return re.search("[a-z]", text) is not None or _STATEMENT.match(text) is not None
 
 
-def _cell(text: str) -> str:
-    if not re.search("[a-z]", text):
-        text = "" if not text else "depends on the case, and is told with it"
+def _cell(text: str, otherwise: str) -> str:
+    """A cell; `otherwise` where the sources do not have its text."""
+    if text and not _says_something(text):
+        text = otherwise
     text = text.replace("|", "\\|").replace("<", "\\<")
     return text.replace("*", "\\*") if text.count("*") > 1 else text

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from headrace.config.configuration import Configuration
 from headrace.config.finding import PropertyFinding
-from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, TEXT, integer, one_of
+from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, TEXT, integer, one_of, templated
 from headrace.config.properties.compatibility import CompatibilityConfig, RecordBoundsConfig
 from headrace.config.property import Family, Group, Property, not_needed
 from headrace.findings import named
@@ -25,7 +25,7 @@ class TransformsConfig(CompatibilityConfig, RecordBoundsConfig):
     )
     transforms_options = Family(
         "transforms.ALIAS.*",
-        EXACT_TEXT,
+        templated(EXACT_TEXT),
         Group.CONVERTERS,
         "Settings of a transform: its `type`, a `predicate`, `negate`, and its own options.",
         pattern=r"transforms\.([^.]+)\.(.+)",
@@ -40,7 +40,7 @@ class TransformsConfig(CompatibilityConfig, RecordBoundsConfig):
     )
     predicates_options = Family(
         "predicates.ALIAS.*",
-        EXACT_TEXT,
+        templated(EXACT_TEXT),
         Group.CONVERTERS,
         "Settings of a predicate: its `type`, and its own options.",
         pattern=r"predicates\.([^.]+)\.(.+)",

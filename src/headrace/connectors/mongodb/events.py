@@ -36,6 +36,8 @@ from headrace.documents.cells import decoder
 from headrace.streaming.facts import EventSettings
 
 CONNECTOR = "mongodb"
+SCHEMA_PARTS = ("Key", "Envelope")
+"""The last parts of the schema names that a collection's events have: documents have no schema."""
 
 ID, DOCUMENT = range(2)
 """Columns of the images before and after a change."""

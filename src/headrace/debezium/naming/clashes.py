@@ -11,7 +11,7 @@ from headrace.debezium.naming.topics import TopicNames
 
 @dataclass(frozen=True)
 class NameClash:
-    """`kind`: topic or schema name."""
+    """`kind`: topic, schema name, or schema names."""
 
     kind: str
     name: str
@@ -20,7 +20,8 @@ class NameClash:
 
     def __str__(self) -> str:
         tables = ", ".join(self.tables[:-1]) + f" and {self.tables[-1]}"
-        return f"{tables} get one {self.kind}, {self.name}"
+        which = "the same" if self.kind.endswith("s") else "one"
+        return f"{tables} get {which} {self.kind}, {self.name}"
 
 
 _TOPIC_REMEDY = (
@@ -34,23 +35,29 @@ _SCHEMA_REMEDY = (
 
 
 def name_clashes(
-    tables: Sequence[tuple[str, str]], topics: TopicNames, names: NameAdjustment
+    tables: Sequence[tuple[str, str]],
+    topics: TopicNames,
+    names: NameAdjustment,
+    schemas: Sequence[str] = ("Value",),
 ) -> list[NameClash]:
     """`tables` by (schema, table). A topic that an expression routes tables to is theirs on
-    purpose."""
+    purpose. `schemas` are the last parts of the schema names that events of one table have and
+    those of others should not."""
     by_topic: dict[str, list[tuple[str, str]]] = {}
     for table in tables:
         by_topic.setdefault(topics.data(*table), []).append(table)
     clashes = []
-    by_schema: dict[str, list[tuple[str, str]]] = {}
+    by_schema: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for topic, sharing in by_topic.items():
-        by_schema.setdefault(names.schema(f"{topic}.Value"), []).append(sharing[0])
+        named = tuple(names.schema(f"{topic}.{last}") for last in schemas)
+        by_schema.setdefault(named, []).append(sharing[0])
         unrouted = {topics.sanitizer(topics.origin(*table)) for table in sharing}
         if len(sharing) > 1 and len(unrouted) < len(sharing):
             clashes.append(NameClash("topic", topic, _named(sharing), _TOPIC_REMEDY))
-    for schema, sharing in by_schema.items():
+    for named, sharing in by_schema.items():
         if len(sharing) > 1:
-            clashes.append(NameClash("schema name", schema, _named(sharing), _SCHEMA_REMEDY))
+            kind = "schema name" if len(named) == 1 else "schema names"
+            clashes.append(NameClash(kind, " and ".join(named), _named(sharing), _SCHEMA_REMEDY))
     return clashes
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from headrace.errors import HeadraceError
@@ -51,8 +51,9 @@ class DriverJvm:
         launch: Any = launch_gateway
         try:
             # A group of its own: what `timeout` or a shell sends to this process's group ends this
-            # process, which then ends the JVM. The JVM ends with its standard input in any case.
-            self._gateway = launch(conf, {"stderr": writing, "process_group": 0})
+            # process, which then ends the JVM. Once it runs, it ends with its standard input.
+            with _guarded() as group:
+                self._gateway = launch(conf, {"stderr": writing, "process_group": group})
         except PySparkException:
             self.mute()
             raise HeadraceError(
@@ -107,6 +108,31 @@ class DriverJvm:
                 for kept in traces.without(last_lines[-1]):
                     if not self._muted.is_set():
                         self._say(kept)
+
+
+@contextlib.contextmanager
+def _guarded() -> Iterator[int]:
+    """A process group that is killed when this process dies meanwhile: a JVM looks at its standard
+    input only when Spark has started. Gives the group's id.
+
+    A shell leads the group, and waits for a line from here. When its standard input ends without
+    one, because this process is gone or the start was given up, it kills the group.
+    """
+    guard = subprocess.Popen(
+        ["/bin/sh", "-c", "read -r _ || kill -KILL 0"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        process_group=0,
+    )
+    assert guard.stdin is not None
+    try:
+        yield guard.pid
+        guard.stdin.write(b"\n")
+    finally:
+        with contextlib.suppress(BrokenPipeError):  # somebody killed it
+            guard.stdin.close()
+        guard.wait()
 
 
 class ClosedSocketTraces:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,14 @@ from headrace.config.finding import error_of
 from headrace.config.packing import pack
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.property import attribute_name
-from headrace.config.source import OF_SPARK, Properties, read_file, read_mapping, read_packed
+from headrace.config.source import (
+    OF_SPARK,
+    Properties,
+    read_file,
+    read_mapping,
+    read_packed,
+    unpack,
+)
 from headrace.connectors.registry import examine, find_definition, sampled_schema
 from headrace.documents.target_schema.ddl import ddl
 from headrace.errors import HeadraceError, HeadraceWarning
@@ -20,6 +28,7 @@ Configured = Mapping[str, object] | str | os.PathLike[str]
 
 _SCHEMA, _UNKNOWN, _SAMPLED = "target.schema", "target.schema.unknown", "sampled"
 _UNRESOLVED = "config.unresolved_reference"
+_FUNCTION = "headrace.options"
 _QUIET = ("config.ignored", "config.not_needed")
 # Set by Spark Connect: the source then runs where the server is, with the server's environment.
 _CONNECT = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
@@ -66,21 +75,47 @@ def with_sampled_schemas(properties: Properties, config: ConnectorConfig) -> Pro
     return properties.with_overrides(made)
 
 
-def _read(configuration: Configured | None) -> Properties:
+def read_configuration(configuration: object, function: str) -> Properties:
+    """A configuration, however it is written: a dict with the names of Debezium or of Debezium
+    Server, a body for Kafka Connect, what `headrace.options` gave, the path of a file, or the text
+    of one. `function` is who was given it. Raises HeadraceError as `read_file` and `read_text`, and
+    ("config.invalid") for anything else."""
     match configuration:
-        case None:
-            return Properties()
         case Mapping():
-            return read_mapping(configuration)
+            packed, bare = unpack(configuration)
+            return packed.with_overrides(read_mapping(bare))
         case str():
             return read_packed(configuration)
         case os.PathLike():
             return read_file(Path(configuration))
     raise HeadraceError(
         "config.invalid",
-        f"headrace.options got a {type(configuration).__name__}",
-        "Give it a dict, the path of a file, JSON or properties as text, or keyword arguments.",
+        f"{function} got a {type(configuration).__name__} as configuration",
+        "Give it a dict, the path of a file, JSON or properties as text, what headrace.options "
+        "returned, or (headrace.options only) keyword arguments.",
     )
+
+
+def is_configuration(given: object) -> bool:
+    """Whether it is one for `read_configuration`, where it may be a type of Spark, or the DDL of
+    columns, as well. A text that can only be a path is one, whether the file exists or not."""
+    if not isinstance(given, str):
+        return isinstance(given, Mapping | os.PathLike)
+    text = given.strip()
+    return (
+        text.startswith("{")
+        or "connector.class" in text
+        or _PATH.fullmatch(text) is not None
+        or (text != "" and "\n" not in text and Path(text).is_file())
+    )
+
+
+# One word with a slash or a file's ending: no DDL has them outside of backticks.
+_PATH = re.compile(r"[^\s`]*(?:/[^\s`]*|\.(?:properties|json|conf))")
+
+
+def _read(configuration: Configured | None) -> Properties:
+    return Properties() if configuration is None else read_configuration(configuration, _FUNCTION)
 
 
 def _keywords(configuration: Configured | None, given: Mapping[str, object]) -> Properties:

@@ -8,8 +8,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
+from headrace.config.source import OF_SPARK
+from headrace.connectors.registry import parse_configuration
 from headrace.debezium.envelope import PLACEHOLDER
 from headrace.errors import HeadraceError
+from headrace.spark.query.options import Configured, read_configuration
 from headrace.spark.tables.placeholders import can_show, shows
 
 DELETED = "__deleted"
@@ -34,12 +37,15 @@ _KEYLESS = HeadraceError(
 
 def fold(
     changes: DataFrame,
+    configuration: Configured | None = None,
     *,
     key: str | Sequence[str] = (),
     order: str | Column | Sequence[str | Column] = (),
-    unavailable: str = PLACEHOLDER,
+    unavailable: str | None = None,
 ) -> DataFrame:
     """See `headrace.fold`."""
+    if unavailable is None:
+        unavailable = PLACEHOLDER if configuration is None else _placeholder(configuration)
     if changes.isStreaming:
         raise HeadraceError(
             "spark.fold_of_a_stream",
@@ -64,6 +70,14 @@ def fold(
         .agg(F.max_by(F.struct("operation", "row"), "place").alias("last"), *columns.told())
     )
     return folded.select(*columns.shown())
+
+
+def _placeholder(configuration: Configured) -> str:
+    """What stands for values that the log of the source lacks. Raises HeadraceError for a
+    configuration that is wrong."""
+    given, _ = read_configuration(configuration, "headrace.fold").split(OF_SPARK)
+    config = parse_configuration(given)
+    return str(getattr(config, "unavailable_value_placeholder", PLACEHOLDER))
 
 
 class _Columns:

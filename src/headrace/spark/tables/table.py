@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
@@ -21,6 +23,7 @@ from pyspark.sql.types import (
 )
 
 from headrace.config.properties.connector import ConnectorConfig
+from headrace.config.source import OF_SPARK
 from headrace.connect.records import Shape
 from headrace.connect.schema import Schema, Type
 from headrace.connectors.registry import event_shapes, parse_configuration, sampled_schema
@@ -28,6 +31,7 @@ from headrace.converters.typed.types import typed
 from headrace.documents.target_schema.ddl import ddl
 from headrace.documents.target_schema.policies import ConflictPolicy, UnknownFields
 from headrace.errors import HeadraceError
+from headrace.spark.query.options import is_configuration, read_configuration
 from headrace.spark.tables.documents import document
 from headrace.spark.tables.forms import decoded, wire_type
 from headrace.spark.tables.unknown_columns import UnknownColumns, column_names
@@ -56,7 +60,7 @@ class _Layout:
 def table(
     events: DataFrame,
     name: str,
-    schema: str | StructType | Mapping[str, str],
+    schema: str | StructType | Mapping[str, object] | PathLike[str],
     *,
     key: str | Sequence[str] | None = (),
     documents: bool = False,
@@ -64,10 +68,11 @@ def table(
 ) -> DataFrame:
     """See `headrace.table`."""
     key = [key] if isinstance(key, str) else list(key or ())
-    if isinstance(schema, Mapping):
-        layout = _asked(parse_configuration(schema), name)
+    if is_configuration(schema):
+        properties = read_configuration(schema, "headrace.table")
+        layout = _asked(parse_configuration(properties.split(OF_SPARK)[0]), name)
     else:
-        layout = _declared(schema, key, documents=documents)
+        layout = _declared(_row_type(schema), key, documents=documents)
     of_table = events
     if "topic" in events.columns:
         topic = layout.topic or name
@@ -287,12 +292,37 @@ def _comment(schema: Schema) -> dict[str, str]:
     return {} if schema.name is None else {"comment": schema.name}
 
 
+def _row_type(schema: object) -> str | StructType:
+    """Declared columns; a text that takes documents as a whole stays a text. Raises
+    HeadraceError("spark.schema_not_understood")."""
+    if isinstance(schema, StructType):
+        return schema
+    if not isinstance(schema, str):
+        what = f"a {type(schema).__name__}"
+    elif schema.strip().upper() in _WHOLE:
+        return schema
+    else:
+        try:
+            columns = StructType.fromDDL(schema)
+        except PySparkException:
+            columns = None
+        if isinstance(columns, StructType):
+            return columns
+        what = f"{schema.strip()[:100]!r}"
+    raise HeadraceError(
+        "spark.schema_not_understood",
+        f"headrace.table: the schema is {what}, neither columns nor a configuration",
+        "Give it columns as DDL ('id INT, name STRING') or as a StructType, or the source's "
+        "configuration: a dict, the path of its file, or what headrace.options returned.",
+    )
+
+
 def _declared(schema: str | StructType, key: Sequence[str], *, documents: bool) -> _Layout:
     whole = schema.strip().upper() if isinstance(schema, str) else ""
     if whole in _WHOLE:
         return _Layout(_WHOLE[whole], _document_key(key), _SOURCE, is_document=True)
-    row = schema if isinstance(schema, StructType) else StructType.fromDDL(schema)
-    assert isinstance(row, StructType)
+    assert isinstance(schema, StructType)
+    row = schema
     if documents:
         return _Layout(row, _document_key(key), _SOURCE, is_document=True)
     missing = [name for name in key if name not in row.names]

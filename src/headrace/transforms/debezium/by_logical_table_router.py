@@ -7,7 +7,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import BOOLEAN, EXACT_TEXT, ROW_REGEX, TEXT, choice, integer
+from headrace.config.kinds import (
+    BOOLEAN,
+    EXACT_TEXT,
+    ROW_REGEX,
+    TEXT,
+    choice,
+    integer,
+    templated,
+)
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.evaluation.values import nulls
 from headrace.connect.records import Constant, Node, Records, Shape, Struct
@@ -35,7 +43,7 @@ class _RouterOptions(Configuration):
     )
     topic_replacement = Property(
         "topic.replacement",
-        TEXT,
+        templated(TEXT),
         REQUIRED,
         Group.CONVERTERS,
         "The new topic: `$1` and `${name}` are what the expression's groups matched.",
@@ -57,7 +65,7 @@ class _RouterOptions(Configuration):
     )
     key_field_replacement = Property(
         "key.field.replacement",
-        TEXT,
+        templated(TEXT),
         "",
         Group.CONVERTERS,
         "What the field becomes: `$1` and `${name}` are what key.field.regex matched.",

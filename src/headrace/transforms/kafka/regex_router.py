@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import ROW_REGEX, TRIMMED_TEXT
+from headrace.config.kinds import ROW_REGEX, TRIMMED_TEXT, templated
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.records import Records
 from headrace.transforms.example import Example
@@ -25,7 +25,7 @@ class RegexRouterOptions(Configuration):
     )
     replacement = Property(
         "replacement",
-        TRIMMED_TEXT,
+        templated(TRIMMED_TEXT),
         REQUIRED,
         Group.CONVERTERS,
         "The new topic: `$1` and `${name}` are what the expression's groups matched.",

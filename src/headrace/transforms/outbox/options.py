@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.config.kinds import BOOLEAN, COMMA_LIST, EXACT_TEXT, ROW_REGEX, TEXT, choice
+from headrace.config.kinds import (
+    BOOLEAN,
+    COMMA_LIST,
+    EXACT_TEXT,
+    ROW_REGEX,
+    TEXT,
+    choice,
+    templated,
+)
 from headrace.config.properties.compatibility import RecordBoundsConfig
 from headrace.config.property import Group, Property
 from headrace.transforms.outbox.placements import InvalidOperation, MissingField, Placement
@@ -65,7 +73,7 @@ class OutboxOptions(RecordBoundsConfig):
     )
     route_topic_replacement = Property(
         "route.topic.replacement",
-        EXACT_TEXT,
+        templated(EXACT_TEXT),
         "outbox.event.${routedByValue}",
         Group.CONVERTERS,
         "The topic; `${name}` is what a group of the expression matched.",

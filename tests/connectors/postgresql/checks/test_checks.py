@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from headrace.cli import main
+from headrace.cli.check import script
 from headrace.connectors.postgresql.checks.database import check
 from headrace.connectors.registry import parse_configuration
 from headrace.findings import Finding
@@ -106,6 +107,16 @@ def test_a_login_that_fails_is_the_only_finding(
     found = findings(database, **change)
     assert [(f.code, f.level) for f in found] == [(code, "error")]
     assert "unused" not in found[0].message
+
+
+def test_a_missing_role_comes_with_a_hint_that_is_no_statement_of_the_script(
+    database: Database,
+) -> None:
+    found = findings(database, database__user='no"body')
+    lines = list(script(found))
+    hint = '-- CREATE ROLE "no""body" LOGIN REPLICATION PASSWORD \'…\';'
+    assert hint in lines
+    assert all(line.startswith("--") for line in lines)
 
 
 def test_tables_that_are_not_there_are_named(database: Database) -> None:

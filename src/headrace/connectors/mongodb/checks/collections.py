@@ -13,6 +13,7 @@ from pymongo.errors import OperationFailure
 from headrace.config.filters import NameFilter
 from headrace.connectors.mongodb.checks.state import Checked, Collection
 from headrace.connectors.mongodb.errors import grant
+from headrace.connectors.mongodb.events import SCHEMA_PARTS
 from headrace.connectors.mongodb.properties.modes import FullUpdateType
 from headrace.connectors.mongodb.reading.collections import STORED
 from headrace.connectors.mongodb.reading.document_images import document_images
@@ -146,7 +147,8 @@ def check_names(checked: Checked) -> None:
     """Whether events of all collections can be told apart."""
     paths = [(one.database, one.name) for one in checked.collections]
     config = checked.config
-    for clash in name_clashes(paths, topic_names(config), name_adjustment(config)):
+    topics, names = topic_names(config), name_adjustment(config)
+    for clash in name_clashes(paths, topics, names, SCHEMA_PARTS):
         checked.warn("shared_name", str(clash), clash.remedy)
 
 

@@ -14,7 +14,7 @@ from headrace.connectors.mongodb.capture.namespaces import Namespaces
 from headrace.connectors.mongodb.capture.pipeline import change_stream_pipeline
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.connection import Client, connect, diagnose
-from headrace.connectors.mongodb.events import CollectionFacts, MongoSource
+from headrace.connectors.mongodb.events import SCHEMA_PARTS, CollectionFacts, MongoSource
 from headrace.connectors.mongodb.properties.fields import rules_of
 from headrace.connectors.mongodb.properties.modes import FullUpdateType, JsonMode, KeyFormat
 from headrace.connectors.mongodb.streaming.cursor import ChangeStream, ChangeStreamCursor, OneServer
@@ -82,7 +82,7 @@ class Run:
         topic = topics.data(*path)
         others = self.named.setdefault(names.schema(topic), [])
         if path not in others:
-            for clash in name_clashes([*others[:1], path], topics, names):
+            for clash in name_clashes([*others[:1], path], topics, names, SCHEMA_PARTS):
                 log.warning("%s. %s", clash, clash.remedy)
             others.append(path)
         is_old = not self.settings.format.precise_times

@@ -12,6 +12,7 @@ from headrace.connectors.postgresql.checks.tables import check_identities, check
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect
 from headrace.connectors.postgresql.heartbeats import heartbeat_query
+from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.connectors.postgresql.reading.overrides import check_overrides
 from headrace.errors import HeadraceError
 from headrace.findings import Findings
@@ -31,7 +32,11 @@ def check(config: PostgresConfig, stored: OffsetObject | None = None) -> Finding
     try:
         connection = connect(config, application="headrace check", limit=CHECK_LIMIT)
     except HeadraceError as error:
-        findings.add_error(error)
+        hint = ""
+        if error.code == "postgresql.authentication":  # of a missing role, too, for the client
+            role = SQL.dialect.quoted(config.database_user)
+            hint = f" A missing role: CREATE ROLE {role} LOGIN REPLICATION PASSWORD '…';"
+        findings.add(error.code, "error", error.message, error.remedy + hint)
         return findings
     with connection:
         continues = stored is not None and "lsn_commit" in stored and "snapshot" not in stored

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from headrace.config.kinds import TEXT
+from headrace.config.kinds import TEXT, templated
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.records import Records
 from headrace.transforms.debezium.scripting.scripted import HOLDS, Scripted, ScriptedOptions
@@ -19,7 +19,7 @@ class ContentBasedRouterOptions(ScriptedOptions):
 
     topic_expression = Property(
         "topic.expression",
-        TEXT,
+        templated(TEXT),
         REQUIRED,
         Group.CONVERTERS,
         "The topic of each record; null or blank: it stays. " + HOLDS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headrace.config.kinds import TEXT
+from headrace.config.kinds import TEXT, templated
 from headrace.config.property import REQUIRED, Group, Property
 from headrace.connect.records import Records
 from headrace.transforms.debezium.scripting.scripted import HOLDS, Scripted, ScriptedOptions
@@ -17,7 +17,11 @@ class FilterOptions(ScriptedOptions):
     """Options of Filter."""
 
     condition = Property(
-        "condition", TEXT, REQUIRED, Group.CONVERTERS, "True for the records that stay. " + HOLDS
+        "condition",
+        templated(TEXT),
+        REQUIRED,
+        Group.CONVERTERS,
+        "True for the records that stay. " + HOLDS,
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.config.configuration import Configuration
-from headrace.config.kinds import TRIMMED_TEXT
+from headrace.config.kinds import TRIMMED_TEXT, templated
 from headrace.config.property import Group, Property
 from headrace.connect.evaluation.values import values
 from headrace.connect.records import Records
@@ -24,7 +24,7 @@ class TimestampRouterOptions(Configuration):
 
     topic_format = Property(
         "topic.format",
-        TRIMMED_TEXT,
+        templated(TRIMMED_TEXT),
         "${topic}-${timestamp}",
         Group.CONVERTERS,
         "The new topic: `${topic}` is the one before, `${timestamp}` the record's time.",

@@ -1,0 +1,72 @@
+"""How a run ends that had no events, and one that is killed before Spark runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from headrace.connect.deadline import Deadline
+from tests.cli.commands import properties
+from tests.servers.postgresql import Database
+
+pytestmark = [pytest.mark.postgres, pytest.mark.spark]
+
+
+def children(process: int) -> list[int]:
+    """The processes of a process."""
+    listed = Path(f"/proc/{process}/task/{process}/children").read_text()
+    return [int(pid) for pid in listed.split()]
+
+
+def is_alive(process: int) -> bool:
+    """Whether it runs: one that nobody waits for has ended as well."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+    return text.rpartition(") ")[2][0] != "Z"
+
+
+def test_a_run_without_events_says_what_it_waited_for(database: Database, tmp_path: Path) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    file = tmp_path / "pipeline.properties"
+    file.write_text(properties(database, snapshot_mode="no_data"))
+    command = [sys.executable, "-m", "headrace.cli", "events", str(file), "--idle-exit", "1"]
+    command += ["--output", str(tmp_path / "out"), "--state", str(tmp_path / "state")]
+    command += ["--log-format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    last = json.loads(done.stderr.splitlines()[-1])
+    assert last["message"].startswith("0 events in ")
+    assert "; the stream was open, and no captured change came" in last["message"]
+    assert (last["events"], last["restarts"]) == (0, 0)
+
+
+def test_a_jvm_that_starts_dies_with_the_command(
+    database: Database, tmp_path: Path, command: Callable[..., subprocess.Popen[str]]
+) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    file = tmp_path / "pipeline.properties"
+    file.write_text(properties(database))
+    process = command("run", str(file))
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "starting Spark" in line:
+            break
+    deadline = Deadline(60)
+    while not (started := children(process.pid)) and not deadline.is_over:
+        time.sleep(0.01)
+    time.sleep(0.3)  # somewhere in the start of the JVM
+    started = sorted({*started, *children(process.pid)})
+    assert started
+    process.kill()
+    deadline = Deadline(10)
+    while any(map(is_alive, started)) and not deadline.is_over:
+        time.sleep(0.05)
+    assert [pid for pid in started if is_alive(pid)] == []
