@@ -1,0 +1,337 @@
+"""Properties are read: each text becomes the value of its declaration, or a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headrace.config.finding import NOT_SUPPORTED, PropertyFinding, ignored
+from headrace.config.kinds import STATEMENTS, is_json
+from headrace.config.property import Family, Group, Member, PassThrough, Property, Support
+from headrace.config.references import (
+    Resolved,
+    has_plain_reference,
+    has_reference,
+    is_one_reference,
+    resolve_each,
+)
+from headrace.config.secret import HIDDEN, printable_name
+from headrace.config.source import Properties
+from headrace.config.suggestions import Suggestions, is_elsewhere, nearest
+
+_OF_NAMES = (Group.CONNECTION, Group.REPLICATION, Group.CAPTURED)
+"""Groups of properties that name what a database has."""
+_OF_STEPS = ("transforms.", "predicates.")
+"""Prefixes of the options of transforms and predicates."""
+
+
+class Reading:
+    """One pass over the properties: `values` by attribute, `shown` texts, `texts` of values that
+    JSON cannot hold, findings."""
+
+    def __init__(
+        self,
+        declared: Mapping[str, Property[Any]],
+        families: Mapping[str, Family[Any]],
+        properties: Mapping[str, str],
+        prefix: str,
+    ) -> None:
+        self._prefix = prefix
+        self.values: dict[str, Any] = {}
+        self.shown: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
+        self.resolved: list[Resolved] = []
+        self.problems: list[PropertyFinding] = []
+        self.warnings: list[PropertyFinding] = []
+        self._source = properties if isinstance(properties, Properties) else Properties(properties)
+        self.problems += self._source.problems
+        self.warnings += self._source.notes
+        self._declared, self._families = declared, families
+        self._suggestions = Suggestions(self._declared, self._families)
+        members: dict[str, list[Member[Any]]] = {attribute: [] for attribute in self._families}
+        for declaration in self._declared.values():
+            self.values[declaration.attribute] = declaration.default
+        unknown: list[str] = []
+        for name, text in self._source.items():
+            if name in self._declared:
+                self._read_property(self._declared[name], text)
+            elif (found := self._find_family(name)) is not None:
+                self._read_member(*found, name, text, members[found[0].attribute])
+            else:
+                unknown.append(name)
+        for attribute, values in members.items():
+            self.values[attribute] = tuple(values)
+        for declaration in self._declared.values():
+            if declaration.is_required and not self._is_given(declaration.name):
+                self._missing(declaration, unknown)
+        self._report_unknown(unknown)
+
+    def _is_given(self, name: str) -> bool:
+        full = self._prefix + name
+        return name in self.shown or any(full == problem.property for problem in self.problems)
+
+    def _named(self, name: str) -> str:
+        """The name as messages show it."""
+        return printable_name(self._prefix + name)
+
+    def _find_family(self, name: str) -> tuple[Family[Any], tuple[str, ...]] | None:
+        for family in self._families.values():
+            match = family.pattern.fullmatch(name)
+            if match is None:
+                continue
+            if family.alias_of and not any(
+                match[1] in _split(self._source.get(listing, "")) for listing in family.alias_of
+            ):
+                continue
+            # "database.pasword" is not one more setting of the driver.
+            if family.status.support is Support.NOT_NEEDED and self._suggestions.find_typo(name):
+                return None
+            return family, match.groups()
+        return None
+
+    def _read_property(self, declaration: Property[Any], text: str) -> None:
+        name = declaration.name
+        resolved = self._resolve(name, text, declaration, is_secret=declaration.kind.is_secret)
+        if resolved is None:
+            return
+        trimmed = resolved if declaration.kind.keeps_spaces else resolved.strip()
+        if not trimmed and not declaration.kind.may_be_empty:
+            return
+        replaced = declaration.aliases.get(trimmed.lower())
+        if replaced is not None:
+            self.warnings.append(
+                PropertyFinding(
+                    "config.former_value",
+                    self._prefix + name,
+                    f"{self._named(name)} = {trimmed!r} is a former value and is read as "
+                    f"{replaced!r}",
+                    f"Write {self._named(name)}={replaced}.",
+                )
+            )
+            trimmed = replaced
+        value = self._parse(name, declaration, text, trimmed)
+        if value is None:
+            return
+        refusal = _refusal(declaration, value, self._named(name))
+        if refusal:
+            self._refuse(name, declaration, text, refusal)
+            return
+        self.shown[name] = self._show(text, is_secret=declaration.kind.is_secret)
+        self.values[declaration.attribute] = value
+        if not declaration.kind.is_secret and not is_json(value):
+            self.texts[name] = trimmed
+        self._note_status(name, declaration)
+
+    def _read_member(
+        self,
+        family: Family[Any],
+        variables: tuple[str, ...],
+        name: str,
+        text: str,
+        members: list[Member[Any]],
+    ) -> None:
+        is_secret = family.is_secret(name)
+        resolved = self._resolve(name, text, family, is_secret=is_secret)
+        if resolved is None:
+            return
+        if family.status.support is Support.REFUSED:
+            self._refuse(name, family, text, f"{self._named(name)} {_refused(family)}")
+            return
+        value: object = resolved
+        if not isinstance(family, PassThrough):
+            trimmed = resolved if family.kind.keeps_spaces else resolved.strip()
+            value = self._parse(name, family, text, trimmed)
+            if value is None:
+                return
+        self.shown[name] = self._show(text, is_secret=is_secret)
+        members.append(Member(variables, value))
+        if not is_secret and not is_json(value):
+            self.texts[member_name(family, variables)] = resolved.strip()
+        self._note_status(name, family)
+
+    def _resolve(
+        self,
+        name: str,
+        text: str,
+        declaration: Property[Any] | Family[Any],
+        *,
+        is_secret: bool,
+    ) -> str | None:
+        try:
+            resolved, values = resolve_each(text)
+        except ValueError as error:
+            # The reference itself is shown: it is where the secret is, not the secret.
+            self.problems.append(
+                PropertyFinding(
+                    "config.unresolved_reference",
+                    self._prefix + name,
+                    f"{self._named(name)}: {error}",
+                    "Provide it to the process that runs headrace, or correct the reference.",
+                )
+            )
+            return None
+        if values:
+            is_name = declaration.group in _OF_NAMES and declaration.kind is not STATEMENTS
+            shown, is_name = self._show(text, is_secret=is_secret), is_name and not is_secret
+            self.resolved.append(Resolved(self._named(name), shown, values, is_name, is_secret))
+        elif has_plain_reference(text) and not declaration.kind.has_placeholders:
+            shown = "its value" if is_secret else self._show(text, is_secret=False)
+            self.warnings.append(
+                PropertyFinding(
+                    "config.plain_reference",
+                    self._prefix + name,
+                    f"{self._named(name)}: {shown} is taken literally",
+                    "Write ${env:NAME} for an environment variable.",
+                )
+            )
+        return resolved
+
+    def _parse(
+        self, name: str, declaration: Property[Any] | Family[Any], text: str, trimmed: str
+    ) -> Any:
+        try:
+            return declaration.kind.parse(trimmed)
+        except ValueError as error:
+            is_secret = declaration.kind.is_secret
+            shown = self._show(text, is_secret=is_secret)
+            is_hidden = is_secret or has_reference(text)
+            detail = "" if is_hidden else str(error)
+            near = None if is_hidden else nearest(trimmed, declaration.kind.values)
+            guess = f"; did you mean {near}?" if near else ""
+            self.problems.append(
+                PropertyFinding(
+                    "config.impossible_value",
+                    self._prefix + name,
+                    f"{self._named(name)} = {shown!r}{self._where(name)}: expected "
+                    f"{declaration.kind.expects}" + (f" ({detail})" if detail else "") + guess,
+                    f"Write {self._named(name)}={near}."
+                    if near
+                    else f"Give {self._named(name)} {declaration.kind.expects}.",
+                )
+            )
+            return None
+
+    def _refuse(
+        self, name: str, declaration: Property[Any] | Family[Any], text: str, refusal: str
+    ) -> None:
+        default = declaration.default_text if isinstance(declaration, Property) else None
+        remedy = (
+            f"Set {self._named(name)} to {default}" if default else f"Remove {self._named(name)}"
+        )
+        if isinstance(declaration, Property) and declaration.refused_values:
+            allowed = [v for v in declaration.kind.values if v not in declaration.refused_values]
+            remedy = f"Use {' or '.join(allowed)}"
+        shown = self._show(text, is_secret=declaration.kind.is_secret)
+        message = refusal.replace("{value}", repr(shown))
+        self.problems.append(
+            PropertyFinding(NOT_SUPPORTED, self._prefix + name, message, f"{remedy}.")
+        )
+
+    def _missing(self, declaration: Property[Any], unknown: Sequence[str]) -> None:
+        """One problem: an unknown property that is refused under this name tells of it, too."""
+        name = declaration.name
+        if any(self._fails(other) and self._suggestions.find(other) == name for other in unknown):
+            return
+        shown = self._named(name)
+        message = f"{shown} is missing (expected {declaration.kind.expects})"
+        remedy = f"Set {shown}: {declaration.meaning.partition('. ')[0].rstrip('.')}."
+        for former in self._declared.values():
+            if former.successor is not None and former.successor.name == name:
+                text = self._source.get(former.name, "").strip()
+                if text:
+                    given = f"{self._named(former.name)} = {text!r}{self._where(former.name)}"
+                    message = f"{given} is of former versions of Debezium, and {shown} is missing"
+                    remedy = f"Write {shown}={former.successor.text(text)} in its place."
+        self.problems.append(
+            PropertyFinding("config.missing", self._prefix + name, message, remedy)
+        )
+
+    def _fails(self, unknown: str) -> bool:
+        if unknown in self._source.surroundings:
+            return False
+        # Nobody who writes table.whitelist wants every table.
+        is_typo = self._suggestions.find_typo(unknown) is not None
+        if self._prefix.startswith(_OF_STEPS) and not is_elsewhere(unknown):
+            # Nothing but the transform reads its options, so what resembles one is meant for it.
+            is_typo = is_typo or self._suggestions.find(unknown) is not None
+        is_given = self._is_given("headrace.unknown.properties")
+        return self.values.get("headrace_unknown_properties") == "fail" or (
+            is_typo and not is_given
+        )
+
+    def _note_status(self, name: str, declaration: Property[Any] | Family[Any]) -> None:
+        if declaration.status.support is not Support.NOT_NEEDED:
+            return
+        if declaration.group is Group.CONNECT:
+            self.warnings.append(ignored(self._prefix + name))
+        else:
+            self.warnings.append(
+                PropertyFinding(
+                    "config.not_needed",
+                    self._prefix + name,
+                    f"{self._named(name)} has no effect here: {declaration.status.reason}",
+                    "It may stay in the configuration.",
+                )
+            )
+
+    def _report_unknown(self, names: list[str]) -> None:
+        for name in names:
+            if name in self._source.surroundings:
+                self.warnings.append(ignored(name))
+                continue
+            fails = self._fails(name)
+            printable = self._named(name)
+            suggested = self._suggestions.find(name)
+            guess = f"; did you mean {self._prefix}{suggested}?" if suggested else ""
+            target = self._declared.get(suggested or "")
+            is_set = target is not None and self._is_given(target.name)
+            remedy = f"Rename it to {self._prefix}{suggested}" if suggested else ""
+            if not suggested or is_set:
+                remedy = f"Remove {printable}"
+                remedy += f" ({self._prefix}{suggested} is set)" if is_set else ""
+            is_missing = (
+                target is not None and target.is_required and not self._is_given(target.name)
+            )
+            if fails and not self._prefix and not is_missing:
+                remedy += ", or set headrace.unknown.properties=warn to have it ignored"
+            owner = self._prefix.removesuffix(".") or "this connector"
+            message = f"{printable}{self._where(name)} is not a property of {owner}{guess}"
+            finding = PropertyFinding(
+                "config.unknown_property", self._prefix + name, message, f"{remedy}."
+            )
+            (self.problems if fails else self.warnings).append(finding)
+
+    def _show(self, text: str, *, is_secret: bool) -> str:
+        """What may be printed of a value: the reference for a resolved one."""
+        if is_secret and not (has_reference(text) and is_one_reference(text)):
+            return HIDDEN
+        return text if len(text) <= 200 else text[:200] + "…"
+
+    def _where(self, name: str) -> str:
+        origin = self._source.origin(name)
+        return f" ({origin})" if origin else ""
+
+
+def member_name(family: Family[Any], variables: Sequence[str]) -> str:
+    """The key of a family's member among texts: no property has a name with this separator."""
+    return "\0".join((family.name, *variables))
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _refused(declaration: Property[Any] | Family[Any]) -> str:
+    reason = declaration.status.reason
+    return f"is not supported: {reason}" if reason else "is not supported"
+
+
+def _refusal(declaration: Property[Any], value: object, name: str) -> str:
+    """Why this version cannot take the value, or an empty text."""
+    if value in declaration.refused_values:
+        return f"{name} = {{value}} is not supported"
+    if declaration.status.support is not Support.REFUSED:
+        return ""
+    if value == declaration.default:
+        return ""
+    return f"{name} = {{value}} {_refused(declaration)}"
