@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-_SCALARS = {bool: "boolean", int: "int64", float: "double", str: "string", type(None): "string"}
+_SCALARS = {
+    bool: "boolean",
+    int: "int64",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    type(None): "string",
+}
 
 
 @dataclass(frozen=True)
@@ -45,7 +53,7 @@ class Example:
         if value is None:
             return None
         schema = self._schema(path, value) | {"optional": False}
-        return {"schema": schema, "payload": value}
+        return {"schema": schema, "payload": _payload(value)}
 
     def _schema(self, path: str, value: object) -> dict[str, Any]:
         named = {"name": self.names[path]} if path in self.names else {}
@@ -60,3 +68,14 @@ class Example:
             items = self._schema(f"{path}[]", value[0] if value else "")
             return {"type": "array", "optional": True, "items": items}
         return {"type": _SCALARS[type(value)], "optional": True} | named
+
+
+def _payload(value: object) -> object:
+    """A value as Kafka Connect's JSON form has it: bytes in Base64."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Mapping):
+        return {name: _payload(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_payload(item) for item in value]
+    return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from struct import pack
 
 import pyarrow as pa
 
@@ -165,7 +166,7 @@ def _struct(struct: Struct, around: Struct, places: list[_Geometry | _Container]
         selected = as_struct(lifted)
         assert selected is not None
         own = fields(inner)
-        if node.schema.name == _GEOMETRY and {"wkb", "srid"} <= own.keys():
+        if node.schema.name == _GEOMETRY and _has_parts(own):
             wkb, srid = (with_defaults(member(selected, part)) for part in ("wkb", "srid"))
             column = column_of(own["wkb"].schema)
             places.append(_Geometry(wkb, srid, column))
@@ -173,6 +174,11 @@ def _struct(struct: Struct, around: Struct, places: list[_Geometry | _Container]
         else:
             members[name] = _struct(inner, selected, places)
     return with_fields(struct, members)
+
+
+def _has_parts(members: Mapping[str, Node]) -> bool:
+    """Whether a struct has the bytes and the SRID of a geometry."""
+    return "srid" in members and "wkb" in members and members["wkb"].schema.type is Type.BYTES
 
 
 def _has_geometry(schema: Schema) -> bool:
@@ -190,7 +196,7 @@ DECLARATION = Declaration(
     SwapGeometryCoordinatesOptions,
     SwapGeometryCoordinates,
     example=Example(
-        {"id": 1, "at": {"wkb": "AQEAAAAAAAAAAADwPwAAAAAAAABA", "srid": 4326}},
+        {"id": 1, "at": {"wkb": pack("<BIdd", 1, 1, 1.0, 2.0), "srid": 4326}},
         {},
         key={"id": 1},
         topic="s.places",
