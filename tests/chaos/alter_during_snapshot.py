@@ -51,9 +51,13 @@ class Alteration:
             return
         self.seconds = time.monotonic() - self._begun
 
-    def end(self, seconds: float) -> None:
-        """Wait for so long; what still waits then is cancelled."""
+    def returns(self, seconds: float) -> bool:
+        """Whether it does within so long."""
         self._thread.join(seconds)
+        return self.seconds is not None
+
+    def end(self) -> None:
+        """What still waits is cancelled."""
         if self._thread.is_alive():
             self._connection.cancel_safe()
             self._thread.join()
@@ -75,9 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0 if all(passed) else 1
 
 
-def _moment(
-    server: PostgresServer, number: int, moment: float, rows: int, patience: float
-) -> bool:
+def _moment(server: PostgresServer, number: int, moment: float, rows: int, patience: float) -> bool:
     database = f"alter_{number}"
     server.create_database(database)
     server.execute(
@@ -132,7 +134,7 @@ def _watched(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
         " AND application_name = 'headrace snapshot' AND xact_start IS NOT NULL"
     )
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while server.execute(begins, (database,), database=database) == [(0,)]:
         if run.poll() is not None or time.monotonic() > deadline:
             print(f"at {moment:g} s: the snapshot never began\n{_tail(folder)}", flush=True)
@@ -140,12 +142,12 @@ def _watched(
         time.sleep(0.01)
     time.sleep(moment)
     alteration = Alteration(server, database)
-    alteration.end(min(LOCK_TIMEOUT_SECONDS + 20, patience))
-    if alteration.seconds is None:
-        print(f"at {moment:g} s: the ALTER still waits after {patience:g} s; locks:", flush=True)
-    held = [] if alteration.seconds is not None else server.execute(_LOCKS, database=database)
-    for line in held:
-        print("  ", *line, flush=True)
+    longest = min(LOCK_TIMEOUT_SECONDS + 20, patience)
+    if not alteration.returns(longest):
+        print(f"at {moment:g} s: the ALTER still waits after {longest:g} s; locks:", flush=True)
+        for line in server.execute(_LOCKS, database=database):
+            print("  ", *line, flush=True)
+    alteration.end()
     try:
         status: int | None = run.wait(patience)
     except subprocess.TimeoutExpired:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from psycopg.pq.abc import PGconn
 
 from headrace.config.kinds import INT_MAX
 from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.ddl.lock_waits import last_wait
 from headrace.errors import HeadraceError
 
 # The text of values depends on these; COPY and the stream must agree.
@@ -29,6 +31,8 @@ _SETTINGS = {
 }
 QUERY_LIMIT = "database.query.timeout.ms"
 CHECK_LIMIT = "connection.validation.timeout.ms"
+LOCK_TIMEOUT = "55P03"
+"""SQLSTATE of a statement that was given up after snapshot.lock.timeout.ms."""
 END_LIMIT_MS = 5_000
 """What a login, and a statement, may take where a query ends or its start is undone."""
 # Since 14 and 17; set after the login because older servers refuse unknown ones.
@@ -45,9 +49,10 @@ def parameters(config: PostgresConfig, *, replication: bool, application: str) -
     options = dict(_SETTINGS)
     if replication:
         options |= _OURS
-    if config.snapshot_locking_mode == "shared":
-        # Who waits for our locks stands before whatever else we read: never wait for ever.
-        options["lock_timeout"] = str(config.snapshot_lock_timeout_ms)
+    if not replication or config.snapshot_locking_mode == "shared":
+        # Nothing waits for another session's lock for ever. A new slot waits for transactions, not
+        # for tables: it has a limit of its own, unless locks of ours keep one of them open.
+        options["lock_timeout"] = str(min(config.snapshot_lock_timeout_ms, INT_MAX))
     settings = " ".join(f"-c {name}={value}" for name, value in options.items())
     password, key_password = config.database_password, config.database_sslpassword
     parameters: dict[str, object] = {
@@ -199,11 +204,6 @@ _BY_STATE = {
     "57P03": Refusal("not_ready", "Wait until the server has started.", True),
     "57P01": Refusal("connection_lost", "The server shut down; it is tried again.", True),
     "57P02": Refusal("connection_lost", "The server crashed; it is tried again.", True),
-    "55P03": Refusal(
-        "lock_timeout",
-        "Another session changes a table; it is tried again. Or raise snapshot.lock.timeout.ms.",
-        True,
-    ),
     "57014": Refusal(
         "query_timeout",
         "Raise {limit}, or end what holds locks on the catalogue (SELECT pid, "
@@ -256,6 +256,8 @@ def translate(
             f"The role {config.database_user} may not replicate: {text}",
             f'As a superuser: ALTER ROLE "{config.database_user}" REPLICATION;',
         )
+    if state == LOCK_TIMEOUT:
+        return _lock_timeout(config, doing)
     if state in _BY_STATE:
         code, remedy, retriable = _BY_STATE[state]
         remedy = remedy.replace("{limit}", limit)
@@ -280,6 +282,24 @@ def translate(
         f"{what}: {text}" + (f" (SQLSTATE {state})" if state else ""),
         "Check the server's log.",
         retriable=isinstance(error, psycopg.OperationalError),
+    )
+
+
+def _lock_timeout(config: PostgresConfig, doing: str) -> HeadraceError:
+    """Says who holds the lock, where somebody still does."""
+    wait = None
+    with (
+        contextlib.suppress(HeadraceError, psycopg.Error),
+        connect(config, limit=CHECK_LIMIT, at_most_ms=END_LIMIT_MS) as connection,
+    ):
+        wait = last_wait(connection)
+    what = wait or "a lock on a table was not given within snapshot.lock.timeout.ms"
+    return HeadraceError(
+        "postgresql.lock_timeout",
+        f"{doing}: {what}" if doing else what,
+        "It is tried again by itself; end the session that holds the lock, or raise "
+        "snapshot.lock.timeout.ms.",
+        retriable=True,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import threading
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -56,7 +57,7 @@ def status(query: StreamingQuery) -> Status:
         return Status("starting", told)
     since = datetime.fromtimestamp(float(written["since"]), UTC)
     if written["error"] is None:
-        return Status(written["state"], told, since=since)
+        return Status(written["state"], written.get("waits") or told, since=since)
     code, message, remedy = written["error"]
     attempts, seconds = int(written["attempts"]), float(written["retry_seconds"])
     tried = f"tried {counted(attempts, 'time')}, again every {seconds:g} s"
@@ -70,6 +71,7 @@ class StatusFile:
     ends; what killed processes left is swept."""
 
     def __init__(self, config: ConnectorConfig) -> None:
+        self._lock = threading.Lock()
         self._what: tuple[str, str | None] | None = None
         self._since = 0.0
         self._path = told_path(_name(os.getppid(), config), _KIND)
@@ -88,11 +90,12 @@ class StatusFile:
                 "error": None if error is None else (error.code, error.message, error.remedy),
                 "attempts": situation.attempts,
                 "retry_seconds": situation.retry_seconds,
+                "waits": situation.waits,
                 "since": self._since,
             }
         )
         fresh = self._path.with_suffix(".new")
-        with contextlib.suppress(OSError):
+        with self._lock, contextlib.suppress(OSError):
             fresh.write_text(text)
             fresh.replace(self._path)
 

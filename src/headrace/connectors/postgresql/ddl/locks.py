@@ -9,7 +9,6 @@ import psycopg
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
 from headrace.connectors.postgresql.reading.dialect import SQL
-from headrace.errors import HeadraceError
 
 
 class TableLocks:
@@ -18,12 +17,13 @@ class TableLocks:
     after it looks empty to it.
 
     A session that waits for them makes our other connections wait for it, so after
-    snapshot.lock.timeout.ms the snapshot gives way and goes on behind the change, with a new one.
+    snapshot.lock.timeout.ms they are given up (`headrace.connectors.postgresql.ddl.lock_watch`).
     """
 
     def __init__(self, config: PostgresConfig, tables: Sequence[str]) -> None:
-        """Raises HeadraceError("postgresql.lock_timeout")."""
+        """Raises HeadraceError("postgresql.lock_timeout"). `pid` is the session's."""
         self._connection = connect(config, application="headrace snapshot locks")
+        self.pid = self._connection.info.backend_pid
         try:
             self._connection.execute("BEGIN READ ONLY")
             for table in tables:
@@ -31,15 +31,6 @@ class TableLocks:
                 self._connection.execute(f"LOCK TABLE {name} IN ACCESS SHARE MODE".encode())
         except psycopg.Error as error:
             self._connection.close()
-            if error.sqlstate == "55P03":
-                raise HeadraceError(
-                    "postgresql.lock_timeout",
-                    f"Within {config.snapshot_lock_timeout_ms} ms {table} could not be locked: "
-                    "another session changes it",
-                    "It is tried again (errors.max.retries); or raise snapshot.lock.timeout.ms, or "
-                    "set snapshot.locking.mode=none.",
-                    retriable=True,
-                ) from None
             raise translate(error, config, "Locking the tables") from None
 
     def close(self) -> None:
