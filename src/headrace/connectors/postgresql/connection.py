@@ -14,7 +14,6 @@ from psycopg.pq.abc import PGconn
 
 from headrace.config.kinds import INT_MAX
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.ddl.lock_waits import last_wait
 from headrace.errors import HeadraceError
 
 # The text of values depends on these; COPY and the stream must agree.
@@ -215,6 +214,17 @@ _BY_STATE = {
     ),
     "58P01": Refusal("slot_lost", "Drop the slot and start with a new checkpoint.", False),
 }
+# The queue counts, too: who waits for AccessExclusiveLock keeps everybody else waiting.
+_HOLDERS = """
+SELECT n.nspname || '.' || c.relname, a.pid, a.application_name
+FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_class c ON c.oid = l.relation
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock' AND c.oid >= 16384
+  AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
+  AND l.pid <> pg_backend_pid() AND c.relkind IN ('r', 'p', 'i')
+ORDER BY l.granted DESC, c.relkind = 'i', l.pid LIMIT 1
+"""
 # While logging in, libpq gives no SQLSTATE. The first that matches decides.
 _BY_TEXT = (
     ("FATAL: role ", "28P01"),
@@ -285,6 +295,17 @@ def translate(
     )
 
 
+def lock_wait(connection: psycopg.Connection, query: str) -> str | None:
+    """In words, the lock that `query` names by its table and the holder's process id and
+    application; None: it gives no row."""
+    with contextlib.suppress(psycopg.Error):
+        row = connection.execute(query.encode()).fetchone()
+        if row is not None:
+            application = row[2] or "without a name"
+            return f"waiting for a lock on {row[0]} (held by {row[1]}, application {application})"
+    return None
+
+
 def _lock_timeout(config: PostgresConfig, doing: str) -> HeadraceError:
     """Says who holds the lock, where somebody still does."""
     wait = None
@@ -292,7 +313,7 @@ def _lock_timeout(config: PostgresConfig, doing: str) -> HeadraceError:
         contextlib.suppress(HeadraceError, psycopg.Error),
         connect(config, limit=CHECK_LIMIT, at_most_ms=END_LIMIT_MS) as connection,
     ):
-        wait = last_wait(connection)
+        wait = lock_wait(connection, _HOLDERS)
     what = wait or "a lock on a table was not given within snapshot.lock.timeout.ms"
     return HeadraceError(
         "postgresql.lock_timeout",

@@ -25,7 +25,8 @@ pytestmark = pytest.mark.postgres
 TIMEOUT_SECONDS = 1.0
 HOLD_SECONDS = 2 * TIMEOUT_SECONDS
 TABLES = """
-CREATE TABLE t (id int PRIMARY KEY, email varchar(60) NOT NULL, n int, spare int DEFAULT 3, note text);
+CREATE TABLE t (id int PRIMARY KEY, email varchar(60) NOT NULL, n int, spare int DEFAULT 3,
+  note text);
 ALTER TABLE t ALTER note SET STORAGE EXTERNAL;
 CREATE INDEX t_email ON t (email);
 INSERT INTO t SELECT i, i || '@example.org', i, i,

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
-
 import psycopg
 
-log = logging.getLogger(__name__)
+from headrace.connectors.postgresql.connection import LOCK_TIMEOUT, lock_wait
 
-_SQLSTATES = ("55P03", "40P01")
-# The queue counts, too: who waits for AccessExclusiveLock keeps everybody else waiting.
-_HOLDERS = """
-SELECT n.nspname || '.' || c.relname, a.pid, a.application_name
-FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_class c ON c.oid = l.relation
-JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
-WHERE l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock' AND c.oid >= 16384
-  AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
-  AND l.pid <> pg_backend_pid() AND c.relkind IN ('r', 'p', 'i')
-ORDER BY l.granted DESC, c.relkind = 'i', l.pid LIMIT 1
-"""
+_SQLSTATES = (LOCK_TIMEOUT, "40P01")
 _WAITS = """
 SELECT n.nspname || '.' || c.relname, b.pid, b.application_name
 FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity s ON s.pid = l.pid
@@ -43,26 +29,11 @@ def is_lock_timeout(error: psycopg.Error) -> bool:
     return error.sqlstate in _SQLSTATES
 
 
-def last_wait(connection: psycopg.Connection) -> str | None:
-    """In words, what kept a statement of ours that was given up just now; None: nothing does any
-    more."""
-    return _text(connection, _HOLDERS)
-
-
 def present_wait(connection: psycopg.Connection) -> str | None:
     """In words, which lock a session of ours waits for now; None: none does."""
-    return _text(connection, _WAITS)
+    return lock_wait(connection, _WAITS)
 
 
 def sessions_blocked_by(connection: psycopg.Connection, pid: int) -> set[int]:
     """The process ids of other programs' sessions that wait for the session `pid`."""
     return {int(row[0]) for row in connection.execute(_BLOCKED_BY, (pid,)).fetchall()}
-
-
-def _text(connection: psycopg.Connection, query: str) -> str | None:
-    with contextlib.suppress(psycopg.Error):
-        row = connection.execute(query.encode()).fetchone()
-        if row is not None:
-            application = row[2] or "without a name"
-            return f"waiting for a lock on {row[0]} (held by {row[1]}, application {application})"
-    return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import psycopg
+from psycopg import sql
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
-from headrace.connectors.postgresql.reading.dialect import SQL
 
 
 class TableLocks:
@@ -27,7 +27,7 @@ class TableLocks:
         try:
             self._connection.execute("BEGIN READ ONLY")
             for table in tables:
-                name = SQL.dialect.quoted(*table.split(".", 1))
+                name = sql.Identifier(*table.split(".", 1)).as_string()
                 self._connection.execute(f"LOCK TABLE {name} IN ACCESS SHARE MODE".encode())
         except psycopg.Error as error:
             self._connection.close()

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import psycopg
+from psycopg import sql
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogTable
-from headrace.connectors.postgresql.reading.dialect import SQL
 
 Structure = tuple[tuple[str, int, int], ...]
 """Columns in their order: name, oid of the type (of a domain, that of what it is made of), and type
@@ -67,8 +67,7 @@ def table_state(
     parts = dict(leaves)
     ids = {table.id: table.path, **parts}
     sources = [
-        f" LEFT JOIN {SQL.dialect.source(path, alone=True)} t{number} ON false"
-        for number, path in enumerate(ids.values())
+        f" LEFT JOIN {only(path)} t{number} ON false" for number, path in enumerate(ids.values())
     ]
     named = [
         f"pg_catalog.to_regclass({_literal(path)})::oid IS NOT DISTINCT FROM {int(oid)}::oid"
@@ -116,5 +115,10 @@ def key_shapes(connection: psycopg.Connection, oids: Sequence[int]) -> dict[int,
     return shapes | {int(oid): None if shape is None else str(shape) for oid, shape in keys}
 
 
+def only(path: Path) -> str:
+    """A table in FROM, without those that inherit from it."""
+    return f"ONLY {sql.Identifier(*path).as_string()}"
+
+
 def _literal(path: Path) -> str:
-    return "'" + SQL.dialect.quoted(*path).replace("'", "''") + "'"
+    return "'" + sql.Identifier(*path).as_string().replace("'", "''") + "'"
