@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import psycopg
@@ -9,6 +10,8 @@ from psycopg import sql
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
+
+log = logging.getLogger(__name__)
 
 
 class TableLocks:
@@ -27,11 +30,18 @@ class TableLocks:
         try:
             self._connection.execute("BEGIN READ ONLY")
             for table in tables:
-                name = sql.Identifier(*table.split(".", 1)).as_string()
-                self._connection.execute(f"LOCK TABLE {name} IN ACCESS SHARE MODE".encode())
+                self._lock(table)
         except psycopg.Error as error:
             self._connection.close()
             raise translate(error, config, "Locking the tables") from None
+
+    def _lock(self, table: str) -> None:
+        name = sql.Identifier(*table.split(".", 1)).as_string()
+        try:
+            with self._connection.transaction():  # a savepoint
+                self._connection.execute(f"LOCK TABLE {name} IN ACCESS SHARE MODE".encode())
+        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+            log.warning("%s is gone; it is not locked", table)
 
     def close(self) -> None:
         """Let them go; never raises."""
