@@ -23,6 +23,10 @@ from tests.servers.postgresql import Database
 pytestmark = pytest.mark.postgres
 
 TIMEOUT_SECONDS = 1.0
+LOOK_UP = {
+    "post.processors": "again",
+    "again.type": "io.debezium.processors.reselect.ReselectColumnsPostProcessor",
+}
 HOLD_SECONDS = 20.0
 """For how long a transaction stays open at most until somebody reports that it is in the way."""
 TABLES = """
@@ -252,19 +256,21 @@ def cells() -> list[Any]:
 
 def properties(database: Database, moment: str, mode: str) -> dict[str, str]:
     chunk = "64MB" if moment == "within a chunk" else "20kB"
-    return database.properties() | {
-        "table.include.list": "public.t,public.other",
-        "signal.data.collection": "public.signals",
-        "incremental.snapshot.chunk.size": "100",
-        "headrace.snapshot.chunk.bytes": chunk,
-        "headrace.slices": "1",
-        "skipped.operations": "none",
-        "snapshot.locking.mode": mode,
-        "snapshot.lock.timeout.ms": str(int(TIMEOUT_SECONDS * 1000)),
-        "retriable.restart.connector.wait.ms": "50",
-        "post.processors": "again",
-        "again.type": "io.debezium.processors.reselect.ReselectColumnsPostProcessor",
-    }
+    return (
+        database.properties()
+        | {
+            "table.include.list": "public.t,public.other",
+            "signal.data.collection": "public.signals",
+            "incremental.snapshot.chunk.size": "100",
+            "headrace.snapshot.chunk.bytes": chunk,
+            "headrace.slices": "1",
+            "skipped.operations": "none",
+            "snapshot.locking.mode": mode,
+            "snapshot.lock.timeout.ms": str(int(TIMEOUT_SECONDS * 1000)),
+            "retriable.restart.connector.wait.ms": "50",
+        }
+        | (LOOK_UP if moment == "look-up" else {})
+    )
 
 
 @pytest.mark.parametrize(("change", "moment", "mode"), cells())
