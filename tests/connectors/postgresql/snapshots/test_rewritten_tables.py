@@ -97,7 +97,7 @@ def test_a_kill_after_a_rewritten_table_got_a_new_snapshot_loses_nothing(
         reader.offsets.append(end)
     else:
         reader.restart()
-    database.execute("UPDATE t SET id = id + 10000 WHERE id % 100 = 7")
+    database.execute("UPDATE t SET n = n + 1 WHERE id % 100 = 7")
     reader.drain().stop()
     assert reader.fold("t") == contents(database)
 
