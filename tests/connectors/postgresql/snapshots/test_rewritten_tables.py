@@ -18,7 +18,10 @@ KEYED = (
     "INSERT INTO t SELECT i, repeat('toasted ' || i || ' ', 400), i FROM generate_series(1, 4000) i"
 )
 # Pages are its chunks: a key that may be null bounds none.
-PAGED = KEYED.replace("int PRIMARY KEY", "int") + ";CREATE TABLE u (id int PRIMARY KEY)"
+PAGED = (
+    "CREATE TABLE t (id int, v text, n int); ALTER TABLE t REPLICA IDENTITY FULL;"
+    "INSERT INTO t SELECT i, repeat('x', 300), i FROM generate_series(1, 8000) i; ANALYZE t"
+)
 REWRITE = "ALTER TABLE t ALTER n TYPE bigint"
 LOCKS = """
 SELECT a.application_name, l.relation::regclass::text, l.mode FROM pg_locks l
@@ -117,7 +120,7 @@ def test_a_table_without_key_that_is_rewritten_starts_again_in_the_next_epoch(
         for event in reader.events()
         if event["op"] == "r" and event["sequence"][:4] == f"{epoch + 1:04x}"
     ]
-    assert sorted(last) == list(range(1, 4001))
+    assert sorted(last) == list(range(1, 8001))
 
 
 def test_a_key_of_another_type_starts_the_snapshot_again(database: Database) -> None:
