@@ -86,6 +86,7 @@ class Engine(Generic[P]):
         self._trouble: HeadraceError | None = None
         self._watcher: Watcher = lambda _situation: None
         self._warnings: tuple[str, ...] = ()
+        self._waiting.watcher = self._tell
         self._bounded = False
         self._target: int | None = None
         self._steps: Mapping[State, Callable[[Offset[P], float], Offset[P] | None]] = {
@@ -274,7 +275,7 @@ class Engine(Generic[P]):
         assert after.snapshot is not None
         self._close_snapshot()
         if after.snapshot.blocking:
-            log.warning("a table without key was being read: its blocking snapshot is over")
+            log.warning("the blocking snapshot cannot go on with a later state: it is over")
             if self.state is State.BLOCKED:
                 self._take(Event.BLOCKING_READ if self._source.streams else Event.NOTHING_LEFT)
             return after.after_snapshot()
@@ -461,10 +462,10 @@ class Engine(Generic[P]):
     def _tell(self) -> None:
         seconds = self._options.retry_seconds if self._trouble else 0
         self._warnings = tuple(self._source.warnings)
-        situation = Situation(
-            self.state.value, self._trouble, self._retries, seconds, self._warnings
+        state, waits = self.state.value, self._waiting.reason
+        self._watcher(
+            Situation(state, self._trouble, self._retries, seconds, self._warnings, waits)
         )
-        self._watcher(situation)
 
 
 def _signals_go_on(after: Offset[P], end: Offset[P]) -> bool:

@@ -93,14 +93,16 @@ follows an offset inside of a snapshot."""
 class Situation:
     """`state` is a value of State. `error` is what the connector tries
     again after, for the `attempts`-th time in a row, `retry_seconds` after the last try; None: all
-    is well. `warnings` are what the operator should know while it goes on."""
+    is well. `warnings` are what the operator should know while it goes on. `waits` says in words
+    what its work waits for (None: nothing)."""
 
     state: str
     error: HeadraceError | None = None
     attempts: int = 0
     retry_seconds: float = 0.0
     warnings: tuple[str, ...] = ()
+    waits: str | None = None
 
 
 Watcher = Callable[[Situation], None]
-"""Called in the connector's thread whenever its situation changes; it must not raise."""
+"""Called whenever its situation changes, by any thread; it must not raise."""

@@ -14,10 +14,19 @@ _LOOK_SECONDS = 0.25
 
 
 class Waiting:
-    """`orphaned` tells whether the process that this one works for is gone."""
+    """`orphaned` tells whether the process that this one works for is gone. `reason` is what the
+    work waits for, in words; None: nothing, or nobody knows. `watcher` is called when it changes,
+    by any thread."""
 
     def __init__(self, orphaned: Callable[[], bool]) -> None:
         self.orphaned = orphaned
+        self.reason: str | None = None
+        self.watcher: Callable[[], None] = lambda: None
+
+    def report(self, reason: str | None) -> None:
+        """What the work waits for from now on."""
+        self.reason = reason
+        self.watcher()
 
     def check(self) -> None:
         """Raises HeadraceError("spark.driver_gone") when nobody reads on."""

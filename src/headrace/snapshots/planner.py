@@ -90,12 +90,27 @@ class SnapshotPlanner:
     def next_range(self, progress: SnapshotProgress) -> SnapshotProgress | None:
         """The progress at the end of the next range of chunks; None when every chunk was read.
         Raises AttemptOver."""
-        self.ensure_held(progress)
-        if self._renewed:
-            self._renewed = False
-            progress = self._behind_gap(progress)
-        if progress.done:
-            return None
+        while True:
+            self.ensure_held(progress)
+            if self._renewed:
+                self._renewed = False
+                progress = self._behind_gap(progress)
+            # Also behind the last chunk: its task may have read it on a later state.
+            planned = None
+            if not self._is_outdated(progress):
+                planned = None if progress.done else self._planned(progress)
+                if planned is None or not self._is_outdated(planned):
+                    return planned
+            self._source.let_go()
+
+    def _is_outdated(self, progress: SnapshotProgress) -> bool:
+        """Whether what is still to be read, or was read last, cannot be seen any more."""
+        tables = _tables_of(progress)
+        first = min([progress.table, *(chunk["table"] for chunk in progress.chunks)])
+        return first < len(tables) and self._source.is_outdated(tables[first:])
+
+    def _planned(self, progress: SnapshotProgress) -> SnapshotProgress:
+        """The progress at the end of the range that follows."""
         tables = _tables_of(progress)
         self._source.expect(tables)
         self._source.refresh()  # tables are described as they are when the first chunk is cut

@@ -50,6 +50,11 @@ class SnapshotRows(Protocol):
     """A connection that sees the snapshot, and derives from this class where nobody counts rows.
     Methods raise HeadraceError."""
 
+    def present(self, query: ChunkQuery, /) -> ChunkQuery | None:
+        """The query for the table as it is now, before anything else is asked for it; None: no row
+        is read, because the table is gone, or because it will be read again."""
+        return query
+
     def blocks(self, query: ChunkQuery, /) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Blocks of rows in the order of the chunk: images, and offsets (one more than rows) of
         where they begin and end."""
@@ -194,7 +199,9 @@ class ChunkSlice:
             for query in self.queries:
                 yield from self._chunk(connection, query)
 
-    def _chunk(self, connection: SnapshotRows, query: ChunkQuery) -> Iterator[list[Records]]:
+    def _chunk(self, connection: SnapshotRows, planned: ChunkQuery) -> Iterator[list[Records]]:
+        present = connection.present(planned)
+        query = planned if present is None else present
         shape = shape_of(query.facts, self.settings)
         image = self.place.image_memory()
         entry = self.place.entry(image)
@@ -206,7 +213,7 @@ class ChunkSlice:
         done = 0
         # One block is held back, because the last row carries a marker.
         held: RowTable | None = None
-        for images, offsets in connection.blocks(query):
+        for images, offsets in () if present is None else connection.blocks(query):
             count = len(offsets) - 1
             if count == 0:
                 continue
@@ -227,7 +234,7 @@ class ChunkSlice:
                     markers[-1] = MARKERS.index(name)
             yield group_by_shape(held, {0: shape})
         if announcements is not None and announcements.behind:
-            scanned = connection.count(query, done)
+            scanned = done if present is None else connection.count(query, done)
             yield from self._records_of(query, announcements.behind, part + done, scanned)
 
     def _rows(self, chunk: Chunk, offsets: np.ndarray, part: int) -> np.ndarray:

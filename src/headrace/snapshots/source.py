@@ -81,6 +81,10 @@ class SnapshotHolder(ABC, Generic[H]):
         """Hold a snapshot that was taken already."""
         self._snapshot = held
 
+    def let_go(self) -> None:
+        """See SnapshotSource."""
+        self._let_go()
+
     def close(self) -> None:
         """Let the snapshot go; never raises."""
         self._let_go()
@@ -130,6 +134,15 @@ class SnapshotSource(Protocol[P, H]):
     def regain(self, visible: str) -> bool:  # noqa: ARG002
         """Hold the snapshot again that saw `visible` and was lost with its process, where the
         database can still show it; whether it is held now."""
+        return False
+
+    def let_go(self) -> None:
+        """Let the snapshot go, so that a later one can be held; never raises."""
+        return
+
+    def is_outdated(self, tables: Sequence[SnapshotTable]) -> bool:  # noqa: ARG002
+        """Whether the held snapshot can no longer show the rows of one of these tables. Raises
+        AttemptOver where no other one can, either."""
         return False
 
     @abstractmethod

@@ -338,6 +338,16 @@ class PostgresConfig(WithoutHistoryConfig, RelationalConfig):
         "moment in any case, so the last three are the same.",
     )
     snapshot_locking_mode = RelationalConfig.snapshot_locking_mode.with_default("none")
+    snapshot_lock_timeout_ms = Property(
+        "snapshot.lock.timeout.ms",
+        milliseconds(1),
+        "10000",
+        Group.SNAPSHOT,
+        "Limit of every wait for a lock on a table, whatever snapshot.locking.mode says; a wait "
+        "that is given up is reported and tried again. With snapshot.locking.mode=shared also how "
+        "long another session waits for the snapshot's locks until they are given up. 0 is "
+        "refused.",
+    )
     snapshot_fetch_size = Property(
         "snapshot.fetch.size",
         integer(1),

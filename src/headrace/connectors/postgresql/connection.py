@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ _SETTINGS = {
 }
 QUERY_LIMIT = "database.query.timeout.ms"
 CHECK_LIMIT = "connection.validation.timeout.ms"
+LOCK_TIMEOUT = "55P03"
+"""SQLSTATE of a statement that was given up after snapshot.lock.timeout.ms."""
 END_LIMIT_MS = 5_000
 """What a login, and a statement, may take where a query ends or its start is undone."""
 # Since 14 and 17; set after the login because older servers refuse unknown ones.
@@ -45,9 +48,10 @@ def parameters(config: PostgresConfig, *, replication: bool, application: str) -
     options = dict(_SETTINGS)
     if replication:
         options |= _OURS
-    if config.snapshot_locking_mode == "shared":
-        # Who waits for our locks stands before whatever else we read: never wait for ever.
-        options["lock_timeout"] = str(config.snapshot_lock_timeout_ms)
+    if not replication or config.snapshot_locking_mode == "shared":
+        # Nothing waits for another session's lock for ever. A new slot waits for transactions, not
+        # for tables: it has a limit of its own, unless locks of ours keep one of them open.
+        options["lock_timeout"] = str(min(config.snapshot_lock_timeout_ms, INT_MAX))
     settings = " ".join(f"-c {name}={value}" for name, value in options.items())
     password, key_password = config.database_password, config.database_sslpassword
     parameters: dict[str, object] = {
@@ -199,11 +203,6 @@ _BY_STATE = {
     "57P03": Refusal("not_ready", "Wait until the server has started.", True),
     "57P01": Refusal("connection_lost", "The server shut down; it is tried again.", True),
     "57P02": Refusal("connection_lost", "The server crashed; it is tried again.", True),
-    "55P03": Refusal(
-        "lock_timeout",
-        "Another session changes a table; it is tried again. Or raise snapshot.lock.timeout.ms.",
-        True,
-    ),
     "57014": Refusal(
         "query_timeout",
         "Raise {limit}, or end what holds locks on the catalogue (SELECT pid, "
@@ -215,6 +214,17 @@ _BY_STATE = {
     ),
     "58P01": Refusal("slot_lost", "Drop the slot and start with a new checkpoint.", False),
 }
+# The queue counts, too: who waits for AccessExclusiveLock keeps everybody else waiting.
+_HOLDERS = """
+SELECT n.nspname || '.' || c.relname, a.pid, a.application_name
+FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_class c ON c.oid = l.relation
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock' AND c.oid >= 16384
+  AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
+  AND l.pid <> pg_backend_pid() AND c.relkind IN ('r', 'p', 'i')
+ORDER BY l.granted DESC, c.relkind = 'i', l.pid LIMIT 1
+"""
 # While logging in, libpq gives no SQLSTATE. The first that matches decides.
 _BY_TEXT = (
     ("FATAL: role ", "28P01"),
@@ -257,6 +267,8 @@ def translate(
             f"The role {config.database_user} may not replicate: {text}",
             f'As a superuser: ALTER ROLE "{config.database_user}" REPLICATION;',
         )
+    if state == LOCK_TIMEOUT:
+        return _lock_timeout(config, doing)
     if state in _BY_STATE:
         code, remedy, retriable = _BY_STATE[state]
         remedy = remedy.replace("{limit}", limit)
@@ -281,6 +293,35 @@ def translate(
         f"{what}: {text}" + (f" (SQLSTATE {state})" if state else ""),
         "Check the server's log.",
         retriable=isinstance(error, psycopg.OperationalError),
+    )
+
+
+def lock_wait(connection: psycopg.Connection, query: str) -> str | None:
+    """In words, the lock that `query` names by its table and the holder's process id and
+    application; None: it gives no row."""
+    with contextlib.suppress(psycopg.Error):
+        row = connection.execute(query.encode()).fetchone()
+        if row is not None:
+            application = row[2] or "without a name"
+            return f"waiting for a lock on {row[0]} (held by {row[1]}, application {application})"
+    return None
+
+
+def _lock_timeout(config: PostgresConfig, doing: str) -> HeadraceError:
+    """Says who holds the lock, where somebody still does."""
+    wait = None
+    with (
+        contextlib.suppress(HeadraceError, psycopg.Error),
+        connect(config, limit=CHECK_LIMIT, at_most_ms=END_LIMIT_MS) as connection,
+    ):
+        wait = lock_wait(connection, _HOLDERS)
+    what = wait or "a lock on a table was not given within snapshot.lock.timeout.ms"
+    return HeadraceError(
+        "postgresql.lock_timeout",
+        f"{doing}: {what}" if doing else what,
+        "It is tried again by itself; end the session that holds the lock, or raise "
+        "snapshot.lock.timeout.ms.",
+        retriable=True,
     )
 
 

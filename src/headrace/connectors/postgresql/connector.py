@@ -140,8 +140,9 @@ class PostgresDatabase(Source[PostgresPosition]):
     # -- errors and the end ---------------------------------------------------------------------
 
     def ends_snapshot(self, error: HeadraceError) -> bool:
-        """A snapshot that could not lock its tables would be too old when it can."""
-        return error.code == "postgresql.lock_timeout"
+        """A snapshot whose own locks may be in the way of whoever it waits for."""
+        is_timeout = error.code == "postgresql.lock_timeout"
+        return is_timeout and str(self._config.snapshot_locking_mode) == "shared"
 
     def translate(self, error: Exception) -> HeadraceError | None:
         """See Source."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import threading
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -59,7 +60,8 @@ def status(query: StreamingQuery) -> Status:
     since = datetime.fromtimestamp(float(written["since"]), UTC)
     warned = tuple(written["warnings"])
     if written["error"] is None:
-        return Status(written["state"], "; ".join((told, *warned)), since=since, warnings=warned)
+        message = "; ".join((written.get("waits") or told, *warned))
+        return Status(written["state"], message, since=since, warnings=warned)
     code, message, remedy = written["error"]
     attempts, seconds = int(written["attempts"]), float(written["retry_seconds"])
     tried = f"tried {counted(attempts, 'time')}, again every {seconds:g} s"
@@ -73,6 +75,7 @@ class StatusFile:
     ends; what killed processes left is swept."""
 
     def __init__(self, config: ConnectorConfig) -> None:
+        self._lock = threading.Lock()
         self._what: tuple[str, str | None] | None = None
         self._since = 0.0
         self._path = told_path(_name(os.getppid(), config), _KIND)
@@ -91,12 +94,13 @@ class StatusFile:
                 "error": None if error is None else (error.code, error.message, error.remedy),
                 "attempts": situation.attempts,
                 "retry_seconds": situation.retry_seconds,
+                "waits": situation.waits,
                 "since": self._since,
                 "warnings": situation.warnings,
             }
         )
         fresh = self._path.with_suffix(".new")
-        with contextlib.suppress(OSError):
+        with self._lock, contextlib.suppress(OSError):
             fresh.write_text(text)
             fresh.replace(self._path)
 

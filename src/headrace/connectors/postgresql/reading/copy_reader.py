@@ -19,7 +19,7 @@ from psycopg import pq
 from psycopg.pq.abc import PGconn, PGresult
 
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.connectors.postgresql.connection import is_plain
+from headrace.connectors.postgresql.connection import LOCK_TIMEOUT, is_plain
 from headrace.connectors.postgresql.reading.copy_text import Status, image_bound, transcode_rows
 from headrace.connectors.postgresql.replication.pgoutput_messages import MOST_COLUMNS
 from headrace.errors import HeadraceError
@@ -33,6 +33,8 @@ _LARGEST_MESSAGE = (1 << 30) + (1 << 20)
 # Types of messages.
 _COPY_DATA, _COPY_DONE, _ERROR, _READY = b"dcEZ"
 _NOTICES = b"NSA"
+REFUSED = ("postgresql.copy_failed", "postgresql.lock_timeout")
+"""Codes of the server's own errors, after which the connection is usable."""
 
 
 def read_copy(connection: PGconn, sql: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -46,8 +48,8 @@ def read_copy(connection: PGconn, sql: str) -> Iterator[tuple[np.ndarray, np.nda
     The connection must be idle, in a transaction or not, with client_encoding UTF8. When all rows
     have been read it is usable again; when the iterator is dropped before, it is closed.
 
-    Raises HeadraceError: postgresql.copy_failed (the server's error; the connection is usable),
-    postgresql.connection_lost, postgresql.copy_malformed.
+    Raises HeadraceError: postgresql.copy_failed and postgresql.lock_timeout (the server's errors;
+    the connection is usable), postgresql.connection_lost, postgresql.copy_malformed.
     """
     reader = _SocketMessages if is_plain(connection) else _LibpqMessages
     messages: _Messages = reader(connection, sql)
@@ -132,7 +134,7 @@ def _blocks(messages: _Messages, connection: PGconn) -> Iterator[tuple[np.ndarra
         if buffer.rows:
             yield buffer.block()
     except HeadraceError as error:
-        finished = error.code == "postgresql.copy_failed"
+        finished = error.code in REFUSED
         raise
     finally:
         messages.release()
@@ -157,7 +159,7 @@ class _SocketMessages(_Messages):
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, _LOW_WATER)
         except HeadraceError as error:
             self._socket.close()
-            if error.code != "postgresql.copy_failed":
+            if error.code not in REFUSED:
                 connection.finish()
             raise
 
@@ -346,6 +348,13 @@ _PASSING = ("08", "40", "53", "57")
 
 def _failed(fields: tuple[str, str]) -> HeadraceError:
     state, message = fields
+    if state == LOCK_TIMEOUT:
+        return HeadraceError(
+            "postgresql.lock_timeout",
+            f"Rows could not be read: {message}",
+            "It is tried again by itself; or raise snapshot.lock.timeout.ms.",
+            retriable=True,
+        )
     return HeadraceError(
         "postgresql.copy_failed",
         f"PostgreSQL could not read rows (SQLSTATE {state}): {message}",

@@ -11,7 +11,6 @@ import psycopg
 from headrace.connect.deadline import Deadline
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate, translated
-from headrace.connectors.postgresql.reading.operators import Operators
 from headrace.connectors.postgresql.replication.slot import is_standby
 from headrace.connectors.postgresql.visibility import VisibleTransactions
 from headrace.errors import HeadraceError
@@ -31,7 +30,8 @@ class NotSafe(Exception):
 
 
 class Keeper:
-    """A READ ONLY transaction that exports its snapshot.
+    """A READ ONLY transaction that exports its snapshot. It reads no table, so it never holds a
+    lock on one: whoever reads imports the snapshot (`SnapshotQueries`).
 
     Its isolation is snapshot.isolation.mode; below REPEATABLE READ there is no snapshot of several
     statements, so that is the least. With `imported`, the snapshot of that name (a new slot's, as
@@ -42,7 +42,6 @@ class Keeper:
 
     def __init__(self, config: PostgresConfig, imported: str | None = None) -> None:
         self.connection = connect(config, application="headrace snapshot")
-        self.operators = Operators(self.connection)
         try:
             self._begin(config, imported)
             row = self.connection.execute(

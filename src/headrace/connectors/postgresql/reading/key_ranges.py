@@ -12,6 +12,7 @@ import psycopg
 from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import translate
+from headrace.connectors.postgresql.ddl.table_state import structure_of, table_state
 from headrace.connectors.postgresql.reading.copy_reader import read_copy
 from headrace.connectors.postgresql.reading.dialect import SQL, copied
 from headrace.connectors.postgresql.reading.operators import Operators
@@ -52,7 +53,10 @@ class PostgresRanges(KeyRanges[CatalogTable]):
             limit = 0 if target.condition is None else self._config.database_query_timeout_ms
             connection.execute(f"SET LOCAL statement_timeout = {limit}".encode())
             Operators(connection).find(types_of(target.facts))
+            self._check_unchanged(target)
             yield
+            # What was locked is free: nobody who waits for it holds up whoever reads beside us.
+            connection.execute("ROLLBACK TO headrace")
             connection.execute("RELEASE headrace")
         except psycopg.Error as error:
             lost = isinstance(error, psycopg.OperationalError) and error.sqlstate != _TIME_IS_OVER
@@ -67,6 +71,19 @@ class PostgresRanges(KeyRanges[CatalogTable]):
                 raise
             connection.execute("ROLLBACK TO headrace")
             raise Skipped("SQL_EXCEPTION", error.message) from None
+
+    def _check_unchanged(self, target: TableTarget) -> None:
+        """Lock the table as reading does. Raises HeadraceError("postgresql.table_changed") when it
+        is not what the target was made for, or when the snapshot cannot show its rows."""
+        leaves = [(leaf.id, leaf.path) for leaf in target.table.leaves]
+        state = table_state(self._connection, target.table, leaves)
+        if state is None or state.rewritten or state.columns != structure_of(target.table):
+            raise HeadraceError(
+                "postgresql.table_changed",
+                f"Another session changed {target.table.name} while its rows were to be read",
+                "The chunk is read again by itself.",
+                retriable=True,
+            )
 
     def _rows(self, statement: str) -> Sequence[tuple[Any, ...]]:
         return self._connection.execute(statement.encode()).fetchall()

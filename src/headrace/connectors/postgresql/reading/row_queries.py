@@ -7,14 +7,20 @@ from dataclasses import dataclass
 
 import psycopg
 
+from headrace.connect.deadline import Deadline
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import connect, translated
+from headrace.connectors.postgresql.connection import connect, translate, translated
+from headrace.connectors.postgresql.ddl.lock_waits import is_lock_timeout
+from headrace.connectors.postgresql.ddl.patience import Patience
 from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.connectors.postgresql.reading.operators import Operators
 from headrace.connectors.postgresql.types.resolve import types_of
 from headrace.relational.events import RelationFacts
 from headrace.relational.reselection import Lookup
 from headrace.relational.row_lookup import Cell, RowLookup
+
+_SECONDS = 60
+"""What a query may take that nobody waits for."""
 
 
 def row_lookup(config: PostgresConfig) -> RowLookup:
@@ -31,16 +37,19 @@ class PostgresRows:
     def open(self, *, patient: bool) -> PostgresRowQueries:
         """See the protocol."""
         connection = connect(self.config, application="headrace look-up")
-        if not patient:
-            connection.execute("SET statement_timeout = '60s'")
-        return PostgresRowQueries(self.config, connection)
+        if patient:
+            return PostgresRowQueries(self.config, connection, float("inf"))
+        connection.execute(f"SET statement_timeout = '{_SECONDS}s'".encode())
+        return PostgresRowQueries(self.config, connection, _SECONDS)
 
 
 class PostgresRowQueries:
-    """RowQueries over one connection."""
+    """RowQueries over one connection. Locks of other sessions are waited for `seconds` at most."""
 
-    def __init__(self, config: PostgresConfig, connection: psycopg.Connection) -> None:
-        self._config, self._connection = config, connection
+    def __init__(
+        self, config: PostgresConfig, connection: psycopg.Connection, seconds: float
+    ) -> None:
+        self._config, self._connection, self._seconds = config, connection, seconds
         self._operators = Operators(connection)
 
     def rows(
@@ -50,9 +59,7 @@ class PostgresRowQueries:
         columns = [[key[place] for key in keys] for place in range(len(lookup.key))]
         with translated(self._config, "Reading rows again"):
             self._operators.find(types_of(facts))
-            cursor = psycopg.RawCursor(self._connection).execute(
-                _query(facts, lookup).encode(), (list(range(len(keys))), *columns)
-            )
+            cursor = self._asked(_query(facts, lookup), (list(range(len(keys))), *columns))
         result = cursor.pgresult
         assert result is not None
         present: dict[int, list[Cell]] = {}
@@ -60,6 +67,18 @@ class PostgresRowQueries:
             number = int(result.get_value(row, 0) or b"0")
             present[number] = [result.get_value(row, 1 + i) for i in range(len(lookup.columns))]
         return present
+
+    def _asked(self, query: str, values: Sequence[object]) -> psycopg.RawCursor:
+        """Asks again while another session locks the table; unless it is patient, no longer than
+        a query may take."""
+        patience, deadline = Patience(self._config), Deadline(self._seconds)
+        while True:
+            try:
+                return psycopg.RawCursor(self._connection).execute(query.encode(), values)
+            except psycopg.Error as error:
+                if not is_lock_timeout(error) or deadline.is_over:
+                    raise
+                patience.wait(translate(error, self._config, "Reading rows again"))
 
     def close(self) -> None:
         """Close the connection."""

@@ -2,54 +2,218 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 
 import numpy as np
 import psycopg
 
+from headrace.connectors.postgresql.capture import Capture
+from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, settings_of_users, translate
+from headrace.connectors.postgresql.ddl.lock_waits import is_lock_timeout
+from headrace.connectors.postgresql.ddl.patience import Patience
+from headrace.connectors.postgresql.ddl.table_state import TableState, table_state
+from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.connectors.postgresql.reading.filtered_rows import read_rows
 from headrace.connectors.postgresql.reading.keeper import begin_snapshot, lost_snapshot
 from headrace.connectors.postgresql.reading.key_ranges import READING
 from headrace.connectors.postgresql.reading.operators import Operators
+from headrace.connectors.postgresql.reading.table_chunk import UNDEFINED, TableChunk, table_chunk
 from headrace.connectors.postgresql.types.resolve import types_of
+from headrace.connectors.postgresql.visibility import VisibleTransactions
+from headrace.errors import HeadraceError
 from headrace.relational.events import RelationFacts
+from headrace.relational.overrides import Overrides
+from headrace.relational.reading.chunk_targets import needed
 from headrace.snapshots.chunks import Cut
-from headrace.snapshots.slices import ChunkQuery
+from headrace.snapshots.slices import ChunkQuery, SnapshotRows
+
+log = logging.getLogger(__name__)
+
+_APPLICATION = "headrace chunk"
+_VISIBLE = "SELECT pg_catalog.txid_current_snapshot()::text"
 
 
-class _Rows:
-    """See `headrace.snapshots.slices.SnapshotRows`."""
+class _Rows(SnapshotRows):
+    """See `headrace.snapshots.slices.SnapshotRows`. Each chunk is read in a savepoint of the
+    transaction that imports the snapshot: what it locks is free before anything else is done. A
+    table that was rewritten since the snapshot was taken is read in a transaction of its own, on a
+    later snapshot."""
 
-    def __init__(self, connection: psycopg.Connection) -> None:
-        self._connection = connection
+    def __init__(self, config: PostgresConfig, connection: psycopg.Connection) -> None:
+        self._config, self._imported = config, connection
         self._operators = Operators(connection)
+        self._later: psycopg.Connection | None = None
+        self._locks = False
+
+    @property
+    def _connection(self) -> psycopg.Connection:
+        return self._imported if self._later is None else self._later
+
+    def close(self) -> None:
+        """Close the connections; never raises."""
+        self._imported.pgconn.finish()
+        if self._later is not None:
+            self._later.pgconn.finish()
+
+    def present(self, query: ChunkQuery) -> ChunkQuery | None:
+        """See SnapshotRows. The table is locked (ACCESS SHARE) from here on to the end of
+        `blocks`."""
+        self._release()
+        while True:
+            chunk = query.query
+            assert isinstance(chunk, TableChunk)
+            state = self._state(query, chunk)
+            if state is None:
+                self._release()
+                log.warning("%s is gone; its rows are left out", chunk.table.name)
+                return None
+            if state.rewritten:
+                self._release()
+                if query.chunk.kind is Cut.PAGES:
+                    log.info("%s was rewritten; it is read again", chunk.table.name)
+                    return None
+                self._begin_later(chunk)
+            elif state.columns == chunk.structure:
+                return query
+            else:
+                self._release()
+                described = self._described(query, chunk)
+                if described is None:
+                    return None
+                query = described
+
+    def _state(self, query: ChunkQuery, chunk: TableChunk) -> TableState | None:
+        patience = Patience(self._config)
+        while True:
+            try:
+                if self._later is None:
+                    assert isinstance(query.facts, RelationFacts)
+                    # Before the savepoint: its end would take the setting back.
+                    self._operators.find(types_of(query.facts))
+                    self._imported.execute("SAVEPOINT headrace_chunk")
+                self._locks = True
+                return table_state(self._connection, chunk.table, chunk.leaves)
+            except psycopg.Error as error:
+                if not is_lock_timeout(error) or self._connection.closed:
+                    raise translate(error, self._config, READING) from None
+                self._release()
+                patience.wait(translate(error, self._config, READING))
+
+    def _begin_later(self, chunk: TableChunk) -> None:
+        """Begin a transaction whose snapshot is taken when the table is locked, and sees all that
+        the imported one sees."""
+        row = self._imported.execute(_VISIBLE).fetchone()
+        assert row is not None
+        before = VisibleTransactions(str(row[0]))
+        paths = [chunk.table.path, *(path for _, path in chunk.leaves)]
+        patience = Patience(self._config)
+        later = connect(self._config, application=_APPLICATION)
+        Operators(later).find(column.type.facts for column in chunk.table.columns)
+        self._later = later
+        while True:
+            try:
+                begin_snapshot(later)
+                later.execute("SET LOCAL max_parallel_workers_per_gather = 0")
+                # Before the first query: that takes the snapshot, before it waits for a lock.
+                for path in paths:
+                    name = SQL.dialect.source(path, alone=True)
+                    later.execute(f"LOCK TABLE {name} IN ACCESS SHARE MODE".encode())
+                row = later.execute(_VISIBLE).fetchone()
+                assert row is not None
+                if VisibleTransactions(str(row[0])).covers(before):
+                    return
+                later.execute("ROLLBACK")
+                time.sleep(0.05)
+            except psycopg.Error as error:
+                if error.sqlstate in UNDEFINED:
+                    self._release()
+                    return  # whoever asks for the state of the table finds out
+                if not is_lock_timeout(error) or later.closed:
+                    raise translate(error, self._config, READING) from None
+                later.execute("ROLLBACK")
+                patience.wait(translate(error, self._config, READING))
+
+    def _described(self, query: ChunkQuery, chunk: TableChunk) -> ChunkQuery | None:
+        """The query for the table as the catalogue describes it now. No lock is held meanwhile."""
+        patience = Patience(self._config)
+        with closing(Catalog(self._config)) as catalog:
+            while True:
+                try:
+                    table = catalog.read([chunk.table.id]).describe(chunk.table.id)
+                    break
+                except HeadraceError as error:
+                    if error.code != "postgresql.lock_timeout":
+                        raise
+                    patience.wait(error)
+        if table is None or table.path != chunk.table.path:
+            log.warning("%s is gone; its rows are left out", chunk.table.name)
+            return None
+        log.info("%s was changed; its rows are read as it is now", table.name)
+        facts = needed(Capture(self._config).relation(table, table))
+        overrides = Overrides.of(self._config)
+        planned = table_chunk(
+            query.chunk, chunk.leaf, chunk.condition, table, facts, overrides, self._looking
+        )
+        if query.chunk.kind is Cut.KEY and planned.key_types != chunk.key_types:
+            log.info("the key of %s was changed; the snapshot starts again", table.name)
+            return None
+        return replace(query, query=planned, facts=facts)
+
+    @contextmanager
+    def _looking(self) -> Iterator[psycopg.Connection]:
+        self._imported.execute("SAVEPOINT headrace_look")
+        yield self._imported
+        self._imported.execute("ROLLBACK TO headrace_look")
 
     def blocks(self, query: ChunkQuery) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The rows of a COPY statement. Raises HeadraceError."""
-        facts = query.facts
+        facts, chunk = query.facts, query.query
         assert isinstance(facts, RelationFacts)
-        rows = read_rows(self._connection, query.query, facts, filtered=query.filtered)
+        assert isinstance(chunk, TableChunk)
+        rows = read_rows(self._connection, chunk.statement, facts, filtered=query.filtered)
         if query.chunk.kind is Cut.WHOLE:
             with settings_of_users(self._connection):
                 yield from rows
         else:
-            self._operators.find(types_of(facts))
             yield from rows
+        self._release()
 
     def count(self, query: ChunkQuery, rows: int) -> int:
         """How many rows the table has in this snapshot; `rows` came in this chunk."""
         if query.count is None:
             return rows
         try:
-            with self._connection.transaction():
-                row = self._connection.execute(query.count.encode()).fetchone()
+            self._imported.execute("SAVEPOINT headrace_chunk")
+            self._locks = True
+            row = self._imported.execute(query.count.encode()).fetchone()
         except (psycopg.DataError, psycopg.ProgrammingError):
-            return rows  # a signal's filter fails on a row
-        return rows if row is None else int(row[0])
+            return rows  # a signal's filter fails on a row, or the table was changed
+        except psycopg.Error as error:
+            if not is_lock_timeout(error):
+                raise translate(error, self._config, READING) from None
+            return rows
+        finally:
+            self._release()
+        return rows if row is None else max(rows, int(row[0]))
+
+    def _release(self) -> None:
+        """Free what the chunk locked; never raises: a connection that is lost shows with the next
+        statement."""
+        with contextlib.suppress(psycopg.Error):
+            if self._later is not None:
+                later, self._later = self._later, None
+                later.close()
+            elif self._locks:
+                self._imported.execute("ROLLBACK TO headrace_chunk")
+                self._imported.execute("RELEASE headrace_chunk")
+        self._locks = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +226,8 @@ class PostgresSnapshotReader:
     @contextmanager
     def open(self) -> Iterator[_Rows]:
         """Raises HeadraceError("postgresql.snapshot_gone")."""
-        connection = connect(self.config, application="headrace chunk")
+        connection = connect(self.config, application=_APPLICATION)
+        rows = _Rows(self.config, connection)
         try:
             try:
                 begin_snapshot(connection, self.snapshot_id)
@@ -70,6 +235,6 @@ class PostgresSnapshotReader:
             except psycopg.Error as error:
                 lost = lost_snapshot(error)
                 raise lost or translate(error, self.config, READING) from None
-            yield _Rows(connection)
+            yield rows
         finally:
-            connection.pgconn.finish()
+            rows.close()

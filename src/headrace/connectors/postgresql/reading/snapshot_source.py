@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,34 +13,55 @@ import psycopg
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import settings_of_users, translated
+from headrace.connectors.postgresql.connection import (
+    QUERY_LIMIT,
+    KeptConnection,
+    settings_of_users,
+    translated,
+)
+from headrace.connectors.postgresql.ddl.lock_watch import LockWatch
+from headrace.connectors.postgresql.ddl.locks import TableLocks
+from headrace.connectors.postgresql.ddl.table_state import key_shapes, rewritten_tables
 from headrace.connectors.postgresql.position import PostgresPosition
-from headrace.connectors.postgresql.reading.dialect import PAGE_BYTES, SQL, SQLGLOT, copied
+from headrace.connectors.postgresql.reading.dialect import PAGE_BYTES, SQL, SQLGLOT
 from headrace.connectors.postgresql.reading.filtered_rows import check_filter
-from headrace.connectors.postgresql.reading.keeper import Keeper, renew
-from headrace.connectors.postgresql.reading.locks import TableLocks
-from headrace.connectors.postgresql.reading.overrides import copy_override, query_is_empty
+from headrace.connectors.postgresql.reading.keeper import Keeper, begin_snapshot, renew
+from headrace.connectors.postgresql.reading.operators import Operators
+from headrace.connectors.postgresql.reading.overrides import query_is_empty
 from headrace.connectors.postgresql.reading.snapshot_reader import PostgresSnapshotReader
+from headrace.connectors.postgresql.reading.table_chunk import (
+    UNDEFINED,
+    TableChunk,
+    table_chunk,
+)
 from headrace.connectors.postgresql.replication.log_end import inserted_log_end
 from headrace.connectors.postgresql.types.resolve import types_of
+from headrace.connectors.postgresql.types.type_facts import TypeFacts
+from headrace.connectors.waiting import Waiting
+from headrace.errors import HeadraceError
 from headrace.relational.events import RelationFacts
 from headrace.relational.overrides import PROPERTY
 from headrace.relational.reading.snapshot_tables import SnapshotTables
-from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.chunks import Chunk, Cut, KeyBound
+from headrace.snapshots.notifications import ChunkAnnouncements
+from headrace.snapshots.planner import AttemptOver
+from headrace.snapshots.slices import ChunkQuery
 from headrace.snapshots.snapshot import Snapshot
 from headrace.snapshots.source import SnapshotHolder, SnapshotSource
-from headrace.snapshots.tables import Leaf
+from headrace.snapshots.tables import Leaf, SnapshotTable
 
 log = logging.getLogger(__name__)
 
 _ROW_HEAD_BYTES = 28
+_DESCRIPTIONS = 3
+"""How often a table is described for one bound, when it changes meanwhile."""
 
 
 class PostgresSnapshotSource(
     SnapshotTables[CatalogTable], SnapshotHolder[Keeper], SnapshotSource[PostgresPosition, Keeper]
 ):
-    """See `headrace.snapshots.source.SnapshotSource`. `check` is called while a snapshot waits,
-    and may raise."""
+    """See `headrace.snapshots.source.SnapshotSource`. While a snapshot waits `waiting` is checked,
+    and what it waits for reported to it."""
 
     page_bytes = PAGE_BYTES
     sql = SQL
@@ -50,11 +72,15 @@ class PostgresSnapshotSource(
         config: PostgresConfig,
         capture: Capture,
         catalog: Catalog,
-        check: Callable[[], None],
+        waiting: Waiting,
     ) -> None:
         super().__init__(config, capture, catalog)
-        self._config, self._check = config, check
+        self._config, self._waiting = config, waiting
         self._locks: TableLocks | None = None
+        self._watch: LockWatch | None = None
+        self._queries = KeptConnection(config, "headrace snapshot queries")
+        self._current = KeptConnection(config, "headrace snapshot queries", limit=QUERY_LIMIT)
+        self._compared: list[TypeFacts] | None = None
 
     # -- the snapshot ---------------------------------------------------------------------------
 
@@ -62,10 +88,32 @@ class PostgresSnapshotSource(
         """As snapshot.locking.mode says. Raises HeadraceError("postgresql.lock_timeout")."""
         if self._locks is None and self._config.snapshot_locking_mode == "shared":
             self._locks = TableLocks(self._config, self.names())
+            self._end_watch()
+        self._begin_watch()
+
+    def _begin_watch(self) -> None:
+        if self._watch is None:
+            self._watch = LockWatch(self._config, self._waiting.report, self._locks)
+
+    def _end_watch(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+    def adopt(self, held: Keeper) -> None:
+        """See SnapshotSource."""
+        super().adopt(held)
+        self._begin_watch()
+
+    def let_go(self) -> None:
+        """See SnapshotSource. The locks go, too: they may be what another session waits for."""
+        self._queries.close()
+        self._let_go()
+        self._unlock()
 
     def _taken(self, covers: str | None) -> Keeper:
         """`covers` is a `txid_current_snapshot()`."""
-        return renew(self._config, covers, self._check, log.warning)
+        return renew(self._config, covers, self._waiting.check, log.warning)
 
     def reader(self) -> PostgresSnapshotReader:
         """How tasks import the snapshot."""
@@ -85,17 +133,81 @@ class PostgresSnapshotSource(
 
     def position(self) -> int:
         """Where the log is now (LSN)."""
-        return inserted_log_end(self._connection)
+        return inserted_log_end(self._present().connection)
 
-    @property
-    def _connection(self) -> psycopg.Connection:
-        """The keeper's connection: queries on it see the snapshot."""
-        return self._present().connection
+    @contextmanager
+    def _session(self) -> Iterator[psycopg.Connection]:
+        """A transaction that sees the snapshot. What it locks is free when it ends."""
+        connection = self._queries.get()
+        try:
+            begin_snapshot(connection, self._present().snapshot_id)
+            if self._compared is not None:
+                Operators(connection).find(self._compared)
+            yield connection
+            connection.execute("ROLLBACK")
+        except BaseException:
+            self._queries.close()
+            raise
+
+    # -- changes of tables ----------------------------------------------------------------------
+
+    def is_outdated(self, tables: Sequence[SnapshotTable]) -> bool:
+        """See SnapshotSource: a table was rewritten or truncated after the snapshot was taken.
+        Raises AttemptOver where a table's key is another one: bounds of chunks mean nothing."""
+        oids = {table.id for table in tables}
+        keyed = [table.id for table in tables if table.kind is Cut.KEY]
+        with self._session() as connection:
+            rewritten = rewritten_tables(connection, oids | _leaves_of(tables))
+            shapes = key_shapes(connection, keyed)
+        now = key_shapes(self._current.get(), keyed)
+        for table in tables:
+            if table.id in now and now[table.id] != shapes.get(table.id, now[table.id]):
+                log.warning("the key of %s was changed while its rows were read", table.name)
+                raise AttemptOver
+        if rewritten:
+            names = [t.name for t in tables if rewritten & ({t.id} | _leaves_of([t]))]
+            log.warning(
+                "%s: another session rewrote or truncated what the snapshot reads; it goes on with "
+                "a later one",
+                ", ".join(names),
+            )
+        return bool(rewritten)
+
+    def tables(self, conditions: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
+        """See SnapshotSource. A table that was rewritten after the snapshot was taken looks empty
+        to it; then another snapshot must be taken.
+
+        Raises HeadraceError("postgresql.table_changed").
+        """
+        self._described.clear()
+        self._readings.clear()
+        try:
+            tables = super().tables(conditions)
+        except psycopg.Error as error:
+            if error.sqlstate in UNDEFINED:
+                raise _changed("a table", "changed") from None
+            raise
+        readings = {id(reading): reading for reading in self._readings.values()}.values()
+        described = [table for reading in readings for table in reading.tables.values()]
+        oids = {table.id for table in described}
+        oids |= {leaf.id for table in described for leaf in table.leaves}
+        with self._session() as connection:
+            rewritten = rewritten_tables(connection, oids)
+        if rewritten:
+            names = [table.name for table in described if table.id in rewritten]
+            raise _changed(", ".join(names) or "a partition", "rewrote or truncated")
+        return tables
+
+    def refresh(self, tables: Sequence[SnapshotTable] = ()) -> None:
+        """See SnapshotSource: every range of chunks describes its tables again."""
+        self._described.clear()
+        super().refresh(tables)
 
     # -- tables ---------------------------------------------------------------------------------
 
     def _ask(self, statement: str) -> Sequence[tuple[Any, ...]]:
-        return self._connection.execute(statement.encode()).fetchall()
+        with self._session() as connection:
+            return connection.execute(statement.encode()).fetchall()
 
     def _estimate(self, leaf: Leaf) -> int:
         """By the width of the first rows and the number of pages."""
@@ -107,15 +219,19 @@ class PostgresSnapshotSource(
         return int(leaf.pages * PAGE_BYTES / bytes_per_row)
 
     def _compare(self, facts: RelationFacts) -> None:
-        self._present().operators.find(types_of(facts))
+        self._compared = types_of(facts)
 
     def _check_filter(self, table: CatalogTable, condition: str) -> None:
-        self._present().operators.find(column.type.facts for column in table.columns)
-        check_filter(self._connection, table.path, condition)
+        self._compared = [column.type.facts for column in table.columns]
+        with self._session() as connection:
+            check_filter(connection, table.path, condition)
 
     def _is_empty(self, name: str, statement: str) -> bool:
-        connection = self._connection
-        with translated(self._config, f"{PROPERTY}.{name}"), settings_of_users(connection):
+        with (
+            translated(self._config, f"{PROPERTY}.{name}"),
+            self._session() as connection,
+            settings_of_users(connection),
+        ):
             return query_is_empty(connection, statement)
 
     def _statement(
@@ -125,23 +241,65 @@ class PostgresSnapshotSource(
         condition: str | None,
         table: CatalogTable,
         facts: RelationFacts,
-    ) -> str:
-        connection = self._connection
-        names = [column.name for column in facts.columns]
-        if chunk.kind is not Cut.WHOLE:
-            return copied(SQL.chunk(leaf.path, names, table.key_columns, chunk, condition))
-        whole = f"SELECT * FROM {SQL.dialect.quoted(*leaf.path)}"
-        statement = self._overrides.statements.get(table.name, whole)
-        columns = {column.name: column for column in table.columns}
-        with settings_of_users(connection):
-            return copy_override(connection, table.name, statement, [columns[n] for n in names])
+    ) -> TableChunk:
+        return table_chunk(chunk, leaf, condition, table, facts, self._overrides, self._session)
+
+    def query(
+        self, table: SnapshotTable, chunk: Chunk, announcements: ChunkAnnouncements | None
+    ) -> ChunkQuery | None:
+        """See SnapshotSource; a table with another name is gone, too."""
+        described = self._describe(table)
+        if described is not None and described[0].path != (table.schema, table.table):
+            self._described[table.id] = None
+        return super().query(table, chunk, announcements)
+
+    def next_bound(
+        self, table: SnapshotTable, leaf: Leaf, lower: KeyBound | None, rows: int
+    ) -> KeyBound | None:
+        """See SnapshotSource. What was renamed since the table was described has its new name."""
+        for _ in range(_DESCRIPTIONS):
+            try:
+                return super().next_bound(table, leaf, lower, rows)
+            except psycopg.Error as error:
+                if error.sqlstate not in UNDEFINED:
+                    raise
+            self.refresh()
+        return None  # the table has another name: its rows are left out
+
+    def rows(self, leaf: Leaf) -> int:
+        """See SnapshotSource."""
+        try:
+            return super().rows(leaf)
+        except psycopg.Error as error:
+            if error.sqlstate not in UNDEFINED:
+                raise
+            return 0
 
     def close(self) -> None:
         """Let the snapshot and the locks go; never raises."""
+        self._end_watch()
+        self.let_go()
         super().close()
+        self._current.close()
+
+    def _unlock(self) -> None:
         if self._locks is not None:
+            self._end_watch()
             self._locks.close()
             self._locks = None
+
+
+def _leaves_of(tables: Sequence[SnapshotTable]) -> set[int]:
+    return {leaf.id for table in tables for leaf in table.leaves}
+
+
+def _changed(names: str, what: str) -> HeadraceError:
+    return HeadraceError(
+        "postgresql.table_changed",
+        f"Another session {what} {names} while the snapshot began",
+        "The snapshot begins again by itself.",
+        retriable=True,
+    )
 
 
 PostgresSnapshot = Snapshot[PostgresPosition, Keeper]

@@ -33,7 +33,7 @@ class PostgresRun(Run[PostgresConfig, PostgresSettings]):
 
     def snapshot(self) -> PostgresSnapshot:
         """A snapshot to begin or to go on with."""
-        source = PostgresSnapshotSource(self.config, self.capture, self.catalog, self.waiting.check)
+        source = PostgresSnapshotSource(self.config, self.capture, self.catalog, self.waiting)
         return self.snapshot_of(source)
 
     def offset(self, position: PostgresPosition, epoch: int, system: str) -> PostgresOffset:

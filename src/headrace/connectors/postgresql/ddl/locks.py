@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import psycopg
+from psycopg import sql
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import connect, translate
-from headrace.connectors.postgresql.reading.dialect import SQL
-from headrace.errors import HeadraceError
+
+log = logging.getLogger(__name__)
 
 
 class TableLocks:
@@ -18,29 +20,28 @@ class TableLocks:
     after it looks empty to it.
 
     A session that waits for them makes our other connections wait for it, so after
-    snapshot.lock.timeout.ms the snapshot gives way and goes on behind the change, with a new one.
+    snapshot.lock.timeout.ms they are given up (`headrace.connectors.postgresql.ddl.lock_watch`).
     """
 
     def __init__(self, config: PostgresConfig, tables: Sequence[str]) -> None:
-        """Raises HeadraceError("postgresql.lock_timeout")."""
+        """Raises HeadraceError("postgresql.lock_timeout"). `pid` is the session's."""
         self._connection = connect(config, application="headrace snapshot locks")
+        self.pid = self._connection.info.backend_pid
         try:
             self._connection.execute("BEGIN READ ONLY")
             for table in tables:
-                name = SQL.dialect.quoted(*table.split(".", 1))
-                self._connection.execute(f"LOCK TABLE {name} IN ACCESS SHARE MODE".encode())
+                self._lock(table)
         except psycopg.Error as error:
             self._connection.close()
-            if error.sqlstate == "55P03":
-                raise HeadraceError(
-                    "postgresql.lock_timeout",
-                    f"Within {config.snapshot_lock_timeout_ms} ms {table} could not be locked: "
-                    "another session changes it",
-                    "It is tried again (errors.max.retries); or raise snapshot.lock.timeout.ms, or "
-                    "set snapshot.locking.mode=none.",
-                    retriable=True,
-                ) from None
             raise translate(error, config, "Locking the tables") from None
+
+    def _lock(self, table: str) -> None:
+        name = sql.Identifier(*table.split(".", 1)).as_string()
+        try:
+            with self._connection.transaction():  # a savepoint
+                self._connection.execute(f"LOCK TABLE {name} IN ACCESS SHARE MODE".encode())
+        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+            log.warning("%s is gone; it is not locked", table)
 
     def close(self) -> None:
         """Let them go; never raises."""
