@@ -179,7 +179,7 @@ def _scalar_hash(seed, kind, place, size, form, out):
     """The hash of a value without parts."""
     if form == VALUES:
         if kind == INT32:
-            return mix(seed, load32_signed(place))
+            return mix(seed, load32_signed(place) % _MILLIS)
         if kind in (INT64, DATE):
             return mix(seed, load64(place) % _MILLIS)
         if kind == TIMESTAMP:
