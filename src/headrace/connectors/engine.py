@@ -468,7 +468,7 @@ def _signals_go_on(after: Offset[P], end: Offset[P]) -> bool:
 
 
 def _plan(config: ConnectorConfig, cores: int) -> Plan:
-    """How ranges are cut: into one slice where a record's key does not tell the rows of that key."""
+    """How ranges are cut: into one slice where keys may come out alike of rows with other keys."""
     order = str(config.headrace_slice_order)
     if order == "key" and not spreads_keys(config):
         return Plan(1, order)

@@ -65,7 +65,7 @@ class ReplaceField:
 
     @property
     def ordering(self) -> Ordering:
-        """Keys with fewer fields may become the same, and those of which two fields get one name."""
+        """Keys with fewer fields may become the same, or where two fields get one name."""
         names = self._renames.values()
         leaves_out = self._exclude or self._include or len(set(names)) < len(names)
         is_of_key = self._part.part is Part.KEY

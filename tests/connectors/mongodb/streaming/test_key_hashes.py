@@ -36,6 +36,7 @@ CONNECTION = {
     "mongodb.connection.string": "mongodb://localhost/?replicaSet=rs0",
 }
 UNWRAP = {"type": "ExtractNewDocumentState"}
+ROUTE = {"type": "RegexRouter", "regex": ".*", "replacement": "all"}
 HEX = "6b04ac6e596e275826f08b27"
 NUMBERS = ("5", "-5", "0", "0.5", "100", "4611686018427387904", "9223372036854775807", "1E+19")
 
@@ -97,7 +98,7 @@ others = st.sampled_from(
         {"type": "ReplaceField$Key", "renames": "id:key"},
         {"type": "SetSchemaMetadata$Key", "schema.name": "key"},
         {"type": "Cast$Key", "spec": "id:string"},
-        {"type": "RegexRouter", "regex": ".*", "replacement": "all"},
+        ROUTE,
     ]
 )
 chains = st.builds(lambda first, more: [*first, *more], st.lists(unwraps, max_size=1),
@@ -181,7 +182,7 @@ def test_keys_of_one_type_are_spread_over_slices() -> None:
         ([UNWRAP, UNWRAP | {"target.schema": "_id STRING"}], 1),
         ([UNWRAP | {"predicate": "gone"}], 1),
         ([UNWRAP | {"predicate": "named"}], 4),
-        ([UNWRAP | {"predicate": "named"}, {"type": "RegexRouter", "regex": "a", "replacement": "b"}], 1),
+        ([UNWRAP | {"predicate": "named"}, ROUTE], 1),
         ([{"type": "ReplaceField$Key", "renames": "a:x,b:x"}], 1),
         ([{"type": "ReplaceField$Key", "renames": "a:x,b:y"}], 4),
     ],
