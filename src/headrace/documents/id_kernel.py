@@ -14,6 +14,7 @@ import numpy as np
 from headrace.connect.kernels.bytes_text import put_base64
 from headrace.connect.kernels.equality import same_bytes
 from headrace.connect.kernels.memory import (
+    PADDING,
     kernel,
     load8,
     load32,
@@ -53,10 +54,12 @@ from headrace.documents.bson import (
 from headrace.documents.characters import put_characters
 from headrace.documents.scalars import (
     MOST_ISO_MILLIS,
+    MOST_OPTIONS,
     put_decimal128,
     put_iso_date,
     put_library_double,
     put_object_id,
+    put_sorted_options,
 )
 
 AS_RENDERED, VALUES, TEXTS, NUMBERS = range(4)
@@ -77,6 +80,7 @@ _BEYOND = -(1 << 63)
 _MOST_TENTH = ((1 << 63) - 1) // 10
 _MOST_DIGIT = ((1 << 63) - 1) % 10
 _allocate_stack = stack_memory(8 * MOST_DEPTH)
+_allocate_options = stack_memory(MOST_OPTIONS + PADDING)
 
 
 @kernel
@@ -231,9 +235,14 @@ def _value_hash(seed, kind, place, size, out):
             if depth == MOST_DEPTH or _has_name_twice(inner + 4, place + size - 1):
                 inner = np.int64(0)
         elif kind == REGEX:
-            # Its options count for nothing.
-            pattern_end = name_end(place, place + size)
-            end = put_characters(place, pattern_end - place, 0, out)
+            middle = name_end(place, place + size - 1)
+            end = put_characters(place, middle - place, 0, out)
+            value = hash_bytes(value, out, end - out)
+            options, length = middle + 1, place + size - middle - 2
+            if 1 < length <= MOST_OPTIONS:
+                options = _allocate_options()
+                put_sorted_options(middle + 1, length, options)
+            end = put_characters(options, length, 0, out)
             value = hash_bytes(value, out, end - out)
         elif kind == DB_POINTER:
             value = _scalar_hash(value, STRING, place, size - 12, VALUES, out)

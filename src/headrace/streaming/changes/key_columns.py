@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,7 +27,7 @@ from headrace.transforms.reading import chain_of
 from headrace.transforms.transform import Ordering
 
 _AS_SENT = (Encoding.RAW, Encoding.STRING)
-_ID_FORMS = {
+_ID_FORMS: Mapping[Ordering | None, int] = {
     Ordering.ID_VALUES: id_kernel.VALUES,
     Ordering.ID_TEXTS: id_kernel.TEXTS,
     Ordering.ID_NUMBERS: id_kernel.NUMBERS,

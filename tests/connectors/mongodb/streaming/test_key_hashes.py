@@ -57,7 +57,14 @@ def _alike() -> list[object]:
             if abs(number) < 2**31:
                 made.append(int(number))
     made += [bson.Decimal128("5.00"), bson.Decimal128("5E+2"), 500, 500.0, bson.Decimal128("-0.5")]
-    made += [-0.0, float("nan"), "NaN", bson.Decimal128("NaN"), "Infinity", bson.Decimal128("-Infinity")]
+    made += [
+        -0.0,
+        float("nan"),
+        "NaN",
+        bson.Decimal128("NaN"),
+        "Infinity",
+        bson.Decimal128("-Infinity"),
+    ]
     made += [b"abc", "YWJj", bson.Binary(b"abc", 128), bson.Binary(b"abc", 2), True, "true"]
     moment = dt.datetime(2024, 5, 1, tzinfo=dt.UTC)
     made += [moment, "2024-05-01T00:00:00Z", bson.Timestamp(1714521600, 0)]
