@@ -65,7 +65,7 @@ def test_a_text_becomes_a_typed_value(name: str, text: str, value: object) -> No
     assert getattr(parse({name: text}), name.replace(".", "_")) == value
 
 
-# Debezium's own validation refuses the first fourteen; the others it takes, and fails later or never.
+# Debezium's own validation refuses the first fourteen; others it takes, and fails later or never.
 @pytest.mark.parametrize(
     ("name", "text"),
     [
