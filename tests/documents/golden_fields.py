@@ -57,6 +57,34 @@ WRITTEN = [
     FieldCase("shop.orders.a.b", "", {}, {"a.0": {"b": 1}, "a.1": {"b": 2}}, ["a.0.b", "a.0"]),
     FieldCase("shop.orders.a", "", {}, {"a.0.0.b": 1, "a.0.b": 2, "0.a": 3}, ["a.0.0", "0.a"]),
     FieldCase("", "shop.orders.a:z", {"a": {"x": 1}}, {"a.x": 1, "a.0.x": 2}, ["a.x", "a"]),
+    *(
+        FieldCase(
+            *rules,
+            {"s": {"1": 1, "2": {"t": 5, "u": 6}}, "1": "x", "m": [{"x": 1}, {"x": 2}]},
+            updated,
+            ["s.2", "s.2.t", "s.1", "1", "m.1.x", "m.1"],
+        )
+        for rules in (
+            ("shop.orders.s.2", ""),
+            ("shop.orders.s.2.t", ""),
+            ("shop.orders.1", ""),
+            ("shop.orders.m.1.x", ""),
+            ("shop.orders.m.1", ""),
+            ("", "shop.orders.s.2:last"),
+            ("", "shop.orders.s.2.t:total"),
+            ("", "shop.orders.1:one"),
+            ("", "shop.orders.m.1.x:y"),
+            ("", "shop.orders.s.1:2"),
+            ("", "shop.orders.s.2.t:a.b"),
+            ("shop.orders.s.1", "shop.orders.s.2:1,shop.orders.1:a.b"),
+        )
+        for updated in (
+            {"s.2": {"t": 7}, "1": "y", "m.1.x": 3},
+            {"s.2.t": 7, "s.1": 2, "m.1": {"x": 3}},
+            {"s": {"2": {"t": 7}}, "1.x": 1, "m.0.x": 3},
+            {"s.1": 2, "s.2": 3, "s.0.2": 4, "s.2.0.t": 5, "m.1.x": 1, "m.0.x": 1},
+        )
+    ),
 ]
 
 

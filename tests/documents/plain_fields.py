@@ -47,6 +47,8 @@ class PlainRules:
 
     def _name(self, name: str, *, drops_above: bool) -> str | None:
         for rule in self.rules:
+            if not drops_above and name == ".".join(rule.path):
+                return None if rule.name is None else _moved(rule)
             nodes = _without_indexes(name.split("."))
             is_below = nodes[: len(rule.path)] == list(rule.path)
             is_above = not is_below and nodes == list(rule.path[: len(nodes)])
@@ -62,10 +64,13 @@ class PlainRules:
     def _modify_dotted(self, rule: PathRule, members: Members) -> None:
         path = list(rule.path)
         whole = ".".join(path)
-        if self.as_debezium and whole in members:
-            value = members.pop(whole)
-            if rule.name is not None:
-                _put(members, ".".join([*path[:-1], rule.name]), value)
+        if whole in members:
+            if rule.name is None:
+                del members[whole]
+                return
+            if _moved(rule) in members:
+                raise Taken
+            members[_moved(rule)] = members.pop(whole)
             return
         moved = []
         for name, value in list(members.items()):
@@ -81,6 +86,11 @@ class PlainRules:
         if rule.name is not None:
             for name, value in moved:
                 _put(members, _renamed(rule, name), value)
+
+
+def _moved(rule: PathRule) -> str:
+    """The rule's path with its new name."""
+    return ".".join([*rule.path[:-1], rule.name or ""])
 
 
 def _put(members: Members, name: str, value: object) -> None:

@@ -29,20 +29,20 @@ from tests.documents.plain_fields import PlainRules, Taken
 
 RECORDING = Path(__file__).parent / "recordings" / "fields.jsonl"
 
-names = st.sampled_from("abcd") | st.sampled_from(["0", "long name"])
+names = st.sampled_from("abcd") | st.sampled_from(["0", "1", "long name"])
 documents = st.recursive(
     st.integers(0, 9) | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4),
     max_leaves=20,
 )
 dotted = st.lists(names, min_size=1, max_size=4).map(".".join)
-paths = st.lists(st.sampled_from("abcd"), min_size=1, max_size=3)
+paths = st.lists(st.sampled_from("abcd") | st.sampled_from(["a", "0", "1"]), min_size=1, max_size=3)
 
 
 @st.composite
 def rules(draw: st.DrawFn) -> list[PathRule]:
     excluded = draw(st.lists(paths, max_size=3))
-    new_names = st.sampled_from(["z", "a", "0", "a far longer name"])
+    new_names = st.sampled_from(["z", "a", "0", "a far longer name", "a.b", "c.0.d"])
     renamed = draw(st.lists(st.tuples(paths, new_names), max_size=3))
     excludes = [PathRule(tuple(path)) for path in excluded]
     return excludes + [PathRule(tuple(path), name) for path, name in renamed if path[-1] != name]

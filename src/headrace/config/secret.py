@@ -12,6 +12,8 @@ _SECRET_NAME = re.compile(
     r"|user\.?info|account\.key|api\.?key",
     re.IGNORECASE,
 )
+_SHORTEST, _LONGEST_WORD = 4, 12
+_BEFORE = r"""'"`:=/@(\[{<,;|"""
 _SALT = re.compile(r"(\.with\.salt\.).+", re.IGNORECASE | re.DOTALL)
 
 
@@ -58,8 +60,21 @@ def without_secrets(text: str, password: Secret | None, options: Mapping[str, st
     secrets = ["" if password is None else password.reveal()]
     secrets += [value.strip() for name, value in options.items() if names_a_secret(name)]
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = text.replace(secret, "***")
+        text = without_secret(text, secret)
     return text
+
+
+def without_secret(text: str, secret: str) -> str:
+    """`text` with stars in place of a secret that is not empty.
+
+    A secret that may as well be a word or a part of one (up to 3 characters, or up to 11 letters)
+    is hidden where a message shows values: between the marks and quotes that stand around them.
+    Elsewhere stars would mangle the message, and the word without them would tell the secret.
+    """
+    pattern = re.escape(secret)
+    if len(secret) < _SHORTEST or (secret.isalpha() and len(secret) < _LONGEST_WORD):
+        pattern = rf"(?:(?<![^{_BEFORE}])|(?<=[{_BEFORE}]\s)){pattern}(?!\w)"
+    return re.sub(pattern, "***", text)
 
 
 def printable_name(name: str) -> str:

@@ -22,8 +22,7 @@ from headrace.offsets.offset import Offset, OffsetObject, P
 from headrace.signals.progress import SignalProgress
 from headrace.snapshots.modes import SnapshotRule
 from headrace.snapshots.planner import AttemptOver
-from headrace.transforms.reading import chain_of
-from headrace.transforms.transform import Ordering
+from headrace.streaming.changes.key_columns import spreads_keys
 
 log = logging.getLogger(__name__)
 
@@ -477,9 +476,9 @@ def _signals_go_on(after: Offset[P], end: Offset[P]) -> bool:
 
 
 def _plan(config: ConnectorConfig, cores: int) -> Plan:
-    """How ranges are cut: into one slice where transforms change keys, or topics by values."""
+    """How ranges are cut: into one slice where keys may come out alike of rows with other keys."""
     order = str(config.headrace_slice_order)
-    if order == "key" and chain_of(config).ordering is Ordering.NONE:
+    if order == "key" and not spreads_keys(config):
         return Plan(1, order)
     return Plan(config.headrace_slices or cores, order)
 

@@ -27,8 +27,8 @@ class Dialect(IntEnum):
     CANONICAL = 3
     """Version 2, canonical, compact."""
     MANUAL = 4
-    """Version 1, strict, ` : ` after names and a space after commas, as Debezium's manual prints
-    keys."""
+    """Version 1, strict, ` : ` after names and a space after commas, int64 as bare numbers, as
+    Debezium's manual prints keys."""
 
 
 DIALECTS = {
@@ -47,6 +47,7 @@ class _Style:
 
     version: int
     canonical: bool = False
+    bare_longs: bool = False
     colon: str = ": "
     comma: str = ","
 
@@ -56,7 +57,7 @@ _STYLES = {
     Dialect.RELAXED: _Style(2),
     Dialect.RELAXED_SPACED: _Style(2, comma=", "),
     Dialect.CANONICAL: _Style(2, canonical=True),
-    Dialect.MANUAL: _Style(1, colon=" : ", comma=", "),
+    Dialect.MANUAL: _Style(1, bare_longs=True, colon=" : ", comma=", "),
 }
 
 # The constant texts. `'` stands for a quote, `:` for the colon and `,` for the comma of the style.
@@ -124,6 +125,8 @@ _OF_CANONICAL = _OF_VERSION_2 | {
     "DB_POINTER_END": "'}}}",
 }
 
+_BARE_LONGS = {"INT64": "", "INT64_END": ""}
+
 _NAMES = [*_OF_ALL, *_OF_VERSION_1]
 
 FRAGMENT_BYTES = 64
@@ -141,6 +144,8 @@ def fragment(name: str, dialect: Dialect, *, escaped: bool = False) -> bytes:
     """A constant text; `escaped`: as it stands inside of a JSON string."""
     style = _STYLES[dialect]
     texts = _OF_VERSION_1 if style.version == 1 else _OF_VERSION_2
+    if style.bare_longs:
+        texts = texts | _BARE_LONGS
     text = (_OF_ALL | (_OF_CANONICAL if style.canonical else texts))[name]
     text = text.replace(":", "\0").replace(",", style.comma).replace("\0", style.colon)
     return text.replace("'", '\\"' if escaped else '"').encode()

@@ -121,6 +121,32 @@ def _relation(rule, name, length):
 
 
 @kernel
+def _is_path(rule, name, length):
+    """Whether a dotted name is the rule's path as it is written, whatever its parts mean."""
+    place, end = name, name + length
+    for node in range(load64(rule)):
+        if node:
+            if place == end or load8(place) != _DOT:
+                return False
+            place += 1
+        entry = load64(rule + 8) + 16 * node
+        size = load64(entry + 8)
+        if size > end - place or not same_bytes(load64(entry), size, place, size):
+            return False
+        place += size
+    return place == end
+
+
+@kernel
+def _put_new_path(rule, name, length, out):
+    """The rule's path, which `name` is, with the new name in place of its last node; returns its
+    end."""
+    last = load64(rule + 8) + 16 * (load64(rule) - 1)
+    out = copy(name, length - load64(last + 8), out)
+    return copy(load64(rule + 16), load64(rule + 24), out)
+
+
+@kernel
 def _put_renamed(rule, name, length, out):
     """A dotted name with the rule's new name in place of its last node; returns its end. Numbers
     do not count as nodes."""
@@ -245,10 +271,32 @@ def _has_name(document, end, name, length):
 
 
 @kernel
+def _path_element(rule, document, last):
+    """Where the element lies whose dotted name is the rule's path as it is written; 0: there is
+    none; or a fault. A number in such a name is the name of a field."""
+    place = document + 4
+    while place < last:
+        name = place + 1
+        name_last = name_end(name, last)
+        if _is_path(rule, name, name_last - name):
+            return place
+        value = name_last + 1
+        length = value_size(load8(place), value, last - value)
+        if length < 0:
+            return length
+        place = value + length
+    return np.int64(0)
+
+
+@kernel
 def _filter_change(rule, document, size, out, limit):
-    """Updated fields, whose names are dotted, after one rule."""
+    """Updated fields, whose names are dotted, after one rule. Where one of them is the rule's path
+    as it is written, the rule concerns it alone."""
     start = out
     last = document + size - 1
+    whole = _path_element(rule, document, last)
+    if whole < 0:
+        return whole
     new_length = load64(rule + 24)
     for renames in range(2):
         place = document + 4
@@ -264,12 +312,17 @@ def _filter_change(rule, document, size, out, limit):
                 return length
             if out + (value - place) + length + new_length + 64 > limit:
                 return np.int64(NO_ROOM)
-            relation, count = _relation(rule, name, name_last - name)
-            is_hit = relation in (_EQUAL, _BELOW)
+            relation, count = np.int64(_ELSEWHERE), np.int64(0)
+            if whole == 0:
+                relation, count = _relation(rule, name, name_last - name)
+            is_hit = whole == place or relation in (_EQUAL, _BELOW)
             if renames == 1:
                 if is_hit:
                     store8(out, kind)
-                    end = _put_renamed(rule, name, name_last - name, out + 1)
+                    if whole:
+                        end = _put_new_path(rule, name, name_last - name, out + 1)
+                    else:
+                        end = _put_renamed(rule, name, name_last - name, out + 1)
                     if _has_name(start, out, out + 1, end - out - 1):
                         return np.int64(FIELD_EXISTS)
                     store8(end, 0)
@@ -323,9 +376,13 @@ def filter_fields(rules, count, is_change, document, size, spare, out, capacity)
 def _put_name(rules, count, name, length, goes_above, out):
     """A name of a removed field or a truncated array after the first rule that concerns it: the
     field itself, one inside, or one around it, which an exclude drops where it `goes_above`;
-    returns its end, or -1: it is dropped."""
+    returns its end, or -1: it is dropped. The path of an array is taken as it is written first."""
     for i in range(count):
         rule = rules + 8 * RULE_WORDS * i
+        if not goes_above and _is_path(rule, name, length):
+            if load64(rule + 16):
+                return _put_new_path(rule, name, length, out)
+            return np.int64(-1)
         relation, _ = _relation(rule, name, length)
         if relation == _ELSEWHERE:
             continue

@@ -32,6 +32,27 @@ def is_special(bits):
     return (bits >> 52) & 0x7FF == 0x7FF
 
 
+MOST_OPTIONS = 64
+"""Options of a regular expression that are sorted; others stay as they are."""
+
+
+@kernel
+def put_sorted_options(place, length, out):
+    """The options of a regular expression, up to `MOST_OPTIONS` bytes, in the order of their
+    characters, as the Java driver keeps them; those that are not ASCII stay as they are."""
+    for i in range(length):
+        byte = load8(place + i)
+        if byte >= 0x80:
+            for j in range(length):
+                store8(out + j, load8(place + j))
+            return
+        at = out + i
+        while at > out and load8(at - 1) > byte:
+            store8(at, load8(at - 1))
+            at -= 1
+        store8(at, byte)
+
+
 @kernel
 def put_library_double(bits, out):
     """A double as BSON's Java library writes it: Java's text, with a plus before a positive

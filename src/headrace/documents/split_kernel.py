@@ -54,7 +54,12 @@ from headrace.documents.bson import (
     name_end,
     value_size,
 )
-from headrace.documents.scalars import put_decimal128, put_object_id
+from headrace.documents.scalars import (
+    MOST_OPTIONS,
+    put_decimal128,
+    put_object_id,
+    put_sorted_options,
+)
 
 SMALL_LONGS = 1
 """Flag: an int64 that fits 32 bits counts as an int32, as readers of relaxed texts take it."""
@@ -109,7 +114,11 @@ def _put_converted(kind, place, size, options, out, spare):
     if kind == REGEX:
         middle = name_end(place, place + size - 1)
         out = _put_leaf(out, TEXT, place, middle - place)
-        return _put_leaf(out, TEXT, middle + 1, place + size - middle - 2), spare
+        length = place + size - middle - 2
+        if length < 2 or length > MOST_OPTIONS:
+            return _put_leaf(out, TEXT, middle + 1, length), spare
+        put_sorted_options(middle + 1, length, spare)
+        return _put_leaf(out, TEXT, spare, length), spare + length
     if kind == DB_POINTER:
         out = _put_leaf(out, TEXT, place + 4, size - 17)
         spare = put_object_id(place + size - 12, spare)

@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.documents.bson import OLD_BINARY, Kind
-from headrace.documents.scalars import put_decimal128
+from headrace.documents.scalars import MOST_OPTIONS, put_decimal128
 
 _INT32, _INT64, _DOUBLE = struct.Struct("<i"), struct.Struct("<q"), struct.Struct("<d")
 _TIMESTAMP = struct.Struct("<II")
@@ -62,8 +62,11 @@ def decimal_text(value: bytes) -> str:
 
 
 def regex_parts(value: bytes) -> tuple[str, str]:
-    """Pattern and options of a regular expression."""
+    """Pattern and options of a regular expression, these in the order that the Java driver keeps
+    them in."""
     pattern, options, _ = value.split(b"\0")
+    if options.isascii() and len(options) <= MOST_OPTIONS:
+        options = bytes(sorted(options))
     return pattern.decode(errors="replace"), options.decode(errors="replace")
 
 

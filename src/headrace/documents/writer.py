@@ -14,6 +14,7 @@ import numpy as np
 from headrace.connect.kernels.bytes_text import put_base64
 from headrace.connect.kernels.java_floats import put_double
 from headrace.connect.kernels.memory import (
+    PADDING,
     copy16,
     inlined_kernel,
     kernel,
@@ -62,11 +63,13 @@ from headrace.documents.characters import put_characters
 from headrace.documents.dialects import FRAGMENTS, STYLE_BYTES, Dialect, fragment_offset
 from headrace.documents.scalars import (
     MOST_ISO_MILLIS,
+    MOST_OPTIONS,
     is_special,
     put_decimal128,
     put_iso_date,
     put_library_double,
     put_object_id,
+    put_sorted_options,
 )
 
 GROWTH = 8
@@ -105,6 +108,7 @@ _MIN_KEY, _MAX_KEY = map(fragment_offset, ("MIN_KEY", "MAX_KEY"))
 # Flags of an open container, in the lowest bits of its place on the stack.
 _IS_ARRAY, _IS_SCOPE = 1, 2
 _allocate_stack = stack_memory(8 * MOST_DEPTH)
+_allocate_options = stack_memory(MOST_OPTIONS + PADDING)
 
 
 @kernel
@@ -163,7 +167,11 @@ def _put_rare(kind, place, size, style, escaped, out):
         out = _put(style, _REGEX, out)
         out = put_characters(place, middle - place, escaped, out)
         out = _put(style, _REGEX_MIDDLE, out)
-        out = put_characters(middle + 1, place + size - middle - 2, escaped, out)
+        options, length = middle + 1, place + size - middle - 2
+        if 1 < length <= MOST_OPTIONS:
+            options = _allocate_options()
+            put_sorted_options(middle + 1, length, options)
+        out = put_characters(options, length, escaped, out)
         return _put_short(style, _REGEX_END, out)
     if kind == DB_POINTER:
         out = _put(style, _DB_POINTER, out)

@@ -12,6 +12,7 @@ from headrace.config.references import References
 from headrace.connect.records import Records, Shape
 from headrace.errors import HeadraceError
 from headrace.transforms.blank_records import blank_records
+from headrace.transforms.predicates import TopicNameMatches
 from headrace.transforms.transform import (
     Foresight,
     FunctionTransform,
@@ -21,6 +22,9 @@ from headrace.transforms.transform import (
 )
 
 log = logging.getLogger(__name__)
+
+_OF_IDS = (Ordering.ID_VALUES, Ordering.ID_TEXTS, Ordering.ID_NUMBERS)
+_OF_KEY = "$Key"
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,45 @@ class Chain:
 
     @property
     def ordering(self) -> Ordering:
-        """What all of them do to the order of records with one key."""
+        """What all of them do to the order of records with one key: the most that one does, and
+        NONE where several together do more."""
         orderings = {step.transform.ordering for step in self.steps}
-        if Ordering.NONE in orderings:
+        if Ordering.NONE in orderings or self._mixes_keys(orderings):
             return Ordering.NONE
-        return Ordering.PER_TABLE if Ordering.PER_TABLE in orderings else Ordering.KEEPS_KEY
+        for ordering in (*_OF_IDS, Ordering.PER_TABLE):
+            if ordering in orderings:
+                return ordering
+        return Ordering.KEEPS_KEY
+
+    @property
+    def merges_topics(self) -> bool:
+        """Whether several topics may become one."""
+        return any(step.transform.ordering is Ordering.PER_TABLE for step in self.steps)
+
+    @property
+    def changes_keys(self) -> bool:
+        """Whether a step is one of Kafka Connect's for keys, which may put defaults for nulls."""
+        return any(step.kind.endswith(_OF_KEY) for step in self.steps)
+
+    @property
+    def id_ordering(self) -> Ordering | None:
+        """The ordering of the step that unwraps keys of documents, where one does."""
+        orderings = (step.transform.ordering for step in self.steps)
+        return next((each for each in orderings if each in _OF_IDS), None)
+
+    def _mixes_keys(self, orderings: set[Ordering]) -> bool:
+        """Whether a topic may get keys that a step has changed and keys that it has not."""
+        if len(orderings.intersection(_OF_IDS)) > 1:
+            return True
+        merges = Ordering.PER_TABLE in orderings
+        for step in self.steps:
+            changes_key = step.transform.ordering in _OF_IDS
+            if step.predicate is None or not (changes_key or step.kind.endswith(_OF_KEY)):
+                continue
+            by_topic = isinstance(step.predicate, TopicNameMatches)
+            if merges or (changes_key and not by_topic):
+                return True
+        return False
 
     def __call__(self, pieces: Sequence[Records], failed: Failed | None = None) -> list[Records]:
         """What the chain makes of the Records of a slice; those without records are left out.

@@ -23,7 +23,8 @@ class Example:
 
     `key` and `value` are as JSON knows them; their schemas are inferred: integers are int64, and
     every field is optional. `names` are those of schemas, by their paths: `value` and
-    `value.after`. `headers` are texts by name.
+    `value.after`; `parameters` are those of scalars' schemas, by their paths. `headers` are texts
+    by name.
     """
 
     value: object
@@ -32,6 +33,7 @@ class Example:
     topic: str = "orders"
     headers: Mapping[str, object] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     partition: int | None = None
     timestamp: int | None = None
 
@@ -66,8 +68,9 @@ class Example:
             return made | named
         if isinstance(value, list):
             items = self._schema(f"{path}[]", value[0] if value else "")
-            return {"type": "array", "optional": True, "items": items}
-        return {"type": _SCALARS[type(value)], "optional": True} | named
+            return {"type": "array", "optional": True, "items": items} | named
+        said = {"parameters": dict(self.parameters[path])} if path in self.parameters else {}
+        return {"type": _SCALARS[type(value)], "optional": True} | named | said
 
 
 def _payload(value: object) -> object:

@@ -31,6 +31,13 @@ class Ordering(Enum):
     """Records with different topics or keys never get the same topic and key."""
     PER_TABLE = "per_table"
     """Several topics may become one; keys stay."""
+    ID_VALUES = "id_values"
+    """The key of a document becomes the value of its `_id` in the Connect type that it has by
+    itself, which other types of BSON have as well; other keys and topics stay."""
+    ID_TEXTS = "id_texts"
+    """Likewise a text (STRING), whatever the type."""
+    ID_NUMBERS = "id_numbers"
+    """Likewise a number of one type."""
     NONE = "none"
     """Anything may become of topics and keys."""
 

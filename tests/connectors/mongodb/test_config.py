@@ -65,7 +65,7 @@ def test_a_text_becomes_a_typed_value(name: str, text: str, value: object) -> No
     assert getattr(parse({name: text}), name.replace(".", "_")) == value
 
 
-# Debezium's own validation refuses the first eleven; the others it takes, and fails later or never.
+# Debezium's own validation refuses the first fourteen; others it takes, and fails later or never.
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -74,6 +74,9 @@ def test_a_text_becomes_a_typed_value(name: str, text: str, value: object) -> No
         ("field.exclude.list", "a.b.c,d"),
         ("field.exclude.list", ".b.c"),
         ("field.exclude.list", "a.b.c:d"),
+        ("field.exclude.list", ",a.b.c"),
+        ("field.exclude.list", "a.b.c,,a.b.d"),
+        ("field.renames", ",a.b.c:d"),
         ("field.renames", "a.b.c"),
         ("field.renames", "a.b:c"),
         ("field.renames", "a.b.c:d:e"),
@@ -376,3 +379,14 @@ def test_a_date_far_away_is_taken_in_pipelines_and_filters() -> None:
         "snapshot.collection.filter.overrides": "a.b",
         "snapshot.collection.filter.overrides.a.b": f'{{"at": {{"$lt": {date}}}}}',
     })  # fmt: skip
+
+
+def test_a_new_name_of_a_field_may_have_dots() -> None:
+    (rule,) = parse({"field.renames": "db.c.name:a.b"}).field_renames
+    assert (rule.path, rule.name) == (("name",), "a.b")
+
+
+def test_commas_at_the_end_of_a_list_of_fields_name_no_field() -> None:
+    assert len(parse({"field.exclude.list": "db.c.a, db.c.b,,"}).field_exclude_list) == 2
+    message = refusal({"field.exclude.list": "db.c.a,,db.c.b"}).message
+    assert "entry 2 of 3 is empty" in message

@@ -142,3 +142,18 @@ def test_strings_are_taken_apart_as_the_driver_does(
     password = None if ours.password is None else ours.password.reveal()
     assert (password or None) == (theirs["password"] or None)
     assert ours.replica_set == theirs["options"].get("replicaSet")
+
+
+@pytest.mark.parametrize(
+    "login", ["u:12/REST", "u:12/RE:ST", "u/REST", "u:p@1/REST", "u:12?a=REST", "u:12?REST"]
+)
+def test_no_part_of_a_login_that_is_not_escaped_is_taken_for_a_host(login: str) -> None:
+    with pytest.raises(ValueError, match="are written %3A") as raised:
+        parse_connection_string(f"mongodb://{login}@h.example.com:27017/shop?replicaSet=rs0")
+    assert "12" not in str(raised.value)
+    assert "REST" not in str(raised.value)
+
+
+def test_an_option_may_hold_the_mark_that_ends_logins() -> None:
+    string = parse_connection_string("mongodb://h:1/?appName=me@home")
+    assert (string.hosts, string.options["appname"]) == (("h:1",), "me@home")

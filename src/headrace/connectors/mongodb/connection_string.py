@@ -14,6 +14,7 @@ from urllib.parse import unquote_plus
 from headrace.config.secret import Secret
 
 _SCHEMES = ("mongodb://", "mongodb+srv://")
+_NOT_ESCAPED = "the characters : / ? # [ ] @ of user and password are written %3A …"
 _PORT = re.compile(r"[0-9]{1,5}")
 # The driver's former spellings of an option.
 _SPELLINGS = {"ssl": "tls", "sslinvalidhostnameallowed": "tlsallowinvalidhostnames"}
@@ -60,11 +61,14 @@ def parse_connection_string(text: str) -> ConnectionString:
     if scheme is None:
         raise ValueError("it must begin with mongodb:// or mongodb+srv://")
     rest, _, query = text.removeprefix(scheme).partition("?")
-    authority, _, database = rest.partition("/")
+    authority, slash, database = rest.partition("/")
+    # An @ after the hosts ends a login whose / or ? is not escaped: its beginning is no host.
+    if "@" in database or (not slash and "@" in query):
+        raise ValueError(_NOT_ESCAPED)
     # A socket's path is written with %2F, so a slash in `authority` cannot be one.
     user, at, hosts = authority.rpartition("@")
     if "@" in user or user.count(":") > 1:
-        raise ValueError("the characters : / ? # [ ] @ of user and password are written %3A …")
+        raise ValueError(_NOT_ESCAPED)
     names = tuple(unquote_plus(host) for host in hosts.split(","))
     for host in names:
         _check_host(host, is_srv=scheme != _SCHEMES[0])

@@ -16,6 +16,7 @@ from pymongo.errors import (
     ServerSelectionTimeoutError,
 )
 
+from headrace.config.secret import without_secret
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.properties.modes import CaptureScope
 from headrace.errors import HeadraceError
@@ -180,7 +181,6 @@ _BY_TEXT = (
 _RESUMABLE = "ResumableChangeStreamError"
 _READ_ALL = '"readAnyDatabase"'
 _LONGEST = 300
-_SHORTEST_IN_WORDS = 4
 
 
 def translate(error: PyMongoError, config: MongoConfig, doing: str = "") -> HeadraceError:
@@ -262,15 +262,11 @@ def grant_roles(config: MongoConfig, *roles: str) -> str:
 
 
 def without_secrets(text: str, config: MongoConfig) -> str:
-    """`text` with stars in the place of the configuration's passwords. A short one is taken for a
-    password only where it stands by itself: it may be a part of any word."""
+    """`text` with stars in place of the configuration's passwords; see `without_secret`."""
     string = config.mongodb_connection_string
     for secret in (string.text, string.password, config.mongodb_password):
         if secret is not None and secret.reveal():
-            pattern = re.escape(secret.reveal())
-            if len(secret.reveal()) < _SHORTEST_IN_WORDS:
-                pattern = rf"(?<!\w){pattern}(?!\w)"
-            text = re.sub(pattern, "***", text)
+            text = without_secret(text, secret.reveal())
     return text
 
 

@@ -57,6 +57,9 @@ def instances() -> dict[str, str]:
             table=sql.quoted("INVENTORY", "SIGNALS"), name=sql.quoted("ID")
         ),
         "heartbeat": sql.HEARTBEAT(action=f"UPDATE {_NAME} SET CHANGED = SYSTIMESTAMP"),
+        "explain_heartbeat": sql.EXPLAIN_HEARTBEAT(
+            action=f"UPDATE {_NAME} SET CHANGED = SYSTIMESTAMP"
+        ),
         "probe": sql.PROBE(view="V$LOG"),
     }
 

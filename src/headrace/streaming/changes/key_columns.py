@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,8 +14,12 @@ from headrace.config.properties.modes import ConverterName
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell
+from headrace.connect.schema import Type
 from headrace.converters.json.values import JsonOptions, render, render_cell
 from headrace.debezium.naming.topics import topic_hash
+from headrace.documents import id_kernel
+from headrace.documents.dialects import DIALECTS
+from headrace.documents.id_kernel import AS_RENDERED
 from headrace.errors import HeadraceError
 from headrace.streaming.changes import key_kernel
 from headrace.streaming.facts import EventSettings, Facts
@@ -23,6 +27,11 @@ from headrace.transforms.reading import chain_of
 from headrace.transforms.transform import Ordering
 
 _AS_SENT = (Encoding.RAW, Encoding.STRING)
+_ID_FORMS: Mapping[Ordering | None, int] = {
+    Ordering.ID_VALUES: id_kernel.VALUES,
+    Ordering.ID_TEXTS: id_kernel.TEXTS,
+    Ordering.ID_NUMBERS: id_kernel.NUMBERS,
+}
 Text = bytes | None
 """What a key shows in one column, quotes left out; None is JSON's null."""
 
@@ -36,10 +45,15 @@ class KeyRendering:
     converter: JsonOptions = field(default_factory=JsonOptions)
     merges_topics: bool = False
     """Transforms may make one topic of several: equal keys have one hash, whatever their topics."""
+    id_form: int = AS_RENDERED
+    """What transforms leave of an `_id`, a form of `headrace.documents.id_kernel`."""
+    joins_texts: bool = False
+    """The converter writes the columns of a key one after the other, without quotes."""
 
     @staticmethod
     def of(settings: EventSettings, config: ConnectorConfig) -> KeyRendering:
         """Taken from a configuration."""
+        chain = chain_of(config)
         return KeyRendering(
             settings,
             JsonOptions(
@@ -48,7 +62,9 @@ class KeyRendering:
                 or config.converter("key") is not ConverterName.JSON,
                 decimal_numeric=str(config.key_converter_decimal_format) == "NUMERIC",
             ),
-            merges_topics=chain_of(config).ordering is Ordering.PER_TABLE,
+            merges_topics=chain.merges_topics,
+            id_form=_ID_FORMS.get(chain.id_ordering, AS_RENDERED),
+            joins_texts=config.converter("key") is ConverterName.STRING,
         )
 
     def topic_hash(self, topic: str) -> int:
@@ -58,6 +74,31 @@ class KeyRendering:
     def columns(self, facts: Facts) -> KeyColumns:
         """The key columns of a relation."""
         return KeyColumns(facts, self)
+
+    def forms(self, cells: Sequence[Cell]) -> list[int]:
+        """What the hash is made of per column; see `key_kernel.FORM`."""
+        types = [cell.schema.type for cell in cells]
+        if self.joins_texts and (
+            any(each in (Type.ARRAY, Type.MAP) for each in types)
+            or (len(types) > 1 and Type.STRING in types)
+        ):
+            # A text may hold what stands between columns or elements.
+            return [key_kernel.NOTHING] * len(cells)
+        return [self.id_form if cell.encoding in DIALECTS else AS_RENDERED for cell in cells]
+
+
+def spreads_keys(config: ConnectorConfig) -> bool:
+    """Whether records of a range may be spread over slices by their keys: transforms and the
+    converter tell what a key becomes by the row's key alone."""
+    chain, converter = chain_of(config), config.converter("key")
+    ordering = chain.ordering
+    shows_null = not config.key_converter_replace_null_with_default
+    if ordering is Ordering.NONE or (shows_null and chain.changes_keys):
+        return False
+    if converter is ConverterName.STRING:
+        return ordering is Ordering.KEEPS_KEY
+    options = config.converter_options("key")
+    return not (converter is ConverterName.ROW and options.get("fields.unknown") == "drop")
 
 
 def _without_quotes(text: bytes) -> Text:
@@ -83,14 +124,16 @@ class KeyColumns:
         self.table = np.zeros((len(self._cells), key_kernel.COLUMN_WORDS), np.int64)
         """What the compiled pass reads, KeyColumns must live as long."""
         self._memory: list[np.ndarray] = []
-        for row, cell, null, unavailable in zip(
-            self.table, self._cells, self._null, self._unavailable, strict=True
+        forms = rendering.forms(self._cells)
+        for row, cell, form, null, unavailable in zip(
+            self.table, self._cells, forms, self._null, self._unavailable, strict=True
         ):
             row[key_kernel.COLUMN] = cell.column
             row[key_kernel.ENCODING] = (
                 key_kernel.AS_SENT if cell.encoding in _AS_SENT else int(cell.encoding)
             )
             row[key_kernel.PARAMETER] = cell.parameter
+            row[key_kernel.FORM] = form
             row[key_kernel.NULL_TEXT], row[key_kernel.NULL_LENGTH] = self._place(null)
             row[key_kernel.UNAVAILABLE_TEXT], row[key_kernel.UNAVAILABLE_LENGTH] = self._place(
                 unavailable

@@ -2,7 +2,8 @@
 
 Integers and texts are taken as the log has them, which is how they are rendered; other types are
 rendered first, as JSON. What no compiled encoder renders is noted in the scratch memory, and
-whoever called renders it (`key_columns.py`) and calls again.
+whoever called renders it (`key_columns.py`) and calls again. Where transforms or the converter
+show different keys alike, the hash is that of what they show (FORM).
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -17,6 +18,7 @@ from headrace.connect.kernels.memory import PADDING, kernel, load8, load64, stor
 from headrace.connect.kernels.text import hash_bytes, mix
 from headrace.converters.json.binary import encode_binary
 from headrace.converters.json.cells import encode
+from headrace.documents.id_kernel import AS_RENDERED, id_hash
 from headrace.documents.writer import GROWTH, SLACK
 
 # A key column: eight int64. The texts are what a null and an unavailable cell show.
@@ -28,7 +30,8 @@ from headrace.documents.writer import GROWTH, SLACK
     NULL_LENGTH,  # or NO_TEXT
     UNAVAILABLE_TEXT,
     UNAVAILABLE_LENGTH,
-) = range(7)
+    FORM,  # what the hash is made of: AS_RENDERED, NOTHING, or a form of `documents.id_kernel`
+) = range(8)
 COLUMN_WORDS = 8
 _COLUMN_SIZE = 8 * COLUMN_WORDS
 
@@ -36,8 +39,11 @@ MOST_COLUMNS = 4096  # of any table
 
 _QUOTE = ord('"')
 AS_SENT = -1
+NOTHING = -1
+"""The form of a column that counts for nothing in hashes."""
 NO_TEXT = -1  # length of a JSON null
 _LACKING = -2
+_TOO_LARGE = -3
 
 # The scratch memory: the cells of two images, two texts that encoders write, and the texts of one
 # frame that Python renders: how many there are, whether one is lacking, and per text the cell's
@@ -116,6 +122,16 @@ def key_hash(topic, columns, count, cells, fallback, scratch):
     for i in range(count):
         column = columns + _COLUMN_SIZE * i
         cell = cells + CELL_BYTES * load64(column)
+        form = load64(column + 8 * FORM)
+        if form == NOTHING:
+            continue
+        if form != AS_RENDERED and load64(cell) == BINARY:
+            length = load64(cell + 16)
+            if length > _LARGEST_CELL:
+                value = mix(value, _TOO_LARGE)
+            else:
+                value = id_hash(value, load64(cell + 8), length, form, scratch + _FIRST_TEXT)
+            continue
         if load64(cell) == TEXT and load64(column + 8 * ENCODING) == AS_SENT:
             value = hash_bytes(value, load64(cell + 8), load64(cell + 16))
             continue

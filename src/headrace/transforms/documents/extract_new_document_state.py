@@ -83,8 +83,6 @@ class _Case:
 class ExtractNewDocumentState:
     """See DECLARATION. Records whose key or value is none of a document pass as they are."""
 
-    ordering = Ordering.KEEPS_KEY
-
     def __init__(self, options: ExtractNewDocumentStateOptions) -> None:
         self._options = options
         self._mode = options.delete_tombstone_handling_mode
@@ -129,6 +127,14 @@ class ExtractNewDocumentState:
         """The fields of the envelope that the record gets, each with its option."""
         yield from (("add.fields", entry) for entry in self._fields)
         yield from (("add.headers", entry) for entry in self._headers)
+
+    @property
+    def ordering(self) -> Ordering:
+        """Keys lose the type of their `_id`: an ObjectId and the text of its digits are one key."""
+        if self._target is None:
+            sampled = self._options.target_schema == SAMPLED
+            return Ordering.NONE if sampled else Ordering.ID_VALUES
+        return self._target.ordering
 
     def share_headers(self) -> None:
         """See SharesHeaders."""

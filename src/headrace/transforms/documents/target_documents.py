@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.connect.evaluation.values import tombstones
 from headrace.connect.records import Constant, Node, Records, Shape, Struct
-from headrace.connect.schema import Schema, Type
+from headrace.connect.schema import DECIMAL, Schema, Type
 from headrace.documents.target_schema.conversion import Converted, converted
 from headrace.documents.target_schema.policies import Conflicts
 from headrace.documents.target_schema.target import TargetSchema
@@ -20,12 +20,13 @@ from headrace.transforms.documents.cells import bson_cells, present
 from headrace.transforms.documents.envelope import DocumentEnvelope
 from headrace.transforms.documents.struct_form import Leaves, StructForm
 from headrace.transforms.documents.target_columns import ColumnTree
-from headrace.transforms.transform import PerShape
+from headrace.transforms.transform import Ordering, PerShape
 from headrace.transforms.unwrapping.added_fields import AddedHeaders
 from headrace.transforms.unwrapping.deletes import DeleteMode
 
 _ID = "_id"
 _DELETED = "__deleted"
+_NUMBERS = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOAT64)
 _BOOLEAN = Schema(Type.BOOLEAN, optional=True)
 Finish = Callable[[Struct, DocumentEnvelope, str], Struct]
 """What becomes of a row's struct at the end: fields are added, inner ones are lifted. Called with
@@ -70,6 +71,17 @@ class TargetDocuments:
         self._id_type = types.get(_ID, TEXT)
         self._shapes = PerShape(self._shapes_of)
         self._tombstones = PerShape(self._tombstones_of)
+
+    @property
+    def ordering(self) -> Ordering:
+        """What the declared type of `_id` does to the order of records with one key."""
+        schema = self._id_type
+        if schema.name == DECIMAL or (schema.name is None and schema.type in _NUMBERS):
+            return Ordering.ID_NUMBERS
+        if schema.name is None and schema.type in (Type.BOOLEAN, Type.BYTES):
+            return Ordering.ID_VALUES
+        is_text = schema.name is None and schema.type is Type.STRING
+        return Ordering.ID_TEXTS if is_text else Ordering.NONE
 
     def expected(self, records: Records) -> Iterator[Records]:
         """The records that events like these may become, whatever their documents are."""

@@ -65,8 +65,9 @@ class ReplaceField:
 
     @property
     def ordering(self) -> Ordering:
-        """Keys with fewer fields may become the same."""
-        leaves_out = self._exclude or self._include
+        """Keys with fewer fields may become the same, or where two fields get one name."""
+        names = self._renames.values()
+        leaves_out = self._exclude or self._include or len(set(names)) < len(names)
         is_of_key = self._part.part is Part.KEY
         return Ordering.NONE if is_of_key and leaves_out else Ordering.KEEPS_KEY
 

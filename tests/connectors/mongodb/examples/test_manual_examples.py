@@ -229,6 +229,8 @@ def test_dialects_of_extended_json_are_those_of_the_mode(
 
 MANUALS_KEYS: list[tuple[object, str, str]] = [
     (1234, "1234", "1234"),
+    (Int64(1004), "1004", "1004"),
+    ({"n": Int64(5)}, '{"n" : 5}', '{"n": 5}'),
     (12.34, "12.34", "12.34"),
     ("1234", '"1234"', '"1234"'),
     (

@@ -226,5 +226,5 @@ class MongoCaptureConfig(Configuration):
         "relaxed",
         Group.HEADRACE,
         "Spelling of keys: Extended JSON version 2, relaxed, as Debezium writes it, or version 1 "
-        "as the manual of Debezium 2.5 shows it (`seed_v1`).",
+        "as the manual of Debezium 2.5 shows it (`seed_v1`), in which int64 are bare numbers.",
     )

@@ -31,11 +31,12 @@ def parse_excluded_fields(text: str) -> tuple[FieldRule, ...]:
 
 
 def parse_renamed_fields(text: str) -> tuple[FieldRule, ...]:
-    """`database.collection.field.nested:name,…`. Raises ValueError, which names the entry."""
+    """`database.collection.field.nested:name,…`; a name may have dots, and is one name all the
+    same. Raises ValueError, which names the entry."""
     rules = []
     for entry in _entries(text):
         field, colon, name = entry.partition(":")
-        if not colon or not name.strip() or ":" in name or "." in name:
+        if not colon or not name.strip() or ":" in name:
             raise ValueError(f"{entry!r} is not of the form database.collection.field:name")
         rules.append(_rule(field.strip(), name.strip()))
     return tuple(rules)
@@ -48,7 +49,13 @@ def rules_of(rules: Sequence[FieldRule], database: str, collection: str) -> Fiel
 
 
 def _entries(text: str) -> list[str]:
-    return [entry.strip() for entry in text.split(",") if entry.strip()]
+    """The entries between commas; commas at the end have none after them."""
+    entries = [entry.strip() for entry in text.strip().rstrip(",").split(",")]
+    if entries == [""]:
+        return []
+    if "" in entries:
+        raise ValueError(f"entry {entries.index('') + 1} of {len(entries)} is empty")
+    return entries
 
 
 def _rule(field: str, name: str | None) -> FieldRule:

@@ -22,6 +22,7 @@ from headrace.connect.trees import (
 )
 from headrace.errors import HeadraceError
 from headrace.transforms.debezium.envelopes import envelope_of
+from headrace.transforms.example import Example
 from headrace.transforms.transform import Declaration, Ordering, PerShape
 
 _SCHEMA = "io.debezium.connector.source.Schema"
@@ -163,4 +164,14 @@ DECLARATION = Declaration(
     "is an error. Truncations, tombstones and other records pass as they are.",
     ExtractSchemaToNewRecordOptions,
     ExtractSchemaToNewRecord,
+    example=Example(
+        {"before": None, "after": {"id": 1}, "source": {"table": "orders"}, "op": "c"},
+        {},
+        key={"id": 1},
+        topic="s.orders",
+        names={"value": "s.orders.Envelope", "value.after": "s.orders.Value"},
+        parameters={
+            "value.after.id": {f"{_COLUMN}.name": "id", f"{_COLUMN}.type": "INT4"},
+        },
+    ),
 )
