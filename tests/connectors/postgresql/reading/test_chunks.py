@@ -16,6 +16,7 @@ from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.reading.dialect import PAGE_BYTES
 from headrace.connectors.postgresql.reading.snapshot_source import PostgresSnapshotSource
 from headrace.connectors.registry import parse_configuration
+from headrace.connectors.waiting import Waiting
 from headrace.snapshots.chunks import Chunk, Cut, rows_per_chunk
 from headrace.snapshots.tables import SnapshotTable
 from tests.servers.postgresql import Database
@@ -27,7 +28,7 @@ def held(database: Database) -> Iterator[PostgresSnapshotSource]:
     config = parse_configuration(database.properties())
     assert isinstance(config, PostgresConfig)
     catalog = Catalog(config)
-    source = PostgresSnapshotSource(config, Capture(config), catalog, lambda: None)
+    source = PostgresSnapshotSource(config, Capture(config), catalog, Waiting(lambda: False))
     source.hold(None)
     try:
         yield source
@@ -65,7 +66,7 @@ def copied(
     query = source.query(table, chunk, None)
     assert query is not None
     assert source.held is not None
-    with (connection or source.held.connection).cursor().copy(query.query) as copy:
+    with (connection or source.held.connection).cursor().copy(query.query.statement) as copy:
         return b"".join(copy).splitlines()
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -219,10 +221,17 @@ def _blocking_snapshot(cell: Cell) -> None:
 
 def _catalogue_read(cell: Cell) -> None:
     cell.reader.drain()
-    # The log says that the table is another one, so the catalogue must be asked.
-    cell.database.execute("ALTER TABLE t ADD late int")
-    cell.database.execute("UPDATE t SET spare = spare + 1 WHERE id <= 10")
-    cell.alter()
+    query = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s AND active"
+    ((sender,),) = cell.database.execute(query, (cell.database.name,))
+    # The log says that the table is another one, so the catalogue must be asked: not before the
+    # other session has the table.
+    os.kill(sender, signal.SIGSTOP)
+    try:
+        cell.database.execute("ALTER TABLE t ADD late int")
+        cell.database.execute("UPDATE t SET spare = spare + 1 WHERE id <= 10")
+        cell.alter()
+    finally:
+        os.kill(sender, signal.SIGCONT)
 
 
 ACTIONS: dict[str, Callable[[Cell], None]] = dict(
