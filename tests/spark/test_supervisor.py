@@ -3,11 +3,13 @@
 import contextlib
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
 from pyspark.errors import AnalysisException, StreamingQueryException
 
 from headrace.errors import HeadraceError
+from headrace.spark import supervisor
 from headrace.spark.supervisor import Limits, Supervisor, find_failure, has_caught_up
 from tests.spark.supervised import Run, await_lines, ids, ids_seen
 
@@ -201,3 +203,23 @@ def test_a_source_has_caught_up_when_its_connector_says_so(latest, end, caught_u
     assert has_caught_up(progress, lambda head, place: head["at"] - place["at"] < 2) is caught_up
     if latest is not None and latest != end:
         assert not has_caught_up(progress)
+
+
+@pytest.mark.parametrize(
+    ("state", "is_over"),
+    [
+        ("starting", False),
+        ("snapshotting", False),
+        ("waiting to stream", False),
+        ("blocked", False),
+        ("streaming", True),
+        ("ended", True),
+        (None, True),
+    ],
+)
+def test_only_a_source_that_streams_or_has_ended_is_idle(monkeypatch, state, is_over):
+    monkeypatch.setattr(supervisor, "source_state", lambda _query: state)
+    watched = Supervisor(None, lambda: None, Limits(idle_exit=1.0))
+    watched._watch.said_idle = True  # Spark found nothing new, and no micro-batch has run yet
+    waiting = SimpleNamespace(status={"isTriggerActive": True, "message": "Waiting for data"})
+    assert watched._is_idle(waiting, watched._watch.last_active + 2) is is_over

@@ -20,8 +20,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.connect.deadline import Deadline
+from headrace.connectors.states import State
 from headrace.errors import HeadraceError
 from headrace.spark.failures import essence, find_failure
+from headrace.spark.query.status import source_state
 
 _log = logging.getLogger(__name__)
 
@@ -76,6 +78,10 @@ class Limits:
     seconds: float | None = None
     caught_up: CaughtUp | None = None
     is_unread: Callable[[], bool] = lambda: False
+
+
+_IDLE_STATES = (State.STREAMING.value, State.ENDED.value, None)
+"""States in which a source without new rows has delivered all; None: it is not known."""
 
 
 @dataclass
@@ -256,7 +262,10 @@ class Supervisor:
         # A source that connects, or waits for its place in the log, has not said anything yet.
         if not watch.said_idle and watch.progress is None:
             return False
-        return has_caught_up(watch.progress, self._limits.caught_up)
+        if not has_caught_up(watch.progress, self._limits.caught_up):
+            return False
+        # A source that starts, or reads a snapshot, may have nothing to give for a while.
+        return source_state(query) in _IDLE_STATES
 
     def _stop_query(self, query: StreamingQuery) -> HeadraceError | None:
         """Stop between micro-batches if one ends soon; in the middle of one is safe too. Returns

@@ -70,6 +70,13 @@ def status(query: StreamingQuery) -> Status:
     return Status(written["state"], text, error, attempts, since, warned)
 
 
+def source_state(query: StreamingQuery) -> str | None:
+    """The state of the first headrace source of `query`, as in Status; None where it is not
+    known."""
+    written = _newest(query)
+    return None if written is None else str(written["state"])
+
+
 class StatusFile:
     """The file of this process, which works for the process above it. It is gone when the source
     ends; what killed processes left is swept."""
