@@ -460,11 +460,11 @@ class Engine(Generic[P]):
 
     def _tell(self) -> None:
         seconds = self._options.retry_seconds if self._trouble else 0
-        self._warnings = tuple(self._source.warnings)
-        state, waits = self.state.value, self._waiting.reason
-        self._watcher(
-            Situation(state, self._trouble, self._retries, seconds, self._warnings, waits)
-        )
+        with self._waiting.lock:
+            self._warnings = tuple(self._source.warnings)
+            state, trouble, waits = self.state.value, self._trouble, self._waiting.reason
+            situation = Situation(state, trouble, self._retries, seconds, self._warnings, waits)
+            self._watcher(situation)
 
 
 def _signals_go_on(after: Offset[P], end: Offset[P]) -> bool:

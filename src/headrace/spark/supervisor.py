@@ -381,6 +381,8 @@ def waited_for(query: StreamingQuery) -> str:
         current = status(query)
         if current.error is not None:
             return current.message
+        if current.waits is not None:
+            return current.waits
         if current.since is None:
             return "Spark had not started the source" if query.isActive else ""
         words = _WAITED_FOR.get(current.state, "")
