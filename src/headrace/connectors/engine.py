@@ -432,7 +432,7 @@ class Engine(Generic[P]):
                 pause = self._recovered(translated)
             else:
                 if self._trouble is not None:
-                    log.warning("the database answers again, after %d tries", self._retries)
+                    log.warning("the work goes on, at attempt %d", self._retries + 1)
                     self._trouble = None
                     self._tell()
                 self._retries = 0
