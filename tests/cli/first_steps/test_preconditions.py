@@ -158,7 +158,7 @@ def test_oracle(oracle_database: OracleDatabase, asked: Preconditions) -> None:
                 **RESELECT,
                 "again.reselect.columns.include.list": rf"{SCHEMA}\.THINGS:NTE",
             },
-            "oracle.signal_table": {"signal.data.collection": f"PDB.{SCHEMA}.NOTHING"},
+            "oracle.signal_table": {"signal.data.collection": f"ORCLPDB1.{SCHEMA}.NOTHING"},
         },
     )
     assert oracle_database.server.rows(f"{SCHEMA}.THINGS") == []

@@ -41,7 +41,6 @@ from headrace.snapshots.modes import SnapshotRule
 from headrace.streaming.relations import RelationVersions
 from headrace.streaming.streaming import Streaming
 
-
 log = logging.getLogger(__name__)
 
 
