@@ -38,6 +38,8 @@ OUTPUT = "headrace.sink.path"
 FOLDER = "headrace.sink.state"
 CHECKPOINT = "headrace.sink.checkpoint"
 SYNC = "headrace.sink.sync"
+OWN_OPTIONS = frozenset((OUTPUT, FOLDER, CHECKPOINT, SYNC))
+"""Options of this source that its connector does not have."""
 
 
 class PartsDataSource(HeadraceDataSource):
@@ -56,8 +58,9 @@ class PartsDataSource(HeadraceDataSource):
         return self._reader(self._parts_reader)
 
     def _parts_reader(self) -> PartsReader:
-        ours = (OUTPUT, FOLDER, CHECKPOINT, SYNC)
-        options = {name: self.options[name] for name in self.options if name.lower() not in ours}
+        options = {
+            name: self.options[name] for name in self.options if name.lower() not in OWN_OPTIONS
+        }
         sync = self.options[SYNC] == "true"
         output = Output(self.options[OUTPUT], self.options[FOLDER], sync=sync)
         return PartsReader(parse_options(options), output, Path(self.options[CHECKPOINT]))

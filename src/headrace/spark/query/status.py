@@ -131,7 +131,10 @@ def _newest(query: StreamingQuery) -> dict[str, Any] | None:
     found = _options_and_jvm(query)
     if found is None:
         return None
+    from headrace.spark.parts_source import OWN_OPTIONS
+
     options, jvm = found
+    options = {name: text for name, text in options.items() if name.lower() not in OWN_OPTIONS}
     paths = told_paths(_name(jvm, parse_options(options)), _KIND)
     try:
         path = max(paths, key=lambda one: one.stat().st_mtime, default=None)
