@@ -25,6 +25,7 @@ from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import COLUMNS, as_row, write_part
 from headrace.sinks.parts import task_part_name
 from headrace.spark.checkpoint import planned_batch
+from headrace.spark.query.told import CHECKPOINT, FOLDER, OUTPUT, PARTS_OPTIONS, SYNC
 from headrace.spark.sinks.reader import SinkReader
 from headrace.spark.source import HeadraceDataSource, HeadraceReader
 
@@ -34,12 +35,6 @@ if TYPE_CHECKING:
     from headrace.offsets.offset import OffsetObject
 
 FORMAT = "headrace_parts"
-OUTPUT = "headrace.sink.path"
-FOLDER = "headrace.sink.state"
-CHECKPOINT = "headrace.sink.checkpoint"
-SYNC = "headrace.sink.sync"
-OWN_OPTIONS = frozenset((OUTPUT, FOLDER, CHECKPOINT, SYNC))
-"""Options of this source that its connector does not have."""
 
 
 class PartsDataSource(HeadraceDataSource):
@@ -59,7 +54,7 @@ class PartsDataSource(HeadraceDataSource):
 
     def _parts_reader(self) -> PartsReader:
         options = {
-            name: self.options[name] for name in self.options if name.lower() not in OWN_OPTIONS
+            name: self.options[name] for name in self.options if name.lower() not in PARTS_OPTIONS
         }
         sync = self.options[SYNC] == "true"
         output = Output(self.options[OUTPUT], self.options[FOLDER], sync=sync)

@@ -22,7 +22,7 @@ from headrace.connectors.states import Situation
 from headrace.errors import HeadraceError
 from headrace.findings import counted
 from headrace.spark import failures
-from headrace.spark.query.told import told_path, told_paths
+from headrace.spark.query.told import PARTS_OPTIONS, told_path, told_paths
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -131,10 +131,8 @@ def _newest(query: StreamingQuery) -> dict[str, Any] | None:
     found = _options_and_jvm(query)
     if found is None:
         return None
-    from headrace.spark.parts_source import OWN_OPTIONS
-
     options, jvm = found
-    options = {name: text for name, text in options.items() if name.lower() not in OWN_OPTIONS}
+    options = {name: text for name, text in options.items() if name.lower() not in PARTS_OPTIONS}
     paths = told_paths(_name(jvm, parse_options(options)), _KIND)
     try:
         path = max(paths, key=lambda one: one.stat().st_mtime, default=None)
