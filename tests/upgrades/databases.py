@@ -22,6 +22,10 @@ ROWS = 3000
 """Rows of the table when a snapshot begins; their names are those of `first_name`."""
 
 
+INSERTED = 40
+"""Rows that a block of changes inserts, in the end."""
+
+
 def first_name(number: int) -> str:
     """The name of a row when the table is created."""
     return f"row {number} {'x' * 40}"
@@ -32,7 +36,7 @@ def changes_of(block: int) -> list[Change]:
     first = 1 + 400 * block
     updated = range(first, first + 40)
     deleted = range(first + 40, first + 60)
-    inserted = range(ROWS + 100 * block + 1, ROWS + 100 * block + 41)
+    inserted = range(ROWS + 100 * block + 1, ROWS + 100 * block + 1 + INSERTED)
     return [
         *(("u", number, f"updated {block}") for number in updated),
         *(("d", number, "") for number in deleted),
@@ -58,6 +62,8 @@ class StoredDatabase(ABC):
     server: Server
     topics: ClassVar[str]
     """What comes after the topic prefix."""
+    rows_change: ClassVar[bool] = True
+    """Whether the changes of a block change the rows that a snapshot reads."""
 
     def __init__(self, archive: Path) -> None:
         self.archive = archive
@@ -218,6 +224,7 @@ class StoredOracle(StoredDatabase):
 
     name = "oracle"
     topics = "INV.ITEMS"
+    rows_change = False  # lines of redo are in the log alone
     server: OracleServer
 
     def create(self) -> None:

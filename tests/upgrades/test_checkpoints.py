@@ -61,7 +61,7 @@ def test_a_killed_run_of_a_former_release_goes_on_without_loss_or_duplicates(
         run.restore(folder / f"{name}.tar.xz")
         before = run.rows()
         try:
-            run.finish()
+            run.finish(run.events, BLOCKS[name][-1])
         finally:
             run.close()
         assert run.rows() > before
@@ -79,8 +79,9 @@ def test_a_killed_run_into_kafka_of_a_former_release_goes_on_without_loss_or_dup
         kafka.restore(folder / "kafka.tar.xz")
         run.use(**kafka_properties(kafka))
         run.restore(folder / f"{KAFKA}.tar.xz")
-        run.finish()
-        check(database, kafka.values(f"{run.topic_prefix}.{database.topics}"), BLOCKS[KAFKA])
+        topic = f"{run.topic_prefix}.{database.topics}"
+        run.finish(lambda: kafka.values(topic), BLOCKS[KAFKA][-1])
+        check(database, kafka.values(topic), BLOCKS[KAFKA])
     finally:
         run.close()
         kafka.close()
