@@ -55,6 +55,9 @@ class Source:
     def refresh(self, tables: Sequence[SnapshotTable] = ()) -> None:
         pass
 
+    def is_outdated(self, tables: Sequence[SnapshotTable]) -> bool:
+        return False
+
     def has_key(self, table: SnapshotTable) -> bool:
         return table.table not in self._keyless
 
