@@ -43,7 +43,9 @@ def test_a_source_without_an_attribute_is_refused_by_its_name(attribute: str) ->
 def test_a_connector_without_checks_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = SimpleNamespace(connector_class="lines", headrace_sink_type=None)
+    config = SimpleNamespace(
+        connector_class="lines", headrace_sink_type=None, headrace_checkpoint_dir=None
+    )
     monkeypatch.setattr(check, "read_pipeline", lambda *_: SimpleNamespace(config=config))
     monkeypatch.setattr(check, "check", lambda _: ())
     assert check.run(argparse.Namespace(file="lines.properties", json=False, fix_sql=False)) == 0

@@ -11,8 +11,7 @@ from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell, Image, Node, Struct
 from headrace.connect.rows import ORDER, ROW, TRANSACTION, RowTable
-from headrace.connect.schema import DECIMAL, Schema, Type
-from headrace.debezium.decimals import decimal_scale
+from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
 from tests.connectors.postgresql.replication.pgoutput import cell, image
 
 

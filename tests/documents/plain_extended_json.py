@@ -44,6 +44,7 @@ class PlainWriter:
     def __init__(self, dialect: Dialect) -> None:
         self.is_old = dialect in (Dialect.STRICT, Dialect.MANUAL)
         self.is_canonical = dialect is Dialect.CANONICAL
+        self.shows_longs = dialect in (Dialect.STRICT, Dialect.CANONICAL)
         self.colon = " : " if dialect is Dialect.MANUAL else ": "
         self.comma = ", " if dialect in (Dialect.MANUAL, Dialect.RELAXED_SPACED) else ","
 
@@ -64,7 +65,7 @@ class PlainWriter:
             case bson.Int64():
                 text = str(int(value))
                 long = self.members({"$numberLong": quoted(text)})
-                return long if self.is_old or self.is_canonical else text
+                return long if self.shows_longs else text
             case int():
                 text = str(value)
                 return self.members({"$numberInt": quoted(text)}) if self.is_canonical else text

@@ -329,4 +329,4 @@ def _plant(planted: str | None) -> None:
         while True:
             os.getpid()
     if planted == "large":
-        bytes(MOST_MEMORY)
+        bytes(2 * MOST_MEMORY)

@@ -58,6 +58,9 @@ class Source:
     def is_outdated(self, tables: Sequence[SnapshotTable]) -> bool:
         return False
 
+    def let_go(self) -> None:
+        self.lost = True
+
     def has_key(self, table: SnapshotTable) -> bool:
         return table.table not in self._keyless
 

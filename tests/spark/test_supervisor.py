@@ -223,3 +223,11 @@ def test_only_a_source_that_streams_or_has_ended_is_idle(monkeypatch, state, is_
     watched._watch.said_idle = True  # Spark found nothing new, and no micro-batch has run yet
     waiting = SimpleNamespace(status={"isTriggerActive": True, "message": "Waiting for data"})
     assert watched._is_idle(waiting, watched._watch.last_active + 2) is is_over
+
+
+def test_a_micro_batch_that_is_run_again_within_a_snapshot_is_not_the_end_of_the_log():
+    end = {"lsn_commit": 5, "snapshot": {"tables": [], "done": False}}
+    progress = {"sources": [{"latestOffset": None, "endOffset": end}]}
+    assert not has_caught_up(progress)
+    end["snapshot"]["done"] = True
+    assert has_caught_up(progress)

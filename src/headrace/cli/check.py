@@ -49,7 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
         *check(pipeline.config, stored_offset(checkpoint)),
         *_of_kafka(pipeline),
     ]
-    findings += _of_start(pipeline, checkpoint, {each.code for each in findings})
+    findings += _of_start(
+        pipeline, checkpoint, {each.code for each in findings if each.level == "error"}
+    )
     if arguments.json:
         print(json.dumps([_members(finding) for finding in findings], indent=2))
     elif arguments.fix_sql:

@@ -57,7 +57,10 @@ class Compilation:
         assert self._process.stdout is not None
         with self._process.stdout as lines:
             for line in lines:
-                done, total = (int(number) for number in line.split())
+                numbers = line.split()
+                if len(numbers) != 2 or not all(number.isdigit() for number in numbers):
+                    continue  # what an imported module prints
+                done, total = map(int, numbers)
                 self._messages.phase(
                     COMPILING,
                     f"{done} of {total} kernels",

@@ -92,7 +92,8 @@ class Pipeline:
 
     def parts(self, spark: SparkSession, target: Output, checkpoint: Path) -> DataFrame:
         """The events as parts of the file sink `target`, a row a part, for PartsSink."""
-        from headrace.spark.parts_source import CHECKPOINT, FOLDER, OUTPUT, SYNC, PartsDataSource
+        from headrace.spark.parts_source import PartsDataSource
+        from headrace.spark.query.told import CHECKPOINT, FOLDER, OUTPUT, SYNC
 
         spark.dataSource.register(PartsDataSource)
         sink = {

@@ -38,6 +38,8 @@ class Progress:
 
     def update(self, progress: Mapping[str, Any]) -> None:
         """Tell the phase that a micro-batch's progress (Spark's JSON) shows."""
+        from headrace.spark.supervisor import reads_rows  # PySpark takes a second to import
+
         now = self._clock()
         count, self._last = self._last, 0
         if count:
@@ -49,6 +51,8 @@ class Progress:
         if metrics is not None and metrics.snapshot.get("SnapshotRunning"):
             of_snapshot = snapshot_figures(metrics.snapshot, self._events)
             self._messages.phase("snapshot", snapshot_details(of_snapshot), of_snapshot)
+        elif reads_rows(progress):
+            return  # a micro-batch that is run again, whose source has reported nothing yet
         elif self._events or metrics is None or _is_over(metrics.snapshot):
             figures = self._streaming_figures(metrics, now)
             self._messages.phase("streaming", _streaming_details(figures), figures)

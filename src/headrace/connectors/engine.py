@@ -431,7 +431,7 @@ class Engine(Generic[P]):
                 pause = self._recovered(translated)
             else:
                 if self._trouble is not None:
-                    log.warning("the database answers again, after %d tries", self._retries)
+                    log.warning("the work goes on, at attempt %d", self._retries + 1)
                     self._trouble = None
                     self._tell()
                 self._retries = 0
@@ -459,11 +459,11 @@ class Engine(Generic[P]):
 
     def _tell(self) -> None:
         seconds = self._options.retry_seconds if self._trouble else 0
-        self._warnings = tuple(self._source.warnings)
-        state, waits = self.state.value, self._waiting.reason
-        self._watcher(
-            Situation(state, self._trouble, self._retries, seconds, self._warnings, waits)
-        )
+        with self._waiting.lock:
+            self._warnings = tuple(self._source.warnings)
+            state, trouble, waits = self.state.value, self._trouble, self._waiting.reason
+            situation = Situation(state, trouble, self._retries, seconds, self._warnings, waits)
+            self._watcher(situation)
 
 
 def _signals_go_on(after: Offset[P], end: Offset[P]) -> bool:

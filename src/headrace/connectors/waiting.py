@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from headrace.connect.deadline import Deadline
@@ -22,6 +23,8 @@ class Waiting:
         self.orphaned = orphaned
         self.reason: str | None = None
         self.watcher: Callable[[], None] = lambda: None
+        self.lock = threading.RLock()
+        """Held while somebody reports, so that what is reported last is what is so last."""
 
     def report(self, reason: str | None) -> None:
         """What the work waits for from now on."""

@@ -25,6 +25,7 @@ from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import COLUMNS, as_row, write_part
 from headrace.sinks.parts import task_part_name
 from headrace.spark.checkpoint import planned_batch
+from headrace.spark.query.told import CHECKPOINT, FOLDER, OUTPUT, PARTS_OPTIONS, SYNC
 from headrace.spark.sinks.reader import SinkReader
 from headrace.spark.source import HeadraceDataSource, HeadraceReader
 
@@ -34,10 +35,6 @@ if TYPE_CHECKING:
     from headrace.offsets.offset import OffsetObject
 
 FORMAT = "headrace_parts"
-OUTPUT = "headrace.sink.path"
-FOLDER = "headrace.sink.state"
-CHECKPOINT = "headrace.sink.checkpoint"
-SYNC = "headrace.sink.sync"
 
 
 class PartsDataSource(HeadraceDataSource):
@@ -56,8 +53,9 @@ class PartsDataSource(HeadraceDataSource):
         return self._reader(self._parts_reader)
 
     def _parts_reader(self) -> PartsReader:
-        ours = (OUTPUT, FOLDER, CHECKPOINT, SYNC)
-        options = {name: self.options[name] for name in self.options if name.lower() not in ours}
+        options = {
+            name: self.options[name] for name in self.options if name.lower() not in PARTS_OPTIONS
+        }
         sync = self.options[SYNC] == "true"
         output = Output(self.options[OUTPUT], self.options[FOLDER], sync=sync)
         return PartsReader(parse_options(options), output, Path(self.options[CHECKPOINT]))

@@ -381,6 +381,8 @@ def waited_for(query: StreamingQuery) -> str:
         current = status(query)
         if current.error is not None:
             return current.message
+        if current.waits is not None:
+            return current.waits
         if current.since is None:
             return "Spark had not started the source" if query.isActive else ""
         words = _WAITED_FOR.get(current.state, "")
@@ -403,18 +405,24 @@ def has_caught_up(progress: Mapping[str, Any] | None, caught_up: CaughtUp | None
     """
     if progress is None:
         return True
+    if reads_rows(progress):
+        return False
     for source in progress.get("sources") or ():
         latest, end = _position(source.get("latestOffset")), _position(source.get("endOffset"))
         if latest is None or end is None or latest == end:
             continue
         if caught_up is None or not isinstance(latest, dict) or not isinstance(end, dict):
             return False
-        snapshot = end.get("snapshot")
-        if isinstance(snapshot, dict) and not snapshot.get("done"):
-            return False
         if not caught_up(latest, end):
             return False
     return True
+
+
+def reads_rows(progress: Mapping[str, Any]) -> bool:
+    """Whether a micro-batch ended within a snapshot, by Spark's progress."""
+    ends = (_position(source.get("endOffset")) for source in progress.get("sources") or ())
+    snapshots = (end.get("snapshot") for end in ends if isinstance(end, dict))
+    return any(isinstance(each, dict) and not each.get("done") for each in snapshots)
 
 
 def _position(value: object) -> object:

@@ -27,10 +27,13 @@ OWN = {
     f"{DOCUMENTS}ExtractNewDocumentState": {
         "unset.handling",
         "headrace.compatibility",
+        "headrace.record.max.cells",
         "target.schema",
         "target.schema.unknown",
         "target.schema.conflict",
     },
+    f"{DEBEZIUM}outbox.EventRouter": {"headrace.record.max.cells"},
+    f"{DOCUMENTS}outbox.MongoEventRouter": {"headrace.record.max.cells"},
     f"{DEBEZIUM}Filter": {"language=python", "language=spark.sql"},
     f"{DEBEZIUM}ContentBasedRouter": {"language=python", "language=spark.sql"},
 }

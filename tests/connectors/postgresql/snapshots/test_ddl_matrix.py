@@ -29,7 +29,7 @@ LOOK_UP = {
     "post.processors": "again",
     "again.type": "io.debezium.processors.reselect.ReselectColumnsPostProcessor",
 }
-HOLD_SECONDS = 20.0
+HOLD_SECONDS = 120.0
 """For how long a transaction stays open at most until somebody reports that it is in the way."""
 TABLES = """
 CREATE TABLE t (id int PRIMARY KEY, email varchar(60) NOT NULL, n int, spare int DEFAULT 3,
@@ -318,7 +318,9 @@ def test_a_table_may_be_changed_at_any_moment(
         reader.drain()
     finally:
         reader.stop()
-    assert waited <= TIMEOUT_SECONDS + 2
+    # On a machine with more work than cores every session waits for its turn, too.
+    is_quiet = os.getloadavg()[0] < (os.cpu_count() or 1)
+    assert waited <= TIMEOUT_SECONDS + (2 if is_quiet else 60)
     assert_same(reader, database, change, before)
     assert not expected or is_reported(application.pid), caplog.messages
 

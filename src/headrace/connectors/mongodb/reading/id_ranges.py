@@ -7,6 +7,8 @@ types; what they cannot say, a largest `_id` that belongs to the range, is asked
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -28,9 +30,13 @@ from headrace.connectors.mongodb.reading.document_images import document_images,
 from headrace.documents.fields import FieldRules
 from headrace.snapshots.image_block import ImageBlock
 
+log = logging.getLogger(__name__)
+
 _BY_ID = [("_id", 1)]
 _EMPTY_RANGE = 51175
 _TRIES = 5
+_PLAN_KILLED = 175
+_GONE = re.compile(r"(collection|database) (was )?(dropped|renamed)")
 _INTERRUPTED = frozenset((6, 7, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436))
 """Codes of errors after which a read may be tried on another server (the drivers' specification
 of retryable reads), where the driver's own try was not enough."""
@@ -72,8 +78,8 @@ def read_batches(
     """The documents of a range in the order of `_id`, as they come, the one with the lower bound
     left out if that is excluded; after `max_bytes` of images
     no further batch is asked for. A read that an election or a lost connection ends goes on behind
-    the last document. Raises the driver's errors, and HeadraceError for documents that cannot be
-    read."""
+    the last document; one of a collection that is dropped or renamed is over. Raises the driver's
+    errors, and HeadraceError for documents that cannot be read."""
     tries = count = 0
     last = id_range.lower if excludes_lower else None
     rest = _behind(id_range, last, 0)
@@ -93,6 +99,9 @@ def read_batches(
                     if max_bytes <= 0:
                         return
         except (ConnectionFailure, OperationFailure) as error:
+            if _is_gone(error):
+                log.warning("%s was dropped or renamed while it was read", id_range.name)
+                return
             tries += 1
             if id_range.is_whole or tries == _TRIES or not _may_try_again(error):
                 raise
@@ -113,6 +122,12 @@ def _without(block: ImageBlock, last: bytes) -> ImageBlock:
         return block
     begin = int(block.offsets[1])
     return ImageBlock(block.images[begin:], block.offsets[1:] - begin)
+
+
+def _is_gone(error: ConnectionFailure | OperationFailure) -> bool:
+    """Whether the server ended the read because the collection is not there any more: what is left
+    of the range is not, either."""
+    return getattr(error, "code", None) == _PLAN_KILLED and bool(_GONE.search(str(error)))
 
 
 def _may_try_again(error: ConnectionFailure | OperationFailure) -> bool:

@@ -43,6 +43,11 @@ class TableLocks:
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
             log.warning("%s is gone; it is not locked", table)
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the session that has them is open."""
+        return not self._connection.closed
+
     def close(self) -> None:
         """Let them go; never raises."""
         self._connection.close()

@@ -31,7 +31,7 @@ class NotSafe(Exception):
 
 class Keeper:
     """A READ ONLY transaction that exports its snapshot. It reads no table, so it never holds a
-    lock on one: whoever reads imports the snapshot (`SnapshotQueries`).
+    lock on one: whoever reads imports the snapshot (`PostgresSnapshotSource._session`).
 
     Its isolation is snapshot.isolation.mode; below REPEATABLE READ there is no snapshot of several
     statements, so that is the least. With `imported`, the snapshot of that name (a new slot's, as

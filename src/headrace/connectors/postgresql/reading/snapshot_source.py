@@ -86,7 +86,8 @@ class PostgresSnapshotSource(
 
     def lock(self) -> None:
         """As snapshot.locking.mode says. Raises HeadraceError("postgresql.lock_timeout")."""
-        if self._locks is None and self._config.snapshot_locking_mode == "shared":
+        is_held = self._locks is not None and self._locks.is_held
+        if not is_held and self._config.snapshot_locking_mode == "shared":
             self._locks = TableLocks(self._config, self.names())
             self._end_watch()
         self._begin_watch()
