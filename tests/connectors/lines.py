@@ -38,8 +38,9 @@ INITIAL = {"v": 1, "server": "lines"}
 
 def progress(chunk: int, *, blocking: bool = False) -> SnapshotProgress:
     after = {"leaf": 0, "lower": None, "ordinal": chunk}
+    tables = tuple([number, "", f"t{number}", "key", [], False] for number in range(CHUNKS))
     return SnapshotProgress(
-        0, None, "", chunk, after, (), (), done=chunk == CHUNKS, blocking=blocking
+        0, None, "", chunk, after, (), tables, done=chunk == CHUNKS, blocking=blocking
     )
 
 

@@ -298,14 +298,20 @@ def test_a_snapshot_that_cannot_go_on_begins_again(restarted: bool) -> None:
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_a_blocking_snapshot_that_cannot_go_on_is_over(restarted: bool) -> None:
+def test_a_blocking_snapshot_that_cannot_go_on_begins_again_with_what_is_left(
+    restarted: bool,
+) -> None:
     query = blocked()
+    query.poll()
     if restarted:
         query.open()
     query.source.errors["resume" if restarted else "chunk"] = [AttemptOver()]
     end = query.poll()
     assert (end.snapshot, end.epoch) == (None, 1)
-    query.polls(State.STREAMING)
+    query.polls(State.BLOCKED)
+    assert query.happened()[-1] == "block for t1, t2"
+    while query.engine.state is State.BLOCKED:
+        query.poll()
 
 
 # -- blocking snapshots ---------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject, P
 from headrace.signals.progress import SignalProgress
 from headrace.snapshots.modes import SnapshotRule
-from headrace.snapshots.planner import AttemptOver
+from headrace.snapshots.planner import AttemptOver, asked_again
 from headrace.streaming.changes.key_columns import spreads_keys
 
 log = logging.getLogger(__name__)
@@ -274,10 +274,9 @@ class Engine(Generic[P]):
         assert after.snapshot is not None
         self._close_snapshot()
         if after.snapshot.blocking:
-            log.warning("the blocking snapshot cannot go on with a later state: it is over")
             if self.state is State.BLOCKED:
                 self._take(Event.BLOCKING_READ if self._source.streams else Event.NOTHING_LEFT)
-            return after.after_snapshot()
+            return asked_again(after)  # the stream finds it there, and begins it
         log.warning("the snapshot cannot go on with a later one: it starts again")
         self._take(Event.ATTEMPT_OVER)
         self._source.give_up_snapshot()

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from headrace.offsets.offset import Offset, P
 from headrace.offsets.snapshot_progress import SnapshotProgress
 from headrace.signals.notifications import Notifier
+from headrace.signals.progress import Pending, SignalProgress
 from headrace.signals.stored import reading
 from headrace.snapshots.chunks import Chunk, Cut, rows_per_chunk
 from headrace.snapshots.notifications import announcements
@@ -105,9 +107,8 @@ class SnapshotPlanner:
 
     def _is_outdated(self, progress: SnapshotProgress) -> bool:
         """Whether what is still to be read, or was read last, cannot be seen any more."""
-        tables = _tables_of(progress)
-        first = min([progress.table, *(chunk["table"] for chunk in progress.chunks)])
-        return first < len(tables) and self._source.is_outdated(tables[first:])
+        rest = _unread(progress)
+        return bool(rest) and self._source.is_outdated(rest)
 
     def _planned(self, progress: SnapshotProgress) -> SnapshotProgress:
         """The progress at the end of the range that follows."""
@@ -169,8 +170,7 @@ class SnapshotPlanner:
             raise AttemptOver
         tables = _tables_of(progress)
         self._source.expect(tables)
-        first = min([progress.table, *(chunk["table"] for chunk in progress.chunks)])
-        rest = tables[first:]
+        rest = _unread(progress)
         self._source.refresh(rest)
         if any(t.kind is not Cut.KEY and not self._source.has_key(t) for t in rest):
             raise AttemptOver
@@ -213,6 +213,26 @@ class SnapshotPlanner:
 def beginning(ordinal: int) -> dict[str, Any]:
     """The place of a table's first chunk, which has this ordinal, as an offset has it."""
     return {"leaf": 0, "lower": None, "ordinal": ordinal}
+
+
+def asked_again(after: Offset[P]) -> Offset[P]:
+    """The offset after a blocking snapshot that cannot go on from `after`: it asks for another one
+    of the tables that were not read to their end, with their filters."""
+    progress = after.snapshot
+    assert progress is not None
+    left = [Pending(table.name, "", table.condition) for table in _unread(progress)]
+    names = ", ".join(table.name for table in left)
+    log.warning("the blocking snapshot cannot go on with a later state: it begins again: %s", names)
+    ended = after.after_snapshot()
+    signals = ended.signals or SignalProgress()
+    asked = replace(signals, blocking=tuple(left), xid=progress.transaction if left else None)
+    return replace(ended, signals=asked)
+
+
+def _unread(progress: SnapshotProgress) -> list[SnapshotTable]:
+    """The tables that were not read to their end, and those of the range that is read now."""
+    first = min([progress.table, *(chunk["table"] for chunk in progress.chunks)])
+    return _tables_of(progress)[first:]
 
 
 def _tables_of(progress: SnapshotProgress) -> list[SnapshotTable]:

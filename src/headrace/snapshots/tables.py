@@ -11,6 +11,7 @@ from headrace.signals.stored import (
     checked_number,
     checked_text,
     listed,
+    optional_text,
     reading,
 )
 from headrace.snapshots.chunks import Cut
@@ -40,7 +41,8 @@ class Leaf(NamedTuple):
 class SnapshotTable:
     """A table that holds rows. `opens`: it is the first captured table (the marker `first` is left
     out when that one is empty). `condition` is of the signal that asked for it; it is checked when
-    it is used."""
+    it is used. `key` says in the words of the database which key bounds its chunks; None: nothing
+    compares it, or an earlier release did not say."""
 
     id: TableId
     schema: str
@@ -49,6 +51,7 @@ class SnapshotTable:
     leaves: tuple[Leaf, ...]
     opens: bool
     condition: str | None = None
+    key: str | None = None
 
     @staticmethod
     def of(leaf: Leaf, kind: Cut, *, opens: bool, condition: str | None = None) -> SnapshotTable:
@@ -75,13 +78,17 @@ class SnapshotTable:
         """For offsets."""
         leaves = [list(leaf) for leaf in self.leaves]
         members = [self.id, self.schema, self.table, str(self.kind), leaves, self.opens]
-        return members if self.condition is None else [*members, self.condition]
+        further = [self.condition, self.key]
+        while further and further[-1] is None:
+            further.pop()
+        return members + further
 
     @staticmethod
     def from_json(data: list[Any]) -> SnapshotTable:
         """The reverse of `to_json`. Raises HeadraceError("offset.broken")."""
         with reading(data):
-            identity, schema, table, kind, leaves, opens, *condition = data
+            identity, schema, table, kind, leaves, opens, *further = data
+            condition, key = [*further, None, None][: max(2, len(further))]
             return SnapshotTable(
                 _identity(identity),
                 checked_text(schema, "schema"),
@@ -89,7 +96,8 @@ class SnapshotTable:
                 Cut(kind),
                 listed(leaves, "leaves", _leaf),
                 bool(opens),
-                *(checked_text(one, "condition") for one in condition),
+                optional_text(condition, "condition"),
+                optional_text(key, "key"),
             )
 
 

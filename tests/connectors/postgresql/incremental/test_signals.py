@@ -173,6 +173,42 @@ def test_a_blocking_snapshot_goes_on_after_a_restart(tables: Database) -> None:
     assert folded(reader) == rows(tables)
 
 
+@pytest.mark.parametrize("change", ["TRUNCATE last", "VACUUM FULL last"])
+def test_a_blocking_snapshot_reads_the_rest_after_a_table_without_key_was_rewritten(
+    tables: Database, change: str
+) -> None:
+    names = ("first", "keyed", "last")
+    for name in names:
+        key = "PRIMARY KEY" if name == "keyed" else ""
+        tables.execute(
+            f"CREATE TABLE {name} (id int {key}, v text);"
+            f"INSERT INTO {name} SELECT i, repeat('x', 100) FROM generate_series(1, 3000) i;"
+            f"ANALYZE {name}"
+        )
+    reader = Reader(
+        properties(
+            tables,
+            table__include__list="public.first,public.keyed,public.last",
+            headrace__snapshot__chunk__bytes="20kB",
+            headrace__slices="1",
+        )
+    )
+    reader.step()
+    reader.drain()
+    ask(tables, data_collections=["public.(first|keyed|last)"], type="blocking")
+    reader.step_until(lambda: len((reader.offsets[-1].get("snapshot") or {}).get("chunks", ())) > 0)
+    assert reader.offsets[-1]["snapshot"]["table"] == 0
+    tables.execute(change)
+    reader.drain().stop()
+    read = {name: set() for name in names}
+    for event in reader.events():
+        if event.get("op") == "r":
+            read[event["source"]["table"]].add(event["after"]["id"])
+    everything = set(range(1, 3001))
+    assert (read["first"], read["keyed"]) == (everything, everything)
+    assert read["last"] == (set() if change.startswith("TRUNCATE") else everything)
+
+
 @pytest.mark.parametrize("inline", [False, True])
 def test_the_initial_snapshot_is_told_of(tables: Database, inline: bool) -> None:
     tables.execute(

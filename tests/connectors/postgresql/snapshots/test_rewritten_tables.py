@@ -133,6 +133,28 @@ def test_a_key_of_another_type_starts_the_snapshot_again(database: Database) -> 
     assert rebuilt >= {str(number) for number in range(1, 4001)}
 
 
+@pytest.mark.parametrize("lost", ["with the process", "with its session"])
+def test_a_key_that_moved_before_the_snapshot_was_lost_starts_it_again(
+    database: Database, lost: str
+) -> None:
+    database.execute(
+        "CREATE TABLE t (a int PRIMARY KEY, b int NOT NULL, v text);"
+        "INSERT INTO t SELECT i, -i, repeat('x', 300) FROM generate_series(1, 4000) i"
+    )
+    reader = Reader(properties(database))
+    reader.step_until(lambda: chunks_read(reader) >= 3)
+    database.execute("ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (b)")
+    if lost == "with the process":
+        reader.restart()
+    else:
+        database.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND application_name LIKE 'headrace%'"
+        )
+    reader.drain().stop()
+    assert {row["a"] for row in reader.fold("t").values()} == set(range(1, 4001))
+
+
 def test_a_renamed_table_is_left_out_and_the_others_are_whole(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:

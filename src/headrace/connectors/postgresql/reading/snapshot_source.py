@@ -162,7 +162,8 @@ class PostgresSnapshotSource(
             shapes = key_shapes(connection, keyed)
         now = key_shapes(self._current.get(), keyed)
         for table in tables:
-            if table.id in now and now[table.id] != shapes.get(table.id, now[table.id]):
+            key = table.key or shapes.get(table.id)  # a later snapshot shows a later key
+            if table.id in now and key is not None and now[table.id] != key:
                 log.warning("the key of %s was changed while its rows were read", table.name)
                 raise AttemptOver
         if rewritten:
@@ -194,10 +195,11 @@ class PostgresSnapshotSource(
         oids |= {leaf.id for table in described for leaf in table.leaves}
         with self._session() as connection:
             rewritten = rewritten_tables(connection, oids)
+            shapes = key_shapes(connection, [t.id for t in tables if t.kind is Cut.KEY])
         if rewritten:
             names = [table.name for table in described if table.id in rewritten]
             raise _changed(", ".join(names) or "a partition", "rewrote or truncated")
-        return tables
+        return [replace(table, key=shapes.get(table.id)) for table in tables]
 
     def refresh(self, tables: Sequence[SnapshotTable] = ()) -> None:
         """See SnapshotSource: every range of chunks describes its tables again."""
