@@ -47,6 +47,6 @@ def test_a_connector_without_checks_says_so(
         connector_class="lines", headrace_sink_type=None, headrace_checkpoint_dir=None
     )
     monkeypatch.setattr(check, "read_pipeline", lambda *_: SimpleNamespace(config=config))
-    monkeypatch.setattr(check, "check", lambda _: ())
+    monkeypatch.setattr(check, "check", lambda *_: ())
     assert check.run(argparse.Namespace(file="lines.properties", json=False, fix_sql=False)) == 0
     assert capsys.readouterr().out == "The connector lines has no checks: nothing was looked at\n"
