@@ -46,7 +46,8 @@ def test_a_connector_without_checks_says_so(
     config = SimpleNamespace(
         connector_class="lines", headrace_sink_type=None, headrace_checkpoint_dir=None
     )
-    monkeypatch.setattr(check, "read_pipeline", lambda *_: SimpleNamespace(config=config))
+    pipeline = SimpleNamespace(config=config, validate=lambda _: None)
+    monkeypatch.setattr(check, "read_pipeline", lambda *_: pipeline)
     monkeypatch.setattr(check, "check", lambda *_: ())
     assert check.run(argparse.Namespace(file="lines.properties", json=False, fix_sql=False)) == 0
     assert capsys.readouterr().out == "The connector lines has no checks: nothing was looked at\n"

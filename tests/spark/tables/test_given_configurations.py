@@ -83,6 +83,7 @@ def test_the_columns_of_a_table_are_no_configuration() -> None:
         "VARIANT",
         "",
         "id INT\n",
+        ", ".join(f"a_long_name_{number} DECIMAL(10,2)" for number in range(200)),
     ):
         assert not is_configuration(columns)
 

@@ -106,8 +106,16 @@ def is_configuration(given: object) -> bool:
         text.startswith("{")
         or "connector.class" in text
         or _PATH.fullmatch(text) is not None
-        or (text != "" and "\n" not in text and Path(text).is_file())
+        or (text != "" and "\n" not in text and _is_file(text))
     )
+
+
+def _is_file(text: str) -> bool:
+    """Whether a file has this text as its path; a text that is too long for a path has none."""
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 # One word with a slash or a file's ending: no DDL has them outside of backticks.
