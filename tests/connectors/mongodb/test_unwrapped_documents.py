@@ -68,6 +68,7 @@ def test_the_rows_are_the_documents_of_the_collection(mongo_database: MongoDatab
     assert reader.values(len(DOCUMENTS)) == ROWS
     keys = [json.loads(record["key"]) for record in reader.in_order()]
     assert keys == [{"id": row["_id"]} for row in ROWS]
+    reader.stop()
 
 
 def test_a_snapshot_gives_the_same_rows_as_the_stream(mongo_database: MongoDatabase) -> None:
@@ -75,6 +76,7 @@ def test_a_snapshot_gives_the_same_rows_as_the_stream(mongo_database: MongoDatab
     reader = Reader({"snapshot.mode": "initial"} | mongo_database.properties() | UNWRAP)
     rows = reader.values(len(DOCUMENTS))
     assert sorted(map(json.dumps, rows)) == sorted(map(json.dumps, ROWS))
+    reader.stop()
 
 
 def test_updates_and_deletes_follow_the_options(mongo_database: MongoDatabase) -> None:
@@ -97,6 +99,7 @@ def test_updates_and_deletes_follow_the_options(mongo_database: MongoDatabase) -
         {"__deleted": True, "__op": "d"},
     ]
     assert reader.values(3) == [row | added for row in rows]
+    reader.stop()
 
 
 def test_partial_updates_have_what_changed(mongo_database: MongoDatabase) -> None:
@@ -107,6 +110,7 @@ def test_partial_updates_have_what_changed(mongo_database: MongoDatabase) -> Non
     reader.step_until(lambda: len(reader.offsets) > 1)
     items.update_one({"_id": 1}, {"$set": {"a.b": 2, "n": Int64(7)}, "$unset": {"e": 1}})
     assert reader.values(1) == [{"a.b": 2, "n": 7, "e": None, "_id": 1}]
+    reader.stop()
 
 
 def test_each_key_is_in_one_slice_when_ids_change_their_type(
@@ -132,3 +136,4 @@ def test_each_key_is_in_one_slice_when_ids_change_their_type(
         most_keys = max(most_keys, min(map(len, distinct)) if len(distinct) > 1 else 0)
         count += sum(map(len, keys))
     assert most_keys > 3  # in each of several slices
+    reader.stop()

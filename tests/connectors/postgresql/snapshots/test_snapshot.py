@@ -106,6 +106,7 @@ def test_a_chunk_whose_range_was_not_committed_is_read_again(database: Database)
     database.execute("UPDATE t SET n = 0")
     second = {record["key"] for record in reader.read(end)}
     assert first == second
+    reader.stop()
 
 
 @pytest.mark.postgres
