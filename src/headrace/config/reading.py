@@ -196,17 +196,17 @@ class Reading:
             shown = self._show(text, is_secret=is_secret)
             is_hidden = is_secret or has_reference(text)
             detail = "" if is_hidden else str(error)
-            near = None if is_hidden else nearest(trimmed, declaration.kind.values)
-            guess = f"; did you mean {near}?" if near else ""
+            nearest_value = None if is_hidden else nearest(trimmed, declaration.kind.values)
+            guess = f"; did you mean {nearest_value}?" if nearest_value else ""
             self.problems.append(
                 PropertyFinding(
                     "config.impossible_value",
                     self._prefix + name,
                     f"{self._named(name)} = {shown!r}{self._where(name)}: expected "
                     f"{declaration.kind.expects}" + (f" ({detail})" if detail else "") + guess,
-                    f"Write {self._named(name)}={near}."
-                    if near
-                    else f"Give {self._named(name)} {declaration.kind.expects}.",
+                    f"Write {self._named(name)}={nearest_value}."
+                    if nearest_value
+                    else f"Set {self._named(name)} to {declaration.kind.expects}.",
                 )
             )
             return None

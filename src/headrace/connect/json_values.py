@@ -197,10 +197,10 @@ def _parameters(described: object) -> tuple[tuple[str, str], ...]:
     return tuple((_whole_text(name), _whole_text(text)) for name, text in described.items())
 
 
-def _not_a_schema(what: str) -> HeadraceError:
+def _not_a_schema(problem: str) -> HeadraceError:
     return HeadraceError(
         "connect.schema_not_understood",
-        f"a schema has {what}",
+        f"a schema has {problem}",
         "Write schemas as Kafka Connect's JsonConverter does.",
     )
 

@@ -222,11 +222,11 @@ def id_element(document, size):
     return np.int64(0)
 
 
-def broken(fault: int, what: str = "a value") -> HeadraceError:
-    """The error for BSON that a kernel refuses; `fault` says why, `what` where it is."""
+def broken(fault: int, place: str = "a value") -> HeadraceError:
+    """The error for BSON that a kernel refuses; `fault` says why, `place` where it is."""
     return HeadraceError(
         "documents.value_not_understood",
-        f"{what} is no valid BSON: {FAULTS[fault]}",
+        f"{place} is no valid BSON: {FAULTS[fault]}",
         "Find the document with the database's validate command and write it anew; "
         "event.processing.failure.handling.mode=warn leaves such records out.",
     )

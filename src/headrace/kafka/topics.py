@@ -66,11 +66,11 @@ class TopicCreation:
             owners = [name for name in members if option.startswith(f"{name}.")]
             owner = max(owners, key=len, default=None)
             if owner is None:
-                raise _wrong(option, "names a group that topic.creation.groups does not have")
+                raise _wrong(option, "it names a group that topic.creation.groups does not have")
             members[owner][option.removeprefix(f"{owner}.")] = text.strip()
         enabled = given.get("enable", "true").strip().lower()
         if enabled not in ("true", "false"):
-            raise _wrong("enable", f"= {enabled!r}: expected true or false")
+            raise _wrong(f"enable = {enabled!r}", "expected true or false")
         groups = tuple(_group(name, options) for name, options in members.items())
         return cls(groups, is_enabled=enabled == "true")
 
@@ -259,15 +259,15 @@ def _group(name: str, options: Mapping[str, str]) -> TopicGroup:
             for pattern in patterns[option]:
                 compile_java_regex(pattern, case_matters=True)
         except ValueError as error:
-            raise _wrong(f"{name}.{option}", f"is no regular expression: {error}") from None
+            raise _wrong(f"{name}.{option}", f"it is not a regular expression: {error}") from None
     if name != _DEFAULT and not patterns["include"]:
-        raise _wrong(f"{name}.include", "is missing")
+        raise _wrong(f"{name}.include", "it is missing")
     numbers = []
     for option in ("partitions", "replication.factor"):
         text = options.get(option, str(_BROKERS))
         number = int(text) if text.removeprefix("-").isdecimal() else 0
         if number < 1 and number != _BROKERS:
-            raise _wrong(f"{name}.{option}", f"= {text!r}: expected a number above 0, or -1")
+            raise _wrong(f"{name}.{option} = {text!r}", "expected a number above 0, or -1")
         numbers.append(number)
     configs = {option: text for option, text in options.items() if option not in _OPTIONS}
     partitions, replication_factor = numbers
@@ -279,7 +279,7 @@ def _group(name: str, options: Mapping[str, str]) -> TopicGroup:
 def _wrong(option: str, problem: str) -> HeadraceError:
     return HeadraceError(
         "kafka.topic_creation",
-        f"topic.creation.{option} {problem}",
+        f"topic.creation.{option}: {problem}",
         "Write it as for Kafka Connect: topic.creation.groups=NAME, "
         "topic.creation.NAME.include=…, topic.creation.NAME.partitions=….",
     )

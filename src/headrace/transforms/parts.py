@@ -79,10 +79,10 @@ class PartTransform:
         column = self.part.node(shape)
         return with_values(records, column, step(records, maps)).with_shape(shape)  # type: ignore[arg-type]
 
-    def _no_struct(self, records: Records, what: str) -> HeadraceError:
+    def _no_struct(self, records: Records, type_name: str) -> HeadraceError:
         return HeadraceError(
             "transforms.not_a_struct",
-            f"the {self.part} of records of {records.shape.topic} is a {what}; {self._purpose} "
-            "takes structs",
+            f"the {self.part} of records of {records.shape.topic} is a {type_name}; "
+            f"{self._purpose} takes structs",
             "Give the transform a predicate, or put it where its records are structs.",
         )

@@ -127,7 +127,7 @@ class _Reading:
                 "config.impossible_value",
                 name,
                 f"{name} = {text!r}: expected {BOOLEAN.expects}",
-                f"Give {name} {BOOLEAN.expects}.",
+                f"Set {name} to {BOOLEAN.expects}.",
             )
             return False
 

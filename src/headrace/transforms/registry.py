@@ -116,12 +116,12 @@ def predicates() -> Iterator[tuple[str, Declaration[Predicate]]]:
         yield java_class, _built_in(_PREDICATES[java_class])
 
 
-def _find(name: str, built_in: Mapping[str, str], what: str) -> Declaration[Any]:
+def _find(name: str, built_in: Mapping[str, str], kind: str) -> Declaration[Any]:
     by_name = {short_name(java_class): place for java_class, place in built_in.items()}
     by_name.update(built_in)
     if name in by_name:
         return _built_in(by_name[name])
-    added = _added(what)
+    added = _added(kind)
     if name in added:
         return _declaration(name, added[name])
     module, colon, attribute = name.partition(":")
@@ -132,19 +132,19 @@ def _find(name: str, built_in: Mapping[str, str], what: str) -> Declaration[Any]
     if near:
         raise HeadraceError(
             "transforms.unknown",
-            f"{name!r} is no {what}; did you mean {near[0]}?",
+            f"{name!r} is no {kind}; did you mean {near[0]}?",
             f"Write {near[0]}, or name your own in Python as module:name; {listed}",
         )
     if _is_java_class(name):
         raise HeadraceError(
             "transforms.java_class",
-            f"{name!r} is a Java class, and headrace loads no {what}s in Java",
+            f"{name!r} is a Java class, and headrace loads no {kind}s in Java",
             "Write it in Python and name it as module:name (docs/adding-a-transform.md shows how); "
             f"{listed}",
         )
     raise HeadraceError(
         "transforms.unknown",
-        f"{name!r} is no {what}",
+        f"{name!r} is no {kind}",
         f"Name one of headrace, or your own in Python as module:name; {listed}",
     )
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from headrace.cli import main
-from headrace.cli.describe.errors import codes, passed_on, reference
+from headrace.cli.describe.errors import codes, passed_on, reference, with_marks
+from headrace.cli.describe.placeholders import BEGIN, END, unmarked
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "reference" / "errors.md"
@@ -59,6 +60,45 @@ OF_TESTS = {"area.kafka_setting", "kafka.bookkeeping"}
 """A code of a purpose that tests make up, and a finding that is well."""
 
 
+def test_no_text_has_a_field_that_is_filled_later() -> None:
+    """`{user}` of a text that is formatted when it is raised has a word, too; what is written as
+    `${env:NAME}`, or as JSON, is meant as it stands."""
+    field = re.compile(r"(?<!\$)\{\w+\}")
+    assert [one for one in _texts() if field.search(one)] == []
+
+
+def test_a_word_stands_by_itself() -> None:
+    """It touches neither another word nor the letters of the text: `PREFIXNAME`, `NAMEs`; and no
+    two follow each other with nothing said between them: `REASON NAMES`."""
+    touching = re.compile(rf"{END}[\w{BEGIN}]|\w{BEGIN}|{END}\s+{BEGIN}")
+    assert [one for one in _texts() if touching.search(one)] == []
+
+
+def test_a_word_is_a_noun_in_capitals() -> None:
+    words = {word for one in _texts() for word in re.findall(f"{BEGIN}([^{END}]*){END}", one)}
+    assert len(words) > 100
+    assert {word for word in words if not re.fullmatch("[A-Z][A-Z_]+", word)} == set()
+    assert not words & {"NONE", "TRUE", "FALSE", "SELF"}
+
+
+def test_no_text_has_a_gap_where_something_is_named() -> None:
+    """Neither None, nor nothing, nor quotes around nothing."""
+    gap = re.compile(r"\bNone\b(?! of )|''|\"\"|  | [,;:](?:\s|$)")
+    assert [one for one in _texts() if gap.search(unmarked(one))] == []
+
+
+def test_a_constant_is_the_one_that_the_module_names() -> None:
+    """Not another module's of the same name."""
+    page = reference()
+    assert "snapshot.select.statement.overrides.NAME: PROBLEM" in page
+    assert "this one reads up to 19.3" not in page
+    assert "does not give what the kafka sink needs" in page
+
+
+def _texts() -> list[str]:
+    return [f"{one.code}: {text}" for one in with_marks() for text in (one.message, one.remedy)]
+
+
 def test_what_stands_for_something_reads_as_english() -> None:
     page = reference()
     words = set(re.findall(r"\b[A-Z][A-Z_]+\b", page))
@@ -71,4 +111,4 @@ def test_what_stands_for_something_reads_as_english() -> None:
     assert "depends on the case" not in page
     assert "NAME has VALUE more than once" in page
     # Statements are what they are.
-    assert "GRANT USAGE ON SCHEMA SCHEMA TO DATABASE_USER; GRANT SELECT ON " in page
+    assert "GRANT USAGE ON SCHEMA SCHEMA TO ROLE; GRANT SELECT ON " in page

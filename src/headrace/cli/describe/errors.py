@@ -15,7 +15,17 @@ from functools import cache
 from pathlib import Path
 
 import headrace
-from headrace.cli.describe.placeholders import word_of
+from headrace.cli.describe.placeholders import (
+    BEGIN,
+    END,
+    filled,
+    in_template,
+    is_word,
+    marked,
+    unmarked,
+    variable_of,
+    word_of,
+)
 from headrace.errors import HeadraceError
 
 SOURCES = Path(headrace.__file__).parent
@@ -132,8 +142,16 @@ def codes() -> frozenset[str]:
 @cache
 def told() -> tuple[Told, ...]:
     """Every error and finding of the sources."""
-    modules = _modules()
-    return tuple(one for module in modules for one in module.told())
+    return tuple(
+        replace(one, message=unmarked(one.message), remedy=unmarked(one.remedy))
+        for one in with_marks()
+    )
+
+
+@cache
+def with_marks() -> tuple[Told, ...]:
+    """As `told`, with what stands for something between `BEGIN` and `END` of `placeholders`."""
+    return tuple(one for module in _modules() for one in module.told())
 
 
 def passed_on() -> frozenset[str]:
@@ -144,39 +162,66 @@ def passed_on() -> frozenset[str]:
 
 @cache
 def _modules() -> tuple[_Module, ...]:
-    texts = {path: ast.parse(path.read_text()) for path in sorted(SOURCES.rglob("*.py"))}
-    constants: dict[str, str] = {}
-    areas: dict[str, str] = {}
-    for tree in texts.values():
-        for name, value in _assigned(tree.body):
-            if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                constants.setdefault(name, value.value)
-            if isinstance(value, ast.Call) and _name_of(value.func) == "Purpose":
-                (area,) = (each.value for each in value.keywords if each.arg == "area")
-                areas[name] = str(ast.literal_eval(area))
+    trees = {path: ast.parse(path.read_text()) for path in sorted(SOURCES.rglob("*.py"))}
+    constants = {_dotted(path): _constants(tree) for path, tree in trees.items()}
+    purposes = {
+        name: {each.arg or "": str(ast.literal_eval(each.value)) for each in value.keywords}
+        for tree in trees.values()
+        for name, value in _assigned(tree.body)
+        if isinstance(value, ast.Call) and _name_of(value.func) == "Purpose"
+    }
     return tuple(
-        _Module(path.relative_to(SOURCES), tree, constants, areas) for path, tree in texts.items()
+        _Module(path.relative_to(SOURCES), tree, _known(tree, _dotted(path), constants), purposes)
+        for path, tree in trees.items()
     )
 
 
+def _dotted(path: Path) -> str:
+    parts = path.relative_to(SOURCES.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _constants(tree: ast.Module) -> Mapping[str, str]:
+    """The texts and whole numbers that a module and its classes name."""
+    bodies = [("", tree.body)]
+    bodies += [(f"{one.name}.", one.body) for one in tree.body if isinstance(one, ast.ClassDef)]
+    return {
+        owner + name: str(value.value)
+        for owner, body in bodies
+        for name, value in _assigned(body)
+        if isinstance(value, ast.Constant) and type(value.value) in (str, int)
+    }
+
+
+def _known(
+    tree: ast.Module, module: str, constants: Mapping[str, Mapping[str, str]]
+) -> Mapping[str, str]:
+    """The constants that a module names or imports."""
+    imported = {
+        (each.asname or each.name) + name.removeprefix(each.name): text
+        for one in ast.walk(tree)
+        if isinstance(one, ast.ImportFrom) and one.module and one.module in constants
+        for each in one.names
+        for name, text in constants[one.module].items()
+        if name.partition(".")[0] == each.name
+    }
+    return {**imported, **constants[module]}
+
+
 class _Module:
-    """One module. `constants` are the texts that all modules name, `areas` the first parts of
-    codes of Kafka's clients by the name of their purpose."""
+    """One module. `constants` are those that it names or imports, `purposes` what Kafka's clients
+    are for, by name: the first part of their codes (`area`), and words of their messages."""
 
     def __init__(
         self,
         path: Path,
         tree: ast.Module,
         constants: Mapping[str, str],
-        areas: Mapping[str, str],
+        purposes: Mapping[str, Mapping[str, str]],
     ) -> None:
         self._path = path
-        self._constants = dict(constants) | {
-            name: value.value
-            for name, value in _assigned(tree.body)
-            if isinstance(value, ast.Constant) and isinstance(value.value, str)
-        }
-        self._areas = areas
+        self._constants = constants
+        self._purposes = purposes
         self._calls = list(_calls(tree, ()))
         self._returned = {
             function.name: [one.value for one in ast.walk(function) if isinstance(one, ast.Return)]
@@ -198,7 +243,8 @@ class _Module:
             remedy = self._argument(call, form.remedy, locals_)
             for code in self._codes(call):
                 if _CODE.fullmatch(code):
-                    yield Told(code, message, remedy, self._place(call))
+                    said, advised = (self._of_area(code, text) for text in (message, remedy))
+                    yield Told(code, said, advised, self._place(call))
 
     def passed_on(self) -> Iterator[str]:
         for call, _ in self._calls:
@@ -236,44 +282,81 @@ class _Module:
     def _areas_of(self, call: ast.Call) -> Sequence[str]:
         if _name_of(call.func) == "error":
             receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-            area = self._areas.get(_name_of(receiver) if receiver is not None else "")
-            return [area] if area else sorted(set(self._areas.values()))
+            purpose = self._purposes.get(_name_of(receiver) if receiver is not None else "")
+            purposes = [purpose] if purpose else self._purposes.values()
+            return sorted({each["area"] for each in purposes})
         parts = self._path.parts
         return [parts[1] if parts[0] == "connectors" and len(parts) > 2 else "CONNECTOR"]
+
+    def _of_area(self, code: str, text: str) -> str:
+        """A text with the words that the purpose of a client of Kafka has for its messages."""
+        for purpose in self._purposes.values():
+            if purpose["area"] == code.partition(".")[0]:
+                for name, words in purpose.items():
+                    text = text.replace(marked(f"PURPOSE.{name.upper()}"), words)
+        return text
 
     def _argument(self, call: ast.Call, place: int, named: Mapping[str, ast.expr]) -> str:
         if len(call.args) <= place:
             return ""
-        return " ".join(self._text(call.args[place], named, 0).split())
+        return filled(" ".join(self._text(call.args[place], named, 0).split()))
 
     def _text(self, tree: ast.expr | None, named: Mapping[str, ast.expr], depth: int) -> str:
         """What an expression shows, as far as its text tells; a word in capitals for the rest."""
         match tree:
             case ast.Constant(value=str(text)):
-                return text
+                return in_template(text)
+            case ast.Constant(value=int(number)) if type(number) is int:
+                return str(number)
             case ast.JoinedStr(values=parts):
                 return self._joined(parts, named, depth)
             case ast.FormattedValue(value=value):
                 return self._text(value, named, depth)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return self._text(left, named, depth) + self._text(right, named, depth)
+                return self._sum(left, right, named, depth)
             case ast.BinOp(left=left, op=ast.Mult()):  # `text * bool`: only sometimes there
                 return "" if isinstance(left, ast.JoinedStr) else self._text(left, named, depth)
             case ast.IfExp(body=body, orelse=orelse):
-                # What is said only sometimes is left out.
-                texts = [self._text(one, named, depth) for one in (body, orelse)]
-                return texts[0] if all(texts) else ""
+                # What is said only sometimes is left out; a value is there when it is named.
+                texts = [
+                    self._text(one, named, depth) for one in (body, orelse) if not _is_none(one)
+                ]
+                return texts[0] if all(texts) else next(filter(is_word, texts), "")
             case ast.BoolOp(values=[first, *_]):
                 return self._text(first, named, depth)
             case ast.Name(id=name) if depth < 4 and name in named:
-                return self._text(named[name], {**named, name: ast.Name("_")}, depth + 1)
+                text = self._text(named[name], {**named, name: ast.Name("_")}, depth + 1)
+                return variable_of(name, text)
             case ast.Name(id=name) if name in self._constants:
-                return self._constants[name]
+                return in_template(self._constants[name])
+            case ast.Attribute(value=ast.Name(id=owner), attr=name) if (
+                f"{owner}.{name}" in self._constants
+            ):
+                return self._constants[f"{owner}.{name}"]
+            case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner in self._purposes:
+                return self._purposes[owner][name]
+            case ast.Attribute(value=ast.Name(id="purpose"), attr=name):
+                return marked(f"PURPOSE.{name.upper()}")
+            case ast.Call(
+                func=ast.Name(id="quoted") | ast.Attribute(attr="quoted"),
+                args=[*_, ast.Constant(value=str(text))],
+            ):
+                return text
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if depth < 4:
                 returned = (self._text(one, {}, depth + 1) for one in self._returned.get(name, ()))
                 text = next((one for one in returned if _says_something(one)), "")
-                return text or word_of(tree)
-        return word_of(tree)
+                return text or marked(word_of(tree))
+        return marked(word_of(tree))
+
+    def _sum(
+        self, left: ast.expr, right: ast.expr, named: Mapping[str, ast.expr], depth: int
+    ) -> str:
+        """Two texts one after the other. A sum of numbers, or of what says nothing by itself, is
+        what it begins with."""
+        text, more = (self._text(one, named, depth) for one in (left, right))
+        if text.startswith(BEGIN) and (more.startswith(BEGIN) or more.isdecimal()):
+            return more if unmarked(text) == "PREFIX" else text
+        return text + more
 
     def _joined(self, parts: Sequence[ast.expr], named: Mapping[str, ast.expr], depth: int) -> str:
         """The text of an f-string. Of values side by side the first is named: the others say more
@@ -282,9 +365,9 @@ class _Module:
         is_word = False
         for part in parts:
             text = self._text(part, named, depth)
-            was_word, is_word = is_word, isinstance(part, ast.FormattedValue) and text.isupper()
+            was_word, is_word = is_word, isinstance(part, ast.FormattedValue) and _is_word(text)
             if was_word and is_word:
-                if texts[-1].startswith("PREFIX"):
+                if unmarked(texts[-1]) == "PREFIX":
                     texts[-1] = text
                 continue
             texts.append(text)
@@ -337,8 +420,18 @@ def _code_with_connector(code: ast.JoinedStr) -> str | None:
     return None
 
 
+def _is_none(tree: ast.expr) -> bool:
+    return isinstance(tree, ast.Constant) and tree.value is None
+
+
+def _is_word(text: str) -> bool:
+    """Whether it begins and ends with words that stand for something."""
+    return text.startswith(BEGIN) and text.endswith(END)
+
+
 def _says_something(text: str) -> bool:
     """Whether it is more than a word that stands for something: a sentence, or a statement."""
+    text = unmarked(text)
     return re.search("[a-z]", text) is not None or _STATEMENT.match(text) is not None
 
 

@@ -3,46 +3,121 @@
 from __future__ import annotations
 
 import ast
+import re
 
+BEGIN, END = "\ue000", "\ue001"
+"""Around each word that stands for something, until the text is written."""
+
+_FIELD = re.compile(r"(?<!\$)\{([a-z_]+)\}")
+_PLURAL = re.compile(f"(?<!S){END}s(?![A-Za-z])")
+_MARKED = re.compile(f"{BEGIN}([^{END}]*){END}")
+_PREFIX = re.compile(f"PREFIX{END}(?=[a-z])")
+_SOMETIMES = re.compile(f"(?<=[a-z]){_MARKED.pattern}|{_MARKED.pattern}(?=[A-Z][a-z])")
+_SAYING_LITTLE = {"…", "TEXT", "NAME", "VALUE", "REASON"}
+"""Words that say less than what a variable holds."""
 _NOUNS = {
     "ADDRESS": ("WITHOUT_CREDENTIALS",),
+    "COLUMN": ("COLUMNS_BY_FIELD", "TWIN"),
+    "COLUMNS": ("CHANGE_COLUMNS", "OTHER"),
+    "DATABASE": ("ELSEWHERE",),
+    "EXPRESSIONS": ("INCLUDE",),
+    "FILE": ("FILENAME",),
+    "FILES": ("TORN",),
+    "KIND": ("CLASS",),
+    "LIMIT": (
+        "LARGEST_EPOCH", "LARGEST_TEXT", "LARGEST_TEXTS", "LEAST", "LONGEST_NAME",
+        "MESSAGE_MAX_BYTES", "MOST", "MOST_BYTES",
+    ),
+    "METHOD": ("METHODS",),
     "NAME": (
-        "CHOSEN", "COLUMNNAME", "FIND_TYPO", "MEANT", "NAMED", "NAMED_BY", "NEAR", "NEAREST",
-        "ONE", "PRESENT", "PRESENT_NAME", "PRINTABLE_NAME", "QUOTED", "UNKNOWN",
+        "BARE", "CHOSEN", "COLUMNNAME", "EACH", "FIND_TYPO", "GUESS", "LAST", "MEANT", "NAMED",
+        "NAMED_BY", "NEAR", "NEAREST", "ONE", "PARENT", "PRESENT", "PRESENT_NAME", "PRINTABLE",
+        "PRINTABLE_NAME", "QUOTED", "TAKE", "UNKNOWN", "VARIABLES",
     ),
     "NAMES": (
-        "ABSENT", "FOUND", "KEYS_ABSENT", "KNOWN", "LACKING", "MISSING", "PAIR", "UNREAD",
+        "ABSENT", "FOUND", "KEYS_ABSENT", "KNOWN", "LACKING", "MISSING", "ORDERS", "PAIR",
+        "UNREAD",
     ),
-    "NUMBER": ("LEN", "MOVED", "REACHED"),
-    "PLACE": ("WHERE",),
+    "NUMBER": ("CONNECTORS", "MOVED", "NEWEST", "REACHED", "READ", "ROWS"),
+    "PLACE": ("ROW", "WHERE"),
+    "POSITION": ("COMPLETE", "INDEXED"),
     "PRIVILEGES": ("GRANTED",),
-    "PROBLEMS": ("FAULTS", "WRONG"),
+    "PROBLEM": ("FAULTS", "REFUSAL", "REFUSED"),
+    "PROBLEMS": ("WRONG",),
     "REASON": (
-        "CAUSE", "DEFECT", "DOING", "ERROR", "ERROR_TEXT", "ESSENCE", "LAST_WORDS", "MESSAGE",
-        "MESSAGE_PRIMARY", "MSG", "SAID", "STRERROR", "WHAT", "WHY", "WORDS",
+        "CAUSE", "DEFECT", "DETAILS", "DOING", "ERRMSG", "ERROR", "ERROR_TEXT", "ESSENCE",
+        "IN_ERROR", "LAST_WORDS", "MESSAGE", "MESSAGE_PRIMARY", "MSG", "SAID", "STDERR",
+        "STRERROR", "WAIT", "WHAT", "WHY", "WORDS",
     ),
-    "STATEMENT": ("CREATE_COMMAND", "CREATE_STATEMENT"),
-    "TABLES": ("NAMED_TABLES", "SILENT"),
+    "RULE": ("RULES",),
+    "SCN": ("CURRENT", "LAST_FLUSHED", "MINED", "OLDEST", "SCNS", "UNPACK_FROM"),
+    "SECONDS": ("READ_SECONDS", "TOTAL_SECONDS"),
+    "SIZE": ("LARGEST",),
+    "STATEMENT": ("ADD_TABLES", "CREATE_COMMAND", "CREATE_STATEMENT", "DROP"),
+    "STATEMENTS": ("GRANT_ROLES", "REGISTERING", "REINITIALIZE", "REMEDIES", "REMEDY_IN"),
+    "SYSTEM_IDENTIFIER": ("SYSTEM",),
+    "TABLE": ("SOURCE_OF",),
+    "TABLES": ("LISTED", "NAMED_TABLES", "SILENT", "TABLES_LISTED"),
     "TEXT": ("PLAIN", "WITHOUT_SECRETS"),
-    "TIME": ("TIMEDELTA",),
-    "TYPE": ("SIMPLESTRING", "TYPED", "TYPES"),
+    "TIME": ("TIMEDELTA", "WINDOW"),
+    "TOPIC_PREFIX": ("SERVER",),
+    "TYPE": ("ANNOTATION", "SIMPLESTRING", "TYPED", "TYPE_NAME"),
     "VALUE": (
-        "ALIASES", "ASKED", "AS_PY", "DUMPS", "NEXT", "NOW", "SHOW", "SHOWN", "SHOWN_AS",
-        "TRIMMED", "TWICE", "GIVEN",
+        "ALIASES", "ASKED", "AS_PY", "DUMPS", "GIVEN", "NEXT", "NOW", "SHOW", "SHOWN",
+        "SHOWN_AS", "SETTINGS", "SIGNAL_TABLE", "SOURCE", "TRIMMED", "TWICE",
     ),
-    "VALUES": ("EXPECTS",),
+    "VALUES": ("CONFLICTPOLICY", "EXPECTS"),
+    "VERSION": ("MEMBERS", "VERSION_TEXT"),
+    "VERSIONS": ("FOLDERS",),
 }  # fmt: skip
 _READ_AS = {word: noun for noun, words in _NOUNS.items() for word in words}
 _OF_TEXTS = {
     "as_posix", "capitalize", "casefold", "decode", "encode", "format", "lower", "lstrip",
     "partition", "removeprefix", "removesuffix", "replace", "rpartition", "rsplit", "rstrip",
-    "split", "strip", "title", "upper",
+    "split", "splitlines", "strip", "title", "upper",
 }  # fmt: skip
 _OF_VALUES = {
     "int", "iter", "len", "list", "max", "min", "named", "next", "printable", "printable_name",
     "quoted", "repr", "set", "shown", "sorted", "str", "tuple",
 }  # fmt: skip
 _TAKES = {"get", "items", "keys", "pop", "setdefault", "values"}
+
+
+def marked(word: str) -> str:
+    """A word that stands for something."""
+    return f"{BEGIN}{word}{END}"
+
+
+def unmarked(text: str) -> str:
+    """A text as it is written."""
+    return text.replace(BEGIN, "").replace(END, "")
+
+
+def in_template(text: str) -> str:
+    """A text that is formatted later, with words for its fields."""
+    return _FIELD.sub(lambda field: marked(_noun(field[1])), text)
+
+
+def is_word(text: str) -> bool:
+    """Whether it is one word that stands for something."""
+    return _MARKED.fullmatch(text) is not None
+
+
+def filled(text: str) -> str:
+    """A whole text. A word that touches another one is a prefix that ends in a dot, or what is
+    said only sometimes, which is left out; the plural of a word is in capitals, too."""
+    text = _PLURAL.sub(f"S{END}", text)
+    text = _PREFIX.sub(f"PREFIX{END}.", text)
+    return _SOMETIMES.sub("", text)
+
+
+def variable_of(name: str, held: str) -> str:
+    """The word for a variable that holds `held`; of more than one word this stays."""
+    words = _MARKED.findall(held)
+    if not (is_word(held) or len(words) > len(set(words)) > 0):
+        return held
+    word = _noun(name)
+    return held if word in _SAYING_LITTLE and words[0] != "…" else marked(word)
 
 
 def word_of(tree: ast.expr | None) -> str:
@@ -54,8 +129,16 @@ def word_of(tree: ast.expr | None) -> str:
             return word_of(value)
         case ast.Call(func=ast.Attribute(attr="join"), args=[listed]):
             return word_of(listed)
+        case ast.Call(
+            func=ast.Attribute(attr="get" | "pop"), args=[ast.Constant(value=str(key)), *_]
+        ):
+            return _noun(re.sub(r"\W", "_", key))
         case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in _OF_TEXTS | _TAKES:
             return word_of(value)
+        case ast.Call(func=ast.Name(id="len")):
+            return "NUMBER"
+        case ast.Call(func=ast.Name(id="map"), args=[_, listed]):
+            return word_of(listed)
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[first, *more]) if (
             name.strip("_") in _OF_VALUES
         ):
@@ -67,10 +150,14 @@ def word_of(tree: ast.expr | None) -> str:
             return word_of(function)
         case ast.GeneratorExp(elt=element) | ast.ListComp(elt=element):
             return word_of(element)
-        case ast.IfExp(body=body):
-            return word_of(body)
-        case ast.BinOp(left=left):
-            return word_of(left)
+        case ast.IfExp(body=ast.Constant(value=None), orelse=value) | ast.IfExp(body=value):
+            return word_of(value)
+        case ast.BinOp(left=left, right=right):
+            return word_of(right if isinstance(left, ast.Constant) else left)
+        case ast.BoolOp(values=[first, *_]):
+            return word_of(first)
+        case ast.List(elts=[first, *_]) | ast.Tuple(elts=[first, *_]):
+            return word_of(first)
         case ast.JoinedStr(values=parts):
             return next(
                 (word_of(one.value) for one in parts if isinstance(one, ast.FormattedValue)), "…"

@@ -129,11 +129,9 @@ class TopicConfig(Configuration):
         yield from self._check_topics()
 
     def _check_topics(self) -> Iterator[PropertyFinding]:
-        pairs = [
-            ("topic.key.field.regex", self.topic_key_field_regex, self.topic_key_field_replacement)
-        ]
+        pairs = [("topic.key.field", self.topic_key_field_regex, self.topic_key_field_replacement)]
         if self.topic_naming_strategy.is_regex:
-            pairs.append(("topic.regex", self.topic_regex, self.topic_replacement))
+            pairs.append(("topic", self.topic_regex, self.topic_replacement))
             if self.topic_regex is None:
                 yield PropertyFinding(
                     "config.missing",
@@ -141,23 +139,27 @@ class TopicConfig(Configuration):
                     f"topic.naming.strategy={self.topic_naming_strategy} needs topic.regex",
                     "Set topic.regex and topic.replacement.",
                 )
-        for name, regex, replacement in pairs:
-            other = name.removesuffix("regex") + "replacement"
+        for prefix, regex, replacement in pairs:
+            replacing = f"{prefix}.replacement"
             if regex is None:
                 continue
             if replacement is None:
                 yield PropertyFinding(
-                    "config.missing", other, f"{name} needs {other}", f"Set {other} as well."
+                    "config.missing",
+                    replacing,
+                    f"{prefix}.regex needs {prefix}.replacement",
+                    f"Set {prefix}.replacement as well.",
                 )
                 continue
             groups = compile_java_regex(regex, case_matters=True)
-            for found in re.finditer(r"(?<!\\)\$(?:(\d)|\{(\w+)\})", replacement):
-                if (found[1] and int(found[1]) > groups.groups) or (
-                    found[2] and found[2] not in groups.groupindex
+            for group in re.finditer(r"(?<!\\)\$(?:(\d)|\{(\w+)\})", replacement):
+                if (group[1] and int(group[1]) > groups.groups) or (
+                    group[2] and group[2] not in groups.groupindex
                 ):
                     yield PropertyFinding(
                         "config.impossible_value",
-                        other,
-                        f"{other} names the group {found[0]}, which {name} does not have",
+                        replacing,
+                        f"{prefix}.replacement names the group {group[0]}, which {prefix}.regex "
+                        "does not have",
                         "Count the parentheses of the expression; a literal $ is written \\$.",
                     )

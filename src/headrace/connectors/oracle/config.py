@@ -133,15 +133,15 @@ class OracleConfig(
             return
         parts = _parts(named)
         if len(parts) not in _SIGNAL_TABLE_PARTS:
-            problem = "is no DATABASE.SCHEMA.TABLE"
+            problem = "it is not DATABASE.SCHEMA.TABLE"
         elif len(parts) == max(_SIGNAL_TABLE_PARTS) and parts[0] != self.catalog_name:
-            problem = f"is in another database than {self.catalog_name}"
+            problem = f"it is in another database than {self.catalog_name}"
         else:
             return
         yield PropertyFinding(
             "config.impossible_value",
             "signal.data.collection",
-            f"signal.data.collection = {named} {problem}",
+            f"signal.data.collection = {named}: {problem}",
             f"Name the table as {self.catalog_name}.SCHEMA.TABLE; parts with dots stand in double "
             "quotes.",
         )

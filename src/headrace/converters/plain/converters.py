@@ -99,11 +99,11 @@ def _are_bytes(schema: Schema) -> bool:
 def _check_bytes(schema: Schema) -> None:
     if _are_bytes(schema):
         return
-    what = schema.name or schema.type.value
+    type_name = schema.name or schema.type.value
     if schema.type is Type.ANY:
-        what = "value without a schema"
+        type_name = "value without a schema"
     raise HeadraceError(
         "converters.not_bytes",
-        f"the converter bytes takes no {what}",
+        f"the converter bytes takes no {type_name}",
         "It takes bytes only: set its delegate.converter.type, or use json, avro or string.",
     )

@@ -71,10 +71,10 @@ def load_avro(text: str) -> AvroType:
         raise _refused("a schema that is not a valid Avro schema") from None
 
 
-def _refused(what: str) -> HeadraceError:
+def _refused(problem: str) -> HeadraceError:
     return HeadraceError(
         "reading.avro_schema",
-        f"the records have {what}",
+        f"the records have {problem}",
         "Leave these topics out, or read them with another tool.",
     )
 

@@ -43,7 +43,9 @@ def row_shape(config: ConnectorConfig) -> Shape:
     the connector raises.
     """
     tables = event_shapes(config)
-    listed = next((text for name, text in _LISTS.items() if hasattr(config, name)), "the tables")
+    include_list = next(
+        (text for name, text in _LISTS.items() if hasattr(config, name)), "the tables"
+    )
     roles = ", ".join(
         f"{role}.converter=row" for role in _ROLES if config.column_type(role) == "struct"
     )
@@ -51,10 +53,10 @@ def row_shape(config: ConnectorConfig) -> Shape:
         named = ", ".join(shape.topic for shape in tables[:5]) + (", …" if len(tables) > 5 else "")
         raise HeadraceError(
             "spark.row_of_several_tables",
-            f"{roles} makes the columns of one table, and {listed} selects {len(tables)}"
+            f"{roles} makes the columns of one table, and {include_list} selects {len(tables)}"
             + (f": {named}" if tables else ""),
-            f"Let {listed} select one table, one query for each, or use value.converter=variant, "
-            "or json with headrace.table.",
+            f"Let {include_list} select one table, one query for each, or use "
+            "value.converter=variant, or json with headrace.table.",
         )
     shapes = chain_of(config).expected(tables[0])
     # Tombstones have a shape of their own behind some transforms, without a value.

@@ -18,11 +18,11 @@ _NO_FIELD = (Kind.CODE_WITH_SCOPE, Kind.MIN_KEY, Kind.MAX_KEY, Kind.SYMBOL)
 _NO_ELEMENT = (*_NO_FIELD, Kind.REGEX, Kind.UNDEFINED)
 
 
-def not_converted(what: str) -> HeadraceError:
+def not_converted(kind: str) -> HeadraceError:
     """The error of a value that Debezium 3.6 does not convert."""
     return HeadraceError(
         "transforms.value_not_convertible",
-        f"{what} is not converted by Debezium 3.6",
+        f"{kind} is not converted by Debezium 3.6",
         "Leave out headrace.compatibility=debezium-3.6.",
     )
 

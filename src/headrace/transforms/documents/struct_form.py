@@ -70,11 +70,11 @@ class StructForm:
         return ".".join(map(self.field, name.split(".")))
 
 
-def differing(what: str) -> HeadraceError:
+def differing(path: str) -> HeadraceError:
     """The error of an array whose elements have no schema in common."""
     return HeadraceError(
         "transforms.array_of_several_types",
-        f"the array {what} has elements of different types",
+        f"the array {path} has elements of different types",
         "Set array.encoding=document, or write elements of one type.",
     )
 

@@ -180,12 +180,12 @@ class InsertField:
         return made
 
 
-def _require(field: InsertedField | None, what: str, is_missing: bool) -> None:
+def _require(field: InsertedField | None, part: str, is_missing: bool) -> None:
     if field is not None and not field.optional and is_missing:
         raise HeadraceError(
             "transforms.nothing_to_insert",
-            f"a record has no {what}, and the field {field.name} is required",
-            f"Write {what}.field={field.name}, without the exclamation mark.",
+            f"a record has no {part}, and the field {field.name} is required",
+            f"Write {part}.field={field.name}, without the exclamation mark.",
         )
 
 

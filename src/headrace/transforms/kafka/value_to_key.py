@@ -75,10 +75,10 @@ class ValueToKey:
         return replace(shape, key=struct_of(None, members))
 
 
-def _not_a_struct(shape: Shape, what: str) -> HeadraceError:
+def _not_a_struct(shape: Shape, type_name: str) -> HeadraceError:
     return HeadraceError(
         "transforms.not_a_struct",
-        f"the value of records of {shape.topic} is a {what}; ValueToKey takes structs",
+        f"the value of records of {shape.topic} is a {type_name}; ValueToKey takes structs",
         "Give the transform a predicate, or put it where its records are structs.",
     )
 

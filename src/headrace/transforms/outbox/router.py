@@ -151,20 +151,20 @@ class OutboxRouter:
         beside = {placement.name: node for placement, node in placed}
         return struct_of(name, {"payload": payload, **beside}, version=version)
 
-    def lacks(self, shape: Shape, name: str, what: str) -> HeadraceError:
+    def lacks(self, shape: Shape, name: str, purpose: str) -> HeadraceError:
         """HeadraceError("transforms.outbox_lacks_field")."""
         return HeadraceError(
             "transforms.outbox_lacks_field",
-            f"a {self._row_word} of {shape.topic} has no {name!r} for its {what}",
+            f"a {self._row_word} of {shape.topic} has no {name!r} for its {purpose}",
             f"Name a {self._field_word} that every {self._row_word} of the outbox has, or give the "
             "transform a predicate.",
         )
 
-    def another_type(self, shape: Shape, name: str, what: str) -> HeadraceError:
+    def another_type(self, shape: Shape, name: str, type_name: str) -> HeadraceError:
         """HeadraceError("transforms.outbox_field_of_another_type")."""
         return HeadraceError(
             "transforms.outbox_field_of_another_type",
-            f"{name} in {self._row_word}s of {shape.topic} is no {what}",
+            f"{name} in {self._row_word}s of {shape.topic} is no {type_name}",
             f"Name another {self._field_word}.",
         )
 

@@ -37,8 +37,8 @@ def _starting(config: Db2Config) -> str:
     """What starts Capture."""
     if config.db2_platform == Db2Platform.ZOS:
         return "START capture (its JCL procedure)."
-    services = f"{quoted(config.cdc_control_schema)}.ASNCDCSERVICES('start','asncdc')"
-    return f"asncap, or VALUES {services};"
+    function_call = f"{quoted(config.cdc_control_schema)}.ASNCDCSERVICES('start','asncdc')"
+    return f"asncap, or VALUES {function_call};"
 
 
 def registering(config: Db2Config, paths: Iterable[tuple[str, str]]) -> str:

@@ -258,9 +258,10 @@ def _check_key(one: Registration, facts: RelationFacts, unread: Mapping[str, str
     """Raises HeadraceError where a change table has no values of a key column."""
     name = next((name for name in facts.key if name in unread), None)
     if name is not None:
+        reason = unread[name]
         raise HeadraceError(
             "db2.change_table_altered",
-            f"The key column {name} of {source_of(one)} {unread[name]}",
+            f"The key column {name} of {source_of(one)} has no values ({reason})",
             "Remove the registration and add it again (`headrace db2 remove-table`, `add-table`); "
             "or name columns that the change table has in message.key.columns.",
         )

@@ -123,12 +123,12 @@ def _check_heartbeat(checked: Checked) -> None:
 def _check_character_sets(checked: Checked) -> None:
     """Whether texts that the redo has as bytes can be read."""
     sets: dict[str, str] = dict(checked.in_database().rows(sql.CHARACTER_SETS()))
-    for parameter, what in _CHARACTER_SETS.items():
+    for parameter, kind in _CHARACTER_SETS.items():
         character_set = sets[parameter]
         if not charsets.is_known(character_set):
             checked.warn(
                 "character_set",
-                f"The {what} is {character_set}, which is not known here: texts that the redo has "
+                f"The {kind} is {character_set}, which is not known here: texts that the redo has "
                 "as bytes cannot be read",
                 "Leave such columns out (column.exclude.list), or report the character set.",
             )

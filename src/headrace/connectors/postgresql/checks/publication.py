@@ -81,9 +81,10 @@ def _check_partitions(
     roots = checked.catalog.partition_roots()
     lost = misnamed(checked.tables, published, roots, via_root=via_root)
     if via_root:
-        said, remedy = "root", "Capture the partitioned table instead of its partitions."
+        root_or_partition = "root"
+        remedy = "Capture the partitioned table instead of its partitions."
     else:
-        said = "partition"
+        root_or_partition = "partition"
         remedy = (
             f"ALTER PUBLICATION {checked.quoted(name)} SET (publish_via_partition_root = true); "
             "or capture the partitions."
@@ -93,8 +94,8 @@ def _check_partitions(
     if lost:
         checked.refuse(
             "partitions_not_captured",
-            f"The publication {name} names changes by their {said}, which is not captured: "
-            f"{named_tables(lost)}",
+            f"The publication {name} names changes by their {root_or_partition}, which is not "
+            f"captured: {named_tables(lost)}",
             remedy,
         )
 

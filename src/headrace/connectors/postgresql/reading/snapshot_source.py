@@ -187,7 +187,7 @@ class PostgresSnapshotSource(
             tables = super().tables(conditions)
         except psycopg.Error as error:
             if error.sqlstate in UNDEFINED:
-                raise _changed("a table", "changed") from None
+                raise _changed("a table was changed") from None
             raise
         readings = {id(reading): reading for reading in self._readings.values()}.values()
         described = [table for reading in readings for table in reading.tables.values()]
@@ -198,7 +198,7 @@ class PostgresSnapshotSource(
             shapes = key_shapes(connection, [t.id for t in tables if t.kind is Cut.KEY])
         if rewritten:
             names = [table.name for table in described if table.id in rewritten]
-            raise _changed(", ".join(names) or "a partition", "rewrote or truncated")
+            raise _changed(f"{', '.join(names) or 'a partition'} was rewritten or truncated")
         return [replace(table, key=shapes.get(table.id)) for table in tables]
 
     def refresh(self, tables: Sequence[SnapshotTable] = ()) -> None:
@@ -296,10 +296,10 @@ def _leaves_of(tables: Sequence[SnapshotTable]) -> set[int]:
     return {leaf.id for table in tables for leaf in table.leaves}
 
 
-def _changed(names: str, what: str) -> HeadraceError:
+def _changed(change: str) -> HeadraceError:
     return HeadraceError(
         "postgresql.table_changed",
-        f"Another session {what} {names} while the snapshot began",
+        f"The snapshot cannot begin: {change} by another session",
         "The snapshot begins again by itself.",
         retriable=True,
     )

@@ -152,11 +152,11 @@ def _update(
         raise not_to_narrow(name)
     other = _named_tables(connection, name) ^ set(tables)
     if other and is_standby(connection):
-        listed = ", ".join(sorted(".".join(pair) for pair in other))
+        tables_listed = ", ".join(sorted(".".join(pair) for pair in other))
         raise HeadraceError(
             "postgresql.publication_unsuitable",
-            f"The publication {name} and the captured tables differ in {listed}, and a standby "
-            "cannot change it",
+            f"The publication {name} and the captured tables differ in {tables_listed}, and a "
+            "standby cannot change it",
             "Change it on the primary, or set publication.autocreate.mode=disabled.",
         )
     change = f"ALTER PUBLICATION {_quoted(name)} SET"

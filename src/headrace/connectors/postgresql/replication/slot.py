@@ -82,7 +82,7 @@ def slot_in_use(what: str, *, retriable: bool = False) -> HeadraceError:
 def check_slot(state: SlotState, config: PostgresConfig) -> None:
     """Refuses a slot that cannot serve. Raises HeadraceError `postgresql.slot_lost`,
     `postgresql.slot_unsuitable`."""
-    name, wrong = config.slot_name, ""
+    name, problem = config.slot_name, ""
     if state.wal_status == "lost":
         raise lost_wal(
             f"The slot {name} is lost: the server removed WAL that it needs (wal_status=lost)",
@@ -90,13 +90,13 @@ def check_slot(state: SlotState, config: PostgresConfig) -> None:
         )
     if state.slot_type != "logical" or state.plugin != "pgoutput":
         plugin = state.plugin or "none"
-        wrong = f"is {state.slot_type} with plug-in {plugin}; pgoutput is needed"
+        problem = f"it is {state.slot_type} with plug-in {plugin}; pgoutput is needed"
     elif state.database != config.database_dbname:
-        wrong = f"belongs to the database {state.database}, not to {config.database_dbname}"
-    if wrong:
+        problem = f"it belongs to the database {state.database}, not to {config.database_dbname}"
+    if problem:
         raise HeadraceError(
             "postgresql.slot_unsuitable",
-            f"The slot {name} {wrong}",
+            f"The slot {name} cannot be used: {problem}",
             "Choose another slot.name, or drop the slot.",
         )
 

@@ -122,10 +122,11 @@ class HeaderFrom:
         whole = self._part.node(shape)
         yield with_values(records, whole, kept).with_shape(shape)  # type: ignore[arg-type]
 
-    def _not_a_struct(self, shape: Shape, what: str) -> HeadraceError:
+    def _not_a_struct(self, shape: Shape, type_name: str) -> HeadraceError:
         return HeadraceError(
             "transforms.not_a_struct",
-            f"the {self._part} of records of {shape.topic} is a {what}; HeaderFrom takes structs",
+            f"the {self._part} of records of {shape.topic} is a {type_name}; HeaderFrom "
+            "takes structs",
             "Give the transform a predicate, or put it where its records are structs.",
         )
 

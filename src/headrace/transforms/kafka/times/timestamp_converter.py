@@ -247,10 +247,10 @@ def _source_of(schema: Schema) -> str:
     raise _not_a_time(schema, "whole numbers of 64 bits, texts and Connect's times")
 
 
-def _not_a_time(schema: Schema, what: str) -> HeadraceError:
+def _not_a_time(schema: Schema, types: str) -> HeadraceError:
     return HeadraceError(
         "transforms.not_a_time",
-        f"a {schema.name or schema.type.value} is no time; TimestampConverter takes {what}",
+        f"a {schema.name or schema.type.value} is no time; TimestampConverter takes {types}",
         "Name the field with the time, or give the transform a predicate.",
     )
 
