@@ -15,6 +15,7 @@ QUICK ?=
 WORKERS ?= auto
 SEED ?=
 ONLY ?=
+KIND ?=
 CONNECTORS := $(patsubst src/headrace/connectors/%/definition.py,%,$(wildcard src/headrace/connectors/*/definition.py))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -60,7 +61,7 @@ check: $(STAMP)  ## Format, lint, types, import contracts, generated docs
 	  $(BIN)/headrace describe $$name --markdown | diff -u docs/reference/$$name.md - || \
 	  { echo "docs/reference is not current: make docs" >&2; exit 1; }; done
 
-fmt: $(STAMP)  ## Format and mend what can be mended
+fmt: $(STAMP)  ## Format, and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 

@@ -39,7 +39,7 @@ class Compilation:
         self._reader.start()
 
     def is_over(self, seconds: float) -> bool:
-        """Whether it ends within so many seconds; its progress is not told any more then."""
+        """Whether it ends within so many seconds; its progress is not reported any more then."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
