@@ -218,8 +218,8 @@ def _has_name_twice(place, last):
 @kernel
 def _value_hash(seed, kind, place, size, out):
     """The hash of a value with or without parts, as Connect shows it: that of the values without
-    parts in it, one after the other. Nulls count for nothing, names neither, because other
-    transforms change them; nor do arrays, whose documents get the fields of all."""
+    parts in it, one after the other. Nulls and names of fields are not part of it, because
+    other transforms change them; nor are arrays, whose documents get the fields of all."""
     stack = _allocate_stack()
     depth = np.int64(0)
     last = place + size

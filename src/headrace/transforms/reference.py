@@ -18,7 +18,7 @@ _HEAD = """# Transforms and predicates
 
 Generated from the declarations by `headrace describe transforms --markdown`.
 
-A transform is chosen by its class, or by its short name, the part behind the last dot:
+A transform is chosen by its class, or by its short name, the part after the last dot:
 
 ```properties
 transforms=unwrap
@@ -32,7 +32,7 @@ predicates.orders.pattern=.*orders
 
 Transforms run in the order of `transforms`. One with a `predicate` passes the records for which it
 is false as they are; `negate=true` turns that round. `headrace transform FILE < records.jsonl`
-shows what a chain makes of records; [Adding a transform](../adding-a-transform.md) tells how to
+shows what a chain makes of records; [Adding a transform](../adding-a-transform.md) says how to
 write one. Expressions are those of Java and match whole names, in their case.
 """
 

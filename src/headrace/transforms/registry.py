@@ -1,6 +1,6 @@
 """Finds the transform or predicate that a `type` names.
 
-A type is a class of Debezium or Kafka Connect, its short name (the part behind the last dot),
+A type is a class of Debezium or Kafka Connect, its short name (the part after the last dot),
 the name of an entry point of the group `headrace.transforms`, or `module:name` of one's own.
 """
 

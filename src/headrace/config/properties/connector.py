@@ -282,7 +282,7 @@ class ConnectorConfig(
         TEXT,
         Group.RUNTIME,
         "OpenLineage.",
-        status=refused("Spark's own OpenLineage listener tells of the query"),
+        status=refused("Spark's own OpenLineage listener reports the query"),
     )
 
     def signal_topic(self) -> str:

@@ -106,8 +106,8 @@ class ExecutionConfig(CompatibilityConfig):
         choice(UnknownProperties),
         "warn",
         Group.HEADRACE,
-        "What to do about a property that nobody declared. Left out: one that is all but the name "
-        "of another is an error, any other one a warning.",
+        "What to do about a property that is not known. When this is not set, one whose name is "
+        "almost that of a known property is an error, and any other one a warning.",
     )
     event_format_version = Property(
         "event.format.version",

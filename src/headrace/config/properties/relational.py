@@ -197,14 +197,14 @@ class RelationalConfig(ConnectorConfig):
         REGEX_LIST,
         "",
         Group.VALUES,
-        "Columns whose schemas tell their type in the database.",
+        "Columns whose schemas contain their type in the database.",
     )
     datatype_propagate_source_type = Property(
         "datatype.propagate.source.type",
         REGEX_LIST,
         "",
         Group.VALUES,
-        "Types whose columns' schemas tell their type in the database.",
+        "Types whose columns' schemas contain their type in the database.",
     )
     heartbeat_action_query = Property(
         "heartbeat.action.query",
@@ -274,7 +274,7 @@ class RelationalConfig(ConnectorConfig):
         milliseconds(),
         "600000",
         Group.CONNECTION,
-        "Limit for catalogue queries; 0 is none. Reading rows has no limit.",
+        "Limit for catalogue queries; 0 means no limit. Reading rows has no limit.",
     )
     snapshot_locking_mode = Property(
         "snapshot.locking.mode",

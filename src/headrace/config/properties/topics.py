@@ -44,7 +44,7 @@ class TopicConfig(Configuration):
         BOOLEAN,
         "true",
         Group.TOPICS,
-        "With a …RegexTopicNamingStrategy: adds a field to keys that tells the tables apart.",
+        "With a …RegexTopicNamingStrategy: adds a field to keys that distinguishes the tables.",
     )
     topic_key_field_name = Property(
         "topic.key.field.name",
@@ -106,7 +106,8 @@ class TopicConfig(Configuration):
         milliseconds(),
         "0",
         Group.TOPICS,
-        "Interval of heartbeat records; 0 is none. Positions move on idle tables without them.",
+        "Interval of heartbeat records; 0 means no heartbeats. Positions move on idle tables "
+        "without them.",
     )
     provide_transaction_metadata = Property(
         "provide.transaction.metadata",

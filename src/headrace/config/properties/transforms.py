@@ -100,7 +100,7 @@ class FailedRecordsConfig(Configuration):
         BOOLEAN,
         "true",
         Group.CONVERTERS,
-        "Whether such records tell why in headers `__connect.errors.*`.",
+        "Whether such records say why in headers `__connect.errors.*`.",
     )
     errors_deadletterqueue_topic_replication_factor = Property(
         "errors.deadletterqueue.topic.replication.factor",

@@ -37,7 +37,7 @@ class Db2Config(ChangeTablesConfig, Db2SnapshotConfig, SchemaHistoryConfig, Rela
         refused("Debezium's Db2 connector gives bytes as bytes")
     )
     include_schema_comments = RelationalConfig.include_schema_comments.with_status(
-        refused("the driver tells no comments of columns")
+        refused("the driver has no comments of columns")
     )
     interval_handling_mode = RelationalConfig.interval_handling_mode.with_status(
         not_needed("Db2 has no columns of intervals")

@@ -70,7 +70,7 @@ def page() -> str:
         "# Statements that are sent to Oracle",
         "",
         "All of them; a test holds this page to `headrace.connectors.oracle.sql`. Names in braces "
-        "stand for what differs, and an instance follows; names behind a colon are binds. The "
+        "stand for what differs, and an instance follows; names after a colon are binds. The "
         "manuals are those of Oracle Database: Reference, PL/SQL Packages and Types Reference, SQL "
         "Language Reference, Globalization Support Guide, and the chapter on LogMiner of Utilities."
         " What braces may hold is in `headrace.connectors.oracle.sql`, and the stand-in "

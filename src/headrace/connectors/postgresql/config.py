@@ -238,8 +238,8 @@ class PostgresConfig(WithoutHistoryConfig, RelationalConfig):
         one_of("connector", "manual", "connector_and_driver"),
         "connector",
         Group.REPLICATION,
-        "Who tells the server what it may forget. `manual`: nobody; move the slot yourself while "
-        "the query is stopped. Positions move on idle tables in the other two.",
+        "Who confirms to the server what it may remove. `manual`: nobody; move the slot yourself "
+        "while the query is stopped. Positions move on idle tables in the other two.",
     )
     flush_lsn_source = Property(
         "flush.lsn.source",
@@ -284,7 +284,7 @@ class PostgresConfig(WithoutHistoryConfig, RelationalConfig):
         "columns_diff",
         Group.REPLICATION,
         "When a table's schema is read again.",
-        status=not_needed("pgoutput tells of every schema change"),
+        status=not_needed("pgoutput reports every schema change"),
     )
     message_prefix_include_list = Property(
         "message.prefix.include.list",

@@ -30,7 +30,7 @@ class HeaderToValueOptions(Configuration):
         REQUIRED,
         Group.CONVERTERS,
         "The fields that they become, in the same order; `after.trace` is a field of the struct "
-        "`after`, which is made where there is none.",
+        "`after`, which is created if it does not exist.",
     )
     operation = Property(
         "operation",

@@ -50,7 +50,7 @@ def _parse_field(text: str) -> InsertedField:
 
 
 FIELD: Kind[InsertedField] = Kind(
-    "the name of a field, with ! behind it when it is required", _parse_field
+    "the name of a field, with ! after it when it is required", _parse_field
 )
 
 

@@ -91,7 +91,7 @@ class ChangeTablesConfig(Configuration):
         one_of("fail", "accept"),
         "fail",
         Group.HEADRACE,
-        "What is done where a change table begins behind the place that was read last (it was "
+        "What is done where a change table begins after the place that was read last (it was "
         "pruned, or its table was registered anew): an error (snapshot.mode=when_needed: a new "
         "snapshot), or reading on.",
     )

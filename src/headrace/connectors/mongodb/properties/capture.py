@@ -112,7 +112,7 @@ class MongoCaptureConfig(Configuration):
         choice(CaptureMode),
         "change_streams_update_full",
         Group.CAPTURED,
-        "What changes carry: `update_full` the document behind an update, `pre_image` the one "
+        "What changes carry: `update_full` the document after an update, `pre_image` the one "
         "before a change.",
     )
     capture_mode_full_update_type = Property(
@@ -120,7 +120,7 @@ class MongoCaptureConfig(Configuration):
         choice(FullUpdateType),
         "lookup",
         Group.CAPTURED,
-        "Where the document behind an update comes from: `lookup` reads it as it is by then, "
+        "Where the document of an update comes from: `lookup` reads it as it is by then, "
         "`post_image` is the one of the change (MongoDB 6, collections that keep images).",
     )
     capture_scope = Property(

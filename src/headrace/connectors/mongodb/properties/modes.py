@@ -25,7 +25,7 @@ class CaptureMode(StrEnum):
 
 
 class FullUpdateType(StrEnum):
-    """Where the document behind an update comes from."""
+    """Where the document of an update comes from."""
 
     LOOKUP = "lookup"
     POST_IMAGE = "post_image"

@@ -79,7 +79,7 @@ class BufferConfig(Configuration):
         BOOLEAN,
         "true",
         Group.REPLICATION,
-        "Events tell the place of their redo (`source.rs_id`).",
+        "Events have the place of their redo (`source.rs_id`).",
     )
     log_mining_buffer_track_client_id = Property(
         "log.mining.buffer.track.client_id",
@@ -93,23 +93,23 @@ class BufferConfig(Configuration):
         BOOLEAN,
         "true",
         Group.REPLICATION,
-        "Events tell the user of their transaction (`source.user_name`).",
+        "Events have the user of their transaction (`source.user_name`).",
     )
     log_mining_buffer_track_commit_timestamp = Property(
         "log.mining.buffer.track.commit_timestamp",
         BOOLEAN,
         "true",
         Group.REPLICATION,
-        "Events tell when their transaction was committed (`source.commit_ts_ms`).",
-        status=not_needed("Debezium tells the time all the same"),
+        "Events say when their transaction was committed (`source.commit_ts_ms`).",
+        status=not_needed("Debezium writes the time all the same"),
     )
     log_mining_buffer_track_start_timestamp = Property(
         "log.mining.buffer.track.start_timestamp",
         BOOLEAN,
         "true",
         Group.REPLICATION,
-        "Events tell when their transaction began (`source.start_ts_ms`).",
-        status=not_needed("Debezium tells the time all the same"),
+        "Events say when their transaction began (`source.start_ts_ms`).",
+        status=not_needed("Debezium writes the time all the same"),
     )
 
     @property

@@ -161,7 +161,7 @@ class MiningConfig(Configuration):
         BOOLEAN,
         "false",
         Group.VALUES,
-        "Events tell the statement of their change (`source.redo_sql`).",
+        "Events have the statement of their change (`source.redo_sql`).",
     )
     log_mining_username_include_list = Property(
         "log.mining.username.include.list",
@@ -282,8 +282,10 @@ class MiningConfig(Configuration):
         BOOLEAN,
         "false",
         Group.REPLICATION,
-        "Reads rows of the operation INTERNAL, which may tell which row a rollback is of.",
-        status=not_needed("rows that take changes back are told by the row they take back"),
+        "Reads rows of the operation INTERNAL, which may say which row a rollback is of.",
+        status=not_needed(
+            "a row that rolls a change back is recognised by the row that it rolls back"
+        ),
     )
 
     @property
@@ -374,6 +376,6 @@ class MiningConfig(Configuration):
         BOOLEAN,
         "false",
         Group.REPLICATION,
-        "LogMiner does not double the quotes in extended strings: where a text ends is told by what"
-        " follows.",
+        "LogMiner does not double the quotes in extended strings: the end of a text is "
+        "recognised by what follows.",
     )

@@ -122,9 +122,10 @@ _WRITERS: dict[str, Callable[[object], str | None]] = {
 
 DECLARATION = Declaration(
     "VectorToJsonConverter",
-    'Converts vectors (pgvector\'s vector, halfvec and sparsevec) to JSON texts: `{ "values": '
-    '[1.0, 2.0] }`, and `{ "dimensions": 9, "vector": { "3": 1.0 } }` of a sparse one. Vectors in '
-    "arrays and maps stay. A value that is no struct is an error.",
+    "Replaces vectors (`vector`, `halfvec` and `sparsevec` of pgvector) by JSON texts. A dense "
+    'vector becomes `{ "values": [1.0, 2.0] }`, and a sparse one `{ "dimensions": 9, "vector": '
+    '{ "3": 1.0 } }`. Vectors in arrays and maps are left as they are. A record whose value is not '
+    "a struct is an error.",
     VectorToJsonConverterOptions,
     VectorToJsonConverter,
     example=Example(
