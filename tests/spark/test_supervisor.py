@@ -1,6 +1,7 @@
 """A supervised query on a real Spark session, in a process of its own that can be killed."""
 
 import contextlib
+import json
 import signal
 import time
 from types import SimpleNamespace
@@ -223,6 +224,31 @@ def test_only_a_source_that_streams_or_has_ended_is_idle(monkeypatch, state, is_
     watched._watch.said_idle = True  # Spark found nothing new, and no micro-batch has run yet
     waiting = SimpleNamespace(status={"isTriggerActive": True, "message": "Waiting for data"})
     assert watched._is_idle(waiting, watched._watch.last_active + 2) is is_over
+
+
+@pytest.mark.parametrize(
+    ("rows", "start", "end", "is_over"),
+    [
+        (2, {"heartbeat": 5}, '{"at":1,"heartbeat":7}', True),
+        (1, None, {"heartbeat": 1}, True),
+        (3, '{"at":1,"heartbeat":5}', {"heartbeat": 7}, False),
+        (1, {"heartbeat": 5}, {"heartbeat": 5}, False),
+    ],
+)
+def test_a_source_that_gives_nothing_but_heartbeats_is_idle(monkeypatch, rows, start, end, is_over):
+    monkeypatch.setattr(supervisor, "source_state", lambda _query: "streaming")
+    watched = Supervisor(None, lambda: None, Limits(idle_exit=10.0))
+    watch = watched._watch
+    now = time.monotonic()
+    watch.last_active = now - 20
+    running = SimpleNamespace(status={"isTriggerActive": True, "message": "Processing new data"})
+    waiting = SimpleNamespace(status={"isTriggerActive": True, "message": "Waiting for data"})
+    assert not watched._is_idle(running, now)
+    assert not watched._is_idle(waiting, now)  # it has not said yet what it had
+    progress = {"sources": [{"startOffset": start, "endOffset": end}], "numInputRows": rows}
+    event = SimpleNamespace(progress=lambda: SimpleNamespace(json=lambda: json.dumps(progress)))
+    supervisor._Listener(watch, None, supervisor._input_rows).onQueryProgress(event)
+    assert watched._is_idle(waiting, now) is is_over
 
 
 def test_a_micro_batch_that_is_run_again_within_a_snapshot_is_not_the_end_of_the_log():

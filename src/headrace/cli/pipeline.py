@@ -390,8 +390,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         "--idle-exit",
         type=positive_seconds,
         metavar="SECONDS",
-        help="stop when the log was read to its end and no event (a heartbeat is one) came for "
-        "so long",
+        help="stop when the log was read to its end and no event but heartbeats came for so long",
     )
     parser.add_argument("--master", help="Spark master (default: local, all cores)")
     parser.add_argument(

@@ -5,12 +5,14 @@ not be done twice. So the file is moved aside under a number, the offset carries
 what was moved is deleted when the checkpoint holds that offset.
 
 A writer that opened the file before it was moved may still write into it afterwards. So the name of
-a moved file says which of its bytes were read (FILE.taken-NUMBER.FROM-TO), and what a writer added
-since is taken under a later number (FILE.late-FROM until then).
+a moved file says which of its bytes were read (FILE.taken-NUMBER.FROM-TO), and what a writer adds
+later is taken under a later number (FILE.late-FROM until then). A file is deleted when no writer
+has it open, as far as the operating system tells: see `_has_writer`.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import logging
@@ -21,10 +23,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from signal import SIGURG
 
+from headrace.connect.deadline import Deadline
+from headrace.errors import HeadraceError
 from headrace.signals.signal import Signal, parse_signal
 
 log = logging.getLogger(__name__)
+
+_TAKE_SECONDS, _APPEND_SECONDS = 0.5, 30.0
+"""How long another process may keep the file's lock: the stream waits meanwhile."""
 
 _TAKEN = re.compile(r"\.taken-([0-9]{1,18})(?:\.([0-9]{1,18})-([0-9]{1,18})?)?", re.ASCII)
 _LATE = re.compile(r"\.late-([0-9]{1,18})(?:\.[0-9]{1,18})?", re.ASCII)
@@ -48,15 +56,18 @@ class SignalFile:
         self.path = Path(path)
         self._interval = interval
         self._looked: float | None = None
+        self._is_kept_locked = False
 
     def forget(self, number: int) -> None:
-        """The checkpoint holds that everything up to `number` was done. What a writer added to a
-        file after it was read is kept for `take`."""
+        """The checkpoint holds that everything up to `number` was done. What a writer adds to a
+        file after it was read is kept for `take`. A file that somebody has locked stays until the
+        next call."""
         for taken in self._taken():
             if taken.number > number:
                 continue
-            with suppress(FileNotFoundError), _locked(taken.path):
-                if taken.end is not None and taken.path.stat().st_size > taken.end:
+            with suppress(FileNotFoundError, BlockingIOError), _locked(taken.path, 0) as file:
+                goes_on = _has_writer(file)
+                if taken.end is not None and (goes_on or os.fstat(file).st_size > taken.end):
                     taken.path.rename(self._named(f"late-{taken.end}.{taken.number}"))
                 else:
                     taken.path.unlink()
@@ -79,18 +90,37 @@ class SignalFile:
         """The files that have whole lines nobody took yet, moved aside under numbers after
         `number`, what was added late first."""
         moved = []
+        is_kept_locked = False
         for path, start in [*self._late(), (self.path, 0)]:
-            # append_line waits, and looks for the file again.
-            with suppress(OSError), _locked(path):
-                text = path.read_bytes()[start:]
-                # A line that is being written has no end yet.
-                if not text.endswith(b"\n"):
-                    continue
-                number += 1
+            try:
+                taken = self._move(path, start, number + 1)
+            except BlockingIOError:
+                is_kept_locked = True
+                if not self._is_kept_locked:
+                    log.warning("another process keeps %s locked: its signals wait", path)
+            except OSError:
+                pass  # it is not there, or not to be read
+            else:
+                if taken is not None:
+                    number += 1
+                    moved.append(taken)
+        self._is_kept_locked = is_kept_locked
+        return moved
+
+    def _move(self, path: Path, start: int, number: int) -> _Taken | None:
+        """A file that has whole lines from `start` on is moved aside. Raises OSError."""
+        # append_line waits, and looks for the file again.
+        with _locked(path, _TAKE_SECONDS) as file:
+            has_ended = start > 0 and not _has_writer(file)
+            text = path.read_bytes()[start:]
+            # A line that is being written has no end yet.
+            if text.endswith(b"\n"):
                 taken = _Taken(self._named(f"taken-{number}.{start}-"), number, start)
                 path.rename(taken.path)
-                moved.append(taken)
-        return moved
+                return taken
+            if has_ended and not text:
+                path.unlink()
+        return None
 
     def _read(self, taken: _Taken) -> str:
         """The whole lines of a file that was moved aside; then its name says which they are."""
@@ -125,15 +155,46 @@ class SignalFile:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Nobody else who locks the file moves it or writes to it. Raises OSError."""
-    number = os.open(path, os.O_RDONLY)
+def _locked(path: Path, seconds: float) -> Iterator[int]:
+    """The file, open for reading: nobody else who locks it moves it or writes to it. Raises
+    OSError; BlockingIOError when another process keeps it locked for `seconds`."""
+    file = os.open(path, os.O_RDONLY)
     try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(number, fcntl.LOCK_EX)
-        yield
+        _lock(file, seconds)
+        yield file
     finally:
-        os.close(number)
+        os.close(file)
+
+
+def _lock(file: int, seconds: float) -> None:
+    """Raises BlockingIOError as `_locked`."""
+    deadline = Deadline(seconds)
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if deadline.is_over:
+                raise
+            deadline.pause(0.01)
+        except OSError:
+            return  # a file system without locks
+        else:
+            return
+
+
+def _has_writer(file: int) -> bool:
+    """Whether another open file is this one, and may be written; `file` is open for reading. Linux
+    tells the owner of a file, and root, where the file system has leases; False elsewhere. While
+    `file` stays open nobody opens the file for writing."""
+    if not hasattr(fcntl, "F_SETLEASE"):
+        return False
+    try:
+        # Who opens it for writing meanwhile makes the system send a signal: one that does nothing.
+        fcntl.fcntl(file, fcntl.F_SETSIG, SIGURG)
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as error:
+        return error.errno == errno.EAGAIN
+    return False
 
 
 def parse_lines(text: str) -> list[Signal]:
@@ -149,16 +210,23 @@ def parse_lines(text: str) -> list[Signal]:
 
 
 def append_line(path: str | os.PathLike[str], signal: Signal) -> None:
-    """Write one signal, whole, at the end of the file, and never into one that was taken."""
+    """Write one signal, whole, at the end of the file, and never into one that was taken. Raises
+    HeadraceError("signals.file_locked") and OSError."""
     data = None if signal.data is None else json.loads(signal.data)
     line = json.dumps({"id": signal.id, "type": signal.type, "data": data}) + "\n"
     while True:
         number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            fcntl.flock(number, fcntl.LOCK_EX)
+            _lock(number, _APPEND_SECONDS)
             if _is_there(path, number):
                 os.write(number, line.encode())
                 return
+        except BlockingIOError:
+            raise HeadraceError(
+                "signals.file_locked",
+                f"Another process keeps the signal file {path} locked",
+                "End it (lslocks names it), and send the signal again.",
+            ) from None
         finally:
             os.close(number)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from headrace.signals.data_collections import matching, named, unquoted
 from headrace.signals.progress import Pending
@@ -35,6 +35,19 @@ def tables_to_read(
         Pending(name, identity, filters.get(name, action.condition), action.surrogate_key)
         for name in names
     ]
+
+
+def followed_tables(
+    identity: str, tables: Sequence[Pending], silent: Mapping[str, str]
+) -> list[Pending]:
+    """The `tables` of the signal `identity` without those of `silent`, whose changes never arrive;
+    it has why, and what mends it, by name. Raises ValueError when none is left."""
+    followed = [table for table in tables if table.name not in silent]
+    if silent and not followed:
+        raise ValueError("; ".join(silent.values()))
+    for why in silent.values():
+        log.warning("signal %s leaves a table out: %s", identity, why)
+    return followed
 
 
 def tables_to_stop(

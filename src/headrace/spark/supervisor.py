@@ -66,10 +66,10 @@ class Limits:
 
     `max_retries` counts failures in a row (-1: no limit), `retry_wait_ms` lies between them:
     Debezium's errors.max.retries and retriable.restart.connector.wait.ms. `idle_exit` stops a
-    source that has caught up and gave no row for so many seconds; `seconds` stops in any case.
-    `caught_up` tells for the head of a source's log and the end of its last range, both offsets,
-    whether no record need be between them (None: only where they are equal). `is_unread` tells
-    whether nobody reads the output any more, which may show before there is a row to write.
+    source that has caught up and gave no row but heartbeats for so many seconds; `seconds` stops in
+    any case. `caught_up` tells for the head of a source's log and the end of its last range, both
+    offsets, whether no record need be between them (None: only where they are equal). `is_unread`
+    tells whether nobody reads the output any more, which may show before there is a row to write.
     """
 
     max_retries: int = -1
@@ -91,6 +91,8 @@ class _Watch:
     rows: int = 0
     batches: int = 0
     failures: int = 0
+    awaited: int = 0
+    """The number of the micro-batch that was running and has not reported yet."""
     last_active: float = field(default_factory=time.monotonic)
     progress: dict[str, Any] | None = None
     said_idle: bool = False
@@ -119,8 +121,9 @@ class _Listener:
         rows = self._rows_of(progress)
         if rows:
             watch.rows += rows
-            watch.last_active = time.monotonic()
             watch.failures = 0
+            if rows > heartbeats(progress):
+                watch.last_active = time.monotonic()
         watch.progress = progress
         watch.said_idle = False
         if self._on_progress is not None:
@@ -236,7 +239,7 @@ class Supervisor:
         """Returns why to stop; None never: a failed query raises."""
         self._watch.last_active = time.monotonic()
         self._watch.said_idle = False
-        self._watch.progress = None
+        self._watch.progress, self._watch.awaited = None, 0
         watched: Any = query  # annotated for whole seconds only
         while True:
             if self._stopping.is_set():
@@ -256,8 +259,10 @@ class Supervisor:
         if now - watch.last_active < float(self._limits.idle_exit or 0):
             return False
         if _is_processing(query):
-            # A long micro-batch reports nothing until its end.
-            watch.last_active = now
+            # A micro-batch says at its end what it had; heartbeats alone are no activity.
+            watch.awaited, watch.said_idle = watch.batches + 1, False
+            return False
+        if watch.batches < watch.awaited and not watch.said_idle:
             return False
         # A source that connects, or waits for its place in the log, has not said anything yet.
         if not watch.said_idle and watch.progress is None:
@@ -423,6 +428,17 @@ def reads_rows(progress: Mapping[str, Any]) -> bool:
     ends = (_position(source.get("endOffset")) for source in progress.get("sources") or ())
     snapshots = (end.get("snapshot") for end in ends if isinstance(end, dict))
     return any(isinstance(each, dict) and not each.get("done") for each in snapshots)
+
+
+def heartbeats(progress: Mapping[str, Any]) -> int:
+    """How many heartbeats are among the rows of a micro-batch, by Spark's progress."""
+    count = 0
+    for source in progress.get("sources") or ():
+        start, end = _position(source.get("startOffset")), _position(source.get("endOffset"))
+        if isinstance(end, dict):
+            before = start.get("heartbeat", 0) if isinstance(start, dict) else 0
+            count += int(end.get("heartbeat", 0)) - int(before)
+    return max(0, count)
 
 
 def _position(value: object) -> object:

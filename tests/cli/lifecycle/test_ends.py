@@ -48,6 +48,22 @@ def test_a_run_without_events_says_what_it_waited_for(database: Database, tmp_pa
     assert (last["events"], last["restarts"]) == (0, 0)
 
 
+def test_heartbeats_keep_no_run_from_its_idle_exit(database: Database, tmp_path: Path) -> None:
+    """They come whether there are events or not, and whatever becomes of their action."""
+    database.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)")
+    file = tmp_path / "pipeline.properties"
+    more = {"heartbeat_interval_ms": "200", "heartbeat_action_query": "SELECT 1/0"}
+    file.write_text(properties(database, **more))
+    command = [sys.executable, "-m", "headrace.cli", "events", str(file), "--idle-exit", "2"]
+    command += ["--output", str(tmp_path / "out"), "--state", str(tmp_path / "state")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "division by zero" in done.stderr
+    topics = [json.loads(line)["topic"] for line in (tmp_path / "out").read_text().splitlines()]
+    assert topics.count("headrace.public.t") == 1
+    assert topics.count("__debezium-heartbeat.headrace") >= 2
+
+
 def test_a_jvm_that_starts_dies_with_the_command(
     database: Database, tmp_path: Path, command: Callable[..., subprocess.Popen[str]]
 ) -> None:

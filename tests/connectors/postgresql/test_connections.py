@@ -246,3 +246,11 @@ def test_a_keeper_that_fails_leaves_no_session(
     with pytest.raises(HeadraceError, match="no"):
         keeper.Keeper(configuration(database))
     assert [connection.closed for connection in kept] == [True]
+
+
+@pytest.mark.parametrize("state", ["22023", "42704", "55000"])
+def test_a_snapshot_that_is_gone_is_known_in_any_language(state: str) -> None:
+    error = psycopg.errors.lookup(state)("Schnappschuss »00000003-1« existiert nicht")
+    lost = keeper.lost_snapshot(error)
+    assert lost is not None
+    assert (lost.code, lost.retriable) == ("postgresql.snapshot_gone", True)

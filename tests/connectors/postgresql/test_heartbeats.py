@@ -6,6 +6,9 @@ import time
 
 import pytest
 
+from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.heartbeats import heartbeat_query
+from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.postgresql import Database
@@ -125,6 +128,31 @@ def test_an_action_query_on_a_missing_table_is_an_error(tables: Database) -> Non
     with pytest.raises(HeadraceError, match=r"nowhere.*postgresql\.heartbeat_table"):
         wait_for(lambda: not reader.step())
     reader.stop()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("INSERT INTO other VALUES (';'::text::int); DELETE FROM nowhere", "heartbeat_table"),
+        ("DELETE FROM nowhere; INSERT INTO other VALUES (1)", "heartbeat_table"),
+        ("INSERT INTO other VALUES (1); DELET FROM other; -- ends here;", "heartbeat_query"),
+        ("INSERT INTO other VALUES (1); UPDATE other SET id = id + 1;", None),
+        ("SELECT $$; DELETE FROM nowhere$$; /* ; */ DELETE FROM other", None),
+        # What a statement makes is not there yet when the next one is looked at.
+        ("CREATE TEMP TABLE made (id int); DELETE FROM made", None),
+        ("SELECT 'without an end; DELETE FROM other", "heartbeat_query"),
+    ],
+)
+def test_every_statement_of_the_action_query_is_looked_at(
+    tables: Database, query: str, expected: str | None
+) -> None:
+    config = parse_configuration(properties(tables, heartbeat__action__query=query))
+    assert isinstance(config, PostgresConfig)
+    examined = heartbeat_query(config)
+    assert examined is not None
+    found = [finding.code for finding in examined.examine()]
+    assert found == ([] if expected is None else [f"postgresql.{expected}"])
+    assert tables.execute("SELECT * FROM other") == []
 
 
 def test_another_failure_of_the_action_query_is_a_warning(

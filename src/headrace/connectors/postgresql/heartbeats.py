@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import psycopg
 from psycopg import pq
 
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import QUERY_LIMIT, KeptConnection, translate
+from headrace.connectors.postgresql.reading.dialect import SQLGLOT
 from headrace.connectors.postgresql.source import CONNECTOR
 from headrace.errors import HeadraceError
 from headrace.relational.heartbeat_query import PROPERTY, Failure, HeartbeatQuery
 
-_SEVERAL = "cannot insert multiple commands into a prepared statement"
+_LOOKED_AT = ("DELETE", "INSERT", "MERGE", "SELECT", "UPDATE", "VALUES", "WITH")
+"""What changes nothing that a later statement of the same query may need in order to be parsed."""
 _FAILURES = {
     "42P01": Failure.NO_TABLE,
     **dict.fromkeys(("57P01", "57P02", "57P03"), Failure.SERVER_GOES),
@@ -28,12 +32,14 @@ def heartbeat_query(config: PostgresConfig) -> HeartbeatQuery | None:
         kept.get().execute(query.encode())
 
     def prepare(query: str) -> None:
-        # Parse alone: of DML the server looks at tables and columns, and nothing runs.
-        result = kept.get().pgconn.prepare(b"", query.encode())
-        if result.status == pq.ExecStatus.FATAL_ERROR:
-            error = psycopg.errors.error_from_result(result)
-            if _SEVERAL not in str(error):
-                raise error
+        # Parse alone: of DML the server looks at tables and columns, and nothing runs. It takes one
+        # statement at a time.
+        for statement in _statements(query):
+            result = kept.get().pgconn.prepare(b"", statement.encode())
+            if result.status == pq.ExecStatus.FATAL_ERROR:
+                raise psycopg.errors.error_from_result(result)
+            if not statement.lstrip("( \n").upper().startswith(_LOOKED_AT):
+                return  # what follows may need what it makes
 
     def explain(error: Exception) -> tuple[Failure, HeadraceError] | None:
         if not isinstance(error, psycopg.Error):
@@ -44,3 +50,25 @@ def heartbeat_query(config: PostgresConfig) -> HeartbeatQuery | None:
     return HeartbeatQuery(
         CONNECTOR, config.heartbeat_action_query, execute, explain, kept.close, prepare
     )
+
+
+def _statements(query: str) -> Iterator[str]:
+    """The statements of a query. Raises nothing: what cannot be cut is one statement, and the
+    server says what is wrong with it."""
+    if ";" not in query:
+        yield query
+        return
+    import sqlglot  # 0.2 s, seldom needed
+    from sqlglot.errors import TokenError
+
+    try:
+        tokens = sqlglot.tokenize(query, read=SQLGLOT)
+    except TokenError:
+        yield query
+        return
+    start = 0
+    ends = [token.start for token in tokens if token.token_type is sqlglot.TokenType.SEMICOLON]
+    for end in (*ends, len(query)):
+        if any(start <= token.start < end for token in tokens):
+            yield query[start:end].strip()
+        start = end + 1

@@ -19,9 +19,7 @@ from headrace.connectors.postgresql.connection import (
 )
 from headrace.connectors.postgresql.replication.publication import (
     add_tables,
-    find_publication,
-    published_oids,
-    unpublished,
+    silent_tables,
 )
 from headrace.connectors.postgresql.source import CONNECTOR
 from headrace.errors import HeadraceError
@@ -89,10 +87,7 @@ def signal_targets(config: PostgresConfig, name: str | None) -> SignalTargets:
         tables = catalog.tables()
         silent: list[CatalogTable] = []
         if SnapshotRule.of(config).streams:
-            publication = find_publication(connection, publication_name)
-            if publication is not None and not publication.for_all:
-                published = published_oids(connection, publication_name)
-                silent = unpublished(tables, published, catalog.partition_roots())
+            silent = silent_tables(connection, config, catalog, lambda _name: True)
         if name is not None:
             numbers = [table.id for table in tables if table.name == name]
             reading = catalog.read(numbers)

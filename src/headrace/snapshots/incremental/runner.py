@@ -26,7 +26,7 @@ from headrace.signals.collection import SignalTexts, Watermarks, signal_columns
 from headrace.signals.heeding import Heeding
 from headrace.signals.notifications import INCREMENTAL, INITIAL, Notifier, tell
 from headrace.signals.progress import Insert, SignalProgress
-from headrace.signals.selection import tables_to_read, tables_to_stop
+from headrace.signals.selection import followed_tables, tables_to_read, tables_to_stop
 from headrace.signals.signal import ExecuteSnapshot, Signal
 from headrace.snapshots.incremental.inserts import (
     Block,
@@ -285,7 +285,9 @@ class IncrementalSnapshots(Generic[P]):
     def execute(self, signal: Signal, action: ExecuteSnapshot, place: InsertionPoint) -> None:
         """Read tables: see `signals.heeding.SnapshotActions`."""
         source = self._source
-        requested = tables_to_read(signal.id, action, source.tables(), source.qualifier)
+        named = tables_to_read(signal.id, action, source.tables(), source.qualifier)
+        silent = source.silent([table.name for table in named])
+        requested = followed_tables(signal.id, named, silent)
         if action.blocking:
             waiting = (*self.progress.blocking, *requested)
             self.progress = replace(self.progress, blocking=waiting, xid=place.xid)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -115,6 +115,11 @@ class ChunkSource(Protocol[T]):
     def tables(self) -> list[str]:
         """Names of the captured tables, in the order in which they are read."""
         ...
+
+    def silent(self, names: Sequence[str]) -> Mapping[str, str]:  # noqa: ARG002
+        """Those of the captured tables `names` whose changes never arrive: why, and what mends
+        it."""
+        return {}
 
     def estimates(self, names: Sequence[str]) -> dict[str, int]:
         """Rows of tables by the statistics; -1: there are none."""

@@ -23,7 +23,8 @@ def begun(database: Database, **more: str) -> Reader:
     database.execute(f"CREATE PUBLICATION {database.name} FOR TABLE t")
     reader = Reader(
         database.properties(
-            table_include_list=r"public\..*", publication_autocreate_mode="disabled", **more
+            publication_autocreate_mode="disabled",
+            **{"table_include_list": r"public\..*"} | more,
         )
     )
     reader.drain()
@@ -31,11 +32,16 @@ def begun(database: Database, **more: str) -> Reader:
     return reader
 
 
-def test_a_new_table_that_is_not_published_does_not_stop_the_others(
-    database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The watch looks and repeats all the time."""
     monkeypatch.setattr(publication_watch, "_REPEAT_SECONDS", 0.05)
     monkeypatch.setattr(publication_watch.PublicationWatch.__init__, "__defaults__", (0.05,))
+
+
+def test_a_new_table_that_is_not_published_does_not_stop_the_others(
+    database: Database, caplog: pytest.LogCaptureFixture, quick: None
+) -> None:
     reader = begun(database)
     reader.stop()
     situations: list[Situation] = []
@@ -56,6 +62,40 @@ def test_a_new_table_that_is_not_published_does_not_stop_the_others(
     reader.drain()
     assert situations[-1].warnings == ()
     assert [record["topic"] for record in reader.in_order()][1:] == ["headrace.public.late"]
+    reader.stop()
+
+
+@pytest.mark.parametrize("change", ["DROP TABLE late", "ALTER TABLE late RENAME TO gone"])
+def test_a_table_that_is_gone_is_no_warning_any_more(
+    database: Database, change: str, caplog: pytest.LogCaptureFixture, quick: None
+) -> None:
+    reader = begun(database, table_exclude_list=r"public\.gone", table_include_list="")
+    situations: list[Situation] = []
+    reader.restart().open().watch(situations.append)
+    reader.step()
+    assert "lacks public.late" in situations[-1].warnings[0]
+    database.execute(change)
+    wait_for(lambda: not reader.open()._source.warnings)  # type: ignore[attr-defined]
+    reader.step()
+    assert situations[-1].warnings == ()
+    assert reader.open()._source.warnings == ()  # type: ignore[attr-defined]
+    # Another one of that name, while the stream goes on.
+    with caplog.at_level(logging.WARNING, "headrace"):
+        caplog.clear()
+        database.execute("DROP TABLE IF EXISTS gone; CREATE TABLE late (id int PRIMARY KEY)")
+        wait_for(lambda: "lacks public.late" in caplog.text)
+    reader.stop()
+
+
+def test_a_table_that_has_another_name_is_warned_of_by_that(
+    database: Database, quick: None
+) -> None:
+    reader = begun(database)
+    reader.restart().step()
+    database.execute("ALTER TABLE late RENAME TO later")
+    wait_for(lambda: "public.later" in reader.open()._source.warnings[0])  # type: ignore[attr-defined]
+    add = f'ALTER PUBLICATION "{database.name}" ADD TABLE "public"."later";'
+    assert add in reader.open()._source.warnings[0]  # type: ignore[attr-defined]
     reader.stop()
 
 

@@ -196,6 +196,15 @@ class Catalog:
         """Oid of each partition to that of its topmost parent."""
         return {int(partition): int(root) for partition, root in self.rows(_ROOTS)}
 
+    def leaves(self, oids: Sequence[int]) -> dict[int, tuple[Leaf, ...]]:
+        """The leaves of partitioned tables, by the oid of the table; no lock is waited for."""
+        if not oids:
+            return {}
+        found: dict[int, list[Leaf]] = {oid: [] for oid in oids}
+        for root, *leaf in self.rows(_LEAVES, {"oids": list(oids), "sizes": False}):
+            found[int(root)].append(Leaf(*leaf[:5]))
+        return {oid: tuple(leaves) for oid, leaves in found.items()}
+
     def read(
         self,
         oids: Iterable[int] = (),

@@ -3,7 +3,7 @@ says what it sees."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import psycopg
@@ -11,11 +11,17 @@ import psycopg
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import KeptConnection, connect, translated
+from headrace.connectors.postgresql.connection import (
+    QUERY_LIMIT,
+    KeptConnection,
+    connect,
+    translated,
+)
 from headrace.connectors.postgresql.position import parse_lsn
 from headrace.connectors.postgresql.reading.dialect import SQLGLOT
 from headrace.connectors.postgresql.reading.keeper import begin_snapshot
 from headrace.connectors.postgresql.reading.key_ranges import READING, PostgresRanges, TableTarget
+from headrace.connectors.postgresql.replication.publication import not_published, silent_tables
 from headrace.connectors.postgresql.visibility import DeliveredTransactions, VisibleTransactions
 from headrace.errors import HeadraceError
 from headrace.relational.reading.chunk_targets import ChunkTargets
@@ -120,6 +126,16 @@ class PostgresChunkSource(ChunkSource[TableTarget]):
     def tables(self) -> list[str]:
         """See the protocol."""
         return self._targets.names()
+
+    def silent(self, names: Sequence[str]) -> Mapping[str, str]:
+        """Those that the publication lacks."""
+        config, chosen = self._config, frozenset(filter(self._capture.reads, names))
+        with (
+            connect(config, application=_APPLICATION, limit=QUERY_LIMIT) as connection,
+            translated(config, "Looking at the publication"),
+        ):
+            silent = silent_tables(connection, config, self._catalog, chosen.__contains__)
+        return {table.name: str(not_published(config, [table])) for table in silent}
 
     def estimates(self, names: Sequence[str]) -> dict[str, int]:
         """Rows of tables by the statistics; -1: there are none."""

@@ -136,8 +136,9 @@ def renew(
 
 
 def lost_snapshot(error: psycopg.Error) -> HeadraceError | None:
-    """The error of a task that could not import the keeper's snapshot, if it is one."""
-    if error.sqlstate in ("22023", "42704", "55000") and "snapshot" in str(error):
+    """The error of a task that could not import the keeper's snapshot, if `error` of
+    `begin_snapshot` is one; servers say so in their own language."""
+    if error.sqlstate in ("22023", "42704", "55000"):
         return HeadraceError(
             "postgresql.snapshot_gone",
             "The exported snapshot ended before a chunk was read",

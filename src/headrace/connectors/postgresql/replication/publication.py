@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import psycopg
 from psycopg import sql
 
-from headrace.connectors.postgresql.catalog.catalog import CatalogTable
+from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import translate
 from headrace.connectors.postgresql.replication.slot import is_standby
@@ -195,6 +195,25 @@ def unpublished(
         if not inside and not {table.id, roots.get(table.id)} & published:
             absent.append(table)
     return absent
+
+
+def silent_tables(
+    connection: psycopg.Connection,
+    config: PostgresConfig,
+    catalog: Catalog,
+    takes: Callable[[str], bool],
+) -> list[CatalogTable]:
+    """The tables (without columns) of names that `takes` takes which the publication lacks now;
+    none where there is no publication. Raises HeadraceError, and psycopg.Error of the
+    `connection`."""
+    publication = find_publication(connection, config.publication_name)
+    if publication is None or publication.for_all:
+        return []
+    tables = [table for table in catalog.tables() if takes(table.name)]
+    leaves = catalog.leaves([table.id for table in tables if table.partitioned])
+    known = [replace(table, leaves=leaves.get(table.id, ())) for table in tables]
+    published = published_oids(connection, config.publication_name)
+    return unpublished(known, published, catalog.partition_roots())
 
 
 def misnamed(

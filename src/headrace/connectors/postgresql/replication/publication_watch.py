@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 
 import psycopg
 
 from headrace.connect.deadline import Deadline
-from headrace.connectors.postgresql.catalog.catalog import CatalogTable
+from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect
 from headrace.connectors.postgresql.replication.publication import (
+    find_publication,
     not_published,
-    published_oids,
-    unpublished,
+    silent_tables,
 )
 from headrace.errors import HeadraceError
 
@@ -25,12 +26,14 @@ _LOOK_SECONDS, _REPEAT_SECONDS = 30.0, 3600.0
 
 
 class PublicationWatch:
-    """Tells of such tables in `warnings`, and in the log every hour, until they are published."""
+    """Tells of such tables in `warnings`, and in the log every hour, until they are published or
+    gone; `takes` says of a name whether it is a captured table's."""
 
-    def __init__(self, config: PostgresConfig, look: float = _LOOK_SECONDS) -> None:
-        self._config, self._look = config, look
+    def __init__(
+        self, config: PostgresConfig, takes: Callable[[str], bool], look: float = _LOOK_SECONDS
+    ) -> None:
+        self._config, self._takes, self._look = config, takes, look
         self._absent: Sequence[CatalogTable] = ()
-        self._roots: Mapping[int, int] = {}
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._repeat = Deadline(_REPEAT_SECONDS)
@@ -41,13 +44,12 @@ class PublicationWatch:
         absent = self._absent
         return (str(not_published(self._config, absent)),) if absent else ()
 
-    def expect(self, absent: Sequence[CatalogTable], roots: Mapping[int, int]) -> None:
-        """Warns of these tables, and looks for them from now on; `roots` as `unpublished` takes
-        them."""
-        self._absent, self._roots = absent, roots
+    def begin(self, absent: Sequence[CatalogTable]) -> None:
+        """Warns of these tables, and looks for such tables from now on."""
+        self._absent = absent
         self._repeat = Deadline(_REPEAT_SECONDS)
         self._log()
-        if absent and self._thread is None:
+        if self._thread is None:
             self._thread = threading.Thread(
                 target=self._run, name="headrace-publication", daemon=True
             )
@@ -65,19 +67,25 @@ class PublicationWatch:
 
     def _run(self) -> None:
         while not self._stop.wait(self._look):
-            before = self._absent
-            if before:
-                self._ask()
-            if self._repeat.is_over or len(self._absent) != len(before):
+            warnings = self.warnings
+            if not self._ask():
+                return
+            if self._repeat.is_over or self.warnings != warnings:
                 self._repeat.restart(_REPEAT_SECONDS)
                 self._log()
 
-    def _ask(self) -> None:
+    def _ask(self) -> bool:
+        """Looks once; False: a publication FOR ALL TABLES lacks none, ever."""
         config = self._config
         try:
-            with connect(config, application="headrace check", limit=CHECK_LIMIT) as connection:
-                published = published_oids(connection, config.publication_name)
+            with (
+                connect(config, application="headrace check", limit=CHECK_LIMIT) as connection,
+                closing(Catalog(config, connection, CHECK_LIMIT)) as catalog,
+            ):
+                publication = find_publication(connection, config.publication_name)
+                if publication is not None and publication.for_all:
+                    return False
+                self._absent = silent_tables(connection, config, catalog, self._takes)
         except (HeadraceError, psycopg.Error) as error:
             log.debug("the publication cannot be looked at: %s", error)
-            return
-        self._absent = unpublished(self._absent, published, self._roots)
+        return True

@@ -221,7 +221,8 @@ def server_error(frame: bytes) -> HeadraceError:
         what = f"The replication slot is used by another connection: {text}"
         return slot_in_use(what, retriable=True)
     if (
-        "requested WAL segment" in text
+        state == "58P01"  # a segment of the log that is gone, in the server's own language
+        or "requested WAL segment" in text
         or "can no longer get changes" in text
         or (state == "55000" and "invalidat" in text)
     ):

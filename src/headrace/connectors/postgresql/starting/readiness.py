@@ -42,7 +42,7 @@ class Readiness:
         self.captured: tuple[str, ...] = ()
         """Names of the captured tables, since `prepare`."""
         self._reading: CatalogReading | None = None
-        self.publication = PublicationWatch(run.config)
+        self.publication = PublicationWatch(run.config, run.capture.takes)
 
     def prepare(self) -> tuple[psycopg.Connection, list[CatalogTable]]:
         """A normal connection on a server that can serve us, and the captured tables."""
@@ -113,7 +113,7 @@ class Readiness:
             undo.callback(undo_making, config, what, sql, drop, connection)
         roots = self._catalog.partition_roots()
         absent = check_published(connection, config, tables, roots, begins=begins)
-        self.publication.expect(absent, roots)
+        self.publication.begin(absent)
 
     def cluster(self, connection: psycopg.Connection) -> str:
         """The cluster's system identifier; a replication connection is only asked when the log is
