@@ -87,7 +87,7 @@ CANARY = "Zq7CANARYx"
 
 def every_text(properties: dict[str, str]) -> str:
     config, problems = examine({"connector.class": "postgresql", **REQUIRED, **properties})
-    return "\n".join(map(str, (*problems, *config.warnings, config, config.references)))
+    return "\n".join(map(str, (*problems, *config.warnings, config, config.hidden)))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_errors_of_running_steps_and_databases_show_no_value_of_a_reference(
             "database.password": "${env:HEADRACE_TEST}",
         }
     )
-    hidden = config.references.in_error
+    hidden = config.hidden.in_error
     assert hidden(f"no column {CANARY} in t") == "no column ${env:HEADRACE_TEST} in t"
     assert "Zq7CAN" not in hidden('syntax error at or near "Zq7CAN"')
     assert hidden("public.orders does not exist") == "public.orders does not exist"

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from headrace.config.finding import PropertyFinding, error_of
+from headrace.config.hidden import HiddenTexts
 from headrace.config.property import Family, Property, Support
 from headrace.config.reading import Reading, member_name
-from headrace.config.references import References
 from headrace.config.secret import HIDDEN, printable_name
 
 
@@ -28,8 +28,8 @@ class Configuration:
     _shown: Mapping[str, str]
     _texts: Mapping[str, str]
     """Texts of the values, by property name, that JSON cannot hold."""
-    references: References
-    """What must not be shown but as written."""
+    hidden: HiddenTexts
+    """Secrets, and what references stand for."""
     warnings: tuple[PropertyFinding, ...]
     """What the operator should know though the configuration is accepted."""
 
@@ -39,12 +39,12 @@ class Configuration:
         shown: Mapping[str, str],
         warnings: tuple[PropertyFinding, ...],
         texts: Mapping[str, str],
-        references: References,
+        hidden: HiddenTexts,
     ) -> None:
         object.__setattr__(self, "_values", values)
         object.__setattr__(self, "_shown", shown)
         object.__setattr__(self, "_texts", texts)
-        object.__setattr__(self, "references", references)
+        object.__setattr__(self, "hidden", hidden)
         object.__setattr__(self, "warnings", warnings)
 
     @classmethod
@@ -93,8 +93,8 @@ class Configuration:
         """As `parse`, but returns the problems; what is wrong then has its default. They call each
         property by its name behind `prefix`, which `properties` and `check` leave out."""
         reading = Reading(cls.properties(), cls.families(), properties, prefix)
-        references = References(tuple(reading.resolved))
-        config = cls(reading.values, reading.shown, (), reading.texts, references)
+        hidden = HiddenTexts(tuple(reading.hidden))
+        config = cls(reading.values, reading.shown, (), reading.texts, hidden)
         concerned = {problem.property for problem in reading.problems}
         for found in config.check():
             problem = found
@@ -104,9 +104,9 @@ class Configuration:
                 problem = found._replace(property=prefix + found.property, message=message)
             if problem.property not in concerned:
                 reading.problems.append(problem)
-        warnings = tuple(references.in_finding(warning) for warning in reading.warnings)
+        warnings = tuple(hidden.in_finding(warning) for warning in reading.warnings)
         object.__setattr__(config, "warnings", warnings)
-        return config, [references.in_finding(problem) for problem in reading.problems]
+        return config, [hidden.in_finding(problem) for problem in reading.problems]
 
     def check(self) -> Iterator[PropertyFinding]:
         """What is wrong between properties. Values that are wrong themselves are defaults here."""
@@ -124,7 +124,7 @@ class Configuration:
         if not warnings:
             return self
         warnings = (*self.warnings, *warnings)
-        return type(self)(self._values, self._shown, warnings, self._texts, self.references)
+        return type(self)(self._values, self._shown, warnings, self._texts, self.hidden)
 
     def value_of(self, attribute: str) -> Any:
         """The typed value behind an attribute."""
@@ -179,4 +179,4 @@ class Configuration:
 
     def __reduce__(self) -> tuple[object, ...]:
         texts = dict(self._values), dict(self._shown), self.warnings, dict(self._texts)
-        return type(self), (*texts, self.references)
+        return type(self), (*texts, self.hidden)

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace.config.finding import NOT_SUPPORTED, PropertyFinding, ignored
+from headrace.config.hidden import HiddenText
 from headrace.config.kinds import STATEMENTS, is_json
 from headrace.config.property import Family, Group, Member, PassThrough, Property, Support
 from headrace.config.references import (
-    Resolved,
     has_plain_reference,
     has_reference,
     is_one_reference,
     resolve_each,
 )
-from headrace.config.secret import HIDDEN, printable_name
+from headrace.config.secret import HIDDEN, printable_name, secrets_in, without_passwords
 from headrace.config.source import Properties
 from headrace.config.suggestions import Suggestions, is_elsewhere, nearest
 
@@ -40,7 +40,7 @@ class Reading:
         self.values: dict[str, Any] = {}
         self.shown: dict[str, str] = {}
         self.texts: dict[str, str] = {}
-        self.resolved: list[Resolved] = []
+        self.hidden: list[HiddenText] = []
         self.problems: list[PropertyFinding] = []
         self.warnings: list[PropertyFinding] = []
         self._source = properties if isinstance(properties, Properties) else Properties(properties)
@@ -170,11 +170,9 @@ class Reading:
                 )
             )
             return None
-        if values:
-            is_name = declaration.group in _OF_NAMES and declaration.kind is not STATEMENTS
-            shown, is_name = self._show(text, is_secret=is_secret), is_name and not is_secret
-            self.resolved.append(Resolved(self._named(name), shown, values, is_name, is_secret))
-        elif has_plain_reference(text) and not declaration.kind.has_placeholders:
+        self._hide(name, text, resolved, values, declaration, is_secret=is_secret)
+        is_plain = has_plain_reference(text) and not declaration.kind.has_placeholders
+        if is_plain and not values:
             shown = "its value" if is_secret else self._show(text, is_secret=False)
             self.warnings.append(
                 PropertyFinding(
@@ -185,6 +183,36 @@ class Reading:
                 )
             )
         return resolved
+
+    def _hide(
+        self,
+        name: str,
+        text: str,
+        resolved: str,
+        values: Sequence[tuple[str, str]],
+        declaration: Property[Any] | Family[Any],
+        *,
+        is_secret: bool,
+    ) -> None:
+        """Notes what is not shown of a text: the `values` of its references, and secrets."""
+        named, shown = self._named(name), self._show(text, is_secret=is_secret)
+        if values:
+            of_names = declaration.group in _OF_NAMES and declaration.kind is not STATEMENTS
+            marks = tuple((value, reference) for reference, value in values)
+            self.hidden.append(
+                HiddenText(
+                    named,
+                    shown,
+                    marks,
+                    is_reference=True,
+                    is_name=of_names and not is_secret,
+                    is_secret=is_secret,
+                )
+            )
+        known = {value for _, value in values}
+        secrets = secrets_in(name, resolved, is_secret=is_secret)
+        if written := tuple((secret, HIDDEN) for secret in secrets if secret not in known):
+            self.hidden.append(HiddenText(named, shown, written, is_secret=is_secret))
 
     def _parse(
         self, name: str, declaration: Property[Any] | Family[Any], text: str, trimmed: str
@@ -239,6 +267,7 @@ class Reading:
             if former.successor is not None and former.successor.name == name:
                 text = self._source.get(former.name, "").strip()
                 if text:
+                    text = without_passwords(text)
                     given = f"{self._named(former.name)} = {text!r}{self._where(former.name)}"
                     message = f"{given} is of former versions of Debezium, and {shown} is missing"
                     remedy = f"Write {shown}={former.successor.text(text)} in its place."
@@ -305,6 +334,7 @@ class Reading:
         """What may be printed of a value: the reference for a resolved one."""
         if is_secret and not (has_reference(text) and is_one_reference(text)):
             return HIDDEN
+        text = without_passwords(text)
         return text if len(text) <= 200 else text[:200] + "…"
 
     def _where(self, name: str) -> str:

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
-from headrace.config.finding import PropertyFinding
 from headrace.config.java_properties import decode_properties, parse_properties
 from headrace.errors import HeadraceError
 
@@ -52,101 +49,6 @@ def resolve_each(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
         return values[-1][1]
 
     return _REFERENCE.sub(look_up, text), tuple(values)
-
-
-@dataclass(frozen=True)
-class Resolved:
-    """A property whose text holds references: its name, its text as written, the references and
-    their values. `is_name`: it names objects of the database, which its errors show. `is_secret`:
-    nobody shows a part of it."""
-
-    name: str
-    text: str
-    values: tuple[tuple[str, str], ...]
-    is_name: bool = False
-    is_secret: bool = False
-
-    def __repr__(self) -> str:
-        return f"Resolved({self.name!r}, {self.text!r})"
-
-
-@dataclass(frozen=True)
-class References:
-    """The properties that hold references."""
-
-    properties: tuple[Resolved, ...] = ()
-
-    def under(self, prefix: str) -> References:
-        """Those whose names begin with `prefix`."""
-        return References(tuple(each for each in self.properties if each.name.startswith(prefix)))
-
-    def in_finding(self, finding: PropertyFinding) -> PropertyFinding:
-        """The remark with every property as written. Where it shows a part of a reference's value,
-        it only says which property is meant."""
-        about: list[Resolved] = []
-        others: list[Resolved] = []
-        for each in self.properties:
-            is_own = f"{each.name}.".startswith(f"{finding.property}.")
-            (about if is_own else others).append(each)
-        message, remedy = (_hidden(each, others) for each in (finding.message, finding.remedy))
-        if not any(_shows(each, f"{message} {remedy}", about) for each in about):
-            return finding._replace(message=message, remedy=remedy)
-        written = " and ".join(f"{each.name} = {each.text!r}" for each in about)
-        return finding._replace(
-            message=f"{written} is not accepted; the reason is not shown, because it tells a part "
-            "of what a reference stands for",
-            remedy="Correct what the reference stands for. The reason is shown where the value "
-            "itself is written into the property.",
-        )
-
-    def in_error(self, text: str) -> str:
-        """The message of an error, with references in place of their values, but for names of the
-        database's objects. What shows a part of an expression or of SQL is left out."""
-        hidden = [each for each in self.properties if not each.is_name]
-        text = _hidden(text, hidden)
-        if any(not each.is_secret and _shows(each, text, hidden) for each in hidden):
-            names = ", ".join(each.name for each in hidden)
-            return (
-                f"the reason is not shown, because it tells a part of a reference's value ({names})"
-            )
-        return text
-
-
-_PART = 4
-"""So many characters of a value in a row are a part of it."""
-
-
-def _hidden(text: str, properties: Iterable[Resolved]) -> str:
-    """`text` with references in the place of their values."""
-    values = {
-        shown: reference
-        for each in properties
-        for reference, value in each.values
-        if value.strip()
-        for shown in (value.strip(), repr(value.strip())[1:-1], " ".join(value.split()))
-    }
-    for value in sorted(values, key=len, reverse=True):
-        pattern = re.escape(value)
-        if len(value) < _PART:
-            pattern = rf"(?<!\w){pattern}(?!\w)"
-        text = re.sub(pattern, lambda _, value=value: values[value], text)  # type: ignore[misc]
-    return text
-
-
-def _shows(resolved: Resolved, text: str, properties: Iterable[Resolved]) -> bool:
-    """Whether a part of a value is in `text`, other than in names and texts as written."""
-    for each in properties:
-        for written in (each.text, repr(each.text)[1:-1], each.name):
-            text = text.replace(written, "\0")
-        for reference, _ in each.values:
-            text = text.replace(reference, "\0")
-    # A shorter value is hidden as a word; letters of it are in most words.
-    return any(
-        value[start : start + _PART] in text
-        for _, value in resolved.values
-        for start in range(len(value) - _PART + 1)
-        if value[start : start + _PART].strip()
-    )
 
 
 def _look_up(match: re.Match[str]) -> str:

@@ -1,20 +1,49 @@
-"""A text that is used and never shown."""
+"""Texts that are used and never shown, and the one rule by which they are hidden."""
 
 from __future__ import annotations
 
 import hmac
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 HIDDEN = "********"
-_SECRET_NAME = re.compile(
-    r"passw(or)?d|pwd|passphrase|secret|token|credential|jaas|sas\.key|access\.?key|private\.?key"
-    r"|user\.?info|account\.key|api\.?key",
-    re.IGNORECASE,
+LONG = 8
+"""A secret of so many characters is hidden wherever it stands, in any case. A shorter one may as
+well be a part of words: it is hidden where it stands alone, with no letter, digit or underscore
+beside it."""
+_WORDS = (
+    r"passw(?:or)?d|pwd|passphrase|secret|token|credential|jaas|sas\.key|access[._-]?key"
+    r"|private[._-]?key|account[._-]?key|api[._-]?key"
 )
-_SHORTEST, _LONGEST_WORD = 4, 12
-_BEFORE = r"""'"`:=/@(\[{<,;|"""
+_SECRET_NAME = re.compile(rf"{_WORDS}|user\.?info|ssl\.key\.pem$|keystore\.key$", re.IGNORECASE)
+_LOGIN_NAME = re.compile(r"user\.?info", re.IGNORECASE)
 _SALT = re.compile(r"(\.with\.salt\.).+", re.IGNORECASE | re.DOTALL)
+_QUOTED = r""""(?:[^"\\]|\\.|"")*"|'(?:[^'\\]|\\.|'')*'"""
+_BARE = r"""(?:\$\{[^}]*\}|[^\s;,&'")}])+"""
+_PASSWORDS = tuple(
+    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        # scheme://user:PASSWORD@host, up to the last @: who does not escape one meant it.
+        r"://[^:/@\s]*:((?:(?!://)[^\s\"'<>])*)@",
+        # user/PASSWORD@host
+        r"""(?:^|[\s:"'(=])[\w$#.-]+/("[^"]*"|[^\s/@"']+)@""",
+        # password=…, PWD=…, "password": "…"; no comparison
+        rf"(?:{_WORDS})[\w.-]*[\"']?\s*=(?![=~>])\s*({_QUOTED}|{_BARE})",
+        rf"(?:{_WORDS})[\w.-]*[\"']\s*:\s*({_QUOTED})",
+        r"SESSION_TOKEN:([^\s,&]+)",
+        # SQL
+        rf"\bPASSWORD\s+({_QUOTED})",
+        rf"\bIDENTIFIED\s+BY\s+(?:VALUES\s+)?({_QUOTED}|{_BARE})",
+    )
+)
+_NO_PASSWORD = re.compile(r"\*+|[?]|[:@$]\w+|%s|null|none|\$\{[^}]*\}", re.IGNORECASE)
+"""What stands in the place of one: stars, a parameter, a reference."""
+_PLACE = 0x10_0000
+_PLACES = re.compile(f"[{chr(_PLACE)}-{chr(_PLACE + 0xFFFF)}]")
+"""Characters of Unicode's last plane, which means nothing, where a mark is put."""
 
 
 class Secret:
@@ -54,29 +83,95 @@ def names_a_secret(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
-def without_secrets(text: str, password: Secret | None, options: Mapping[str, str]) -> str:
-    """`text` without a password, and without the values of those `options` that are secrets by
-    their names."""
-    secrets = ["" if password is None else password.reveal()]
-    secrets += [value.strip() for name, value in options.items() if names_a_secret(name)]
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        text = without_secret(text, secret)
-    return text
+def passwords_in(text: str) -> tuple[str, ...]:
+    """Passwords written into a URL, a connection string, a login configuration or SQL."""
+    found: dict[str, None] = {}
+    for pattern in _PASSWORDS:
+        for match in pattern.finditer(text):
+            password = match[1]
+            if password[:1] in ("'", '"') and len(password) > 1:
+                mark = password[0]
+                password = re.sub(rf"\\(.)|{mark}({mark})", r"\1\2", password[1:-1])
+            if password.strip() and not _NO_PASSWORD.fullmatch(password):
+                found[password] = None
+    return tuple(found)
 
 
-def without_secret(text: str, secret: str) -> str:
-    """`text` with stars in place of a secret that is not empty.
+def secrets_in(name: str, text: str, *, is_secret: bool) -> tuple[str, ...]:
+    """What is secret in the text of the property `name`: all of it where the property
+    `is_secret`, and the passwords that are written into it."""
+    found = passwords_in(text)
+    if is_secret:
+        _, colon, password = text.partition(":")
+        login = (password,) if colon and _LOGIN_NAME.search(name) else ()
+        found = (text, *login, *found)
+    return tuple(dict.fromkeys(secret for secret in found if secret.strip()))
 
-    A secret that may as well be a word or a part of one (up to 3 characters, or up to 11 letters)
-    is hidden where a message shows values: between the marks and quotes that stand around them.
-    Elsewhere stars would mangle the message, and the word without them would tell the secret.
-    """
-    pattern = re.escape(secret)
-    if len(secret) < _SHORTEST or (secret.isalpha() and len(secret) < _LONGEST_WORD):
-        pattern = rf"(?:(?<![^{_BEFORE}])|(?<=[{_BEFORE}]\s)){pattern}(?!\w)"
-    return re.sub(pattern, "***", text)
+
+def without_secrets(text: str, secrets: Mapping[str, str] | Iterable[str]) -> str:
+    """`text` with stars, or with what a mapping says, in the place of secrets (see `LONG`), as they
+    are and as messages write them: on one line, with escapes, percent-encoded and decoded."""
+    text = _PLACES.sub("\N{REPLACEMENT CHARACTER}", text)
+    if not isinstance(secrets, Mapping):
+        secrets = dict.fromkeys(secrets, HIDDEN)
+    pattern, marks = _pattern(tuple(secrets.items()))
+    if pattern is None:
+        return text
+    # What follows a hidden secret may stand alone only now; marks are not looked into.
+    while True:
+        hidden = pattern.sub(lambda match: chr(_PLACE + (match.lastindex or 1)), text)
+        if hidden == text:
+            return _PLACES.sub(lambda place: marks[ord(place[0]) - _PLACE - 1], hidden)
+        text = hidden
+
+
+def without_passwords(text: str) -> str:
+    """`text` with stars in the place of the passwords that can be seen to be such in it."""
+    return without_secrets(text, passwords_in(text))
 
 
 def printable_name(name: str) -> str:
     """`name` with the salt hidden that `column.mask.hash.ALG.with.salt.SALT` carries."""
     return _SALT.sub(rf"\g<1>{HIDDEN}", name)
+
+
+@lru_cache(maxsize=16)
+def _pattern(
+    secrets: tuple[tuple[str, str], ...],
+) -> tuple[re.Pattern[str] | None, tuple[str, ...]]:
+    """What finds the secrets, a group for each form of one, and the marks of the groups."""
+    marks: dict[str, str] = {}
+    for secret, mark in secrets:
+        for form in _forms(secret):
+            marks.setdefault(form, mark)
+    longest_first = sorted(filter(str.strip, marks), key=len, reverse=True)
+    if not longest_first:
+        return None, ()
+    pattern = "|".join(
+        f"((?i:{re.escape(form)}))" if len(form) >= LONG else rf"(?<!\w)({re.escape(form)})(?!\w)"
+        for form in longest_first
+    )
+    return re.compile(pattern), tuple(marks[form] for form in longest_first)
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """A secret as messages write it."""
+    for text in dict.fromkeys((secret, secret.strip(), unquote(secret), unquote_plus(secret))):
+        yield text
+        yield " ".join(text.split())
+        yield repr(text)[1:-1]
+        yield json.dumps(text)[1:-1]
+        yield json.dumps(text, ensure_ascii=False)[1:-1]
+        yield text.replace("'", "''")
+        yield text.replace('"', '""')
+        yield re.sub(r"(['\\])", r"\\\1", text)
+        for encoded in (
+            quote(text, errors="replace"),
+            quote(text, safe="", errors="replace"),
+            quote_plus(text, errors="replace"),
+        ):
+            yield encoded
+            yield re.sub("%[0-9A-F]{2}", lambda digits: digits[0].lower(), encoded)
+    lines = [line.strip() for line in secret.splitlines()]
+    if len(lines) > 1:
+        yield from (line for line in lines if len(line) >= LONG)

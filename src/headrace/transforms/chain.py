@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from headrace.config.references import References
+from headrace.config.hidden import HiddenTexts
 from headrace.connect.records import Records, Shape
 from headrace.errors import HeadraceError
 from headrace.transforms.blank_records import blank_records
@@ -37,7 +37,7 @@ class Step:
     """What its property `type` says."""
     predicate: Predicate | None = None
     negate: bool = False
-    references: References = field(default_factory=References)
+    hidden: HiddenTexts = field(default_factory=HiddenTexts)
     """What errors show as written of its properties."""
 
 
@@ -184,7 +184,7 @@ def _applied(step: Step, records: Records) -> Iterable[Records]:
     try:
         return _sound(step.transform, records, list(step.transform.apply(records)))
     except HeadraceError as error:
-        message = f"transforms.{step.alias}: {step.references.in_error(error.message)}"
+        message = f"transforms.{step.alias}: {_shown(step, error.message)}"
         failure = HeadraceError(error.code, message, error.remedy, retriable=error.retriable)
         raise failure from _cause(step, error)
     except MemoryError:
@@ -196,7 +196,7 @@ def _applied(step: Step, records: Records) -> Iterable[Records]:
             retriable=True,
         ) from None
     except Exception as error:  # noqa: BLE001 - transforms of one's own may raise anything
-        text = step.references.in_error(str(error))
+        text = _shown(step, str(error))
         raise HeadraceError(
             "transforms.raised",
             f"transforms.{step.alias}: {type(error).__name__}: {text}",
@@ -204,9 +204,13 @@ def _applied(step: Step, records: Records) -> Iterable[Records]:
         ) from _cause(step, error)
 
 
+def _shown(step: Step, text: str) -> str:
+    return step.hidden.in_error(text, about=f"transforms.{step.alias}")
+
+
 def _cause(step: Step, error: Exception) -> Exception | None:
     """What a traceback may show beside the step's error."""
-    return None if step.references.properties else error
+    return None if step.hidden.properties else error
 
 
 def _sound(transform: Transform, records: Records, results: list[Records]) -> list[Records]:

@@ -70,11 +70,11 @@ def examine_chain(config: TransformsConfig) -> ReadChain:
             )
         transform = reading.made("transforms", alias, options, find_transform)
         if transform is not None:
-            references = config.references.under(f"transforms.{alias}.")
-            steps.append(Step(alias, transform, kind, predicates.get(name), negate, references))
+            hidden = config.hidden.under(f"transforms.{alias}.")
+            steps.append(Step(alias, transform, kind, predicates.get(name), negate, hidden))
     _share_headers(steps)
     reading.check_asked_fields(steps, getattr(config, "event_format_version", None))
-    as_written = config.references.in_finding
+    as_written = config.hidden.in_finding
     return ReadChain(
         Chain(tuple(steps)),
         [as_written(problem) for problem in reading.problems],

@@ -379,4 +379,4 @@ def test_a_short_password_is_hidden_where_it_is_one_and_not_inside_of_words() ->
     required = {"topic.prefix": "p", "mongodb.connection.string": "mongodb://u:x@h1/"}
     error = AutoReconnect("the user u executes; login (u, x): 'x'")
     shown = str(translate(error, MongoConfig.parse(required)))
-    assert "executes; login (u, ***): '***'" in shown
+    assert "executes; login (u, ********): '********'" in shown

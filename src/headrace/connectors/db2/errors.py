@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from headrace.config.secret import without_secrets
 from headrace.connectors.db2.config import Db2Config
 from headrace.errors import HeadraceError
 
@@ -124,6 +123,7 @@ _BY_STATE = {
 
 _STATEMENT_CLASSES = frozenset({"07", "21", "22", "42"})
 _OF_THE_USER = (_PRIVILEGE, _LOGIN)
+_TLS_WORDS = ("SSL", "GSKit", "certificate")
 
 
 def place(config: Db2Config) -> str:
@@ -140,14 +140,18 @@ connection breaks at the wrong moment: a new connection helps."""
 
 
 def translate(
-    error: Exception, config: Db2Config, doing: str = "", limit: str = QUERY_LIMIT
+    error: Exception,
+    config: Db2Config,
+    doing: str = "",
+    limit: str = QUERY_LIMIT,
+    about: str | None = None,
 ) -> HeadraceError | None:
-    """An error of the driver in our words, which never hold the password; None: it is none of the
-    driver's. `doing` says what failed, `limit` is the property that limits statements."""
+    """An error of the driver in our words, which never hold a secret; None: it is none of the
+    driver's. `doing` says what failed, `limit` is the property that limits statements, `about` the
+    one whose text the driver was given, as of `HiddenTexts.in_error`."""
     if not isinstance(error, DriverError):
         return None
-    text = without_secrets(error.text, config.database_password, config.driver)
-    text = config.references.in_error(text)
+    text = config.hidden.in_error(error.text, about)
     refusal = _refusal(error)
     if refusal is not None:
         remedy = refusal.remedy.replace("{limit}", limit).replace(
@@ -155,7 +159,7 @@ def translate(
         )
         what = f"{doing}: {text}" if doing else f"Db2 at {place(config)} refused: {text}"
         return HeadraceError(f"db2.{refusal.code}", what, remedy, retriable=refusal.retriable)
-    if "SSL" in text or "GSKit" in text or "certificate" in text:
+    if any(word in error.text for word in _TLS_WORDS):
         return HeadraceError(
             "db2.tls",
             f"No encrypted connection to {place(config)}: {text}",
@@ -173,7 +177,7 @@ def translate(
         "db2.query_failed",
         f"{what}: {text}" + (f" (SQLSTATE {error.state})" if error.state else ""),
         "Check the server's diagnostic log (db2diag).",
-        retriable=_DRIVERS_FAULT in text,
+        retriable=_DRIVERS_FAULT in error.text,
     )
 
 

@@ -25,9 +25,9 @@ from headrace.connectors.mongodb.errors import (
     NOT_INITIATED,
     OTHER_REPLICA_SET,
     Answer,
+    answer_text,
     answered,
     translate,
-    without_secrets,
 )
 from headrace.errors import HeadraceError
 
@@ -69,7 +69,7 @@ def connect(config: MongoConfig, *, member: str | None = None, **own: Any) -> Cl
             raise HeadraceError(
                 "mongodb.connection_string",
                 "The driver refuses an option of mongodb.connection.string, or a file of "
-                f"mongodb.ssl.*: {without_secrets(str(error), config)}",
+                f"mongodb.ssl.*: {answer_text(str(error), config)}",
                 "Correct it; MongoDB's manual lists the options of connection strings.",
             ) from None
 

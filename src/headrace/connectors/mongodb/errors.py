@@ -16,7 +16,6 @@ from pymongo.errors import (
     ServerSelectionTimeoutError,
 )
 
-from headrace.config.secret import without_secret
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.properties.modes import CaptureScope
 from headrace.errors import HeadraceError
@@ -186,10 +185,11 @@ _LONGEST = 300
 def translate(error: PyMongoError, config: MongoConfig, doing: str = "") -> HeadraceError:
     """An error of the driver in our words; it never holds a password. `doing` says what was
     tried, "Reading the change stream" for example."""
-    text = config.references.in_error(without_secrets(_text(error), config))
-    if isinstance(error, ConfigurationError) and "wire version" in text:
+    raw = _without_surroundings(_message(error))
+    text = answer_text(_message(error), config)
+    if isinstance(error, ConfigurationError) and "wire version" in raw:
         return answered(_TOO_OLD, config, text, doing)
-    if isinstance(error, ConfigurationError) and "Sessions are not supported" in text:
+    if isinstance(error, ConfigurationError) and "Sessions are not supported" in raw:
         # So the driver says it while it knows no member that holds data.
         return answered(ELECTION, config, text, doing)
     if isinstance(error, ConfigurationError):
@@ -199,7 +199,7 @@ def translate(error: PyMongoError, config: MongoConfig, doing: str = "") -> Head
             f"mongodb.connection.string {kind}: {text}",
             "Correct it; user and password are percent-encoded.",
         )
-    answer = _answer(error, text)
+    answer = _answer(error, raw)
     if answer is _LOGIN and not _has_login(config):
         return answered(_NO_LOGIN, config, "", doing)
     if answer is not None:
@@ -261,13 +261,10 @@ def grant_roles(config: MongoConfig, *roles: str) -> str:
     )
 
 
-def without_secrets(text: str, config: MongoConfig) -> str:
-    """`text` with stars in place of the configuration's passwords; see `without_secret`."""
-    string = config.mongodb_connection_string
-    for secret in (string.text, string.password, config.mongodb_password):
-        if secret is not None and secret.reveal():
-            text = without_secret(text, secret.reveal())
-    return text
+def answer_text(text: str, config: MongoConfig) -> str:
+    """What the server or the driver said as it may be shown, and no longer than a line or two."""
+    text = _without_surroundings(config.hidden.in_error(text))
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
 def _has_login(config: MongoConfig) -> bool:
@@ -293,15 +290,17 @@ def _answer(error: PyMongoError, text: str) -> Answer | None:
     return None
 
 
-def _text(error: PyMongoError) -> str:
+def _message(error: PyMongoError) -> str:
     if isinstance(error, OperationFailure) and error.details:
-        text = str(error.details.get("errmsg") or error)
-    else:
-        # Behind it stands the driver's own picture of the cluster.
-        text = str(error).partition(", Timeout: ")[0].partition(" (configured timeouts")[0]
+        return str(error.details.get("errmsg") or error)
+    return str(error)
+
+
+def _without_surroundings(text: str) -> str:
+    # After it stands the driver's own picture of the cluster.
+    text = text.partition(", Timeout: ")[0].partition(" (configured timeouts")[0]
     text = " ".join(text.removeprefix("Executor error during getMore :: caused by :: ").split())
     # The command's name tells enough.
     text = re.sub(r"(to execute command) \{ (\w+): .*", r"\1 \2", text)
     # What follows is the session's and the cluster's, in every command.
-    text = re.sub(r", (?:cursor: \{\}|lsid: ).*\}", " … }", text)
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    return re.sub(r", (?:cursor: \{\}|lsid: ).*\}", " … }", text)

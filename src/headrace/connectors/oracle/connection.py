@@ -15,7 +15,6 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
-from headrace.config.secret import without_secrets
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.errors import QUERY_LIMIT, DriverError, translate
@@ -227,8 +226,7 @@ def connect(
 def _node_error(error: DriverError, config: OracleConfig, node: str) -> HeadraceError:
     """What one of rac.nodes refused: never with a password."""
     known = translated_error(error, config)
-    text = without_secrets(error.text, config.database_password, config.driver)
-    text = config.references.in_error(text)
+    text = config.hidden.in_error(error.text, "")
     return HeadraceError(
         known.code,
         f"{config.database_user}@{data_source(config, node)}: {text}",

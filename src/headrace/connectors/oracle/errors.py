@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from headrace.config.secret import without_secrets
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.errors import HeadraceError
 
@@ -219,14 +218,18 @@ def place(config: OracleConfig) -> str:
 
 
 def translate(
-    error: Exception, config: OracleConfig, doing: str = "", limit: str = QUERY_LIMIT
+    error: Exception,
+    config: OracleConfig,
+    doing: str = "",
+    limit: str = QUERY_LIMIT,
+    about: str | None = None,
 ) -> HeadraceError | None:
-    """An error of the driver in our words, which never hold the password; None: it is none of the
-    driver's. `doing` says what failed, `limit` is the property that limits statements."""
+    """An error of the driver in our words, which never hold a secret; None: it is none of the
+    driver's. `doing` says what failed, `limit` is the property that limits statements, `about` the
+    one whose text the driver was given, as of `HiddenTexts.in_error`."""
     if not isinstance(error, DriverError):
         return None
-    text = without_secrets(error.text, config.database_password, config.driver)
-    text = config.references.in_error(text)
+    text = config.hidden.in_error(error.text, about)
     refusal = _BY_CODE.get(error.code) or _BY_DRIVER.get(error.full_code)
     if refusal is not None:
         remedy = refusal.remedy.replace("{limit}", limit).replace(

@@ -39,7 +39,7 @@ def heartbeat_query(config: OracleConfig) -> HeartbeatQuery | None:
             connection.rollback()
 
     def explain(error: Exception) -> tuple[Failure, HeadraceError] | None:
-        explained = translate(error, config, PROPERTY)
+        explained = translate(error, config, PROPERTY, about=PROPERTY)
         if explained is None:
             return None
         assert isinstance(error, DriverError)

@@ -245,23 +245,25 @@ _BY_TEXT = (
 
 
 def translate(
-    error: psycopg.Error, config: PostgresConfig, doing: str = "", limit: str = QUERY_LIMIT
+    error: psycopg.Error,
+    config: PostgresConfig,
+    doing: str = "",
+    limit: str = QUERY_LIMIT,
+    about: str | None = None,
 ) -> HeadraceError:
-    """An error of the driver in our words; never holds the password. `limit` is the property that
-    limits the connection's statements."""
-    text = _one_line(error.diag.message_primary or str(error))
-    secret = config.database_password
-    if secret is not None and secret.reveal():
-        text = text.replace(secret.reveal(), "***")
-    text = config.references.in_error(text)
+    """An error of the driver in our words; never holds a secret. `limit` is the property that
+    limits the connection's statements, `about` the one whose text the server was given, as of
+    `HiddenTexts.in_error`."""
+    raw = one_line(_message(error))
+    text = answer_text(error, config, about)
     state = error.sqlstate
     place = (
         f"{config.database_user}@{config.database_hostname}:{config.database_port}"
         f"/{config.database_dbname}"
     )
     if state is None:
-        state = next((s for part, s in _BY_TEXT if part in text), None)
-    if state == "42501" and "replication" in (doing + text).lower():
+        state = next((s for part, s in _BY_TEXT if part in raw), None)
+    if state == "42501" and "replication" in (doing + raw).lower():
         return HeadraceError(
             "postgresql.no_replication_privilege",
             f"The role {config.database_user} may not replicate: {text}",
@@ -275,7 +277,7 @@ def translate(
         what = f"{doing}: {text}" if doing else f"PostgreSQL at {place} refused: {text}"
         return HeadraceError(f"postgresql.{code}", what, remedy, retriable=retriable)
     if isinstance(error, psycopg.OperationalError) and (state is None or state[:2] == "08"):
-        if "SSL" in text or "certificate" in text:
+        if "SSL" in raw or "certificate" in raw:
             return HeadraceError(
                 "postgresql.tls",
                 f"No encrypted connection to {place}: {text}",
@@ -325,7 +327,16 @@ def _lock_timeout(config: PostgresConfig, doing: str) -> HeadraceError:
     )
 
 
-def _one_line(text: str) -> str:
+def answer_text(error: psycopg.Error, config: PostgresConfig, about: str | None = None) -> str:
+    """The server's words, or the driver's, as they may be shown; `about` as of `translate`."""
+    return one_line(config.hidden.in_error(_message(error), about))
+
+
+def _message(error: psycopg.Error) -> str:
+    return error.diag.message_primary or str(error)
+
+
+def one_line(text: str) -> str:
     """The lines of a message as sentences of one."""
     lines = [" ".join(line.split()) for line in text.splitlines()]
     return ". ".join(line.rstrip(".") for line in lines if line)

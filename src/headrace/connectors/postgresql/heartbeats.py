@@ -45,7 +45,7 @@ def heartbeat_query(config: PostgresConfig) -> HeartbeatQuery | None:
         if not isinstance(error, psycopg.Error):
             return None
         failure = _FAILURES.get(error.sqlstate or "", Failure.OTHER)
-        return failure, translate(error, config, PROPERTY)
+        return failure, translate(error, config, PROPERTY, about=PROPERTY)
 
     return HeartbeatQuery(
         CONNECTOR, config.heartbeat_action_query, execute, explain, kept.close, prepare

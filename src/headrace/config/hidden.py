@@ -1,0 +1,139 @@
+"""What a configuration keeps out of messages: secrets, and what references stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from headrace.config.finding import PropertyFinding
+from headrace.config.secret import (
+    HIDDEN,
+    LONG,
+    names_a_secret,
+    secrets_in,
+    without_secrets,
+)
+from headrace.errors import HeadraceError
+
+_PART = 4
+"""So many characters of a value in a row are a part of it."""
+
+
+@dataclass(frozen=True)
+class HiddenText:
+    """A property whose text holds what is not shown: its name, its text as it may be shown, and
+    the hidden `values`, each with what is shown in its place.
+
+    `is_reference`: they are what references stand for. `is_name`: they name objects of the
+    database, which its errors show. `is_secret`: all of the text is a secret, which nothing quotes
+    a part of."""
+
+    name: str
+    text: str
+    values: tuple[tuple[str, str], ...] = field(repr=False)
+    is_reference: bool = False
+    is_name: bool = False
+    is_secret: bool = False
+
+    def is_about(self, name: str) -> bool:
+        """Whether `name` is the property, or it is one of those under `name`."""
+        return f"{self.name}.".startswith(f"{name}.")
+
+
+@dataclass(frozen=True)
+class HiddenTexts:
+    """Those of a configuration."""
+
+    properties: tuple[HiddenText, ...] = ()
+
+    @classmethod
+    def of_settings(cls, settings: Mapping[str, str]) -> HiddenTexts:
+        """Those of the settings of a client, by their names and by what is written into them."""
+        found = []
+        for name, text in settings.items():
+            is_secret = names_a_secret(name)
+            secrets = secrets_in(name, text, is_secret=is_secret)
+            values = tuple((secret, HIDDEN) for secret in secrets)
+            if values:
+                shown = HIDDEN if is_secret else without_secrets(text, secrets)
+                found.append(HiddenText(name, shown, values, is_secret=is_secret))
+        return cls(tuple(found))
+
+    def under(self, prefix: str) -> HiddenTexts:
+        """Those whose names begin with `prefix`."""
+        return HiddenTexts(tuple(each for each in self.properties if each.name.startswith(prefix)))
+
+    def in_finding(self, finding: PropertyFinding) -> PropertyFinding:
+        """The remark with every property as it may be shown. Where it shows a part of what is
+        hidden, it only says which property is meant."""
+        about = [each for each in self.properties if each.is_about(finding.property)]
+        said = f"{finding.message} {finding.remedy}"
+        if any(_shows(each, said, about) for each in about if _is_quoted(each)):
+            written = " and ".join(
+                dict.fromkeys(f"{each.name} = {each.text!r}" for each in about if _is_quoted(each))
+            )
+            finding = finding._replace(
+                message=f"{written} is not accepted; the reason is not shown, because it tells a "
+                "part of a secret, or of what a reference stands for",
+                remedy="Correct what is hidden. The reason is shown where it stands in the "
+                "property, and is no secret.",
+            )
+        # The words of a remark are ours: no secret that is shorter than `LONG` gets into them,
+        # but where the property itself is quoted.
+        hidden = {
+            value: mark
+            for each in self.properties
+            for value, mark in each.values
+            if each.is_reference or len(value) >= LONG or (each in about and not each.is_secret)
+        }
+        message, remedy = (
+            without_secrets(text, hidden) for text in (finding.message, finding.remedy)
+        )
+        return finding._replace(message=message, remedy=remedy)
+
+    def in_error(self, text: str, about: str | None = None) -> str:
+        """The text of a driver, a server or a client without what is hidden, but for names of the
+        database's objects. `about` is the property whose text was at work, empty where it was
+        none: an answer that shows a part of what is hidden in it is left out. None: any property
+        that holds references may have been."""
+        hidden = [each for each in self.properties if not each.is_name]
+        text = without_secrets(
+            text, {value: mark for each in hidden for value, mark in each.values}
+        )
+        if about is None:
+            quoted = [each for each in hidden if each.is_reference and not each.is_secret]
+        else:
+            quoted = [each for each in hidden if each.is_about(about)]
+        if any(_shows(each, text, hidden) for each in quoted):
+            names = ", ".join(dict.fromkeys(each.name for each in quoted))
+            return f"the reason is not shown, because it tells a part of what is hidden in {names}"
+        return text
+
+    def in_raised(self, error: HeadraceError, about: str | None = None) -> HeadraceError:
+        """The error with a message as of `in_error`."""
+        message = self.in_error(error.message, about)
+        return HeadraceError(error.code, message, error.remedy, retriable=error.retriable)
+
+
+def _is_quoted(hidden: HiddenText) -> bool:
+    """Whether remarks may quote the text: one that is a secret is quoted where it was resolved."""
+    return hidden.is_reference or not hidden.is_secret
+
+
+def _shows(hidden: HiddenText, text: str, properties: Iterable[HiddenText]) -> bool:
+    """Whether a part of a value is in `text`, other than in names and texts as they are shown."""
+    for each in properties:
+        for written in (each.text, repr(each.text)[1:-1], each.name):
+            text = text.replace(written, "\0")
+        for _, mark in each.values:
+            text = text.replace(mark, "\0")
+    values = [value for value, _ in hidden.values]
+    # Of a text that has a password in it, only that is secret.
+    values = [value for value in values if not any(o in value for o in values if o != value)]
+    # A shorter value is hidden where it stands alone; letters of it are in most words.
+    return any(
+        value[start : start + _PART] in text
+        for value in values
+        for start in range(len(value) - _PART + 1)
+        if value[start : start + _PART].strip()
+    )
