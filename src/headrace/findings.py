@@ -85,7 +85,23 @@ _SQL = re.compile(
 
 def statements(remedy: str) -> list[str]:
     """The SQL statements of a remedy, in the order in which they are to be run."""
-    return [" ".join(found[0].split()) for found in _SQL.finditer(remedy)]
+    return [text for text, is_statement in steps(remedy) if is_statement]
+
+
+def steps(remedy: str) -> Iterator[tuple[str, bool]]:
+    """The steps of a remedy in their order: a text, and whether it is an SQL statement."""
+    end = 0
+    for found in _SQL.finditer(remedy):
+        yield from _words(remedy[end : found.start()])
+        yield " ".join(found[0].split()), True
+        end = found.end()
+    yield from _words(remedy[end:])
+
+
+def _words(text: str) -> Iterator[tuple[str, bool]]:
+    text = " ".join(text.split())
+    if any(map(str.isalnum, text)):
+        yield text, False
 
 
 def counted(count: int, noun: str) -> str:

@@ -111,3 +111,11 @@ def test_a_property_that_nobody_reads_would_be_seen() -> None:
     ):
         found = "|".join(reads(ast.parse(source)))
         assert re.fullmatch(found, "unread"), source
+
+
+def test_properties_are_read_from_their_declarations() -> None:
+    """A property that is read by name, with a default at the place, would have two defaults."""
+    sources = SOURCES.rglob("*.py")
+    aside = [str(path) for path in sources if re.search(r"getattr\(config, .*,", path.read_text())]
+    aside = [path for path in aside if not path.endswith("connect/kernels/locator.py")]  # Numba's
+    assert aside == []

@@ -49,5 +49,6 @@ def test_a_connector_without_checks_says_so(
     pipeline = SimpleNamespace(config=config, validate=lambda _: None)
     monkeypatch.setattr(check, "read_pipeline", lambda *_: pipeline)
     monkeypatch.setattr(check, "check", lambda *_: ())
-    assert check.run(argparse.Namespace(file="lines.properties", json=False, fix_sql=False)) == 0
+    arguments = argparse.Namespace(file="f", json=False, fix_sql=False, state=None)
+    assert check.run(arguments) == 0
     assert capsys.readouterr().out == "The connector lines has no checks: nothing was looked at\n"

@@ -13,13 +13,20 @@ from rich.console import Console
 from rich.text import Text
 
 from headrace.cli.messages import Messages, one_line
-from headrace.cli.pipeline import Pipeline, add_file_argument, read_pipeline
+from headrace.cli.pipeline import (
+    Pipeline,
+    add_file_argument,
+    read_pipeline,
+    refuse_file,
+    with_state,
+)
 from headrace.cli.sink_options import check_supported
 from headrace.connectors.definition import CheckResult
 from headrace.connectors.registry import check
 from headrace.errors import HeadraceError
-from headrace.findings import Finding, Findings, counted, statements
-from headrace.spark.checkpoint import stored_offset
+from headrace.findings import Finding, Findings, counted, statements, steps
+from headrace.offsets.offset import OffsetObject
+from headrace.spark.checkpoint import finished_batch, stored_offset
 
 _SESSION = "ALTER SESSION SET "
 _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
@@ -28,6 +35,13 @@ _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the verb's arguments."""
     add_file_argument(parser)
+    parser.add_argument(
+        "--state",
+        "--checkpoint",
+        metavar="DIR",
+        help="folder for checkpoint and state of the query that is to go on, as `headrace run "
+        "--checkpoint` and `headrace events --state` take it (default: headrace.checkpoint.dir)",
+    )
     parser.add_argument(
         "--json", action="store_true", help="print an array of findings, a JSON object each"
     )
@@ -40,13 +54,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints findings; 1 when one is an error."""
-    pipeline = read_pipeline(arguments.file, {}, Messages())
-    of_sink = Findings()
-    of_sink.guard(lambda: check_supported(pipeline.config.headrace_sink_type or "console"))
-    checkpoint = _checkpoint(pipeline)
+    pipeline = read_pipeline(arguments.file, with_state({}, arguments.state), Messages())
+    own = Findings()
+    own.guard(lambda: check_supported(pipeline.config.headrace_sink_type or "console"))
+    folder = pipeline.config.headrace_checkpoint_dir
+    checkpoint = stored = None
+    if folder is not None:
+        refuse_file(Path(folder))
+        checkpoint = Path(folder) / "checkpoint"
+        stored = stored_offset(checkpoint)
+        own.extend(_of_checkpoint(checkpoint, stored))
     findings: list[CheckResult] = [
-        *of_sink,
-        *check(pipeline.config, stored_offset(checkpoint)),
+        *own,
+        *check(pipeline.config, stored),
         *_of_kafka(pipeline),
     ]
     findings += _of_start(
@@ -91,33 +111,30 @@ def _print_lines(findings: Sequence[CheckResult]) -> None:
 
 def script(findings: Sequence[CheckResult]) -> Iterator[str]:
     """Lines of a script that mends findings. Statements of warnings are comments, because they are
-    a choice, and so are those with a `…`, for which the user has to write something; what no
-    statement mends is a comment, too.
+    a choice, and so are those with a `…`, for which the user has to write something; what else a
+    remedy says, a restart of the server for example, is a comment at its place.
 
-    A remedy's ALTER SESSION SET says where its statements behind it run. All that runs in one place
-    is one section, which begins with it; sections come as they are named first, behind what runs
+    A remedy's ALTER SESSION SET says where its statements after it run. All that runs in one place
+    is one section, which begins with it; sections come as they are named first, after what runs
     anywhere.
     """
     sections: dict[str, list[str]] = {"": []}
     for finding in findings:
         if finding.level == "ok":
             continue
-        mending = statements(finding.remedy)
         remark = f"-- {finding.level}: {' '.join(finding.message.split())}"
         section = ""
-        if not mending:
-            sections[section] += [remark, f"-- {' '.join(finding.remedy.split())}"]
         told: set[str] = set()
-        for statement in mending:
-            if statement.startswith(_SESSION):
-                section = statement
+        for step, is_statement in _ordered(finding.remedy):
+            if step.startswith(_SESSION):
+                section = step
                 continue
             lines = sections.setdefault(section, [])
             if section not in told:
                 lines.append(remark)
                 told.add(section)
-            is_ready = finding.level == "error" and "…" not in statement
-            lines.append(statement if is_ready else f"-- {statement}")
+            is_ready = is_statement and finding.level == "error" and "…" not in step
+            lines.append(step if is_ready else f"-- {step}")
     for section, lines in sections.items():
         if section:
             yield ""
@@ -125,12 +142,34 @@ def script(findings: Sequence[CheckResult]) -> Iterator[str]:
         yield from lines
 
 
-def _checkpoint(pipeline: Pipeline) -> Path:
-    """Where `headrace run` would go on from; a folder that is not there, where none is named."""
-    return Path(pipeline.config.headrace_checkpoint_dir or "/nonexistent") / "checkpoint"
+def _ordered(remedy: str) -> Iterator[tuple[str, bool]]:
+    """The steps of a remedy; words before a change of the place come after it, with the statements
+    that they introduce."""
+    words = None
+    for step in steps(remedy):
+        text, is_statement = step
+        if words is not None and not text.startswith(_SESSION):
+            yield words
+            words = None
+        if is_statement:
+            yield step
+        else:
+            words = step
+    if words is not None:
+        yield words
 
 
-def _of_start(pipeline: Pipeline, checkpoint: Path, codes: Set[str]) -> Findings:
+def _of_checkpoint(checkpoint: Path, stored: OffsetObject | None) -> Iterator[Finding]:
+    """Which query the folder is of; nothing where Spark's log in it cannot be read."""
+    if stored is None and not checkpoint.exists():
+        yield Finding("cli.checkpoint", "ok", f"There is no {checkpoint}: a query begins")
+    if stored is not None:
+        number = finished_batch(checkpoint)
+        place = f"after micro-batch {number}" if number >= 0 else "in its first micro-batch"
+        yield Finding("cli.checkpoint", "ok", f"The query of {checkpoint} goes on {place}")
+
+
+def _of_start(pipeline: Pipeline, checkpoint: Path | None, codes: Set[str]) -> Findings:
     """What `headrace run` refuses before it starts, as far as nothing with its code was found: the
     same question, so that no check is weaker than the start. Its warnings are findings already."""
     findings, logger = Findings(), logging.getLogger("headrace")

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from headrace.offsets.offset import OffsetObject
     from headrace.sinks.file.output import Output
     from headrace.spark.jvm.gateway import DriverJvm
     from headrace.spark.supervisor import Limits, Summary
@@ -56,22 +57,27 @@ class Pipeline:
         properties = self.properties.with_overrides(overrides)
         return Pipeline(properties, parse_configuration(properties), self.spark)
 
-    def validate(self, checkpoint: Path) -> None:
-        """Refuses what cannot work before Spark starts. Raises HeadraceError."""
+    def validate(self, checkpoint: Path | None) -> None:
+        """Refuses what cannot work before Spark starts; `checkpoint` None: no query goes on. Raises
+        HeadraceError."""
         from headrace.converters.configured import ask_registries
         from headrace.spark.checkpoint import refuse_torn, stored_offset
 
-        refuse_torn(checkpoint)
+        def stored() -> OffsetObject | None:
+            return None if checkpoint is None else stored_offset(checkpoint)
+
+        if checkpoint is not None:
+            refuse_torn(checkpoint)
         ask_registries(self.config)
         connector = open_connector(self.config, cores=1, inline=False, orphaned=lambda: False)
         try:
             while True:
-                stored = stored_offset(checkpoint)
+                offset = stored()
                 try:
-                    return connector.validate(stored)
+                    return connector.validate(offset)
                 except HeadraceError:
                     # What is left of a killed run may still finish its micro-batch.
-                    if stored_offset(checkpoint) == stored:
+                    if stored() == offset:
                         raise
         finally:
             connector.close()
@@ -342,15 +348,20 @@ def trial(pipeline: Pipeline, *, is_trial: bool) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def exclusive(folder: Path) -> Iterator[None]:
-    """One process per state folder. Raises HeadraceError("cli.state_in_use")."""
+def refuse_file(folder: Path) -> None:
+    """A state folder that is a file. Raises HeadraceError("cli.state_not_writable")."""
     if folder.is_file():
         raise HeadraceError(
             "cli.state_not_writable",
             f"{folder} is a file, and a folder is needed for checkpoint and state",
             "Name a folder; it is made where it is missing.",
         )
+
+
+@contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """One process per state folder. Raises HeadraceError("cli.state_in_use")."""
+    refuse_file(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / "owner").open("ab")

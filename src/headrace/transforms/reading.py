@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from headrace.config.finding import PropertyFinding, error_of
 from headrace.config.kinds import BOOLEAN
+from headrace.config.properties.execution import ExecutionConfig
 from headrace.config.properties.transforms import TransformsConfig
 from headrace.config.property import Member
 from headrace.config.suggestions import distance, nearest
@@ -73,7 +74,9 @@ def examine_chain(config: TransformsConfig) -> ReadChain:
             hidden = config.hidden.under(f"transforms.{alias}.")
             steps.append(Step(alias, transform, kind, predicates.get(name), negate, hidden))
     _share_headers(steps)
-    reading.check_asked_fields(steps, getattr(config, "event_format_version", None))
+    # Records that come from elsewhere may be of any version.
+    event_format = config.event_format_version if isinstance(config, ExecutionConfig) else None
+    reading.check_asked_fields(steps, event_format)
     as_written = config.hidden.in_finding
     return ReadChain(
         Chain(tuple(steps)),

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from headrace.cli import main
 from headrace.cli.check import script
 from headrace.cli.sink_options import check_supported
+from headrace.connectors.postgresql.checks.server import wal_level_error
 from headrace.errors import HeadraceError
-from headrace.findings import Finding, counted, statements
+from headrace.findings import Finding, Findings, counted, statements
 from tests.cli.first_steps.configurations import SHOP, written
 from tests.servers.postgresql import Database
 
@@ -61,6 +62,21 @@ def test_a_sink_that_is_not_there_is_found_by_the_check(
     assert "[cli.sink_not_supported]" in shown
     assert "Use console, file, kafka, or a format" in shown
     assert shown.endswith("2 checks, 2 errors, 0 warnings\n")
+
+
+def test_a_state_that_is_a_file_is_found_by_the_check(tmp_path: Path) -> None:
+    file = written(tmp_path / "c", {**SHOP, "database.port": "1"})
+    for option in ("--state", "--checkpoint"):
+        assert main(["check", file, option, file]) == 1
+
+
+def test_a_state_that_is_not_there_is_one_of_a_query_that_begins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path / "c", {**SHOP, "database.port": "1"})
+    assert main(["check", file, "--state", str(tmp_path / "none")]) == 1
+    assert f"There is no {tmp_path / 'none' / 'checkpoint'}: a query begins" in capsys.readouterr().out
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize("verb", ["check", "run"])
@@ -116,6 +132,7 @@ def test_a_state_that_is_a_file_is_one_message(
     assert "is a file, and a folder is needed" in capsys.readouterr().err
 
 
+HERE = "ALTER SESSION SET CONTAINER = A;"
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
 
 
@@ -127,7 +144,7 @@ def test_statements_are_found_whatever_names_they_have(table: str, role: str) ->
 
 
 def test_what_runs_in_one_place_is_one_section_of_the_script() -> None:
-    here, there = "ALTER SESSION SET CONTAINER = A;", "ALTER SESSION SET CONTAINER = B;"
+    here, there = HERE, "ALTER SESSION SET CONTAINER = B;"
     findings = [
         Finding("a", "error", "one", f"{here} GRANT x TO y;"),
         Finding("b", "ok", "two"),
@@ -150,6 +167,34 @@ def test_what_runs_in_one_place_is_one_section_of_the_script() -> None:
         "-- warning: three",
         "-- ALTER TABLE t;",
     ]
+
+
+def test_what_a_remedy_says_beside_its_statements_is_a_comment_of_the_script() -> None:
+    findings = [
+        Finding("a", "error", "one", "As a superuser: ALTER SYSTEM SET w = x; then restart it."),
+        Finding("b", "error", "two", f"While nobody works: {HERE} SHUTDOWN IMMEDIATE; Or wait."),
+    ]
+    assert list(script(findings)) == [
+        "-- error: one",
+        "-- As a superuser:",
+        "ALTER SYSTEM SET w = x;",
+        "-- then restart it.",
+        "",
+        HERE,
+        "-- error: two",
+        "-- While nobody works:",
+        "SHUTDOWN IMMEDIATE;",
+        "-- Or wait.",
+    ]
+
+
+def test_the_setting_of_the_log_comes_with_the_restart_that_it_needs() -> None:
+    error = wal_level_error("replica")
+    assert error is not None
+    findings = Findings()
+    findings.add_error(error)
+    lines = list(script(findings))
+    assert lines[-2:] == ["ALTER SYSTEM SET wal_level = logical;", "-- then restart the server."]
 
 
 def test_prose_has_no_statements() -> None:

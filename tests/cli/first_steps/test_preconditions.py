@@ -57,7 +57,7 @@ class Preconditions:
         given = {**properties, "headrace.checkpoint.dir": str(self._folder)}
         escaped = {name: text.replace("\\", "\\\\") for name, text in given.items()}
         file.write_text("".join(f"{name}={text}\n" for name, text in escaped.items()))
-        check.run(argparse.Namespace(file=[str(file)], json=True, fix_sql=False))
+        check.run(argparse.Namespace(file=[str(file)], json=True, fix_sql=False, state=None))
         findings = json.loads(self._capsys.readouterr().out)
         found = {each["code"] for each in findings if each["level"] == level}
         self._caplog.clear()

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
+from headrace.config.properties.relational import RelationalConfig
 from headrace.config.source import OF_SPARK
 from headrace.connectors.registry import parse_configuration
 from headrace.debezium.envelope import PLACEHOLDER
@@ -77,7 +78,9 @@ def _placeholder(configuration: Configured) -> str:
     configuration that is wrong."""
     given, _ = read_configuration(configuration, "headrace.fold").split(OF_SPARK)
     config = parse_configuration(given)
-    return str(getattr(config, "unavailable_value_placeholder", PLACEHOLDER))
+    if isinstance(config, RelationalConfig):
+        return config.unavailable_value_placeholder
+    return PLACEHOLDER  # the log of documents has all of their values
 
 
 class _Columns:
