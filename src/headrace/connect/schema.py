@@ -82,6 +82,11 @@ class Schema:
         return replace(self, parameters=self.parameters + tuple(parameters.items()))
 
     @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Which of `fields` has a name; of several with one name the first."""
+        return {each.name: place for place, each in reversed([*enumerate(self.fields)])}
+
+    @cached_property
     def json(self) -> str:
         """The schema as JsonConverter prints it (compact, member order as in asJsonSchema)."""
         if self._has_any():

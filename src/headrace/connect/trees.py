@@ -29,11 +29,10 @@ def select(node: Node | None, path: str) -> Node | None:
     """
     if node is None:
         return None
-    schema_fields = {field.name: field.schema for field in node.schema.fields}
     names = path.split(".")
     for count in range(len(names), 0, -1):
         name, rest = ".".join(names[:count]), ".".join(names[count:])
-        if name not in schema_fields:
+        if name not in node.schema.places:
             continue
         inner = member(node, name)
         chosen = select(inner, rest) if rest else inner
@@ -45,14 +44,14 @@ def select(node: Node | None, path: str) -> Node | None:
 def member(node: Node, name: str) -> Node:
     """The field `name` of a node whose schema is a struct that has it, fit to stand anywhere: null
     where `node` is."""
-    schema = next(field.schema for field in node.schema.fields if field.name == name)
+    place = node.schema.places[name]
     match node:
         case Struct():
-            return guarded(fields(node)[name], node.image, node.presence)
+            return guarded(node.members[place], node.image, node.presence)
         case Guarded():
             return guarded(member(node.node, name), node.image, node.presence)
         case Cell() | Column() | Constant():
-            return _inside(node, schema, name)
+            return _inside(node, node.schema.fields[place].schema, name)
     raise TypeError(f"a {type(node).__name__} has no fields")
 
 
