@@ -34,6 +34,16 @@ def ignored(name: str) -> PropertyFinding:
     )
 
 
+def superseded(name: str, successor: str) -> PropertyFinding:
+    """The warning of a former property whose successor is set as well."""
+    return PropertyFinding(
+        "config.former_option",
+        name,
+        f"{name} has no effect, because {successor} is set",
+        "Remove it.",
+    )
+
+
 def summarized(findings: Iterable[PropertyFinding]) -> Iterator[PropertyFinding]:
     """As an operator reads them: one finding for all properties that are ignored alike, its
     `property` that of the first; it comes last."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headrace.config.finding import NOT_SUPPORTED, PropertyFinding, ignored
+from headrace.config.finding import NOT_SUPPORTED, PropertyFinding, ignored, superseded
 from headrace.config.hidden import HiddenText
 from headrace.config.kinds import STATEMENTS, is_json
 from headrace.config.property import Family, Group, Member, PassThrough, Property, Support
@@ -284,14 +284,19 @@ class Reading:
             # Nothing but the transform reads its options, so what resembles one is meant for it.
             is_typo = is_typo or self._suggestions.find(unknown) is not None
         is_given = self._is_given("headrace.unknown.properties")
-        return self.values.get("headrace_unknown_properties") == "fail" or (
-            is_typo and not is_given
-        )
+        return self._is_strict() or (is_typo and not is_given)
+
+    def _is_strict(self) -> bool:
+        """Whether every unknown property is to be refused."""
+        return self.values.get("headrace_unknown_properties") == "fail"
 
     def _note_status(self, name: str, declaration: Property[Any] | Family[Any]) -> None:
         if declaration.status.support is not Support.NOT_NEEDED:
             return
-        if declaration.group is Group.CONNECT:
+        successor = declaration.successor if isinstance(declaration, Property) else None
+        if successor is not None and self._source.get(successor.name, "").strip():
+            self.warnings.append(superseded(self._named(name), self._prefix + successor.name))
+        elif declaration.group is Group.CONNECT:
             self.warnings.append(ignored(self._prefix + name))
         else:
             self.warnings.append(
@@ -307,6 +312,10 @@ class Reading:
         for name in names:
             if name in self._source.surroundings:
                 self.warnings.append(ignored(name))
+                continue
+            successor = self._suggestions.successor(name)
+            if successor is not None and self._is_given(successor) and not self._is_strict():
+                self.warnings.append(superseded(self._named(name), self._prefix + successor))
                 continue
             fails = self._fails(name)
             printable = self._named(name)

@@ -55,6 +55,10 @@ class Suggestions:
         ]
         return max(endings, key=len) if endings else None
 
+    def successor(self, name: str) -> str | None:
+        """The property of which this is a former (or mistaken) name, letter for letter but case."""
+        return self._former.get(printable_name(name).lower())
+
     def find_typo(self, name: str) -> str | None:
         """As `find`, but only what is all but certain: another spelling of a name, a former name,
         or one letter more, less, wrong or out of place (two in a long name). None for a name that

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from headrace.config.finding import PropertyFinding, error_of
+from headrace.config.finding import PropertyFinding, error_of, superseded
 from headrace.config.kinds import BOOLEAN
 from headrace.config.properties.execution import ExecutionConfig
 from headrace.config.properties.transforms import TransformsConfig
@@ -226,6 +226,10 @@ class _Reading:
         given = {_COMPATIBILITY: self._inherited[_COMPATIBILITY], **options}
         for replacement in declaration.replacements(given):
             current.pop(replacement.former, None)
+            if options.get(replacement.successor, "").strip():
+                former, successor = prefix + replacement.former, prefix + replacement.successor
+                self.warnings.append(superseded(former, successor))
+                continue
             shown = ", ".join(
                 f"{prefix}{name}={text}" for name, text in replacement.options.items()
             )
@@ -238,8 +242,7 @@ class _Reading:
                     f"Write {shown}." if shown else "Remove it.",
                 )
             )
-            for name, text in replacement.options.items():
-                current.setdefault(name, text)
+            current.update(replacement.options)
         return current
 
     def _configured(

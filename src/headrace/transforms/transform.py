@@ -95,9 +95,11 @@ class Predicate(Protocol):
 
 @dataclass(frozen=True)
 class Replacement:
-    """A former option that is read as other ones, with a warning."""
+    """A former option that is read as other ones, with a warning. Where its successor is given as
+    well, it is not read at all."""
 
     former: str
+    successor: str
     options: Mapping[str, str]
 
 

@@ -171,8 +171,6 @@ def test_the_older_event_format_needs_the_name_of_the_replica_set(
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("mongodb.hosts", "rs0/h:27017"),
-        ("mongodb.name", "p"),
         ("mongodb.members.auto.discover", "false"),
         ("connect.max.attempts", "3"),
         ("connect.backoff.initial.delay.ms", "1000"),

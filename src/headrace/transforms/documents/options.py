@@ -180,4 +180,5 @@ def former_document_options(options: Mapping[str, str]) -> Iterator[Replacement]
     if "sanitize.field.names" in options:
         adjusts = options["sanitize.field.names"].strip().lower() == "true"
         adjusts = adjusts and not is_as_released(options)
-        yield Replacement("sanitize.field.names", {ADJUSTMENT: "avro"} if adjusts else {})
+        current = {ADJUSTMENT: "avro"} if adjusts else {}
+        yield Replacement("sanitize.field.names", ADJUSTMENT, current)

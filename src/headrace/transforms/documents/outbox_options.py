@@ -57,4 +57,4 @@ class EventRouterOptions(OutboxOptions):
 def other_names(options: Mapping[str, str]) -> Iterator[Replacement]:
     """The name that Debezium's code reads, of the option that its manual has."""
     if _INVALID_IN_CODE in options:
-        yield Replacement(_INVALID_IN_CODE, {_INVALID: options[_INVALID_IN_CODE]})
+        yield Replacement(_INVALID_IN_CODE, _INVALID, {_INVALID: options[_INVALID_IN_CODE]})

@@ -30,7 +30,13 @@ class DeleteMode(StrEnum):
         return self in (DeleteMode.REWRITE, DeleteMode.REWRITE_WITH_TOMBSTONE)
 
 
-_FORMER = ("drop.tombstones", "delete.handling.mode", "operation.header", "add.source.fields")
+_SUCCESSORS = {
+    "drop.tombstones": MODE,
+    "delete.handling.mode": MODE,
+    "operation.header": "add.headers",
+    "add.source.fields": "add.fields",
+}
+"""Options of Debezium before 2.5, and what took their place."""
 _FORMER_MODES = {
     ("true", "drop"): DeleteMode.DROP,
     ("true", "none"): DeleteMode.TOMBSTONE,
@@ -49,18 +55,21 @@ def is_as_released(options: Mapping[str, str]) -> bool:
 def former_options(options: Mapping[str, str]) -> Iterator[Replacement]:
     """What stands for the options of Debezium before 2.5, as far as they are given: nothing does
     with `headrace.compatibility=debezium-3.6`, where they have no effect."""
-    if is_as_released(options):
-        yield from (Replacement(former, {}) for former in _FORMER if former in options)
-        return
+    for former, successor in _SUCCESSORS.items():
+        if former in options:
+            current = {} if is_as_released(options) else _current(former, options)
+            # What is no value of the former option is an error, unless nobody reads it.
+            if current is not None or options.get(successor, "").strip():
+                yield Replacement(former, successor, current or {})
+
+
+def _current(former: str, options: Mapping[str, str]) -> Mapping[str, str] | None:
+    """The options that say what a former one says; None: it says nothing that is understood."""
+    if former == "operation.header":
+        return {"add.headers": "op"} if options[former].strip().lower() == "true" else {}
+    if former == "add.source.fields":
+        return {"add.fields": options[former]}
     drop = options.get("drop.tombstones", "true").strip().lower()
     handling = options.get("delete.handling.mode", "drop").strip().lower()
     mode = _FORMER_MODES.get((drop, handling))
-    if mode is not None:
-        for former in ("drop.tombstones", "delete.handling.mode"):
-            if former in options:
-                yield Replacement(former, {MODE: str(mode)})
-    if "operation.header" in options:
-        adds = options["operation.header"].strip().lower() == "true"
-        yield Replacement("operation.header", {"add.headers": "op"} if adds else {})
-    if "add.source.fields" in options:
-        yield Replacement("add.source.fields", {"add.fields": options["add.source.fields"]})
+    return None if mode is None else {MODE: str(mode)}
