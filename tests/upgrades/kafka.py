@@ -50,7 +50,7 @@ class StoredKafka(KafkaServer):
             while consumer.position([partition])[0].offset < end:
                 message = consumer.poll(1)
                 if message is not None and message.error() is None and message.value() is not None:
-                    yield json.loads(message.value()) | {
+                    yield json.loads(message.value() or b"null") | {
                         "key": json.loads(message.key() or b"null")
                     }
         finally:
