@@ -97,6 +97,10 @@ class StoredDatabase(ABC):
         self.server.close()
 
 
+MAJOR_VERSION = 16
+"""Of the PostgreSQL that wrote the stored data folders; no other one reads them."""
+
+
 class StoredPostgres(StoredDatabase):
     """Each run has a slot of its own."""
 
@@ -105,7 +109,9 @@ class StoredPostgres(StoredDatabase):
 
     def __init__(self, archive: Path) -> None:
         super().__init__(archive)
-        self.server: PostgresServer = PostgresServer(settings={"min_wal_size": "32MB"})
+        self.server: PostgresServer = PostgresServer(
+            version=MAJOR_VERSION, settings={"min_wal_size": "32MB"}
+        )
 
     def create(self) -> None:
         self.server.start()

@@ -33,7 +33,8 @@ class StoredKafka(KafkaServer):
         self.start()
 
     def values(self, topic: str) -> Iterator[dict[str, Any]]:
-        """What a consumer of committed messages reads of a topic with one partition."""
+        """What a consumer of committed messages reads of a topic with one partition, each with its
+        key as the member `key`."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self.address,
@@ -49,6 +50,8 @@ class StoredKafka(KafkaServer):
             while consumer.position([partition])[0].offset < end:
                 message = consumer.poll(1)
                 if message is not None and message.error() is None and message.value() is not None:
-                    yield json.loads(message.value())
+                    yield json.loads(message.value() or b"null") | {
+                        "key": json.loads(message.key() or b"null")
+                    }
         finally:
             consumer.close()

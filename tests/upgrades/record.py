@@ -1,8 +1,8 @@
 """Record checkpoints with this version: `python -m tests.upgrades.record FOLDER [DATABASE …]`.
 
 For each database: its data after all changes, and the state of runs that were killed within a
-snapshot (`snapshot_run`), while they streamed into a file (`stream_run`), and, of PostgreSQL, into
-Kafka (`kafka_run`).
+snapshot (`snapshot_run`), while they streamed into a file (`stream_run`), and, of PostgreSQL and
+MongoDB, into Kafka (`kafka_run`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tests.upgrades.databases import ROWS, StoredDatabase, stored_databases
 from tests.upgrades.kafka import StoredKafka
 from tests.upgrades.runs import KAFKA, SNAPSHOT, STREAM, CheckpointRun
 
+_INTO_KAFKA = ("postgresql", "mongodb")
 _READ, _STREAMED = 400, 30
 """Rows of the snapshot, and changes of the stream, after which a run is killed."""
 
@@ -23,17 +24,21 @@ def record(database: StoredDatabase, target: Path, folder: Path) -> None:
     """Write the archives of one database to `target`; `folder` is a temporary one."""
     database.create()
     stream = CheckpointRun(database, STREAM, folder / STREAM)
-    stream.start()
-    stream.wait_for(lambda: stream.rows() >= ROWS)
-    database.apply(0)
-    stream.kill_when(lambda: stream.rows() >= ROWS + _STREAMED)
     snapshot = CheckpointRun(database, SNAPSHOT, folder / SNAPSHOT)
-    snapshot.start()
-    snapshot.kill_when(lambda: snapshot.rows() >= _READ)
+    try:
+        stream.start()
+        stream.wait_for(lambda: stream.rows() >= ROWS)
+        database.apply(0)
+        stream.kill_when(lambda: stream.rows() >= ROWS + _STREAMED)
+        snapshot.start()
+        snapshot.kill_when(lambda: snapshot.rows() >= _READ)
+    finally:
+        stream.close()
+        snapshot.close()
     rows = snapshot.rows()
     assert rows < ROWS, "the snapshot was complete"
     database.apply(1)
-    if database.name == "postgresql":
+    if database.name in _INTO_KAFKA:
         _record_kafka(database, target, folder)
     else:
         database.apply(2)
@@ -46,11 +51,12 @@ def record(database: StoredDatabase, target: Path, folder: Path) -> None:
 
 def _record_kafka(database: StoredDatabase, target: Path, folder: Path) -> None:
     kafka = StoredKafka()
+    run = CheckpointRun(database, KAFKA, folder / KAFKA)
     try:
         kafka.start()
-        topic = f"{KAFKA.replace('_', '')}.{database.topics}"
+        run.use(**kafka_properties(kafka))
+        topic = f"{run.topic_prefix}.{database.topics}"
         kafka.create_topic(topic)
-        run = CheckpointRun(database, KAFKA, folder / KAFKA, **kafka_properties(kafka))
         run.start()
         run.wait_for(
             lambda: (run.state / "checkpoint" / "commits" / "0").exists()
@@ -60,6 +66,7 @@ def _record_kafka(database: StoredDatabase, target: Path, folder: Path) -> None:
         kafka.store(target / "kafka.tar.xz")
         run.store(target / f"{KAFKA}.tar.xz")
     finally:
+        run.close()
         kafka.close()
 
 

@@ -52,8 +52,8 @@ class Offset(Generic[P]):
         if not 0 <= self.epoch <= LARGEST_EPOCH:
             raise HeadraceError(
                 "offset.epochs_used_up",
-                f"The query has begun anew {LARGEST_EPOCH} times, and `sequence` has room for no "
-                "more: further records would sort before the first ones",
+                f"The query has been started afresh {LARGEST_EPOCH} times, and `sequence` has room "
+                "for no more: further records would sort before the first ones",
                 "Start with a new checkpoint, and let what compares `sequence` start over too.",
             )
 

@@ -97,7 +97,7 @@ class SegmentReader(LogReader):
         """
         raise HeadraceError(
             "streaming.log_broken",
-            f"The log behind the place {self.received.complete:x} cannot be read: "
+            f"The log after the place {self.received.complete:x} cannot be read: "
             f"the unit at byte {self.indexed} of its segment is malformed",
             "Repair the log, or start with a new checkpoint.",
         )

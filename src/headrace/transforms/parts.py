@@ -14,7 +14,7 @@ from headrace.connect.records import Node, Records, Shape, Struct
 from headrace.connect.schema import SCHEMALESS, Type
 from headrace.connect.trees import as_struct
 from headrace.errors import HeadraceError
-from headrace.transforms.transform import PerShape
+from headrace.transforms.transform import PerShape, passing
 
 StructStep = Callable[[Records, Struct], Iterator[Records]]
 """What becomes of records whose part is this struct."""
@@ -53,12 +53,10 @@ class PartTransform:
 
     def apply(self, records: Records, struct: StructStep, schemaless: MapStep) -> Iterator[Records]:
         """What becomes of the records. Raises HeadraceError("transforms.not_a_struct")."""
-        absent = self.part.absent(records)
-        if absent.any():
-            yield records.with_rows(absent)
-            records = records.with_rows(~absent)
-            if not len(records):
-                return
+        others = yield from passing(records, self.part.absent(records))
+        if others is None:
+            return
+        records = others
         node = self.part.node(records.shape)
         assert node is not None
         if node.schema.type is Type.ANY:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
@@ -147,6 +147,17 @@ class PerShape(Generic[T]):
         # A value that holds its own key would keep it for ever.
         self._made[shape] = None if value is shape else (value,)
         return value
+
+
+def passing(records: Records, mask: np.ndarray) -> Generator[Records, None, Records | None]:
+    """Yields the records that pass a transform as they are (`mask`: bool, one per record), where
+    there are any. The result is the other records; None when all pass."""
+    if mask.any():
+        yield records.with_rows(mask)
+        records = records.with_rows(~mask)
+        if not len(records):
+            return None
+    return records
 
 
 def transform(*, ordering: Ordering) -> Callable[[F], F]:

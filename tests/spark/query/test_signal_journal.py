@@ -111,7 +111,7 @@ def test_the_journal_of_another_server_tells_nothing(
 ) -> None:
     journal.write("one", "COMPLETED", {})
     config = parse_configuration({**given, "topic.prefix": "another"})
-    with pytest.raises(HeadraceError, match="heeded the signal one"):
+    with pytest.raises(HeadraceError, match="took up the signal one"):
         list(wait_for_outcome(config, "one", 0.05))
 
 

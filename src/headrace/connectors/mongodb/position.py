@@ -198,6 +198,6 @@ def read_token(text: str) -> bytes:
 def _broken(token: str) -> HeadraceError:
     return HeadraceError(
         "mongodb.broken_token",
-        f"The stored resume token is none: {token[:80]}",
+        f"The stored resume token is not valid: {token[:80]}",
         "Use the checkpoint as headrace wrote it, or start with a new one.",
     )

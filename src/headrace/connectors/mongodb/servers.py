@@ -51,7 +51,7 @@ def read_server(client: Client, config: MongoConfig) -> ServerFacts:
             "mongodb.replica_set_name",
             f"{place(config)} is the replica set {facts.replica_set}, which "
             "mongodb.connection.string does not name",
-            f"Add ?replicaSet={facts.replica_set}, or &replicaSet={facts.replica_set} behind other "
+            f"Add ?replicaSet={facts.replica_set}, or &replicaSet={facts.replica_set} after other "
             "options.",
         )
     return facts

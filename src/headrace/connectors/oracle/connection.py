@@ -364,7 +364,7 @@ def _value(name: str, parameter: str, text: str, annotation: str) -> object:
         pass
     raise HeadraceError(
         "oracle.impossible_parameter",
-        f"driver.{name} has a value that is none of python-oracledb's ({annotation})",
+        f"driver.{name} has a value that python-oracledb does not accept ({annotation})",
         "Correct it, or leave it out.",
     )
 

@@ -49,7 +49,7 @@ class AvroOptions:
 def avro_text(schema: Schema, options: AvroOptions) -> str:
     """The Avro schema of a Connect schema.
 
-    Raises HeadraceError `avro.name` when a name is none in Avro, `avro.redefined` when two
+    Raises HeadraceError `avro.name` when a name is not valid in Avro, `avro.redefined` when two
     different structs have one name.
     """
     return _Writer(options).schema(schema, None)
@@ -135,7 +135,7 @@ class _Writer:
         if not _is_name(last):
             raise HeadraceError(
                 "avro.name",
-                f"the schema name {name} ends in {last!r}, which is no name in Avro",
+                f"the schema name {name} ends in {last!r}, which is not a valid name in Avro",
                 "Set schema.name.adjustment.mode=avro, and field.name.adjustment.mode=avro for "
                 "names of fields.",
             )
@@ -174,7 +174,7 @@ class _Writer:
         if not _is_name(name):
             raise HeadraceError(
                 "avro.name",
-                f"the field name {name!r} is none in Avro",
+                f"the field name {name!r} is not a valid name in Avro",
                 "Set field.name.adjustment.mode=avro.",
             )
         members = [("name", f'"{name}"'), ("type", self.schema(schema, space))]

@@ -100,7 +100,8 @@ def typed_array(schema: Schema, array: pa.Array) -> pa.Array:
     except (pa.ArrowException, ValueError, OverflowError):
         raise HeadraceError(
             "converters.value_not_representable",
-            f"a value of {schema.name or schema.type.value} is none of {typed(schema)}",
+            f"a value of {schema.name or schema.type.value} cannot be represented as "
+            f"{typed(schema)}",
             "Leave the column out (column.exclude.list), or have it as text: "
             "decimal.handling.mode=string, time.precision.mode=isostring.",
         ) from None

@@ -34,7 +34,7 @@ def mend_history(
         raise HeadraceError(
             f"{connector}.history_lost",
             f"The checkpoint's position is {position}, and the schema history knows no table that "
-            "was told of up to there: it is lost, or another one",
+            "was recorded up to there: it is lost, or another one",
             "Restore the history that schema.history.internal.* names; or start with "
             "snapshot.mode=recovery, which writes it anew if nobody altered the tables since then, "
             "with snapshot.mode=when_needed, which reads the tables anew, or with a new "

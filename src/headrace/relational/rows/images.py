@@ -73,7 +73,7 @@ class RowImages(Generic[T]):
             # What these say has the value in it.
             raise HeadraceError(
                 f"{self.driver.connector}.value_not_understood",
-                f"The column {self.columns[number]} of {self.table} has a value that is none of "
+                f"The column {self.columns[number]} of {self.table} has a value that is not of "
                 f"its type, {kind}: {type(error).__name__}",
                 self.driver.remedy,
             ) from None

@@ -188,7 +188,7 @@ class _Reading:
         return SINK.error(
             "bookkeeping_held",
             f"A transaction in partition {number} of {self._options.bookkeeping} is open since "
-            f"{_READ_SECONDS:g} s, and what lies behind it is not to be seen",
+            f"{_READ_SECONDS:g} s, and records after it cannot be read",
             "Give each query a bookkeeping topic of its own "
             "(headrace.sink.kafka.bookkeeping.topic). If no query writes to it: "
             "kafka-transactions.sh find-hanging, then abort.",

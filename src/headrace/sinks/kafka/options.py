@@ -168,7 +168,7 @@ def _sorted_out(
                 "kafka.unknown_option",
                 f"headrace.sink.kafka.{bare} is not an option of the kafka sink; did you mean "
                 f"{meant}?",
-                f"Write headrace.sink.kafka.{meant}; settings of Kafka's producer go behind "
+                f"Write headrace.sink.kafka.{meant}; settings of Kafka's producer begin with "
                 f"{SINK.settings}.",
             )
         elif name != bare:

@@ -102,14 +102,14 @@ def _unfinished(
     if is_heeded:
         return HeadraceError(
             "signals.query_ended",
-            f"The query of {config.topic_prefix} that heeded the signal {signal} has ended, and "
+            f"The query of {config.topic_prefix} that took up the signal {signal} has ended, and "
             f"none has been running on this host for {seconds:g} s",
             "Start the query with the same checkpoint: it goes on with what the signal asked for.",
         )
     return HeadraceError(
         "signals.not_heeded",
-        f"No query of {config.topic_prefix} on this host heeded the signal {signal} within "
-        f"{seconds:g} s; it was sent, and may be heeded later",
+        f"No query of {config.topic_prefix} on this host took up the signal {signal} within "
+        f"{seconds:g} s; it was sent, and may be taken up later",
         "Start the query, or look at its log if it runs on another host.",
     )
 

@@ -329,7 +329,7 @@ def _declared(schema: str | StructType, key: Sequence[str], *, documents: bool) 
     if missing:
         raise HeadraceError(
             "spark.no_such_column",
-            f"the key column {missing[0]} is none of the schema's columns",
+            f"the key column {missing[0]} is not a column of the schema",
             f"The columns are: {', '.join(row.names)}.",
         )
     keys = StructType([row[name] for name in key]) if key else None

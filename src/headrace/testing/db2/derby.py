@@ -197,6 +197,6 @@ def _jars() -> str:
 def _not_installed(why: str) -> HeadraceError:
     return HeadraceError(
         "embedded.not_installed",
-        f"The embedded stand-in for Db2 (Apache Derby) is not to be had here: {why}",
+        f"The embedded stand-in for Db2 (Apache Derby) is not available here: {why}",
         "Run: pip install 'headrace[demo-db2]', with access to Maven Central.",
     )

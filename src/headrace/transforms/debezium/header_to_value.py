@@ -15,7 +15,7 @@ from headrace.connect.records import Header, Node, Records, Shape, Struct, struc
 from headrace.connect.trees import as_struct, fields, with_defaults, with_fields, with_schema
 from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
-from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
+from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption, passing
 
 
 class HeaderToValueOptions(Configuration):
@@ -91,12 +91,10 @@ class HeaderToValue:
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform. Raises HeadraceError("transforms.not_a_struct"),
         ("transforms.field_of_another_type") and ("transforms.struct_is_null")."""
-        absent = tombstones(records)
-        if absent.any():
-            yield records.with_rows(absent)
-            records = records.with_rows(~absent)
-            if not len(records):
-                return
+        others = yield from passing(records, tombstones(records))
+        if others is None:
+            return
+        records = others
         headers = records.shape.headers
         named = [place for place, each in enumerate(headers) if each.name in self._names]
         on = np.array([carries(records, headers[place]) for place in named], np.bool_)

@@ -25,7 +25,7 @@ from headrace.errors import HeadraceError
 from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.debezium.zone_offsets import Zone, zone_of
 from headrace.transforms.example import Example
-from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.transform import Declaration, Ordering, PerShape, passing
 
 log = logging.getLogger(__name__)
 
@@ -189,12 +189,10 @@ class TimezoneConverter:
         if envelope_of(records.shape) is None:
             yield records
             return
-        absent = tombstones(records)
-        if absent.any():
-            yield records.with_rows(absent)
-            records = records.with_rows(~absent)
-            if not len(records):
-                return
+        others = yield from passing(records, tombstones(records))
+        if others is None:
+            return
+        records = others
         table = select(records.shape.value, "source.table")
         if table is None or table.schema.type is not Type.STRING:
             yield self._converted(records, None)

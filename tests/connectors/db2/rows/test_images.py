@@ -47,7 +47,7 @@ def test_a_value_that_is_none_of_its_type_is_told_of_by_table_and_column(
 ) -> None:
     error = refusal(kind, value)
     assert error.code == "db2.value_not_understood"
-    assert f"The column V of INV.THINGS has a value that is none of its type, {kind}" in str(error)
+    assert f"The column V of INV.THINGS has a value that is not of its type, {kind}" in str(error)
     assert "12345" not in str(error)
     assert "s3cret" not in str(error)
     assert error.__cause__ is None

@@ -115,6 +115,6 @@ def test_a_value_that_is_none_of_its_type_is_told_of_by_table_and_column() -> No
     with pytest.raises(HeadraceError) as caught:
         images_of("INV.THINGS", columns, ["V", "ID"]).block([(None, "1"), ("s3cret", "2")])
     assert caught.value.code == "oracle.value_not_understood"
-    assert "The column V of INV.THINGS has a value that is none of its type" in str(caught.value)
+    assert "The column V of INV.THINGS has a value that is not of its type" in str(caught.value)
     assert "s3cret" not in str(caught.value)
     assert caught.value.__cause__ is None

@@ -38,8 +38,8 @@ def layout_error(one: Registration, columns: Sequence[str]) -> HeadraceError | N
     if absent:
         return HeadraceError(
             "db2.change_table_altered",
-            f"The change table {name} of {source} lacks {', '.join(absent)}: it is none of SQL "
-            "replication's",
+            f"The change table {name} of {source} lacks {', '.join(absent)}: it is not a "
+            "change table of SQL replication",
             remedy,
         )
     return None

@@ -87,7 +87,7 @@ class MiningConfig(Configuration):
         milliseconds(),
         "0",
         Group.REPLICATION,
-        "A session is begun anew after so long; 0: with the logs that it has only.",
+        "How long a session lasts until a new one is begun; 0: until its logs change.",
     )
     log_mining_window_max_ms = Property(
         "log.mining.window.max.ms",

@@ -47,8 +47,8 @@ class StoredPosition(LostLog[OraclePosition]):
         raise HeadraceError(
             _AHEAD,
             f"The database was restored and opened with RESETLOGS at SCN {incarnation}, and the "
-            f"checkpoint's position, {stored.position}, is behind that in what it was before: what "
-            "was delivered from there on never happened",
+            f"checkpoint's position, {stored.position}, is after that SCN in its former "
+            "incarnation: what was delivered from there on never happened",
             "Start with snapshot.mode=when_needed, which reads the tables anew, or with a new "
             "checkpoint.",
         )

@@ -246,7 +246,7 @@ class RedoReader(SegmentReader):
             raise HeadraceError(
                 "oracle.redo_out_of_order",
                 f"LogMiner gave the commit of transaction {format_xid(int(commits.xids[0]))} at "
-                f"SCN {int(commits.scns[0])} behind redo of SCN {self._reached}",
+                f"SCN {int(commits.scns[0])} after redo of SCN {self._reached}",
                 "The redo is read again from the checkpoint; if it happens again, set "
                 "internal.log.mining.redo.thread.scn.adjustment to a larger number.",
                 retriable=True,
@@ -457,7 +457,7 @@ class RedoReader(SegmentReader):
         if self._waits > self._config.internal_log_mining_log_query_max_retries:
             raise HeadraceError(
                 "oracle.logs_inconsistent",
-                f"The redo logs behind SCN {self._mined} do not fit together: {error}",
+                f"The redo logs after SCN {self._mined} do not fit together: {error}",
                 "Look whether the archiver runs (ARCHIVE LOG LIST) and archived logs were removed "
                 "(V$ARCHIVED_LOG); archive.log.hours must reach as far back as reading does.",
                 retriable=True,

@@ -19,7 +19,7 @@ from headrace.connect.trees import as_struct, fields, member, with_defaults, wit
 from headrace.errors import HeadraceError
 from headrace.transforms.debezium.columns.well_known_binary import with_swapped_coordinates
 from headrace.transforms.example import Example
-from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.transform import Declaration, Ordering, PerShape, passing
 
 _GEOMETRY = "io.debezium.data.geometry.Geometry"
 
@@ -80,12 +80,10 @@ class SwapGeometryCoordinates:
         if as_struct(records.shape.value) is None:
             yield records
             return
-        absent = tombstones(records)
-        if absent.any():
-            yield records.with_rows(absent)
-            records = records.with_rows(~absent)
-            if not len(records):
-                return
+        others = yield from passing(records, tombstones(records))
+        if others is None:
+            return
+        records = others
         shape, places = self._swapped(records.shape)
         for place in places:
             if isinstance(place, _Geometry):

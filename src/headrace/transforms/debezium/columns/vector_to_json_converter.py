@@ -15,7 +15,7 @@ from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member, with_defaults, with_fields
 from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
-from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.transform import Declaration, Ordering, PerShape, passing
 
 _DATA = "io.debezium.data"
 _DOUBLES, _FLOATS = f"{_DATA}.DoubleVector", f"{_DATA}.FloatVector"
@@ -46,12 +46,10 @@ class VectorToJsonConverter:
 
     def apply(self, records: Records) -> Iterable[Records]:
         """See Transform. Raises HeadraceError("transforms.not_a_struct")."""
-        absent = tombstones(records)
-        if absent.any():
-            yield records.with_rows(absent)
-            records = records.with_rows(~absent)
-            if not len(records):
-                return
+        others = yield from passing(records, tombstones(records))
+        if others is None:
+            return
+        records = others
         shape, vectors = self._converted(records.shape)
         for vector in vectors:
             # Rows repeat vectors: the text of each is written once.

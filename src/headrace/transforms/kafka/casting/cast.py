@@ -20,7 +20,7 @@ from headrace.transforms.kafka.casting.castings import TARGETS, TIMES, cast_one,
 from headrace.transforms.kafka.nulls import NullsOptions
 from headrace.transforms.kafka.schemas import rebuilt
 from headrace.transforms.parts import Part, PartTransform
-from headrace.transforms.transform import Declaration, Ordering, PerShape
+from headrace.transforms.transform import Declaration, Ordering, PerShape, passing
 
 _FREE: tuple[tuple[type, Type], ...] = (
     (bool, Type.BOOLEAN),
@@ -99,12 +99,10 @@ class Cast:
         return self._whole(records)
 
     def _whole(self, records: Records) -> Iterator[Records]:
-        absent = self._side.absent(records)
-        if absent.any():
-            yield records.with_rows(absent)
-            records = records.with_rows(~absent)
-            if not len(records):
-                return
+        others = yield from passing(records, self._side.absent(records))
+        if others is None:
+            return
+        records = others
         node = self._side.node(records.shape)
         assert node is not None
         assert self._casts.whole is not None
