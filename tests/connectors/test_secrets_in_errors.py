@@ -22,11 +22,18 @@ from headrace.connectors.oracle import errors as oracle
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.reading.snapshot_source import OracleSnapshotSource
 from headrace.connectors.postgresql import connection as postgresql
+from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.heartbeats import heartbeat_query
+from headrace.connectors.postgresql.reading.dialect import copied
 from headrace.connectors.postgresql.reading.overrides import check_overrides
+from headrace.connectors.postgresql.reading.snapshot_reader import _Rows
+from headrace.connectors.postgresql.reading.table_chunk import TableChunk
 from headrace.errors import HeadraceError
-from tests.connectors.postgresql.harness import Reader
+from headrace.relational.events import RelationFacts
+from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.slices import ChunkQuery
+from headrace.snapshots.tables import Leaf
 from tests.servers.postgresql import Database
 
 Translated = Callable[[str, str], HeadraceError]
@@ -193,17 +200,21 @@ def test_sql_of_the_user_with_a_password_is_quoted_without_it(
 
 
 def test_rows_of_a_statement_with_a_password_fail_without_it(database: Database) -> None:
-    database.execute("CREATE TABLE public.t (id int PRIMARY KEY); INSERT INTO public.t VALUES (1)")
     table = "snapshot.select.statement.overrides"
-    statement = "SELECT id, ('password=hunter2-override' || id)::int AS x FROM public.t"
-    reader = Reader(
-        database.properties()
-        | {table: "public.t", f"{table}.public.t": statement, "snapshot.mode": "initial_only"}
-    )
+    statement = "SELECT 'password=hunter2-override'::int AS id"
+    more = {table: "public.t", f"{table}.public.t": statement}
+    config = PostgresConfig.parse(database.properties() | more)
+    connection = postgresql.connect(config)
+    connection.execute("BEGIN")
+    rows = _Rows(config, connection)
+    described: Any = object.__new__(CatalogTable), Leaf(0, "public", "t", 0, 0), None
+    chunk = TableChunk(copied(statement), *described)
+    query = ChunkQuery(Chunk(0, 1, Cut.WHOLE), chunk, object.__new__(RelationFacts))
     with pytest.raises(HeadraceError) as raised:
-        reader.drain()
+        list(rows.blocks(query))
     assert "invalid input syntax for type integer" in raised.value.message
     assert "hunter2" not in str(raised.value)
+    rows.close()
 
 
 def test_the_login_of_a_real_server_leaves_no_password_in_logs_or_tracebacks(
