@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import traceback
 from collections.abc import Callable
+from typing import Any
 
 import psycopg
 import pytest
@@ -12,13 +15,25 @@ from pymongo.errors import AutoReconnect, ConfigurationError, OperationFailure
 from headrace.config.secret import HIDDEN
 from headrace.connectors.db2 import errors as db2
 from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.reading.snapshot_source import Db2SnapshotSource
 from headrace.connectors.mongodb import errors as mongodb
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.oracle import errors as oracle
 from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.reading.snapshot_source import OracleSnapshotSource
 from headrace.connectors.postgresql import connection as postgresql
+from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.heartbeats import heartbeat_query
+from headrace.connectors.postgresql.reading.dialect import copied
+from headrace.connectors.postgresql.reading.overrides import check_overrides
+from headrace.connectors.postgresql.reading.snapshot_reader import _Rows
+from headrace.connectors.postgresql.reading.table_chunk import TableChunk
 from headrace.errors import HeadraceError
+from headrace.relational.events import RelationFacts
+from headrace.snapshots.chunks import Chunk, Cut
+from headrace.snapshots.slices import ChunkQuery
+from headrace.snapshots.tables import Leaf
 from tests.servers.postgresql import Database
 
 Translated = Callable[[str, str], HeadraceError]
@@ -152,3 +167,89 @@ def test_no_part_of_a_long_answer_is_cut_before_the_password_in_it_is_hidden() -
     password = "hunter, Timeout: 2" + "x" * 300
     shown = str(of_mongodb(f"no login for {password}", password))
     assert "hunter" not in shown
+
+
+def test_sql_of_the_user_with_a_password_is_quoted_without_it(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    database.execute("CREATE TABLE public.t (id int PRIMARY KEY)")
+    table = "snapshot.select.statement.overrides"
+    properties = database.properties() | {
+        "heartbeat.action.query": "SELECT dblink('password=hunter2sales host=h') junk 'x'",
+        table: "public.t",
+        f"{table}.public.t": "SELECT * FROM \"password='hunter2-override'\"",
+        "database.initial.statements": "SELECT 'a' || password = 'hunter2-initial",
+    }
+    config = PostgresConfig.parse(properties)
+    said = [repr(config), str(config.redacted())]
+    with pytest.raises(HeadraceError) as raised:
+        postgresql.connect(config)
+    said.append(str(raised.value))
+    del properties["database.initial.statements"]
+    config = PostgresConfig.parse(properties)
+    with pytest.raises(HeadraceError, match=table) as raised:
+        check_overrides(config)
+    said.append(str(raised.value))
+    query = heartbeat_query(config)
+    assert query is not None
+    query.run()
+    said += [str(finding) for finding in query.examine()] + [caplog.text]
+    assert "hunter2" not in " ".join(said)
+    assert "heartbeat.action.query" in said[-1]
+    assert len(said) == 6
+
+
+def test_rows_of_a_statement_with_a_password_fail_without_it(database: Database) -> None:
+    table = "snapshot.select.statement.overrides"
+    statement = "SELECT 'password=hunter2-override'::int AS id"
+    more = {table: "public.t", f"{table}.public.t": statement}
+    config = PostgresConfig.parse(database.properties() | more)
+    connection = postgresql.connect(config)
+    connection.execute("BEGIN")
+    rows = _Rows(config, connection)
+    described: Any = object.__new__(CatalogTable), Leaf(0, "public", "t", 0, 0), None
+    chunk = TableChunk(copied(statement), *described)
+    query = ChunkQuery(Chunk(0, 1, Cut.WHOLE), chunk, object.__new__(RelationFacts))
+    with pytest.raises(HeadraceError) as raised:
+        list(rows.blocks(query))
+    assert "invalid input syntax for type integer" in raised.value.message
+    assert "hunter2" not in str(raised.value)
+    rows.close()
+
+
+def test_the_login_of_a_real_server_leaves_no_password_in_logs_or_tracebacks(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = "hunter2-of-nobody"
+    properties = {"database.user": "nobody_here", "database.password": secret}
+    config = PostgresConfig.parse(database.properties() | properties)
+    with caplog.at_level(logging.DEBUG), pytest.raises(HeadraceError) as raised:
+        postgresql.connect(config)
+    assert secret not in caplog.text
+    assert secret not in "".join(traceback.format_exception(raised.value))
+
+
+@pytest.mark.parametrize(
+    ("source", "config", "error"),
+    [
+        (Db2SnapshotSource, Db2Config, db2.DriverError("SQL0104N {} SQLSTATE=42601 SQLCODE=-104")),
+        (OracleSnapshotSource, OracleConfig, oracle.DriverError("ORA-00904: {}: invalid")),
+    ],
+)
+def test_a_refused_statement_of_the_user_is_told_without_its_password(
+    source: Any, config: Any, error: Any
+) -> None:
+    table = "snapshot.select.statement.overrides"
+    parsed = config.parse(
+        {
+            **_SQL,
+            table: "S.T",
+            f"{table}.S.T": "SELECT * FROM T WHERE password = 'hunter2-of-t'",
+        }
+    )
+    refused = object.__new__(source)
+    refused._config = parsed
+    error.text = error.text.format("hunter2-of-t")
+    assert refused._fault(error) == error.text.replace("hunter2-of-t", HIDDEN)
+    error.text = error.text.replace("hunter2-of-t", "ter2-of")
+    assert "ter2" not in refused._fault(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.kafka.client import open_producer
+from headrace.kafka.client import not_allowed, open_producer, unreachable
 from headrace.kafka.settings import (
     Purpose,
     client_settings,
@@ -90,3 +90,22 @@ def test_what_the_client_refuses_is_named_without_secrets() -> None:
     with pytest.raises(HeadraceError) as raised:
         open_producer(PURPOSE, {"password.none.such": "hunter2"})
     assert "hunter2" not in str(raised.value)
+
+
+def test_what_the_client_refuses_is_readable_whatever_the_passwords_are() -> None:
+    pytest.importorskip("confluent_kafka")
+    for password in ("e", "conf", "such"):
+        with pytest.raises(HeadraceError) as raised:
+            open_producer(PURPOSE, {"sasl.password": password, "none.such": "1"})
+        assert 'configuration property: "none.' in raised.value.message
+    login = 'PlainLoginModule required username="ann" password="hunter2-of-ann";'
+    with pytest.raises(HeadraceError) as raised:
+        open_producer(PURPOSE, {"security.protocol": login})
+    assert "security.protocol" in raised.value.message
+    assert "hunter2" not in str(raised.value)
+
+
+def test_brokers_answers_show_no_password_of_a_url() -> None:
+    error = OSError('cannot get a token from "https://ann:hunter2@idp/token"')
+    assert "hunter2" not in str(unreachable(PURPOSE, "b:9092", error))
+    assert "hunter2" not in str(not_allowed(PURPOSE, "b:9092", str(error)))

@@ -72,3 +72,13 @@ def test_a_signal_that_fails_leaves_nothing_behind(caplog: pytest.LogCaptureFixt
     heeding.heed(Signal("s1", "execute-snapshot", '{"data-collections": ["public.t"]}'), 7)
     assert snapshots.progress == SignalProgress()
     assert "nobody thought of it" in caplog.text
+
+
+def test_a_signal_that_is_ignored_is_told_without_a_password_in_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    heeding = Heeding(Config(), Snapshots(running=False))  # type: ignore[arg-type]
+    data = '{"data-collections": ["public.t"], "type": "password=hunter2x"}'
+    heeding.heed(Signal("s1", "execute-snapshot", data), 7)
+    assert "signal s1 is ignored: snapshot type" in caplog.text
+    assert "hunter2x" not in caplog.text

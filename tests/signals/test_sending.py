@@ -54,3 +54,20 @@ def test_a_wrong_signal_is_answered_with_an_example() -> None:
     with pytest.raises(HeadraceError) as raised:
         make_signal("execute-snapshots", "{}", None)
     assert "headrace signal FILE execute-snapshot '{" in raised.value.remedy
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"type": "token='hunter2x'", "data-collections": ["a"]},
+        {"data-collections": ["[token=hunter2x"]},
+        {"data-collections": ["a"], "type": "postgres://u:hunter2x@h"},
+    ],
+)
+def test_what_is_wrong_with_a_signal_is_told_without_a_password_in_it(
+    data: dict[str, object],
+) -> None:
+    with pytest.raises(HeadraceError) as raised:
+        make_signal("execute-snapshot", json.dumps(data), None)
+    assert raised.value.code == "signals.invalid"
+    assert "hunter2x" not in str(raised.value)

@@ -95,13 +95,13 @@ class HiddenTexts:
         """The text of a driver, a server or a client without what is hidden, but for names of the
         database's objects. `about` is the property whose text was at work, empty where it was
         none: an answer that shows a part of what is hidden in it is left out. None: any property
-        that holds references may have been."""
+        may have been, but for those that are secrets as a whole."""
         hidden = [each for each in self.properties if not each.is_name]
         text = without_secrets(
             text, {value: mark for each in hidden for value, mark in each.values}
         )
         if about is None:
-            quoted = [each for each in hidden if each.is_reference and not each.is_secret]
+            quoted = [each for each in hidden if not each.is_secret]
         else:
             quoted = [each for each in hidden if each.is_about(about)]
         if any(_shows(each, text, hidden) for each in quoted):

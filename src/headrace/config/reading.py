@@ -173,7 +173,7 @@ class Reading:
         self._hide(name, text, resolved, values, declaration, is_secret=is_secret)
         is_plain = has_plain_reference(text) and not declaration.kind.has_placeholders
         if is_plain and not values:
-            shown = "its value" if is_secret else self._show(text, is_secret=False)
+            shown = self._show(text, is_secret=False) if not is_secret else "its value"
             self.warnings.append(
                 PropertyFinding(
                     "config.plain_reference",

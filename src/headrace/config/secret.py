@@ -29,9 +29,9 @@ _PASSWORDS = tuple(
         # scheme://user:PASSWORD@host, up to the last @: who does not escape one meant it.
         r"://[^:/@\s]*:((?:(?!://)[^\s\"'<>])*)@",
         # user/PASSWORD@host
-        r"""(?:^|[\s:"'(=])[\w$#.-]+/("[^"]*"|[^\s/@"']+)@""",
+        r"""(?:^|[\s"'(=]|:(?!\d))[\w$#.-]+/("[^"]*"|[^\s/@"']+)@""",
         # password=…, PWD=…, "password": "…"; no comparison
-        rf"(?:{_WORDS})[\w.-]*[\"']?\s*=(?![=~>])\s*({_QUOTED}|{_BARE})",
+        rf"(?:{_WORDS})[\w.-]*[\"']?\s*=(?![=~>])\s*({_QUOTED}|['\"]?{_BARE})",
         rf"(?:{_WORDS})[\w.-]*[\"']\s*:\s*({_QUOTED})",
         r"SESSION_TOKEN:([^\s,&]+)",
         # SQL
@@ -89,9 +89,9 @@ def passwords_in(text: str) -> tuple[str, ...]:
     for pattern in _PASSWORDS:
         for match in pattern.finditer(text):
             password = match[1]
-            if password[:1] in ("'", '"') and len(password) > 1:
-                mark = password[0]
-                password = re.sub(rf"\\(.)|{mark}({mark})", r"\1\2", password[1:-1])
+            if password[:1] in ("'", '"'):
+                mark, password = password[0], password[1:].removesuffix(password[0])
+                password = re.sub(rf"\\(.)|{mark}({mark})", r"\1\2", password)
             if password.strip() and not _NO_PASSWORD.fullmatch(password):
                 found[password] = None
     return tuple(found)

@@ -323,7 +323,7 @@ class Engine(Generic[P]):
             log.error(
                 "the blocking snapshot of %s is given up: %s",
                 names,
-                error,
+                failure or error,
                 exc_info=failure is None,
             )
             self._close_snapshot()

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from headrace.config.secret import HIDDEN, names_a_secret
+from headrace.config.hidden import HiddenTexts
+from headrace.config.secret import without_passwords
 from headrace.errors import HeadraceError
 from headrace.kafka.settings import Purpose
 
@@ -142,15 +143,15 @@ def not_allowed(
     """Kafka refuses; `rights` are those that are needed."""
     return purpose.error(
         "not_allowed",
-        f"Kafka at {brokers} refuses {purpose.use}: {text}",
+        f"Kafka at {brokers} refuses {purpose.use}: {error_text(text)}",
         f"Check the login and certificates of {purpose.settings}.*, and the user's rights{rights}.",
     )
 
 
 def error_text(error: object) -> str:
-    """The text of a KafkaError, or of anything else."""
+    """The text of a KafkaError, or of anything else, without passwords that stand in it."""
     text = getattr(error, "str", None)
-    return str(text()) if callable(text) else str(error)
+    return without_passwords(str(text()) if callable(text) else str(error))
 
 
 def _open(
@@ -171,9 +172,7 @@ def _open(
 
 def refused_setting(purpose: Purpose, settings: Mapping[str, str], text: str) -> HeadraceError:
     """librdkafka does not take one of the settings; `text` is what it says."""
-    for name, value in settings.items():
-        if value and names_a_secret(name):
-            text = text.replace(value, HIDDEN)
+    text = HiddenTexts.of_settings(settings).in_error(text, about="")
     return purpose.error(
         "kafka_setting",
         f"Kafka's client refuses a setting of {purpose.settings}.*: {text}",

@@ -10,9 +10,11 @@ import re
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
+from urllib.parse import unquote
 
+from headrace.config.hidden import HiddenTexts
 from headrace.config.properties.converter_options import registry_problems
-from headrace.config.secret import HIDDEN
+from headrace.config.secret import HIDDEN, without_passwords
 from headrace.errors import HeadraceError
 
 _SECONDS = 30.0
@@ -23,6 +25,7 @@ _MOST_ANSWERS = 1000
 """The client keeps every answer; after so many it makes room for another one."""
 _PREFIX = "schema.registry."
 _PASSED_ON = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.key.password")
+_LOGIN = re.compile(r"(?<=://)([^/\s@:]*):([^/\s]*)@")
 _BEARER = re.compile(r"bearer\.auth\..+")
 _NOT_FOUND = (40401, 40402, 40403, 40406)
 
@@ -51,7 +54,21 @@ def registry_settings(given: Mapping[str, str]) -> dict[str, str]:
         settings["basic.auth.user.info"] = plain["basic.auth.user.info"]
     if "proxy.host" in plain:
         settings["proxy"] = f"http://{plain['proxy.host']}:{plain.get('proxy.port', '80')}"
-    return settings | _stores(plain)
+    return _login_apart(settings) | _stores(plain)
+
+
+def _login_apart(settings: dict[str, str]) -> dict[str, str]:
+    """A login of the URLs apart from them: the HTTP library logs each URL that it asks. As the
+    client does, every URL is asked with the login of the first."""
+    urls = [url.strip() for url in settings["url"].split(",")]
+    login = _LOGIN.search(urls[0])
+    if login is None or "basic.auth.user.info" in settings:
+        return settings
+    user, password = (unquote(part) for part in login.groups())
+    if ":" in user:
+        return settings
+    plain = ",".join(_LOGIN.sub("", url) for url in urls)
+    return settings | {"url": plain, "basic.auth.user.info": f"{user}:{password}"}
 
 
 def _stores(options: Mapping[str, str]) -> dict[str, str]:
@@ -85,7 +102,7 @@ class Registry:
     @property
     def url(self) -> str:
         """Where it is, without a password."""
-        return _without_credentials(self._settings["url"])
+        return _without_logins(self._settings["url"])
 
     def register(self, subject: str, schema: str, *, normalize: bool) -> int:
         """The id of a schema (Avro, as JSON text), registered under the subject if it is not yet.
@@ -139,6 +156,11 @@ class Registry:
                 raise
             raise self._unreachable(error) from None
 
+    def _shown(self, text: str) -> str:
+        """What the client or the registry says, without secrets."""
+        hidden = HiddenTexts.of_settings(self._settings)
+        return _without_logins(hidden.in_error(text, about=""))
+
     def _connect(self, module: Any) -> Any:
         conf: dict[str, Any] = dict(self._settings)
         conf |= {"timeout": _SECONDS, "max.retries": _RETRIES, "retries.wait.ms": _FIRST_WAIT_MS}
@@ -148,12 +170,12 @@ class Registry:
             raise HeadraceError(
                 "registry.setting",
                 "The schema registry's client does not take its settings: "
-                f"{_without_credentials(str(error))}",
+                f"{self._shown(str(error))}",
                 "Correct the converter's schema.registry properties.",
             ) from None
 
     def _answered(self, error: Any, subject: object) -> HeadraceError:
-        answer = _without_credentials(str(error.error_message))
+        answer = self._shown(str(error.error_message))
         what = f"The schema registry {self.url} answers for {subject}: {answer}"
         status = int(error.http_status_code)
         if error.error_code in _NOT_FOUND or status == 404:
@@ -181,7 +203,7 @@ class Registry:
     def _unreachable(self, error: object) -> HeadraceError:
         return HeadraceError(
             "registry.unreachable",
-            f"The schema registry {self.url} does not answer: {_without_credentials(str(error))}",
+            f"The schema registry {self.url} does not answer: {self._shown(str(error))}",
             "Check schema.registry.url, and that the driver and the executors reach it.",
             retriable=True,
         )
@@ -200,9 +222,9 @@ def _module() -> Any:
     return module
 
 
-def _without_credentials(text: str) -> str:
+def _without_logins(text: str) -> str:
     """A text with URLs, without what stands in them before the host. A password may hold an @."""
-    return re.sub(r"//[^/\s,]*@", f"//{HIDDEN}@", text)
+    return without_passwords(re.sub(r"//[^/\s,]*@", f"//{HIDDEN}@", text))
 
 
 def same_schema(left: str, right: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from headrace.config.secret import without_passwords
 from headrace.connect.deadline import Deadline
 from headrace.errors import HeadraceError
 
@@ -110,9 +111,10 @@ class KnownTables(Generic[R]):
         except HeadraceError as error:
             self._answer = error
         except Exception as error:  # noqa: BLE001 - who waits must hear of it
+            kind = type(error).__name__
             self._answer = HeadraceError(
                 f"{self._connector}.catalogue_failed",
-                f"Reading the catalogue failed: {type(error).__name__}: {error}",
+                f"Reading the catalogue failed: {kind}: {without_passwords(str(error))}",
                 "Report this; the stream can be restarted from its checkpoint.",
                 retriable=True,
             )

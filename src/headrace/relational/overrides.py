@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from headrace.config.hidden import HiddenTexts
 from headrace.config.properties.relational import RelationalConfig
 
 PROPERTY = "snapshot.select.statement.overrides"
@@ -12,10 +13,12 @@ PROPERTY = "snapshot.select.statement.overrides"
 
 @dataclass(frozen=True)
 class Overrides:
-    """Statements by `schema.table`; `without`: tables that are listed but have none."""
+    """Statements by `schema.table`; `without`: tables that are listed but have none; `hidden`: what
+    answers about them do not show."""
 
     statements: Mapping[str, str]
     without: tuple[str, ...] = ()
+    hidden: HiddenTexts = field(default_factory=HiddenTexts)
 
     @staticmethod
     def of(config: RelationalConfig) -> Overrides:
@@ -28,4 +31,5 @@ class Overrides:
         return Overrides(
             {name: given[name] for name in listed if name in given},
             tuple(name for name in listed if name not in given),
+            config.hidden,
         )

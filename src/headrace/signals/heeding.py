@@ -7,6 +7,7 @@ import logging
 from typing import Generic, Protocol, TypeVar
 
 from headrace.config.properties.connector import ConnectorConfig
+from headrace.config.secret import passwords_in, without_secrets
 from headrace.errors import HeadraceError
 from headrace.signals.channels import Channels
 from headrace.signals.notifications import HEEDED, IGNORED, tell
@@ -111,8 +112,9 @@ class Heeding(Generic[P]):
         except Exception as problem:
             self._actions.progress = before
             expected = isinstance(problem, ValueError)
-            log.warning("signal %s is ignored: %s", signal.id, problem, exc_info=not expected)
-            tell(signal.id, IGNORED, {"reason": str(problem)})
+            reason = without_secrets(str(problem), passwords_in(signal.data or ""))
+            log.warning("signal %s is ignored: %s", signal.id, reason, exc_info=not expected)
+            tell(signal.id, IGNORED, {"reason": reason})
 
     def _act(self, signal: Signal, action: Action, place: P) -> None:
         progress = self._actions.progress

@@ -10,6 +10,7 @@ import functools
 import threading
 from collections.abc import Callable, Sequence
 
+from headrace.config.secret import without_passwords
 from headrace.errors import HeadraceError
 from headrace.spool.backpressure import Backpressure
 from headrace.spool.spool import Piece, Spool
@@ -79,9 +80,10 @@ class Receiver:
         except HeadraceError as error:
             self.error = error
         except Exception as error:  # noqa: BLE001 - the thread must not end without a word
+            kind = type(error).__name__
             self.error = self._reader.translate(error) or HeadraceError(
                 "stream.receiver_failed",
-                f"Receiving the log failed: {type(error).__name__}: {error}",
+                f"Receiving the log failed: {kind}: {without_passwords(str(error))}",
                 "Report this; the stream can be restarted from its checkpoint.",
                 retriable=True,
             )

@@ -184,7 +184,7 @@ def _applied(step: Step, records: Records) -> Iterable[Records]:
     try:
         return _sound(step.transform, records, list(step.transform.apply(records)))
     except HeadraceError as error:
-        message = f"transforms.{step.alias}: {_shown(step, error.message)}"
+        message = f"transforms.{step.alias}: {_shown(error.message, step)}"
         failure = HeadraceError(error.code, message, error.remedy, retriable=error.retriable)
         raise failure from _cause(step, error)
     except MemoryError:
@@ -196,7 +196,7 @@ def _applied(step: Step, records: Records) -> Iterable[Records]:
             retriable=True,
         ) from None
     except Exception as error:  # noqa: BLE001 - transforms of one's own may raise anything
-        text = _shown(step, str(error))
+        text = _shown(str(error), step)
         raise HeadraceError(
             "transforms.raised",
             f"transforms.{step.alias}: {type(error).__name__}: {text}",
@@ -204,7 +204,7 @@ def _applied(step: Step, records: Records) -> Iterable[Records]:
         ) from _cause(step, error)
 
 
-def _shown(step: Step, text: str) -> str:
+def _shown(text: str, step: Step) -> str:
     return step.hidden.in_error(text, about=f"transforms.{step.alias}")
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -424,3 +426,13 @@ def test_the_table_of_debeziums_manual_is_made_and_numbers_its_rows(
         transaction.insert("INVENTORY.CUSTOMERS", ID=7, FIRST_NAME="a", LAST_NAME="x", EMAIL="y")
     rows = server.rows("INVENTORY.CUSTOMERS")
     assert [row["ID"] for row in rows] == ["1001", "1002", "7"]
+
+
+def test_nothing_private_of_the_driver_is_imported() -> None:
+    imports = [
+        node
+        for node in ast.walk(ast.parse(Path(driver.__file__).read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("oracledb")
+    ]
+    assert [node.module for node in imports] == ["oracledb"]
+    assert not [name.name for node in imports for name in node.names if name.name[0] == "_"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,6 +139,19 @@ def test_a_registry_that_stays_away_is_a_clear_error_to_try_again(door: Door) ->
     assert raised.value.code == "registry.unreachable"
 
 
+@pytest.mark.parametrize("settings", [USER, {}], ids=["apart", "in the URL"])
+def test_a_login_is_in_no_log_at_any_level(
+    door: Door, settings: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    url = door.url if settings else door.url.replace("//", "//user:secret@")
+    options = {name.replace("_", "."): text for name, text in settings.items()}
+    store = Registry(registry_settings({"schema.registry.url": url, **options}))
+    with caplog.at_level(logging.DEBUG):
+        store.register("logged", '"string"', normalize=False)
+    assert "HTTP Request" in caplog.text
+    assert "secret" not in caplog.text
+
+
 def test_a_wrong_password_is_told_and_not_shown(door: Door) -> None:
     wrong = USER | {"basic_auth_user_info": "user:wr0ng-secret"}
     with pytest.raises(HeadraceError) as raised:
@@ -159,7 +173,7 @@ def test_settings_of_java_are_translated(tmp_path: Path) -> None:
         }
     )
     assert settings == {
-        "url": "https://user:word@host:1", "ssl.ca.location": str(pem),
+        "url": "https://host:1", "basic.auth.user.info": "user:word", "ssl.ca.location": str(pem),
         "ssl.certificate.location": "both.pem", "ssl.key.location": "both.pem",
         "ssl.key.password": "p",
     }  # fmt: skip

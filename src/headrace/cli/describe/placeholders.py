@@ -16,7 +16,7 @@ _SOMETIMES = re.compile(f"(?<=[a-z]){_MARKED.pattern}|{_MARKED.pattern}(?=[A-Z][
 _SAYING_LITTLE = {"…", "TEXT", "NAME", "VALUE", "REASON"}
 """Words that say less than what a variable holds."""
 _NOUNS = {
-    "ADDRESS": ("WITHOUT_CREDENTIALS",),
+    "ADDRESS": ("WITHOUT_LOGINS",),
     "COLUMN": ("COLUMNS_BY_FIELD", "TWIN"),
     "COLUMNS": ("CHANGE_COLUMNS", "OTHER"),
     "DATABASE": ("ELSEWHERE",),
@@ -45,9 +45,9 @@ _NOUNS = {
     "PROBLEM": ("FAULTS", "REFUSAL", "REFUSED"),
     "PROBLEMS": ("WRONG",),
     "REASON": (
-        "CAUSE", "DEFECT", "DETAILS", "DOING", "ERRMSG", "ERROR", "ERROR_TEXT", "ESSENCE",
+        "CAUSE", "DEFECT", "DETAILS", "DOING", "ERRMSG", "ERROR", "ERROR_MESSAGE", "ERROR_TEXT", "ESSENCE",
         "IN_ERROR", "LAST_WORDS", "MESSAGE", "MESSAGE_PRIMARY", "MSG", "SAID", "STDERR",
-        "STRERROR", "WAIT", "WHAT", "WHY", "WORDS",
+        "STRERROR", "WAIT", "WHAT", "WHY", "WITHOUT_PASSWORDS", "WORDS",
     ),
     "RULE": ("RULES",),
     "SCN": ("CURRENT", "LAST_FLUSHED", "MINED", "OLDEST", "SCNS", "UNPACK_FROM"),
@@ -58,7 +58,7 @@ _NOUNS = {
     "SYSTEM_IDENTIFIER": ("SYSTEM",),
     "TABLE": ("SOURCE_OF",),
     "TABLES": ("LISTED", "NAMED_TABLES", "SILENT", "TABLES_LISTED"),
-    "TEXT": ("PLAIN", "WITHOUT_SECRETS"),
+    "TEXT": ("ANSWER_TEXT", "PLAIN", "WITHOUT_SECRETS"),
     "TIME": ("TIMEDELTA", "WINDOW"),
     "TOPIC_PREFIX": ("SERVER",),
     "TYPE": ("ANNOTATION", "SIMPLESTRING", "TYPED", "TYPE_NAME"),

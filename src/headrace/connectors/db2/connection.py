@@ -166,7 +166,7 @@ def connect(config: Db2Config, *, limit: str = QUERY_LIMIT) -> Connection:
     try:
         handle = _native(ibm_db.connect, text, "", "", _IN_TRANSACTION)
     except DriverError as error:
-        raise translated_error(error, config) from None
+        raise translated_error(error, config, about="") from None
     return Connection(handle, limit_ms)
 
 
@@ -231,10 +231,14 @@ def opened(config: Db2Config, doing: str, *, limit: str = CHECK_LIMIT) -> Iterat
 
 
 def translated_error(
-    error: DriverError, config: Db2Config, doing: str = "", limit: str = QUERY_LIMIT
+    error: DriverError,
+    config: Db2Config,
+    doing: str = "",
+    limit: str = QUERY_LIMIT,
+    about: str | None = None,
 ) -> HeadraceError:
     """As `translate`, for what is an error of the driver."""
-    known = translate(error, config, doing, limit)
+    known = translate(error, config, doing, limit, about)
     assert known is not None
     return known
 

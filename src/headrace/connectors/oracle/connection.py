@@ -219,13 +219,13 @@ def connect(
             connection.close()
         if node is not None:
             raise _node_error(error, config, node) from None
-        raise translated_error(error, config, limit=limit) from None
+        raise translated_error(error, config, limit=limit, about="") from None
     return connection
 
 
 def _node_error(error: DriverError, config: OracleConfig, node: str) -> HeadraceError:
     """What one of rac.nodes refused: never with a password."""
-    known = translated_error(error, config)
+    known = translated_error(error, config, about="")
     text = config.hidden.in_error(error.text, "")
     return HeadraceError(
         known.code,
@@ -282,10 +282,14 @@ def opened(
 
 
 def translated_error(
-    error: DriverError, config: OracleConfig, doing: str = "", limit: str = QUERY_LIMIT
+    error: DriverError,
+    config: OracleConfig,
+    doing: str = "",
+    limit: str = QUERY_LIMIT,
+    about: str | None = None,
 ) -> HeadraceError:
     """As `translate`, for what is an error of the driver."""
-    known = translate(error, config, doing, limit)
+    known = translate(error, config, doing, limit, about)
     assert known is not None
     return known
 

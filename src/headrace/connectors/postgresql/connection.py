@@ -106,7 +106,7 @@ def connect(
     try:
         connection = psycopg.connect(**arguments, autocommit=True)  # type: ignore[arg-type]
     except psycopg.Error as error:
-        raise translate(error, config) from None
+        raise translate(error, config, about="") from None
     connection.prepare_threshold = None
     limits = [] if limit is None else [f"SET statement_timeout = {min(limit_ms, INT_MAX)}"]
     statements = [*limits]

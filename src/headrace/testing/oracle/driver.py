@@ -7,13 +7,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import cache
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from oracledb import DatabaseError, Error, OperationalError
-from oracledb.errors import _Error as Detail
+from oracledb import ConnectParams, DatabaseError, Error, OperationalError
 
 __all__ = ["DatabaseError", "Error", "OperationalError", "apilevel", "connect", "paramstyle"]
 
@@ -153,9 +153,19 @@ def connect(*, user: str, password: str, dsn: str, **_: Any) -> OracleConnection
     return OracleConnection(user, password, dsn)
 
 
+@cache
+def _detail_class() -> Any:
+    """The class of what python-oracledb's exceptions hold: public is only that they hold it."""
+    try:
+        ConnectParams().parse_connect_string("(")
+    except Error as error:
+        return type(error.args[0])
+    raise AssertionError("a broken connect descriptor is taken")
+
+
 def _error(code: int, text: str) -> Exception:
     """What python-oracledb raises for an answer of the server, or (code 0) by itself."""
-    detail = Detail(message=text, code=code)
+    detail = _detail_class()(message=text, code=code)
     raised: Exception = detail.exc_type(detail)
     return raised
 

@@ -70,7 +70,8 @@ class Db2SnapshotRows(SnapshotRows):
             if not query.filtered or not error.is_of_statement:
                 doing = f"Reading rows of {facts.name}"
                 raise translated_error(error, self._config, doing) from None
-            log.error("%s is not read to its end: its filter fails: %s", facts.name, error.text)
+            reason = self._config.hidden.in_error(error.text)
+            log.error("%s is not read to its end: its filter fails: %s", facts.name, reason)
 
     def count(self, query: ChunkQuery, rows: int) -> int:
         """See SnapshotRows."""

@@ -30,6 +30,7 @@ from headrace.relational.events import RelationFacts
 from headrace.relational.history.history import SchemaHistory
 from headrace.relational.history.records import ChangeType, HistoryRecord, TableChange
 from headrace.relational.history.store import MemoryStore
+from headrace.relational.overrides import PROPERTY
 from headrace.relational.reading.driver_snapshots import ASKING, TAKING, DriverSnapshots
 from headrace.relational.table import Column
 from headrace.snapshots.chunks import Chunk, Cut
@@ -159,7 +160,9 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
         return key_texts(rows, key)
 
     def _fault(self, error: Exception) -> str | None:
-        return error.text if isinstance(error, DriverError) and error.is_of_statement else None
+        if not isinstance(error, DriverError) or not error.is_of_statement:
+            return None
+        return self._config.hidden.in_error(error.text, PROPERTY)
 
     def _statement(
         self,

@@ -113,6 +113,7 @@ def _run(config: Db2Config, steps: list[Step], doing: str, console: Console) -> 
             except DriverError as error:
                 if step.is_needed:
                     raise
-                console.print(f"-- left out, and not needed: {step.sql}: {error.text}")
+                reason = config.hidden.in_error(error.text)
+                console.print(f"-- left out, and not needed: {step.sql}: {reason}")
         connection.commit()
     console.print("-- done")

@@ -56,7 +56,8 @@ class OracleSnapshotRows(SnapshotRows):
             except DriverError as error:
                 if rows.later and error.code in GONE and attempt < self._most_scns:
                     scn = self._now()
-                    log.warning("%s is read on as of SCN %d: %s", facts.name, scn, error.text)
+                    reason = self._config.hidden.in_error(error.text)
+                    log.warning("%s is read on as of SCN %d: %s", facts.name, scn, reason)
                     continue
                 problem = translated_error(error, self._config, f"Reading rows of {facts.name}")
                 if error.code in UNDO_GONE and not rows.later:
@@ -65,7 +66,8 @@ class OracleSnapshotRows(SnapshotRows):
                     problem = altered(problem)
                 if not query.filtered or problem.retriable:
                     raise problem from None
-                log.error("%s is not read to its end: its filter fails: %s", facts.name, error.text)
+                reason = self._config.hidden.in_error(error.text)
+                log.error("%s is not read to its end: its filter fails: %s", facts.name, reason)
                 return
 
     def _read(

@@ -41,6 +41,7 @@ from headrace.relational.events import RelationFacts
 from headrace.relational.history.history import SchemaHistory
 from headrace.relational.history.records import ChangeType, HistoryRecord, TableChange
 from headrace.relational.history.store import MemoryStore
+from headrace.relational.overrides import PROPERTY
 from headrace.relational.reading.chunk_sql import ChunkSql, Path
 from headrace.relational.reading.driver_snapshots import TAKING, DriverSnapshots
 from headrace.relational.table import Column
@@ -139,7 +140,8 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
             try:
                 locks.execute(sql.UNLOCK())
             except DriverError as error:
-                log.debug("the session with the locks is gone: %s", error.text)
+                reason = self._config.hidden.in_error(error.text)
+                log.debug("the session with the locks is gone: %s", reason)
             locks.close()
 
     def _taken(self, _covers: str | None) -> OracleState:
@@ -303,7 +305,9 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         return key_texts(rows, key)
 
     def _fault(self, error: Exception) -> str | None:
-        return error.text if isinstance(error, DriverError) and error.is_of_statement else None
+        if not isinstance(error, DriverError) or not error.is_of_statement:
+            return None
+        return self._config.hidden.in_error(error.text, PROPERTY)
 
     @contextmanager
     def _asking(self, doing: str) -> Iterator[Connection]:

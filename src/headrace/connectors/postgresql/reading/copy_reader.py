@@ -173,7 +173,7 @@ class _SocketMessages(_Messages):
             except BlockingIOError:
                 writable.poll()
             except OSError as error:
-                raise _lost(str(error)) from error
+                raise _lost(str(error)) from None
 
     def _read(self) -> None:
         """Read at least one byte behind `end`; makes room first."""
@@ -192,7 +192,7 @@ class _SocketMessages(_Messages):
                 self._poll.poll(2)
                 continue
             except OSError as error:
-                raise _lost(str(error)) from error
+                raise _lost(str(error)) from None
             if count == 0:
                 raise _lost("the server closed it")
             self.end += count

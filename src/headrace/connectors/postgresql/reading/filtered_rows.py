@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import psycopg
 
+from headrace.config.secret import passwords_in, without_secrets
 from headrace.connectors.postgresql.reading.copy_reader import read_copy
 from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.errors import HeadraceError
@@ -33,7 +34,9 @@ def check_filter(connection: psycopg.Connection, table: tuple[str, str], conditi
         with connection.transaction():
             connection.execute(query.encode())
     except _REFUSALS as error:
-        raise ValueError(f"its filter fails: {error.diag.message_primary or error}") from None
+        answer = error.diag.message_primary or str(error)
+        shown = without_secrets(answer, passwords_in(condition))
+        raise ValueError(f"its filter fails: {shown}") from None
 
 
 def read_rows(

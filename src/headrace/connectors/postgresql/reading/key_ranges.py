@@ -11,7 +11,7 @@ import psycopg
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import translate
+from headrace.connectors.postgresql.connection import answer_text, translate
 from headrace.connectors.postgresql.ddl.table_state import structure_of, table_state
 from headrace.connectors.postgresql.reading.copy_reader import read_copy
 from headrace.connectors.postgresql.reading.dialect import SQL, copied
@@ -64,7 +64,7 @@ class PostgresRanges(KeyRanges[CatalogTable]):
                 connection.close()
                 raise translate(error, self._config, READING) from None
             connection.execute("ROLLBACK TO headrace")
-            raise Skipped("SQL_EXCEPTION", _text(error)) from None
+            raise Skipped("SQL_EXCEPTION", answer_text(error, self._config)) from None
         except HeadraceError as error:
             if error.code != "postgresql.copy_failed":
                 connection.close()
@@ -119,7 +119,3 @@ class PostgresRanges(KeyRanges[CatalogTable]):
         if row is None or not row[0] or not row[1]:
             return None
         return float(row[0]) / float(row[1])
-
-
-def _text(error: psycopg.Error) -> str:
-    return " ".join((error.diag.message_primary or str(error)).split())

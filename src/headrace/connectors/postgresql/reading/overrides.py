@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import psycopg
 
+from headrace.config.hidden import HiddenTexts
 from headrace.connectors.postgresql.catalog.catalog import CatalogColumn
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect
@@ -20,18 +21,20 @@ def check_overrides(config: PostgresConfig) -> None:
     if statements:
         with connect(config, limit=QUERY_LIMIT, users_sql=True) as connection:
             for name, statement in statements.items():
-                result_columns(connection, name, statement)
+                result_columns(connection, name, statement, config.hidden)
 
 
 def result_columns(
-    connection: psycopg.Connection, table: str, statement: str
+    connection: psycopg.Connection, table: str, statement: str, hidden: HiddenTexts
 ) -> dict[str, tuple[int, int]]:
-    """Type and typmod by column that the statement gives; nothing is read."""
+    """Type and typmod by column that the statement gives; nothing is read. Errors are without
+    what is `hidden`."""
     query = f"SELECT * FROM {_derived(statement)} LIMIT 0"
     try:
         result = connection.execute(query.encode()).pgresult
     except psycopg.Error as error:
-        raise _refused(table, error.diag.message_primary or str(error)) from None
+        answer = error.diag.message_primary or str(error)
+        raise _refused(table, hidden.in_error(answer, f"{PROPERTY}.{table}")) from None
     if result is None or result.nfields == 0:
         raise _refused(table, "it gives no columns")
     return {
@@ -65,10 +68,11 @@ def copy_override(
     table: str,
     statement: str,
     columns: Sequence[CatalogColumn],
+    hidden: HiddenTexts,
 ) -> str:
     """COPY … TO STDOUT of the statement's rows, in the table's columns and types; a column that
     it does not give is null."""
-    given = result_columns(connection, table, statement)
+    given = result_columns(connection, table, statement, hidden)
     parts: list[str] = []
     for column in columns:
         declared = column.type.facts.oid, column.type.typmod

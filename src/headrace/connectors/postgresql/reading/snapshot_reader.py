@@ -178,11 +178,14 @@ class _Rows(SnapshotRows):
         assert isinstance(facts, RelationFacts)
         assert isinstance(chunk, TableChunk)
         rows = read_rows(self._connection, chunk.statement, facts, filtered=query.filtered)
-        if query.chunk.kind is Cut.WHOLE:
-            with settings_of_users(self._connection):
+        try:
+            if query.chunk.kind is Cut.WHOLE:
+                with settings_of_users(self._connection):
+                    yield from rows
+            else:
                 yield from rows
-        else:
-            yield from rows
+        except HeadraceError as error:
+            raise self._config.hidden.in_raised(error) from None
         self._release()
 
     def count(self, query: ChunkQuery, rows: int) -> int:

@@ -69,5 +69,6 @@ def table_chunk(
     statement = overrides.statements.get(table.name, whole)
     columns = {column.name: column for column in table.columns}
     with session() as connection, settings_of_users(connection):
-        copy = copy_override(connection, table.name, statement, [columns[n] for n in names])
+        selected = [columns[n] for n in names]
+        copy = copy_override(connection, table.name, statement, selected, overrides.hidden)
     return replace(planned, statement=copy)

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import translate
+from headrace.connectors.postgresql.connection import answer_text, translate
 from headrace.connectors.postgresql.replication.slot import is_standby
 from headrace.errors import HeadraceError
 from headrace.relational.checks import named_tables
@@ -91,7 +91,7 @@ def ensure_publication(
             raise HeadraceError(
                 "postgresql.publication_privilege",
                 f"The role {config.database_user} may not create or change the publication "
-                f"{name}: {error.diag.message_primary}",
+                f"{name}: {answer_text(error, config, '')}",
                 f"As a superuser: {create_statement(config, tables)} Then set "
                 "publication.autocreate.mode=disabled.",
             ) from None

@@ -11,7 +11,7 @@ import psycopg
 
 from headrace.connect.deadline import Deadline
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import translate
+from headrace.connectors.postgresql.connection import answer_text, translate
 from headrace.connectors.postgresql.position import PostgresOffset, format_lsn, parse_lsn
 from headrace.errors import HeadraceError
 
@@ -187,7 +187,7 @@ def create_slot(replication: psycopg.Connection, config: PostgresConfig) -> Crea
         if error.sqlstate == "55000":
             raise HeadraceError(
                 "postgresql.wal_level",
-                f"The server does not decode its log: {error.diag.message_primary}",
+                f"The server does not decode its log: {answer_text(error, config, '')}",
                 "Set wal_level = logical and restart the server.",
             ) from None
         raise translate(error, config, f"Creating the replication slot {name}") from None

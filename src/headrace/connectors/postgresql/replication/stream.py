@@ -51,8 +51,8 @@ class Stream(ABC):
         """Standby status update: `flushed` is what the slot may forget."""
         try:
             self._send(status_message(written, flushed, reply=reply))
-        except Exception as error:
-            raise connection_lost(str(error)) from error
+        except Exception as error:  # noqa: BLE001 - of libpq, or of the socket
+            raise connection_lost(str(error)) from None
 
     @abstractmethod
     def _send(self, payload: bytes) -> None:
@@ -117,7 +117,7 @@ class SocketStream(Stream):
             # libpq must not send it: the first bytes of the stream could land in its buffer.
             self._socket.sendall(_framed(b"Q", query))
         except OSError as error:
-            raise connection_lost(str(error)) from error
+            raise connection_lost(str(error)) from None
         self._socket.setblocking(False)
         super().__init__(connection, self._socket.fileno())
 
@@ -135,7 +135,7 @@ class SocketStream(Stream):
             pass
         except OSError as error:
             if total == 0:
-                raise connection_lost(str(error)) from error
+                raise connection_lost(str(error)) from None
         return total
 
     def _send(self, payload: bytes) -> None:
@@ -179,8 +179,8 @@ class LibpqStream(Stream):
                 if size == 0:
                     self._connection.consume_input()
                     size, data = self._connection.get_copy_data(1)
-            except Exception as error:
-                raise connection_lost(str(error)) from error
+            except Exception as error:  # noqa: BLE001 - of libpq, or of the socket
+                raise connection_lost(str(error)) from None
             if size == 0:
                 return total
             if size < 0:

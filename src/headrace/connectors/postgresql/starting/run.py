@@ -11,7 +11,12 @@ import psycopg
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import CHECK_LIMIT, END_LIMIT_MS, connect
+from headrace.connectors.postgresql.connection import (
+    CHECK_LIMIT,
+    END_LIMIT_MS,
+    answer_text,
+    connect,
+)
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.connectors.postgresql.reading.snapshot_source import (
     PostgresSnapshot,
@@ -59,7 +64,9 @@ def undo_making(
             with connect(config, limit=CHECK_LIMIT, at_most_ms=END_LIMIT_MS) as other:
                 dropped = drop(other)
         why = "it is in use" if dropped is False else ""
-    except (HeadraceError, psycopg.Error) as error:
+    except psycopg.Error as error:
+        why = answer_text(error, config, "")
+    except HeadraceError as error:
         why = str(error)
     if why:
         log.warning("The start failed, and %s that it made stays: %s. Drop it: %s;", what, why, sql)
