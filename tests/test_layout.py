@@ -10,7 +10,8 @@ ROOT = Path(__file__).parents[1]
 FILES = sorted(path for top in ("src", "tests") for path in (ROOT / top).rglob("*.py"))
 MOST_LINES, MOST_FILES, MOST_FUNCTION_LINES = 500, 15, 100
 POSTGRESQL = ROOT / "src/headrace/connectors/postgresql"
-MOST_POSTGRESQL_LINES = 8_500
+# Of the whole connector: what it does while others change or lock its tables is the last growth.
+MOST_POSTGRESQL_LINES = 9_000
 
 
 def lines(path: Path) -> int:

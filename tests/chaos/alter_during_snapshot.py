@@ -135,7 +135,7 @@ def _watched(
 ) -> bool:
     begins = (
         "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
-        " AND application_name = 'headrace snapshot' AND xact_start IS NOT NULL"
+        " AND application_name LIKE 'headrace snapshot ________' AND xact_start IS NOT NULL"
     )
     deadline = time.monotonic() + PATIENCE_SECONDS
     while server.execute(begins, (database,), database=database) == [(0,)]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import (
@@ -37,6 +38,7 @@ from headrace.connectors.postgresql.replica_identity_rules import (
 
 _JAVA = refused("Java classes cannot be loaded here")
 _NO_FLUSH_WAIT = not_needed("an acknowledgement is a message on the open connection")
+_MARK = "session_mark"  # among the values, and no property
 _OWN_STREAM_PARAMETERS = ("proto_version", "publication_names", "binary", "streaming", "two_phase")
 
 
@@ -356,6 +358,17 @@ class PostgresConfig(WithoutHistoryConfig, RelationalConfig):
         "Rows per fetch.",
         status=not_needed("COPY streams the rows"),
     )
+
+    @property
+    def mark(self) -> str:
+        """What the application names of a run's sessions end with; empty: they are of no run."""
+        return str(self._values.get(_MARK, ""))
+
+    def marked(self) -> Self:
+        """The same configuration for one run: its sessions are known by a mark of their own, also
+        those that tasks open in other processes."""
+        values = {**self._values, _MARK: secrets.token_hex(4)}
+        return type(self)(values, self._shown, self.warnings, self._texts, self.references)
 
     def acknowledges(self) -> bool:
         """Whether the server is told what it may forget."""

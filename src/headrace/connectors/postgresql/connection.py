@@ -13,6 +13,7 @@ import psycopg
 from psycopg.pq.abc import PGconn
 
 from headrace.config.kinds import INT_MAX
+from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.errors import HeadraceError
 
@@ -28,6 +29,7 @@ _SETTINGS = {
     "lock_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
 }
+_NAME_BYTES = 63  # of an application's name, at most
 QUERY_LIMIT = "database.query.timeout.ms"
 CHECK_LIMIT = "connection.validation.timeout.ms"
 LOCK_TIMEOUT = "55P03"
@@ -75,6 +77,11 @@ def parameters(config: PostgresConfig, *, replication: bool, application: str) -
     if replication:
         parameters["replication"] = "database"
     parameters.update(dict(config.driver))
+    if config.mark and not replication:
+        # The server may be told to wait for walsenders by their names (synchronous_standby_names).
+        room = _NAME_BYTES - len(config.mark) - 1
+        name = str(parameters["application_name"]).encode()[:room].decode(errors="ignore")
+        parameters["application_name"] = f"{name} {config.mark}"
     return {name: value for name, value in parameters.items() if value is not None}
 
 
@@ -214,16 +221,23 @@ _BY_STATE = {
     ),
     "58P01": Refusal("slot_lost", "Drop the slot and start with a new checkpoint.", False),
 }
-# The queue counts, too: who waits for AccessExclusiveLock keeps everybody else waiting.
+# The queue counts, too: who waits for AccessExclusiveLock keeps everybody else waiting. The last
+# column has the names of the table and of those that it is a partition of.
 _HOLDERS = """
-SELECT n.nspname || '.' || c.relname, a.pid, a.application_name
-FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_class c ON c.oid = l.relation
+WITH held AS (
+  SELECT l.pid, l.granted, coalesce(x.indrelid, l.relation) AS id FROM pg_catalog.pg_locks l
+  LEFT JOIN pg_catalog.pg_index x ON x.indexrelid = l.relation
+  WHERE l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock' AND l.relation >= 16384
+    AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
+    AND l.pid <> pg_backend_pid())
+SELECT n.nspname || '.' || c.relname, a.pid, a.application_name,
+  (SELECT array_agg(m.nspname || '.' || r.relname) FROM pg_catalog.pg_class r
+   JOIN pg_catalog.pg_namespace m ON m.oid = r.relnamespace
+   WHERE r.oid = c.oid OR r.oid IN (SELECT relid FROM pg_partition_ancestors(c.oid) p(relid)))
+FROM held h JOIN pg_catalog.pg_class c ON c.oid = h.id
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
-WHERE l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock' AND c.oid >= 16384
-  AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
-  AND l.pid <> pg_backend_pid() AND c.relkind IN ('r', 'p', 'i')
-ORDER BY l.granted DESC, c.relkind = 'i', l.pid LIMIT 1
+JOIN pg_catalog.pg_stat_activity a ON a.pid = h.pid
+WHERE c.relkind IN ('r', 'p') ORDER BY h.granted DESC, a.pid, c.relkind
 """
 # While logging in, libpq gives no SQLSTATE. The first that matches decides.
 _BY_TEXT = (
@@ -298,26 +312,24 @@ def translate(
     )
 
 
-def lock_wait(connection: psycopg.Connection, query: str) -> str | None:
-    """In words, the lock that `query` names by its table and the holder's process id and
-    application; None: it gives no row."""
-    with contextlib.suppress(psycopg.Error):
-        row = connection.execute(query.encode()).fetchone()
-        if row is not None:
-            application = row[2] or "without a name"
-            return f"waiting for a lock on {row[0]} (held by {row[1]}, application {application})"
-    return None
+def wait_text(table: str, pid: int, application: str) -> str:
+    """In words: a lock on `table`, and who keeps it; `pid` 0 is a prepared transaction."""
+    who = f"{pid}, application {application or 'without a name'}"
+    return f"waiting for a lock on {table} (held by {who if pid else 'a prepared transaction'})"
 
 
 def _lock_timeout(config: PostgresConfig, doing: str) -> HeadraceError:
-    """Says who holds the lock, where somebody still does."""
-    wait = None
+    """Says who holds the lock on a captured table, where somebody still does."""
+    what = "a lock on a table was not given within snapshot.lock.timeout.ms"
+    capture = Capture(config)
     with (
         contextlib.suppress(HeadraceError, psycopg.Error),
         connect(config, limit=CHECK_LIMIT, at_most_ms=END_LIMIT_MS) as connection,
     ):
-        wait = lock_wait(connection, _HOLDERS)
-    what = wait or "a lock on a table was not given within snapshot.lock.timeout.ms"
+        for table, pid, application, names in connection.execute(_HOLDERS.encode()).fetchall():
+            if any(map(capture.takes, names)):
+                what = wait_text(table, pid, application)
+                break
     return HeadraceError(
         "postgresql.lock_timeout",
         f"{doing}: {what}" if doing else what,

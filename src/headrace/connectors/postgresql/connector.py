@@ -19,6 +19,7 @@ from headrace.connectors.postgresql.capture import Capture, settings_of
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, END_LIMIT_MS, connect, translate
+from headrace.connectors.postgresql.ddl.lock_watch import LockWatch
 from headrace.connectors.postgresql.heartbeats import heartbeat_query
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.connectors.postgresql.reading.snapshot_source import PostgresSnapshot
@@ -76,6 +77,7 @@ class PostgresDatabase(Source[PostgresPosition]):
 
     def validate(self, stored: PostgresOffset | None) -> None:
         """Server, role, tables, slot and publication, as far as a look tells."""
+        self._run.watch.begin()
         connection, tables = self._readiness.prepare()
         with connection, closing(self._run.catalog):
             if self._heartbeat_query is not None and self._config.heartbeat_interval_ms:
@@ -96,6 +98,7 @@ class PostgresDatabase(Source[PostgresPosition]):
 
     def begin(self, epoch: int) -> tuple[PostgresOffset, PostgresSnapshot | None]:
         """Publication and slot are made or found."""
+        self._run.watch.begin()
         self._position.is_known = False
         start, snapshot = self._beginning.begin(epoch)
         self._position.believe(start)
@@ -113,6 +116,7 @@ class PostgresDatabase(Source[PostgresPosition]):
         self, stored: PostgresOffset, snapshot: OpenSnapshot[PostgresPosition] | None
     ) -> Lost | None:
         """Server, slot and publication."""
+        self._run.watch.begin()
         return self._position.check(stored, snapshot)
 
     def give_up_snapshot(self) -> None:
@@ -169,6 +173,7 @@ class PostgresDatabase(Source[PostgresPosition]):
         self.metrics.close()
         self._xmin.close()
         self._run.catalog.close()
+        self._run.watch.close()
 
     def drop(self) -> None:
         """slot.drop.on.stop"""
@@ -191,11 +196,14 @@ def open_connector(
     config: PostgresConfig, *, cores: int, inline: bool, orphaned: Callable[[], bool]
 ) -> Engine[PostgresPosition]:
     """A connector for one slot; see ConnectorDefinition.open."""
+    config = config.marked()
     capture = Capture(config)
     settings = settings_of(config, capture)
 
     def database(plan: Plan, waiting: Waiting) -> PostgresDatabase:
-        run = PostgresRun(config, settings, plan, waiting, inline, capture, Catalog(config))
+        watch = LockWatch(config, waiting.report)
+        catalog = Catalog(config)
+        run = PostgresRun(config, settings, plan, waiting, inline, capture, catalog, watch)
         return PostgresDatabase(run)
 
     return open_engine(config, database, cores=cores, orphaned=orphaned)

@@ -60,9 +60,8 @@ def status(query: StreamingQuery) -> Status:
     if written is None:
         return Status("starting", told)
     since = datetime.fromtimestamp(float(written["since"]), UTC)
-    warned = tuple(written["warnings"])
+    warned, waits = tuple(written["warnings"]), written["waits"]
     if written["error"] is None:
-        waits = written["waits"]
         message = "; ".join((waits or told, *warned))
         return Status(written["state"], message, since=since, warnings=warned, waits=waits)
     code, message, remedy = written["error"]
@@ -70,7 +69,7 @@ def status(query: StreamingQuery) -> Status:
     tried = f"tried {counted(attempts, 'time')}, again every {seconds:g} s"
     text = f"{message} [{code}]; {tried}. {remedy}"
     error = HeadraceError(code, message, remedy, retriable=True)
-    return Status(written["state"], text, error, attempts, since, warned)
+    return Status(written["state"], text, error, attempts, since, warned, waits)
 
 
 def source_state(query: StreamingQuery) -> str | None:

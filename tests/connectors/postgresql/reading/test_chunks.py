@@ -13,6 +13,7 @@ import pytest
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.ddl.lock_watch import LockWatch
 from headrace.connectors.postgresql.reading.dialect import PAGE_BYTES
 from headrace.connectors.postgresql.reading.snapshot_source import PostgresSnapshotSource
 from headrace.connectors.registry import parse_configuration
@@ -28,7 +29,9 @@ def held(database: Database) -> Iterator[PostgresSnapshotSource]:
     config = parse_configuration(database.properties())
     assert isinstance(config, PostgresConfig)
     catalog = Catalog(config)
-    source = PostgresSnapshotSource(config, Capture(config), catalog, Waiting(lambda: False))
+    waiting = Waiting(lambda: False)
+    watch = LockWatch(config, waiting.report)
+    source = PostgresSnapshotSource(config, Capture(config), catalog, waiting, watch)
     source.hold(None)
     try:
         yield source

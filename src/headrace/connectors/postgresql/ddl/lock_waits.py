@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import psycopg
 
-from headrace.connectors.postgresql.connection import LOCK_TIMEOUT, lock_wait
+from headrace.connectors.postgresql.connection import LOCK_TIMEOUT, wait_text
 
 _SQLSTATES = (LOCK_TIMEOUT, "40P01")
+# Asked all the time; pg_locks only where somebody waits. A role sees what sessions of its own wait
+# for, and of others only their names.
+_WAITING = """
+SELECT pid FROM pg_catalog.pg_stat_activity
+WHERE wait_event_type = 'Lock' AND datname = current_database() AND application_name LIKE %s
+"""
+# What waits for a row knows its table by the lock on the row's place. An index, and what is kept
+# out of line, belong to a table.
 _WAITS = """
-SELECT n.nspname || '.' || c.relname, b.pid, b.application_name
-FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity s ON s.pid = l.pid
-JOIN pg_catalog.pg_class c ON c.oid = l.relation
+WITH waits AS (
+  SELECT l.pid, coalesce(l.relation, (SELECT t.relation FROM pg_catalog.pg_locks t
+    WHERE t.pid = l.pid AND t.locktype = 'tuple' AND t.granted LIMIT 1)) AS id
+  FROM pg_catalog.pg_locks l WHERE NOT l.granted AND l.pid = ANY (%s))
+SELECT n.nspname || '.' || c.relname, h.pid, coalesce(b.application_name, '')
+FROM waits w CROSS JOIN unnest(pg_blocking_pids(w.pid)) h(pid)
+LEFT JOIN pg_catalog.pg_stat_activity b ON b.pid = h.pid
+LEFT JOIN pg_catalog.pg_index x ON x.indexrelid = w.id
+LEFT JOIN pg_catalog.pg_class o ON o.reltoastrelid = w.id AND w.id <> 0
+JOIN pg_catalog.pg_class c ON c.oid = coalesce(x.indrelid, o.oid, w.id)
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_catalog.pg_stat_activity b ON b.pid = ANY (pg_blocking_pids(l.pid))
-WHERE NOT l.granted AND l.locktype = 'relation' AND s.datname = current_database()
-  AND s.usename = current_user AND s.application_name LIKE 'headrace%'
-ORDER BY l.pid, b.pid LIMIT 1
+ORDER BY coalesce(b.application_name, '') LIKE %s, w.pid, h.pid LIMIT 1
 """
 _BLOCKED_BY = """
 SELECT pid FROM pg_catalog.pg_stat_activity
-WHERE datname = current_database() AND application_name NOT LIKE 'headrace%%'
+WHERE datname = current_database() AND application_name NOT LIKE %s
   AND %s = ANY (pg_blocking_pids(pid))
 """
 
@@ -29,11 +41,24 @@ def is_lock_timeout(error: psycopg.Error) -> bool:
     return error.sqlstate in _SQLSTATES
 
 
-def present_wait(connection: psycopg.Connection) -> str | None:
-    """In words, which lock a session of ours waits for now; None: none does."""
-    return lock_wait(connection, _WAITS)
+def present_wait(connection: psycopg.Connection, mark: str) -> str | None:
+    """In words, which lock a session of the run with this `mark` (see `PostgresConfig.marked`)
+    waits for now, in whatever process; None: none does. Raises psycopg.Error."""
+    ours = _named(mark)
+    waiting = [pid for (pid,) in connection.execute(_WAITING, (ours,)).fetchall()]
+    if not waiting:
+        return None
+    row = connection.execute(_WAITS, (waiting, ours)).fetchone()
+    return None if row is None else wait_text(*row)
 
 
-def sessions_blocked_by(connection: psycopg.Connection, pid: int) -> set[int]:
-    """The process ids of other programs' sessions that wait for the session `pid`."""
-    return {int(row[0]) for row in connection.execute(_BLOCKED_BY, (pid,)).fetchall()}
+def sessions_blocked_by(connection: psycopg.Connection, pid: int, mark: str) -> set[int]:
+    """The process ids of the sessions that wait for the session `pid`, without those of the run
+    with this `mark`. Raises psycopg.Error."""
+    rows = connection.execute(_BLOCKED_BY, (_named(mark), pid)).fetchall()
+    return {int(row[0]) for row in rows}
+
+
+def _named(mark: str) -> str:
+    """What LIKE knows the application names of a run by; `mark` has hexadecimal digits only."""
+    return f"% {mark}"

@@ -1,5 +1,5 @@
-"""Looks after locks while a snapshot is read, in a thread of its own: reports what our sessions
-wait for, and gives our own locks up to whoever waited for them long enough."""
+"""Looks after locks as long as a run goes on, in a thread of its own: reports what its sessions
+wait for, and gives a snapshot's locks up to whoever waited for them long enough."""
 
 from __future__ import annotations
 
@@ -19,27 +19,39 @@ from headrace.errors import HeadraceError
 log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.5
+_PAUSE_SECONDS = 5.0  # after a look that failed
 
 
 class LockWatch:
-    """`report` is given what a session of ours waits for, and None when none does any more."""
+    """`report` is given what a session of the run waits for (see `present_wait`), and None when
+    none does any more."""
 
-    def __init__(
-        self,
-        config: PostgresConfig,
-        report: Callable[[str | None], None],
-        locks: TableLocks | None,
-    ) -> None:
-        self._config, self._report, self._locks = config, report, locks
+    def __init__(self, config: PostgresConfig, report: Callable[[str | None], None]) -> None:
+        self._config, self._report = config, report
+        self._locks: TableLocks | None = None
         self._ended = threading.Event()
         self._waits: str | None = None
         self._blocked: dict[int, float] = {}
-        self._thread = threading.Thread(target=self._run, name="headrace-locks", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Look from now on, if it does not yet."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="headrace-locks", daemon=True)
+            self._thread.start()
+
+    def guard(self, locks: TableLocks | None) -> None:
+        """Give these locks up to another session that waits for them for
+        snapshot.lock.timeout.ms; None: nobody has any."""
+        self._blocked = {}
+        self._locks = locks
+        if locks is not None:
+            self.begin()
 
     def _run(self) -> None:
         connection: psycopg.Connection | None = None
-        while not self._ended.wait(_LOOK_SECONDS):
+        pause = _LOOK_SECONDS
+        while not self._ended.wait(pause):
             try:
                 if connection is None or connection.closed:
                     connection = connect(
@@ -49,13 +61,15 @@ class LockWatch:
                         at_most_ms=END_LIMIT_MS,
                     )
                 self._look(connection)
+                pause = _LOOK_SECONDS
             except (HeadraceError, psycopg.Error) as error:
                 log.debug("locks cannot be looked at: %s", error)
+                pause = _PAUSE_SECONDS
         if connection is not None:
             connection.close()
 
     def _look(self, connection: psycopg.Connection) -> None:
-        waits = present_wait(connection)
+        waits = present_wait(connection, self._config.mark)
         if waits != self._waits and not self._ended.is_set():
             self._waits = waits
             if waits is not None:
@@ -65,7 +79,7 @@ class LockWatch:
         if locks is None:
             return
         now = time.monotonic()
-        blocked = sessions_blocked_by(connection, locks.pid)
+        blocked = sessions_blocked_by(connection, locks.pid, self._config.mark)
         self._blocked = {pid: self._blocked.get(pid, now) for pid in blocked}
         longest = max((now - since for since in self._blocked.values()), default=0.0)
         if (longest + _LOOK_SECONDS) * 1000 >= self._config.snapshot_lock_timeout_ms:
@@ -79,7 +93,8 @@ class LockWatch:
     def close(self) -> None:
         """End the thread; never raises."""
         self._ended.set()
-        self._thread.join(10)
+        if self._thread is not None:
+            self._thread.join(10)
         if self._waits is not None:
             self._waits = None
             self._report(None)

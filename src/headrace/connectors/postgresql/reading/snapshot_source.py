@@ -60,8 +60,8 @@ _DESCRIPTIONS = 3
 class PostgresSnapshotSource(
     SnapshotTables[CatalogTable], SnapshotHolder[Keeper], SnapshotSource[PostgresPosition, Keeper]
 ):
-    """See `headrace.snapshots.source.SnapshotSource`. While a snapshot waits `waiting` is checked,
-    and what it waits for reported to it."""
+    """See `headrace.snapshots.source.SnapshotSource`. While a snapshot waits `waiting` is checked;
+    `watch` gives its locks up to whoever waits long for them."""
 
     page_bytes = PAGE_BYTES
     sql = SQL
@@ -73,11 +73,11 @@ class PostgresSnapshotSource(
         capture: Capture,
         catalog: Catalog,
         waiting: Waiting,
+        watch: LockWatch,
     ) -> None:
         super().__init__(config, capture, catalog)
-        self._config, self._waiting = config, waiting
+        self._config, self._waiting, self._watch = config, waiting, watch
         self._locks: TableLocks | None = None
-        self._watch: LockWatch | None = None
         self._queries = KeptConnection(config, "headrace snapshot queries")
         self._current = KeptConnection(config, "headrace snapshot queries", limit=QUERY_LIMIT)
         self._compared: list[TypeFacts] | None = None
@@ -89,22 +89,7 @@ class PostgresSnapshotSource(
         is_held = self._locks is not None and self._locks.is_held
         if not is_held and self._config.snapshot_locking_mode == "shared":
             self._locks = TableLocks(self._config, self.names())
-            self._end_watch()
-        self._begin_watch()
-
-    def _begin_watch(self) -> None:
-        if self._watch is None:
-            self._watch = LockWatch(self._config, self._waiting.report, self._locks)
-
-    def _end_watch(self) -> None:
-        if self._watch is not None:
-            self._watch.close()
-            self._watch = None
-
-    def adopt(self, held: Keeper) -> None:
-        """See SnapshotSource."""
-        super().adopt(held)
-        self._begin_watch()
+            self._watch.guard(self._locks)
 
     def let_go(self) -> None:
         """See SnapshotSource. The locks go, too: they may be what another session waits for."""
@@ -280,14 +265,13 @@ class PostgresSnapshotSource(
 
     def close(self) -> None:
         """Let the snapshot and the locks go; never raises."""
-        self._end_watch()
         self.let_go()
         super().close()
         self._current.close()
 
     def _unlock(self) -> None:
         if self._locks is not None:
-            self._end_watch()
+            self._watch.guard(None)
             self._locks.close()
             self._locks = None
 

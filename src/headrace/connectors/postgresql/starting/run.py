@@ -17,6 +17,7 @@ from headrace.connectors.postgresql.connection import (
     answer_text,
     connect,
 )
+from headrace.connectors.postgresql.ddl.lock_watch import LockWatch
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.connectors.postgresql.reading.snapshot_source import (
     PostgresSnapshot,
@@ -35,10 +36,13 @@ class PostgresRun(Run[PostgresConfig, PostgresSettings]):
 
     capture: Capture
     catalog: Catalog
+    watch: LockWatch
 
     def snapshot(self) -> PostgresSnapshot:
         """A snapshot to begin or to go on with."""
-        source = PostgresSnapshotSource(self.config, self.capture, self.catalog, self.waiting)
+        source = PostgresSnapshotSource(
+            self.config, self.capture, self.catalog, self.waiting, self.watch
+        )
         return self.snapshot_of(source)
 
     def offset(self, position: PostgresPosition, epoch: int, system: str) -> PostgresOffset:
