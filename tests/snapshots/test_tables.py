@@ -11,19 +11,25 @@ from headrace.snapshots.tables import Leaf, ReadingOrder, SnapshotTable, TableId
 
 
 def table(
-    identity: TableId, rows: int, condition: str | None = None, key: str | None = None
+    identity: TableId,
+    rows: int,
+    condition: str | None = None,
+    key: str | None = None,
+    parts: str | None = None,
 ) -> SnapshotTable:
     leaves = (Leaf(identity, "shop", str(identity), 1, rows),)
-    return SnapshotTable(identity, "shop", str(identity), Cut.KEY, leaves, False, condition, key)
+    name = str(identity)
+    return SnapshotTable(identity, "shop", name, Cut.KEY, leaves, False, condition, key, parts)
 
 
 @pytest.mark.parametrize("identity", [16384, "shop.orders"])
 @pytest.mark.parametrize("condition", [None, "id < 5"])
 @pytest.mark.parametrize("key", [None, "1:23:0"])
+@pytest.mark.parametrize("parts", [None, "16390:741,16391:741.742"])
 def test_an_offset_holds_a_table_by_a_number_or_a_text(
-    identity: TableId, condition: str | None, key: str | None
+    identity: TableId, condition: str | None, key: str | None, parts: str | None
 ) -> None:
-    stored = table(identity, 3, condition, key)
+    stored = table(identity, 3, condition, key, parts)
     assert SnapshotTable.from_json(json.loads(json.dumps(stored.to_json()))) == stored
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -30,6 +31,7 @@ class Source:
     def __init__(self, tables: Sequence[SnapshotTable], keyless: Sequence[str] = ()) -> None:
         self._tables, self._keyless = tables, keyless
         self.lost = self.shown = False
+        self.came: dict[object, tuple[Leaf, ...]] = {}
 
     @property
     def held(self) -> Held | None:
@@ -57,6 +59,12 @@ class Source:
 
     def is_outdated(self, tables: Sequence[SnapshotTable]) -> bool:
         return False
+
+    def recut(
+        self, tables: Sequence[SnapshotTable], begun: Sequence[int]
+    ) -> Sequence[SnapshotTable]:
+        assert len(begun) == len(tables)
+        return [replace(t, leaves=t.leaves + self.came.get(t.id, ())) for t in tables]
 
     def let_go(self) -> None:
         self.lost = True
@@ -145,6 +153,29 @@ def test_a_lost_snapshot_goes_on_behind_the_chunks_of_tables_with_a_key() -> Non
     assert later is not None
     assert later.chunks[0]["lower"] == first.chunks[-1]["upper"]
     assert not later.reread
+
+
+@pytest.mark.parametrize("done", [0, 1])
+def test_partitions_that_came_are_read_also_when_the_table_was_handed_out(done: int) -> None:
+    """`done` 1: the range that is lost has the last chunk of the first table, and the second one
+    follows."""
+    tables = [table(0, Cut.KEY, 2500), table(1, Cut.KEY, 9000)]
+    source = Source(tables)
+    planner = snapshot(source)
+    progress = planner.next_range(planner.begin())
+    while progress is not None and progress.table < done:
+        progress = planner.next_range(progress)
+    assert progress is not None
+    source.lost, source.came = True, {0: (Leaf(5, "s", "t0_5", 1200, 1200),)}
+    progress = planner.next_range(stored(progress))
+    assert progress is not None
+    source.came = {}
+    chunks = [chunk for chunk, _ in planner.chunks(progress)] + chunks_of(planner, progress)
+    assert any((chunk.table, chunk.leaf) == (0, 1) for chunk in chunks)
+    read = [(chunk.table, chunk.leaf, chunk.lower) for chunk in chunks]
+    assert len(read) == len(set(read))
+    last = [chunk for chunk in chunks if chunk.table == 1][-1]
+    assert last.upper is None
 
 
 def test_a_table_that_is_cut_by_pages_is_read_again_from_its_beginning() -> None:

@@ -96,7 +96,7 @@ class SnapshotPlanner:
             self.ensure_held(progress)
             if self._renewed:
                 self._renewed = False
-                progress = self._behind_gap(progress)
+                progress = self._recut(self._behind_gap(progress))
             # Also behind the last chunk: its task may have read it on a later state.
             planned = None
             if not self._is_outdated(progress):
@@ -188,6 +188,25 @@ class SnapshotPlanner:
                 return replace(progress, table=number, after=anew, reread=True, done=False)
         return progress
 
+    def _recut(self, progress: SnapshotProgress) -> SnapshotProgress:
+        """Partitions that came since the tables were listed are read behind the others; where a
+        table has them whose last chunk was handed out already, it is gone back to."""
+        tables = _tables_of(progress)
+        first = _first_unread(progress)
+        rest = tables[first:]
+        if not rest:
+            return progress
+        begun = [_begun(progress, number, table) for number, table in enumerate(rest, first)]
+        recut = list(self._source.recut(rest, begun))
+        listed = tuple(table.to_json() for table in [*tables[:first], *recut])
+        progress = replace(progress, tables=listed)
+        for number, (before, now) in enumerate(zip(rest, recut, strict=True), first):
+            if number < progress.table and len(now.leaves) > len(before.leaves):
+                assert progress.after is not None
+                place = beginning(progress.after["ordinal"]) | {"leaf": len(before.leaves)}
+                return replace(progress, table=number, after=place, reread=True, done=False)
+        return progress
+
     def chunks(self, progress: SnapshotProgress) -> list[tuple[Chunk, SnapshotTable]]:
         """The chunks of the range that ends at `progress`, each with its table."""
         tables = _tables_of(progress)
@@ -231,8 +250,20 @@ def asked_again(after: Offset[P]) -> Offset[P]:
 
 def _unread(progress: SnapshotProgress) -> list[SnapshotTable]:
     """The tables that were not read to their end, and those of the range that is read now."""
-    first = min([progress.table, *(chunk["table"] for chunk in progress.chunks)])
-    return _tables_of(progress)[first:]
+    return _tables_of(progress)[_first_unread(progress) :]
+
+
+def _first_unread(progress: SnapshotProgress) -> int:
+    return min([progress.table, *(int(chunk["table"]) for chunk in progress.chunks)])
+
+
+def _begun(progress: SnapshotProgress, number: int, table: SnapshotTable) -> int:
+    """How many leaves of the table `number` were handed out, at least in part."""
+    if number < progress.table:
+        return len(table.leaves)
+    if number > progress.table or progress.after is None:
+        return 0
+    return int(progress.after["leaf"]) + (progress.after["lower"] is not None)
 
 
 def _tables_of(progress: SnapshotProgress) -> list[SnapshotTable]:

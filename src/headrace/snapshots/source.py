@@ -145,6 +145,16 @@ class SnapshotSource(Protocol[P, H]):
         AttemptOver where no other one can, either."""
         return False
 
+    def recut(
+        self,
+        tables: Sequence[SnapshotTable],
+        begun: Sequence[int],  # noqa: ARG002
+    ) -> Sequence[SnapshotTable]:
+        """The tables with the partitions that the held snapshot sees. Leaves keep their numbers,
+        and others follow them; those that are gone have no rows. `begun`: how many leaves of each
+        are not read from their beginning on any more."""
+        return tables
+
     @abstractmethod
     def tables(self, conditions: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
         """The tables with rows in the held snapshot, in the order in which they are read.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from headrace.signals.stored import (
@@ -41,8 +41,9 @@ class Leaf(NamedTuple):
 class SnapshotTable:
     """A table that holds rows. `opens`: it is the first captured table (the marker `first` is left
     out when that one is empty). `condition` is of the signal that asked for it; it is checked when
-    it is used. `key` says in the words of the database which key bounds its chunks; None: nothing
-    compares it, or an earlier release did not say."""
+    it is used. `key` says in the words of the database which key bounds its chunks, `parts` which
+    partitions it had when its leaves were listed; None: nothing compares it, or an earlier release
+    did not say."""
 
     id: TableId
     schema: str
@@ -52,6 +53,7 @@ class SnapshotTable:
     opens: bool
     condition: str | None = None
     key: str | None = None
+    parts: str | None = None
 
     @staticmethod
     def of(leaf: Leaf, kind: Cut, *, opens: bool, condition: str | None = None) -> SnapshotTable:
@@ -78,7 +80,7 @@ class SnapshotTable:
         """For offsets."""
         leaves = [list(leaf) for leaf in self.leaves]
         members = [self.id, self.schema, self.table, str(self.kind), leaves, self.opens]
-        further = [self.condition, self.key]
+        further = [self.condition, self.key, self.parts]
         while further and further[-1] is None:
             further.pop()
         return members + further
@@ -88,7 +90,7 @@ class SnapshotTable:
         """The reverse of `to_json`. Raises HeadraceError("offset.broken")."""
         with reading(data):
             identity, schema, table, kind, leaves, opens, *further = data
-            condition, key = [*further, None, None][: max(2, len(further))]
+            condition, key, parts = [*further, None, None, None][: max(3, len(further))]
             return SnapshotTable(
                 _identity(identity),
                 checked_text(schema, "schema"),
@@ -98,7 +100,12 @@ class SnapshotTable:
                 bool(opens),
                 optional_text(condition, "condition"),
                 optional_text(key, "key"),
+                optional_text(parts, "parts"),
             )
+
+    def cut(self, leaves: tuple[Leaf, ...], parts: str | None) -> SnapshotTable:
+        """The table with other leaves."""
+        return replace(self, leaves=leaves, parts=parts)
 
 
 def _leaf(data: object) -> Leaf:

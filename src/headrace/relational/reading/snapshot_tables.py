@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Generic
 
 from headrace.config.properties.relational import RelationalConfig
@@ -194,14 +195,17 @@ class SnapshotTables(ABC, Generic[T]):
     def has_key(self, table: SnapshotTable) -> bool:
         """See SnapshotSource."""
         described = self._reading_of(table.id).describe(table.id)
-        return described is not None and bool(self._facts(described).key)
+        return described is not None and bool(self._facts(_as_planned(described, table)).key)
 
     def _describe(self, table: SnapshotTable) -> tuple[T, RelationFacts] | None:
-        """The table as it is now, and its facts; None when it is gone."""
+        """The table as it is now, and its facts, which have the name that it was planned with;
+        None when it is gone."""
         if table.id not in self._described:
             described = self._reading_of(table.id).describe(table.id)
             self._described[table.id] = (
-                None if described is None else (described, self._facts(described))
+                None
+                if described is None
+                else (described, self._facts(_as_planned(described, table)))
             )
         return self._described[table.id]
 
@@ -245,7 +249,7 @@ class SnapshotTables(ABC, Generic[T]):
             return None
         condition = None
         if table.condition is not None:
-            condition = self._selected(table.condition, described[0])
+            condition = self._selected(table.condition, _as_planned(described[0], table))
         count = None
         counted = announcements is not None and announcements.behind
         if counted and not (chunk.first and len(table.leaves) == 1):
@@ -254,3 +258,10 @@ class SnapshotTables(ABC, Generic[T]):
         return ChunkQuery(
             chunk, statement, described[1], announcements, condition is not None, count
         )
+
+
+def _as_planned(described: T, table: SnapshotTable) -> T:
+    """A table under the name that it was planned with, which events and filters go by."""
+    if described.path == (table.schema, table.table):
+        return described
+    return replace(described, schema=table.schema, table=table.table)

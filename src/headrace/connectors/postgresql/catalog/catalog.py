@@ -25,10 +25,12 @@ Values = Sequence[object] | Mapping[str, object]
 
 @dataclass(frozen=True)
 class CatalogColumn(Column):
-    """A column as it is now; `default` is pg_get_expr."""
+    """A column as it is now; `default` is pg_get_expr. `fills`: rows that were there before it have
+    a value in it."""
 
     type: PostgresType
     generated: bool = False
+    fills: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ _COLUMNS = """
 SELECT a.attrelid, a.attname, a.atttypid, a.atttypmod,
        a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
        CASE WHEN a.attgenerated = '' THEN pg_get_expr(d.adbin, d.adrelid) END,
-       a.attgenerated <> '', col_description(a.attrelid, a.attnum)
+       a.attgenerated <> '', col_description(a.attrelid, a.attnum), a.atthasmissing
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = ANY (%s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
@@ -286,9 +288,11 @@ def _read(
 
 def _column(row: tuple[Any, ...], types: Mapping[int, TypeFacts]) -> CatalogColumn:
     """A column from a row of `_COLUMNS` without its table."""
-    name, type_oid, typmod, not_null, default, generated, comment = row
+    name, type_oid, typmod, not_null, default, generated, comment, fills = row
     declared = PostgresType(types.get(type_oid) or _no_type(type_oid), typmod)
-    return CatalogColumn(name, declared, not_null, default, comment, generated)
+    return CatalogColumn(
+        name, declared, not_null, default, comment, generated=generated, fills=fills
+    )
 
 
 def _types(rows: list[tuple[Any, ...]]) -> dict[int, TypeFacts]:

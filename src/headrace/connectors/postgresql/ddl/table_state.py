@@ -5,18 +5,31 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import psycopg
 from psycopg import sql
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogTable
+from headrace.connectors.postgresql.types.type_facts import TypeFacts
 
-Structure = tuple[tuple[str, int, int], ...]
-"""Columns in their order: name, oid of the type (of a domain, that of what it is made of), and type
-modifier (-1 for those of domains)."""
+
+class ColumnShape(NamedTuple):
+    """A column: the oid of its type (of a domain, that of what it is made of), the type modifier
+    (-1 for those of domains), and an enumeration's labels (also of its elements)."""
+
+    name: str
+    type: int
+    modifier: int
+    labels: tuple[str, ...] = ()
+
+
+Structure = tuple[ColumnShape, ...]
+"""Columns in their order."""
 Path = tuple[str, str]
 
-_GONE = ("42P01", "3F000")
+# What a table, a schema, a column or the type of a column is called has changed.
+_OTHER_NAMES = ("42P01", "3F000", "42703", "42883")
 # A SELECT from pg_class shows what the snapshot sees, its functions what holds now. A table that
 # was rewritten, or truncated, has another file.
 _REWRITTEN = """
@@ -36,15 +49,28 @@ WHERE i.indrelid = ANY (%s::oid[]) AND i.indisunique AND i.indisvalid AND i.inde
 ORDER BY i.indrelid, i.indisprimary DESC, x.relname
 """
 _TABLES = "SELECT oid FROM pg_class WHERE oid = ANY (%s::oid[])"
+_PATHS = """
+SELECT c.oid, n.nspname::text, c.relname::text FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = ANY (%s::oid[])
+"""
+# As the snapshot sees the columns: its rows are of that time. Below 0: those that accept null.
+_COLUMNS = """
+SELECT array_agg(CASE WHEN a.attnotnull OR t.typtype = 'd' AND t.typnotnull THEN 1 ELSE -1 END
+  * a.attnum::int) FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+WHERE a.attrelid = %s::oid AND a.attnum > 0
+"""
 
 
 @dataclass(frozen=True)
 class TableState:
     """`columns`: as they are now. `rewritten`: the transaction's snapshot cannot show the table's
-    rows, because the table was rewritten, or truncated, after it was taken."""
+    rows, because the table was rewritten, or truncated, after it was taken. `nullable`: names of
+    columns that are NOT NULL as the table was described, and in which rows of the snapshot may have
+    null all the same: they were not NOT NULL when it was taken."""
 
     columns: Structure
     rewritten: bool
+    nullable: frozenset[str] = frozenset()
 
 
 def structure_of(table: CatalogTable) -> Structure:
@@ -53,7 +79,8 @@ def structure_of(table: CatalogTable) -> Structure:
     for column in table.columns:
         facts = column.type.facts
         modifier = -1 if facts.kind == "d" else column.type.typmod
-        columns.append((column.name, facts.undomained()[0].oid, modifier))
+        labels = _of_labels("", facts)[1]
+        columns.append(ColumnShape(column.name, facts.undomained()[0].oid, modifier, labels))
     return tuple(columns)
 
 
@@ -62,27 +89,43 @@ def table_state(
     table: CatalogTable,
     leaves: Iterable[tuple[int, Path]],
 ) -> TableState | None:
-    """The state of a table and of those of its `leaves` (oid, path) that will be read; None: one of
-    them is gone, or has another name. Raises psycopg.Error."""
+    """The state of a table and of those of its partitions (oid, path) that will be read; None: it
+    has to be described again, because one of them is gone, or is no partition of the table any
+    more, or because something has another name. Raises psycopg.Error."""
     parts = dict(leaves)
     ids = {table.id: table.path, **parts}
     sources = [
         f" LEFT JOIN {only(path)} t{number} ON false" for number, path in enumerate(ids.values())
     ]
-    named = [
+    conditions = [
         f"pg_catalog.to_regclass({_literal(path)})::oid IS NOT DISTINCT FROM {int(oid)}::oid"
         for oid, path in ids.items()
     ]
+    conditions += [
+        f"EXISTS (SELECT FROM pg_catalog.pg_partition_ancestors({int(oid)}::oid) a"
+        f" WHERE a.relid = {int(table.id)}::oid)"
+        for oid in parts
+    ]
     # The tables are looked at when they are locked: their functions are evaluated later.
     rewritten = _REWRITTEN.replace("%s", f"'{{{','.join(str(int(oid)) for oid in ids)}}}'")
-    query = (
-        f"SELECT {' AND '.join(named)}, EXISTS ({rewritten}), t0.*"
-        f" FROM (SELECT) one{''.join(sources)}"
-    )
+    enums = {}
+    for column in table.columns:
+        value, labels = _of_labels(
+            f"t0.{sql.Identifier(column.name).as_string()}", column.type.facts
+        )
+        if labels:
+            enums[column.name] = f"pg_catalog.enum_range({value})::text[]"
+    answers = [
+        " AND ".join(conditions),
+        f"EXISTS ({rewritten})",
+        f"({_COLUMNS.replace('%s', str(int(table.id)))})",
+        *enums.values(),
+    ]
+    query = f"SELECT {', '.join(answers)}, t0.* FROM (SELECT) one{''.join(sources)}"
     try:
         cursor = connection.execute(query.encode())
     except psycopg.Error as error:
-        if error.sqlstate in _GONE:
+        if error.sqlstate in _OTHER_NAMES:
             return None
         raise
     row, result = cursor.fetchone(), cursor.pgresult
@@ -90,13 +133,31 @@ def table_state(
     assert result is not None
     if not row[0]:
         return None
-    columns = tuple(
-        ((result.fname(at) or b"").decode(), result.ftype(at), result.fmod(at))
-        for at in range(2, result.nfields)
-    )
+    labels_now = {name: tuple(row[3 + at] or ()) for at, name in enumerate(enums)}
     domains = {c.name for c in table.columns if c.type.facts.kind == "d"}
-    shown = tuple((name, oid, -1 if name in domains else mod) for name, oid, mod in columns)
-    return TableState(shown, bool(row[1]))
+    fills = {c.name for c in table.columns if c.fills}
+    seen = {abs(number): number > 0 for number in row[2] or ()}
+    columns, nullable = [], []
+    for at in range(len(answers), result.nfields):
+        name = (result.fname(at) or b"").decode()
+        modifier = -1 if name in domains else result.fmod(at)
+        columns.append(ColumnShape(name, result.ftype(at), modifier, labels_now.get(name, ())))
+        # A column that the snapshot does not know yet has its rows' value of then: one, or null.
+        if not seen.get(result.ftablecol(at), name in fills):
+            nullable.append(name)
+    return TableState(tuple(columns), bool(row[1]), table.not_null.intersection(nullable))
+
+
+def _of_labels(value: str, facts: TypeFacts) -> tuple[str, tuple[str, ...]]:
+    """The enumeration that a column's type, its elements or what a domain is made of are: a value
+    of it in SQL, out of one of the column, and its labels; empty: there is none."""
+    while True:
+        if facts.kind == "d":
+            facts, value = facts.undomained()[0], f"COALESCE({value}, NULL)"
+        elif facts.element is not None:
+            facts, value = facts.element, f"({value})[1]"
+        else:
+            return value, facts.labels
 
 
 def rewritten_tables(connection: psycopg.Connection, oids: Collection[int]) -> set[int]:
@@ -104,6 +165,13 @@ def rewritten_tables(connection: psycopg.Connection, oids: Collection[int]) -> s
     transaction was taken. Waits for no lock."""
     rows = connection.execute(_REWRITTEN, (list(oids),)).fetchall()
     return {int(oid) for (oid,) in rows}
+
+
+def present_paths(connection: psycopg.Connection, oids: Collection[int]) -> dict[int, Path]:
+    """By oid, schema and name that tables have; those that are gone are left out. Waits for no
+    lock."""
+    rows = connection.execute(_PATHS, (list(oids),)).fetchall()
+    return {int(oid): (str(schema), str(name)) for oid, schema, name in rows}
 
 
 def key_shapes(connection: psycopg.Connection, oids: Sequence[int]) -> dict[int, str | None]:

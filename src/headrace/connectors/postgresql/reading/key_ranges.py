@@ -77,7 +77,8 @@ class PostgresRanges(KeyRanges[CatalogTable]):
         is not what the target was made for, or when the snapshot cannot show its rows."""
         leaves = [(leaf.id, leaf.path) for leaf in target.table.leaves]
         state = table_state(self._connection, target.table, leaves)
-        if state is None or state.rewritten or state.columns != structure_of(target.table):
+        is_same = state is not None and state.columns == structure_of(target.table)
+        if state is None or not is_same or state.rewritten or state.nullable:
             raise HeadraceError(
                 "postgresql.table_changed",
                 f"Another session changed {target.table.name} while its rows were to be read",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 
@@ -37,6 +37,8 @@ from headrace.snapshots.slices import ChunkQuery, SnapshotRows
 log = logging.getLogger(__name__)
 
 _APPLICATION = "headrace chunk"
+_DESCRIPTIONS = 20
+"""How often a table is described for one chunk, when it changes meanwhile."""
 _VISIBLE = "SELECT pg_catalog.txid_current_snapshot()::text"
 
 
@@ -66,28 +68,30 @@ class _Rows(SnapshotRows):
         """See SnapshotRows. The table is locked (ACCESS SHARE) from here on to the end of
         `blocks`."""
         self._release()
-        while True:
+        for _ in range(_DESCRIPTIONS):
             chunk = query.query
             assert isinstance(chunk, TableChunk)
             state = self._state(query, chunk)
-            if state is None:
-                self._release()
-                log.warning("%s is gone; its rows are left out", chunk.table.name)
-                return None
-            if state.rewritten:
+            if state is not None and state.rewritten:
                 self._release()
                 if query.chunk.kind is Cut.PAGES:
                     log.info("%s was rewritten; it is read again", chunk.table.name)
                     return None
                 self._begin_later(chunk)
-            elif state.columns == chunk.structure:
-                return query
+            elif state is not None and state.columns == chunk.structure:
+                return _accepting_null(query, state.nullable)
             else:
                 self._release()
                 described = self._described(query, chunk)
                 if described is None:
                     return None
                 query = described
+        raise HeadraceError(
+            "postgresql.table_changed",
+            f"Another session changes {chunk.table.name} again and again while it is read",
+            "The chunk is read again by itself.",
+            retriable=True,
+        )
 
     def _state(self, query: ChunkQuery, chunk: TableChunk) -> TableState | None:
         patience = Patience(self._config)
@@ -152,19 +156,35 @@ class _Rows(SnapshotRows):
                     if error.code != "postgresql.lock_timeout":
                         raise
                     patience.wait(error)
-        if table is None or table.path != chunk.table.path:
-            log.warning("%s is gone; its rows are left out", chunk.table.name)
+        assert isinstance(query.facts, RelationFacts)
+        path = (query.facts.schema, query.facts.table)  # as it was planned
+        name = ".".join(path)
+        if table is None or (query.chunk.kind is Cut.WHOLE and table.path != path):
+            log.warning("%s is gone; its rows are left out", name)
             return None
-        log.info("%s was changed; its rows are read as it is now", table.name)
-        facts = needed(Capture(self._config).relation(table, table))
+        leaf = chunk.leaf
+        if chunk.leaves:
+            present = next((one for one in table.leaves if one.id == leaf.id), None)
+            if present is None:
+                log.warning("%s has lost the partition %s; it is left out", name, leaf.name)
+                return None
+            leaf = leaf._replace(schema=present.schema, name=present.name)
+        elif query.chunk.kind is not Cut.WHOLE:
+            leaf = leaf._replace(schema=table.schema, name=table.table)
+        log.info("%s was changed; its rows are read as it is now", name)
+        named = replace(table, schema=path[0], table=path[1])
+        facts = needed(Capture(self._config).relation(named, named))
         overrides = Overrides.of(self._config)
         planned = table_chunk(
-            query.chunk, chunk.leaf, chunk.condition, table, facts, overrides, self._looking
+            query.chunk, leaf, chunk.condition, table, facts, overrides, self._looking
         )
         if query.chunk.kind is Cut.KEY and planned.key_types != chunk.key_types:
             log.info("the key of %s was changed; the snapshot starts again", table.name)
             return None
-        return replace(query, query=planned, facts=facts)
+        counted = query.count
+        if counted is not None:
+            counted = SQL.count([one.path for one in table.leaves], chunk.condition)
+        return replace(query, query=planned, facts=facts, count=counted)
 
     @contextmanager
     def _looking(self) -> Iterator[psycopg.Connection]:
@@ -217,6 +237,16 @@ class _Rows(SnapshotRows):
                 self._imported.execute("ROLLBACK TO headrace_chunk")
                 self._imported.execute("RELEASE headrace_chunk")
         self._locks = False
+
+
+def _accepting_null(query: ChunkQuery, names: Collection[str]) -> ChunkQuery:
+    """The query, with columns of these names that may be null in its rows."""
+    facts = query.facts
+    assert isinstance(facts, RelationFacts)
+    if not any(column.name in names and not column.nullable for column in facts.columns):
+        return query
+    columns = (replace(c, nullable=c.nullable or c.name in names) for c in facts.columns)
+    return replace(query, facts=replace(facts, columns=tuple(columns)))
 
 
 @dataclass(frozen=True)

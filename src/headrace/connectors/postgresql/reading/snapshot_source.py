@@ -21,7 +21,19 @@ from headrace.connectors.postgresql.connection import (
 )
 from headrace.connectors.postgresql.ddl.lock_watch import LockWatch
 from headrace.connectors.postgresql.ddl.locks import TableLocks
-from headrace.connectors.postgresql.ddl.table_state import key_shapes, rewritten_tables
+from headrace.connectors.postgresql.ddl.partitions import (
+    attached_partitions,
+    from_text,
+    require_same_cuts,
+    to_text,
+    unplanned,
+    with_pages,
+)
+from headrace.connectors.postgresql.ddl.table_state import (
+    key_shapes,
+    present_paths,
+    rewritten_tables,
+)
 from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.connectors.postgresql.reading.dialect import PAGE_BYTES, SQL, SQLGLOT
 from headrace.connectors.postgresql.reading.filtered_rows import check_filter
@@ -81,6 +93,8 @@ class PostgresSnapshotSource(
         self._queries = KeptConnection(config, "headrace snapshot queries")
         self._current = KeptConnection(config, "headrace snapshot queries", limit=QUERY_LIMIT)
         self._compared: list[TypeFacts] | None = None
+        self._without_rows: set[tuple[int, str]] = set()
+        """Partitions that had no row after they were attached: the log brings all of theirs."""
 
     # -- the snapshot ---------------------------------------------------------------------------
 
@@ -138,14 +152,16 @@ class PostgresSnapshotSource(
     # -- changes of tables ----------------------------------------------------------------------
 
     def is_outdated(self, tables: Sequence[SnapshotTable]) -> bool:
-        """See SnapshotSource: a table was rewritten or truncated after the snapshot was taken.
-        Raises AttemptOver where a table's key is another one: bounds of chunks mean nothing."""
+        """See SnapshotSource: a table was rewritten or truncated after the snapshot was taken, or
+        has partitions with rows that the log did not bring. Raises AttemptOver where a table's key
+        is another one: bounds of chunks mean nothing."""
         oids = {table.id for table in tables}
         keyed = [table.id for table in tables if table.kind is Cut.KEY]
         with self._session() as connection:
             rewritten = rewritten_tables(connection, oids | _leaves_of(tables))
             shapes = key_shapes(connection, keyed)
-        now = key_shapes(self._current.get(), keyed)
+        current = self._current.get()
+        now = key_shapes(current, keyed)
         for table in tables:
             key = table.key or shapes.get(table.id)  # a later snapshot shows a later key
             if table.id in now and key is not None and now[table.id] != key:
@@ -158,11 +174,52 @@ class PostgresSnapshotSource(
                 "a later one",
                 ", ".join(names),
             )
-        return bool(rewritten)
+        return self._has_new_rows(current, tables) or bool(rewritten)
+
+    def _has_new_rows(
+        self, connection: psycopg.Connection, tables: Sequence[SnapshotTable]
+    ) -> bool:
+        """Whether a partition with rows was attached to one of the tables since it was planned."""
+        planned = {table.id: from_text(table.parts) for table in tables if table.parts is not None}
+        new: dict[int, tuple[int, str]] = {}
+        for root, present in attached_partitions(connection, planned).items():
+            for oid, mark in unplanned(planned[root], present).items():
+                if (oid, mark) not in self._without_rows:
+                    new[oid] = (root, mark)
+        if not new:
+            return False
+        filled = with_pages(connection, new)
+        self._without_rows |= {(oid, mark) for oid, (_, mark) in new.items() if oid not in filled}
+        roots = {root for oid, (root, _) in new.items() if oid in filled}
+        if roots:
+            log.warning(
+                "%s: another session attached partitions with rows; the snapshot goes on with a "
+                "later one",
+                ", ".join(table.name for table in tables if table.id in roots),
+            )
+        return bool(roots)
+
+    def recut(
+        self, tables: Sequence[SnapshotTable], begun: Sequence[int]
+    ) -> Sequence[SnapshotTable]:
+        """See SnapshotSource. What was attached after the held snapshot was taken is found by the
+        next `is_outdated`."""
+        divided = [table.id for table in tables if table.parts is not None]
+        if not divided:
+            return tables
+        with self._session() as connection:
+            seen = attached_partitions(connection, divided)
+        recut = []
+        for table, number in zip(tables, begun, strict=True):
+            described = self._describe(table)
+            leaves = () if described is None else described[0].leaves
+            recut.append(require_same_cuts(table, seen.get(table.id, {}), leaves, number))
+        return recut
 
     def tables(self, conditions: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
         """See SnapshotSource. A table that was rewritten after the snapshot was taken looks empty
-        to it; then another snapshot must be taken.
+        to it, and a partition that was attached after it has changes that the log does not bring;
+        then another snapshot must be taken.
 
         Raises HeadraceError("postgresql.table_changed").
         """
@@ -176,15 +233,27 @@ class PostgresSnapshotSource(
             raise
         readings = {id(reading): reading for reading in self._readings.values()}.values()
         described = [table for reading in readings for table in reading.tables.values()]
-        oids = {table.id for table in described}
-        oids |= {leaf.id for table in described for leaf in table.leaves}
+        paths = {leaf.id: leaf.path for table in described for leaf in table.leaves}
+        paths |= {table.id: table.path for table in described}
         with self._session() as connection:
-            rewritten = rewritten_tables(connection, oids)
+            rewritten = rewritten_tables(connection, paths.keys())
             shapes = key_shapes(connection, [t.id for t in tables if t.kind is Cut.KEY])
+            parts = attached_partitions(connection, [t.id for t in described if t.partitioned])
         if rewritten:
             names = [table.name for table in described if table.id in rewritten]
             raise _changed(f"{', '.join(names) or 'a partition'} was rewritten or truncated")
-        return [replace(table, key=shapes.get(table.id)) for table in tables]
+        for table in described:
+            seen = parts.get(table.id, {})
+            if table.partitioned and any(x.pages and x.id not in seen for x in table.leaves):
+                raise _changed(f"a partition was attached to {table.name}")
+        present = present_paths(self._current.get(), paths)
+        for oid, path in present.items():
+            if paths[oid] != path:
+                raise _changed(f"{'.'.join(paths[oid])} was renamed")
+        return [
+            replace(table, key=shapes.get(table.id), parts=to_text(parts.get(table.id)))
+            for table in tables
+        ]
 
     def refresh(self, tables: Sequence[SnapshotTable] = ()) -> None:
         """See SnapshotSource: every range of chunks describes its tables again."""
@@ -235,10 +304,16 @@ class PostgresSnapshotSource(
     def query(
         self, table: SnapshotTable, chunk: Chunk, announcements: ChunkAnnouncements | None
     ) -> ChunkQuery | None:
-        """See SnapshotSource; a table with another name is gone, too."""
+        """See SnapshotSource. What was renamed is read by its present name; a statement of the
+        user's own names a table of its own."""
         described = self._describe(table)
-        if described is not None and described[0].path != (table.schema, table.table):
-            self._described[table.id] = None
+        if described is not None:
+            present = described[0]
+            if chunk.kind is Cut.WHOLE and present.path != (table.schema, table.table):
+                self._described[table.id] = None
+            named = {leaf.id: leaf for leaf in present.leaves}
+            leaves = tuple(_named(leaf, named.get(leaf.id)) for leaf in table.leaves)
+            table = replace(table, leaves=leaves)
         return super().query(table, chunk, announcements)
 
     def next_bound(
@@ -246,22 +321,32 @@ class PostgresSnapshotSource(
     ) -> KeyBound | None:
         """See SnapshotSource. What was renamed since the table was described has its new name."""
         for _ in range(_DESCRIPTIONS):
+            described = self._describe(table)
+            leaves = () if described is None else described[0].leaves
+            present = next((one for one in leaves if one.id == leaf.id), None)
+            if present is None:
+                return None
             try:
-                return super().next_bound(table, leaf, lower, rows)
+                return super().next_bound(table, present, lower, rows)
             except psycopg.Error as error:
                 if error.sqlstate not in UNDEFINED:
                     raise
             self.refresh()
-        return None  # the table has another name: its rows are left out
+        return None  # it is renamed all the time: the rest is one chunk
 
     def rows(self, leaf: Leaf) -> int:
-        """See SnapshotSource."""
-        try:
-            return super().rows(leaf)
-        except psycopg.Error as error:
-            if error.sqlstate not in UNDEFINED:
-                raise
-            return 0
+        """See SnapshotSource. What was renamed has its new name."""
+        for _ in range(_DESCRIPTIONS):
+            try:
+                return super().rows(leaf)
+            except psycopg.Error as error:
+                if error.sqlstate not in UNDEFINED:
+                    raise
+            path = present_paths(self._current.get(), [leaf.id]).get(leaf.id)
+            if path is None:
+                break
+            leaf = leaf._replace(schema=path[0], name=path[1])
+        return 0
 
     def close(self) -> None:
         """Let the snapshot and the locks go; never raises."""
@@ -278,6 +363,13 @@ class PostgresSnapshotSource(
 
 def _leaves_of(tables: Sequence[SnapshotTable]) -> set[int]:
     return {leaf.id for table in tables for leaf in table.leaves}
+
+
+def _named(planned: Leaf, present: Leaf | None) -> Leaf:
+    """A leaf under its present name, if it is there."""
+    if present is None:
+        return planned
+    return planned._replace(schema=present.schema, name=present.name)
 
 
 def _changed(change: str) -> HeadraceError:
