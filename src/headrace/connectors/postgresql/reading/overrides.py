@@ -8,10 +8,14 @@ import psycopg
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogColumn
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect
+from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect, settings_of_users
+from headrace.connectors.postgresql.ddl.table_state import locks_unseen_tables
 from headrace.connectors.postgresql.reading.dialect import SQL, copied
 from headrace.errors import HeadraceError
 from headrace.relational.overrides import PROPERTY, Overrides
+
+UNDEFINED = ("42P01", "42703", "3F000")
+"""SQLSTATEs of statements that name what another session dropped or renamed."""
 
 
 def check_overrides(config: PostgresConfig) -> None:
@@ -20,18 +24,19 @@ def check_overrides(config: PostgresConfig) -> None:
     if statements:
         with connect(config, limit=QUERY_LIMIT, users_sql=True) as connection:
             for name, statement in statements.items():
-                result_columns(connection, name, statement)
+                try:
+                    result_columns(connection, name, statement)
+                except psycopg.Error as error:
+                    raise _refused(name, _text(error)) from None
 
 
 def result_columns(
     connection: psycopg.Connection, table: str, statement: str
 ) -> dict[str, tuple[int, int]]:
-    """Type and typmod by column that the statement gives; nothing is read."""
+    """Type and typmod by column that the statement gives; nothing is read, but whatever it reads
+    is locked. Raises psycopg.Error, and HeadraceError("postgresql.override")."""
     query = f"SELECT * FROM {_derived(statement)} LIMIT 0"
-    try:
-        result = connection.execute(query.encode()).pgresult
-    except psycopg.Error as error:
-        raise _refused(table, error.diag.message_primary or str(error)) from None
+    result = connection.execute(query.encode()).pgresult
     if result is None or result.nfields == 0:
         raise _refused(table, "it gives no columns")
     return {
@@ -46,6 +51,32 @@ def _refused(table: str, why: str) -> HeadraceError:
         f"{PROPERTY}.{table}: {why}",
         "Give one SELECT whose columns have the names of the table's.",
     )
+
+
+def is_unseen(connection: psycopg.Connection, table: str, statement: str) -> bool:
+    """Whether the snapshot of the connection's transaction cannot show the rows of some table that
+    the statement reads: another session rewrote it later, truncated it or made it. Each one is
+    locked from here on. Raises psycopg.Error, and ValueError as `copy_override`."""
+    try:
+        with settings_of_users(connection):
+            result_columns(connection, table, statement)
+            return locks_unseen_tables(connection)
+    except psycopg.Error as error:
+        raise outdated(table, error) from None
+
+
+def outdated(table: str, error: psycopg.Error) -> Exception:
+    """ValueError where the statement of a table names what is not there any more, else `error`."""
+    if error.sqlstate not in UNDEFINED:
+        return error
+    return ValueError(
+        f"{PROPERTY}.{table} fails: {_text(error)}. Correct the statement, start again, and have "
+        f"{table} read with a signal of the type execute-snapshot"
+    )
+
+
+def _text(error: psycopg.Error) -> str:
+    return error.diag.message_primary or str(error)
 
 
 def _derived(statement: str) -> str:
@@ -67,8 +98,15 @@ def copy_override(
     columns: Sequence[CatalogColumn],
 ) -> str:
     """COPY … TO STDOUT of the statement's rows, in the table's columns and types; a column that
-    it does not give is null."""
-    given = result_columns(connection, table, statement)
+    it does not give is null. Raises ValueError where it names what is not there any more,
+    psycopg.Error where the server was at fault, and HeadraceError("postgresql.override")."""
+    try:
+        given = result_columns(connection, table, statement)
+    except psycopg.OperationalError:
+        raise
+    except psycopg.Error as error:
+        problem = outdated(table, error)
+        raise (_refused(table, _text(error)) if problem is error else problem) from None
     parts: list[str] = []
     for column in columns:
         declared = column.type.facts.oid, column.type.typmod
