@@ -23,6 +23,11 @@ class Column:
     generated: bool = False
     defaults_to_null: bool = False
 
+    @property
+    def order(self) -> str:
+        """What the order of its values follows: name and type, unless a database says more."""
+        return f"{self.name} {self.type}"
+
 
 @dataclass(frozen=True)
 class Table:

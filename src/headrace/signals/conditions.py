@@ -110,7 +110,7 @@ def _checked_filter(text: str, table: str, columns: Collection[str], dialect: st
     if not isinstance(tree, exp.Condition):
         raise ValueError("the filter is not a condition")
     for column in list(tree.find_all(exp.Column)):
-        name = exp.to_identifier(_name(column, columns, dialect), quoted=True)
+        name = exp.to_identifier(_name(column, table, columns, dialect), quoted=True)
         column.replace(exp.column(name))
         if column is tree:
             tree = exp.column(name)
@@ -195,14 +195,17 @@ def _check(node: exp.Expression, table: str, dialect: str) -> None:
             raise ValueError(f"{node.sql(dialect=dialect)} is not a column of {table}")
 
 
-def _name(column: exp.Column, columns: Collection[str], dialect: str) -> str:
+def _name(column: exp.Column, table: str, columns: Collection[str], dialect: str) -> str:
     identifier = column.this
     if not isinstance(identifier, exp.Identifier):
         raise ValueError("a filter names its columns")
     # Databases fold names that are not quoted, each in its way.
     name = Dialect.get_or_raise(dialect).normalize_identifier(identifier.copy()).name
     if name not in columns:
-        raise ValueError(f"there is no column {name}")
+        raise ValueError(
+            f"its filter names the column {name}, and {table} has none of that name: "
+            "send a signal whose filter names present columns"
+        )
     return name
 
 

@@ -62,7 +62,7 @@ class Insert:
     of the log in 64 bits), `last_commit` and `time_us` are what the rows' `source` shows. A chunk
     is named by its bounds (lower exclusive, None: open; upper inclusive), so that it can be read
     again; `parts` is how many parts are kept for its rows then (None: an earlier release did not
-    say).
+    say). `order`: see SignalProgress.
     """
 
     at: tuple[int, int, int, int]
@@ -74,6 +74,7 @@ class Insert:
     upper: Key | None = None
     notification: dict[str, Any] | None = None
     parts: int | None = None
+    order: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Without what is not there."""
@@ -91,6 +92,8 @@ class Insert:
             }
         if self.parts is not None:
             out["parts"] = self.parts
+        if self.order is not None:
+            out["order"] = self.order
         if self.notification is not None:
             out["notification"] = self.notification
         return out
@@ -110,6 +113,7 @@ class Insert:
             upper=_key(data.get("upper")),
             notification=None if notification is None else mapping(notification, "notification"),
             parts=optional_number(data, "parts"),
+            order=optional_text(data.get("order"), "order"),
         )
 
 
@@ -126,7 +130,9 @@ class SignalProgress:
     """The part of an offset that signals add.
 
     `tables` are those still to be read, the first one from `after` (exclusive; None: from its
-    beginning) to `maximum`; `scanned` counts its rows so far. `stops` are requests that wait for
+    beginning) to `maximum`; `order` says in the words of the database of which table, and in which
+    order, these are keys (None: nothing tells, or an earlier release did not say); `scanned` counts
+    its rows so far. `stops` are requests that wait for
     the open window, `blocking` tables whose snapshot waits for the end of the range, `xid` the
     transaction that asked for it. `inserts` are what the range that ends here holds. `file` counts
     what was taken of the signal file (see signals.files), `kafka` is how far the signal topic was
@@ -136,6 +142,7 @@ class SignalProgress:
     tables: tuple[Pending, ...] = ()
     after: Key | None = None
     maximum: Key | None = None
+    order: str | None = None
     scanned: int = 0
     paused: bool = False
     stops: tuple[tuple[str, ...], ...] = ()
@@ -153,7 +160,11 @@ class SignalProgress:
 
     def next_table(self) -> SignalProgress:
         """Without the first table."""
-        return replace(self, tables=self.tables[1:], after=None, maximum=None, scanned=0)
+        return replace(self.anew(), tables=self.tables[1:])
+
+    def anew(self) -> SignalProgress:
+        """Before the first chunk of the first table."""
+        return replace(self, after=None, maximum=None, order=None, scanned=0)
 
     def to_json(self) -> dict[str, Any]:
         """A canonical JSON object without what is not there."""
@@ -165,6 +176,8 @@ class SignalProgress:
                 "maximum": None if self.maximum is None else list(self.maximum),
                 "scanned": self.scanned,
             }
+        if self.order is not None:
+            out["order"] = self.order
         if self.paused:
             out["paused"] = True
         if self.stops:
@@ -190,6 +203,7 @@ class SignalProgress:
             tables=items(data, "tables", Pending.from_json),
             after=_key(data.get("after")),
             maximum=_key(data.get("maximum")),
+            order=optional_text(data.get("order"), "order"),
             scanned=number(data, "scanned", 0),
             paused=bool(data.get("paused")),
             stops=items(data, "stops", _names),

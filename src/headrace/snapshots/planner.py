@@ -244,8 +244,9 @@ def asked_again(after: Offset[P]) -> Offset[P]:
     log.warning("the blocking snapshot cannot go on with a later state: it begins again: %s", names)
     ended = after.after_snapshot()
     signals = ended.signals or SignalProgress()
-    asked = replace(signals, blocking=tuple(left), xid=progress.transaction if left else None)
-    return replace(ended, signals=asked)
+    asked = (*left, *signals.blocking)
+    xid = progress.transaction if asked else None
+    return replace(ended, signals=replace(signals, blocking=asked, xid=xid))
 
 
 def _unread(progress: SnapshotProgress) -> list[SnapshotTable]:

@@ -68,12 +68,16 @@ class Snapshot(Generic[P, H]):
         return replace(start, snapshot=progress, slices=1, order=self._plan.order)
 
     def begin_blocking(self, start: Offset[P], tables: Sequence[Pending]) -> Offset[P]:
-        """As `begin`, for the tables that signals ask for while the stream waits."""
+        """As `begin`, for the tables that signals ask for while the stream waits: each once.
+        Further requests for them, which may have other filters, are those of the next snapshot."""
         self._source.hold(None)
         assert start.signals is not None
-        signals = replace(start.signals, blocking=(), inserts=(), xid=None)
+        asked: dict[str, Pending] = {}
+        rest = tuple(table for table in tables if asked.setdefault(table.name, table) is not table)
+        xid = start.signals.xid if rest else None
+        signals = replace(start.signals, blocking=rest, inserts=(), xid=xid)
         progress = self._planner.begin_blocking(
-            {table.name: table.condition for table in tables},
+            {name: table.condition for name, table in asked.items()},
             start.signals.xid,
             ordinals_used(start.heartbeat, signals.ordinal) + 1,
         )

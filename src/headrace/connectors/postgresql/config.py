@@ -368,7 +368,7 @@ class PostgresConfig(WithoutHistoryConfig, RelationalConfig):
         """The same configuration for one run: its sessions are known by a mark of their own, also
         those that tasks open in other processes."""
         values = {**self._values, _MARK: secrets.token_hex(4)}
-        return type(self)(values, self._shown, self.warnings, self._texts, self.references)
+        return type(self)(values, self._shown, self.warnings, self._texts, self.hidden)
 
     def acknowledges(self) -> bool:
         """Whether the server is told what it may forget."""

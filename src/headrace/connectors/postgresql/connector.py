@@ -78,7 +78,8 @@ class PostgresDatabase(Source[PostgresPosition]):
     def validate(self, stored: PostgresOffset | None) -> None:
         """Server, role, tables, slot and publication, as far as a look tells."""
         self._run.watch.begin()
-        connection, tables = self._readiness.prepare()
+        continues = stored is not None and not stored.is_initial
+        connection, tables = self._readiness.prepare(continues=continues)
         with connection, closing(self._run.catalog):
             if self._heartbeat_query is not None and self._config.heartbeat_interval_ms:
                 self._heartbeat_query.examine().require(log)

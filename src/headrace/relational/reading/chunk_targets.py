@@ -32,6 +32,11 @@ class TableTarget(Generic[T]):
         return self.table.columns_of(self.key)
 
     @property
+    def order(self) -> str:
+        """See Target: the table's identity, and what its key's order follows."""
+        return f"{self.table.id} {','.join(column.order for column in self.columns)}"
+
+    @property
     def parts(self) -> frozenset[int]:
         """The ids of the table and its partitions."""
         return frozenset((self.table.id, *(leaf.id for leaf in self.table.leaves)))

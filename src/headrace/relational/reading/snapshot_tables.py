@@ -49,6 +49,7 @@ class SnapshotTables(ABC, Generic[T]):
         self._expected: list[TableId] = []
         self._numbers: dict[TableId, int] = {}
         self._described: dict[TableId, tuple[T, RelationFacts] | None] = {}
+        self._left_out: set[TableId] = set()
 
     @property
     @abstractmethod
@@ -88,7 +89,8 @@ class SnapshotTables(ABC, Generic[T]):
     def _statement(
         self, chunk: Chunk, leaf: Leaf, condition: str | None, table: T, facts: RelationFacts, /
     ) -> Any:
-        """What reads a chunk of one of the table's leaves; see ChunkQuery.query."""
+        """What reads a chunk of one of the table's leaves; see ChunkQuery.query. Raises ValueError
+        where its statement names what is not there any more."""
 
     # -- which tables ---------------------------------------------------------------------------
 
@@ -248,13 +250,19 @@ class SnapshotTables(ABC, Generic[T]):
             log.warning("%s is gone; its rows are left out", table.name)
             return None
         condition = None
-        if table.condition is not None:
-            condition = self._selected(table.condition, _as_planned(described[0], table))
+        try:
+            if table.condition is not None:
+                condition = self._selected(table.condition, _as_planned(described[0], table))
+            statement = self._statement(chunk, table.leaves[chunk.leaf], condition, *described)
+        except ValueError as problem:
+            if table.id not in self._left_out:
+                self._left_out.add(table.id)
+                log.warning("%s is left out from here on: %s", table.name, problem)
+            return None
         count = None
         counted = announcements is not None and announcements.behind
         if counted and not (chunk.first and len(table.leaves) == 1):
             count = self.sql.count([leaf.path for leaf in table.leaves], condition)
-        statement = self._statement(chunk, table.leaves[chunk.leaf], condition, *described)
         return ChunkQuery(
             chunk, statement, described[1], announcements, condition is not None, count
         )

@@ -96,6 +96,7 @@ class Insertions:
             chunk.lower,
             chunk.upper,
             parts=parts,
+            order=chunk.order,
         )
         self._add(chunk_block(insert, rows, self._image))
 

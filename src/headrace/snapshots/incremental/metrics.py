@@ -51,7 +51,7 @@ class IncrementalMetrics:
             missing = [name for name in pending if name not in self._expected]
             if missing and self.estimates is not None:
                 self._expected |= self.estimates(missing)
-        if chunk.table.name != self._table:
+        if chunk.table.name != self._table or chunk.lower is None:
             self._table, self._table_rows, self._table_from = chunk.table.name, 0, chunk.lower
         self._chunk = chunk
         self._number += 1

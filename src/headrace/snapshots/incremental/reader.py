@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
-from headrace.signals.progress import Key, Pending
+from headrace.signals.progress import Insert, Key, Pending, SignalProgress
 from headrace.snapshots.incremental.rows import ChunkRows, ReadChunk
 from headrace.snapshots.incremental.sizes import ChunkSizes
 from headrace.snapshots.incremental.source import (
@@ -20,6 +20,20 @@ from headrace.snapshots.incremental.source import (
 )
 
 log = logging.getLogger(__name__)
+
+SUCCEEDED = "SUCCEEDED"
+
+
+class OtherOrder(Exception):
+    """`table` is another table than the one in which bounds of chunks were found, or its rows have
+    another order."""
+
+    def __init__(self, table: Pending) -> None:
+        super().__init__(
+            f"{table.name} or its key was changed while its rows were read: it is read again from "
+            "its first row on"
+        )
+        self.table = table
 
 
 @dataclass(frozen=True)
@@ -40,54 +54,77 @@ class ChunkReader(Generic[T]):
 
     def chunks(
         self,
-        tables: Sequence[Pending],
-        after: Key | None,
-        maximum: Key | None,
+        progress: SignalProgress,
         sizes: ChunkSizes,
     ) -> list[ReadChunk]:
-        """The next chunks of `tables`; `sizes.at_once` of them have rows. The first table is read
-        from `after` to `maximum`; without, its largest key is found. A chunk with less rows than
-        asked for is a table's last one, unless they are Debezium's. Raises HeadraceError."""
+        """The next chunks of the tables of `progress`; `sizes.at_once` of them have rows. The first
+        table is read from `after` to `maximum`; without, its largest key is found. A chunk with
+        less rows than asked for is a table's last one, unless they are Debezium's. Raises
+        HeadraceError, and OtherOrder."""
         count = sizes.at_once
         with self._source.transaction(shared=count > 1) as transaction:
             parts: list[_Part[T]] = []
-            for table in tables:
+            for table in progress.tables:
                 room = count - sum(part.keys is not None for part in parts)
                 if room <= 0:
                     break
-                bounds = (None, None) if parts else (after, maximum)
-                parts += self._parts(transaction, table, *bounds, sizes, room)
+                begun = SignalProgress() if parts else progress
+                parts += self._parts(transaction, table, begun, sizes, room)
             ranges = [part.keys for part in parts if part.keys is not None]
             rows = iter(transaction.read(ranges))
-            return list(_chunks(transaction, parts, rows, ends_early=not sizes.as_debezium))
+            chunks = list(_chunks(transaction, parts, rows, ends_early=not sizes.as_debezium))
+        for chunk in chunks:
+            # Whoever changed the others' order while they were read is seen before the next ones.
+            if chunk.done == SUCCEEDED:
+                self._require_order(chunk.table, chunk.order)
+        return chunks
 
-    def again(self, table: Pending, lower: Key | None, upper: Key | None) -> ChunkRows:
-        """The rows of a chunk as they are now. Raises HeadraceError, and Skipped."""
+    def again(self, insert: Insert) -> ChunkRows:
+        """The rows of a chunk as they are now. Raises HeadraceError, Skipped, and OtherOrder."""
+        table, order = insert.table, insert.order
+        assert table is not None
         target = self._source.target(table)
+        if order is not None and target.order != order:
+            raise OtherOrder(table)
         with self._source.transaction(shared=False) as transaction:
-            (rows,) = transaction.read([KeyRange(target, lower, upper)])
+            (rows,) = transaction.read([KeyRange(target, insert.lower, insert.upper)])
         if isinstance(rows, Skipped):
             raise rows
+        self._require_order(table, target.order)
         return rows
+
+    def _require_order(self, table: Pending, order: str | None) -> None:
+        """Raises OtherOrder when the table, which was just read, has another order now."""
+        if order is not None and self.has_other_order(table, order):
+            raise OtherOrder(table)
+
+    def has_other_order(self, table: Pending, order: str) -> bool:
+        """Whether a table that can be read has another order now."""
+        try:
+            return self._source.target(table).order != order
+        except Skipped:
+            return False
 
     def _parts(
         self,
         transaction: ChunkTransaction[T],
         table: Pending,
-        after: Key | None,
-        maximum: Key | None,
+        progress: SignalProgress,
         sizes: ChunkSizes,
         room: int,
     ) -> list[_Part[T]]:
+        maximum = progress.maximum
         try:
             target = self._source.target(table)
+            if progress.order is not None and target.order != progress.order:
+                raise OtherOrder(table)
             with transaction.planning(target):
                 if maximum is None:
                     maximum = transaction.largest_key(target)
                     if maximum is None:
                         return [_Part(table, None, ended="EMPTY")]
                 size = sizes.rows(table, lambda: transaction.row_bytes(target))
-                whole = KeyRange(target, after, maximum, None, sizes.chunk_bytes)
+                whole = KeyRange(target, progress.after, maximum, None, sizes.chunk_bytes)
                 ranges = transaction.split(whole, size, room)
         except Skipped as problem:
             log.warning("%s is not read: %s", table.name, problem)
@@ -127,7 +164,8 @@ def _chunks(
             rows.last_key(part.keys.target.key) if len(rows) else None,
             part.maximum,
             part.keys.target.parts,
-            "SUCCEEDED" if ends else None,
+            SUCCEEDED if ends else None,
+            part.keys.target.order,
         )
         if rows.cut:
             return  # what comes behind it is read when the rest of it was

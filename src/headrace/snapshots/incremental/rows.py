@@ -75,7 +75,8 @@ class ReadChunk:
     """Rows of `table` with the bounds (lower, upper], the snapshot they were read on, and when
     (microseconds since 1970); None where no row is. `maximum` is the table's largest key, `parts`
     are the ids by which the log truncates the table and its partitions. `done`: nothing is left
-    behind it, and Debezium's word for how the table ended."""
+    behind it, and Debezium's word for how the table ended. `order` is that of the bounds (see
+    `snapshots.incremental.source.Target`)."""
 
     table: Pending
     rows: ChunkRows | None
@@ -86,3 +87,4 @@ class ReadChunk:
     maximum: Key | None = None
     parts: frozenset[TableId] = frozenset()
     done: str | None = None
+    order: str | None = None

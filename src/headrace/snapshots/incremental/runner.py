@@ -31,16 +31,15 @@ from headrace.signals.signal import ExecuteSnapshot, Signal
 from headrace.snapshots.incremental.inserts import (
     Block,
     Insertions,
-    chunk_block,
     insert_blocks,
-    notification_block,
 )
 from headrace.snapshots.incremental.metrics import IncrementalMetrics
 from headrace.snapshots.incremental.places import InsertionPoint
-from headrace.snapshots.incremental.reader import ChunkReader
+from headrace.snapshots.incremental.reader import ChunkReader, OtherOrder
+from headrace.snapshots.incremental.repeated import RepeatedChunks
 from headrace.snapshots.incremental.rows import ReadChunk
 from headrace.snapshots.incremental.sizes import ChunkSizes
-from headrace.snapshots.incremental.source import ChunkSource, Skipped
+from headrace.snapshots.incremental.source import ChunkSource
 from headrace.snapshots.incremental.window import Wave
 from headrace.snapshots.tables import TableId
 from headrace.spool.segment import Segment
@@ -94,6 +93,7 @@ class IncrementalSnapshots(Generic[P]):
         self._heeding = Heeding(config, self)
         self._notifier = Notifier(config)
         self._insertions = Insertions(self._notifier, source.transaction_image)
+        self._repeated_chunks = RepeatedChunks(source, self._reader, self._notifier.topic or "")
         self._last: Offset[P] | None = None
         self._wave: Wave | None = None
         self._repeated = 0
@@ -128,7 +128,9 @@ class IncrementalSnapshots(Generic[P]):
         """The range that follows `after` begins."""
         if not self._follows(after):
             # Another process came as far as this; its window is nobody's.
-            self.progress = replace(after.signals or SignalProgress(), inserts=())
+            progress = after.signals or SignalProgress()
+            unread = self._repeated_chunks.unread(progress.inserts, progress.tables)
+            self.progress = replace(progress, inserts=(), tables=progress.tables + unread)
             self._wave = None
             self._source.delivered.forget()
         self._insertions.clear()
@@ -182,27 +184,17 @@ class IncrementalSnapshots(Generic[P]):
         """Put the records that `end` tells of between the rows of the range."""
         inserts = () if end.signals is None else end.signals.inserts
         if inserts:
-            blocks = [self._insertions.block(insert) or self._again(insert) for insert in inserts]
+            blocks = [block for block in map(self._block, inserts) if block is not None]
             size = sum(block.size for block in blocks)
             insert_blocks(range_rows, blocks, reserve(max(1, size)))
 
-    def _again(self, insert: Insert) -> Block:
-        """The records of an insert of another process: rows as new as they were or newer, so the
-        snapshot must see whatever was delivered."""
-        if insert.table is None:
-            return notification_block(insert, self._notifier.topic or "")
-        while not self._source.delivered.are_visible():
-            time.sleep(0.05)
-        try:
-            rows = self._reader.again(insert.table, insert.lower, insert.upper)
-        except Skipped as problem:
-            raise HeadraceError(
-                "snapshots.chunk_gone",
-                f"A chunk of {insert.table.name} cannot be read again: {problem}",
-                "Restore the table, or start with a new checkpoint.",
-            ) from None
-        block = chunk_block(insert, rows, self._source.transaction_image)
-        self._insertions.keep(block)
+    def _block(self, insert: Insert) -> Block | None:
+        """The records of an insert; those of another process are made again."""
+        block = self._insertions.block(insert)
+        if block is None:
+            block = self._repeated_chunks.block(insert)
+            if block is not None:
+                self._insertions.keep(block)
         return block
 
     def _between(self, offset: Offset[P]) -> InsertionPoint:
@@ -293,12 +285,7 @@ class IncrementalSnapshots(Generic[P]):
             self.progress = replace(self.progress, blocking=waiting, xid=place.xid)
             return
         idle = not self.progress.running
-        names = {table.name for table in self.progress.tables}
-        for table in requested:
-            if table.name in names:
-                log.warning("signal %s: %s is being read already", signal.id, table.name)
-        added = tuple(table for table in requested if table.name not in names)
-        self.progress = replace(self.progress, tables=self.progress.tables + added)
+        self.progress = replace(self.progress, tables=(*self.progress.tables, *requested))
         if idle and self.progress.running:
             self.progress = replace(self.progress, paused=False)
             self._notify("STARTED", place, {"data_collections": self._names()})
@@ -411,21 +398,20 @@ class IncrementalSnapshots(Generic[P]):
             log.error("the incremental snapshot is given up: %s", problem)
             self._notify("ABORTED", place, {"data_collections": self._names()})
             self._metrics.ended("ABORTED")
-            self.progress = replace(
-                self.progress, tables=(), after=None, maximum=None, scanned=0, paused=False
-            )
+            self.progress = replace(self.progress.anew(), tables=(), paused=False)
             return
         self._wave = wave
 
     def _next_wave(self, place: InsertionPoint, name: str) -> Wave | None:
         while self.progress.running:
             began = time.monotonic()
-            chunks = self._reader.chunks(
-                self.progress.tables,
-                self.progress.after,
-                self.progress.maximum,
-                self._sizes,
-            )
+            try:
+                chunks = self._reader.chunks(self.progress, self._sizes)
+            except OtherOrder as problem:
+                log.warning("%s", problem)
+                if problem.table is self.progress.tables[0]:
+                    self.progress = self.progress.anew()
+                continue
             self._sizes.took(time.monotonic() - began, chunks)
             for chunk in chunks:
                 if chunk.rows is not None:
@@ -438,7 +424,7 @@ class IncrementalSnapshots(Generic[P]):
     # -- notifications --------------------------------------------------------------------------
 
     def _announce(self, chunk: ReadChunk, place: InsertionPoint) -> None:
-        self.progress = replace(self.progress, maximum=chunk.maximum)
+        self.progress = replace(self.progress, maximum=chunk.maximum, order=chunk.order)
         self._metrics.reads(chunk, self.progress.tables)
         data = {
             "maximum_key": self._source.shown_key(chunk.maximum),

@@ -25,6 +25,12 @@ class Target(Protocol):
         ...
 
     @property
+    def order(self) -> str | None:
+        """Which table this is, and what the order of its rows follows, in the words of the
+        database: bounds of chunks mean nothing in another one. None: it does not change."""
+        return None
+
+    @property
     def parts(self) -> frozenset[TableId]:
         """The ids by which the log truncates the table and its partitions."""
         return frozenset()

@@ -88,6 +88,25 @@ def test_an_incremental_snapshot_goes_on_in_another_process(database: Db2Databas
     assert sorted(set(read(run))) == EVERY
 
 
+@pytest.mark.parametrize("restarted", [False, True], ids=["goes on", "killed"])
+def test_a_key_that_changes_between_chunks_has_its_table_read_again(
+    database: Db2Database, restarted: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = started(database)
+    ask(database)
+    database.execute("INSERT INTO INV.SIGNALS VALUES ('s-2', 'pause-snapshot', NULL)")
+    run.step_until(lambda: "paused" in run.offsets[-1].get("signals", {}) and read(run))
+    if restarted:
+        run.restart()
+    database.execute("ALTER TABLE INV.KEYED DROP PRIMARY KEY")
+    database.execute("ALTER TABLE INV.KEYED ADD PRIMARY KEY (B, A)")
+    database.execute("INSERT INTO INV.SIGNALS VALUES ('s-3', 'resume-snapshot', NULL)")
+    run.step_until(lambda: "tables" not in run.offsets[-1].get("signals", {}))
+    run.stop()
+    assert sorted(set(read(run))) == EVERY
+    assert "INV.KEYED or its key was changed" in caplog.text
+
+
 def test_a_blocking_snapshot_reads_what_its_filter_selects(database: Db2Database) -> None:
     run = started(database)
     condition = {"data-collection": "INV.KEYED", "filter": "A < 10 AND b <> 'b''x'"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import psycopg
@@ -25,12 +25,19 @@ Values = Sequence[object] | Mapping[str, object]
 
 @dataclass(frozen=True)
 class CatalogColumn(Column):
-    """A column as it is now; `default` is pg_get_expr. `fills`: rows that were there before it have
-    a value in it."""
+    """A column as it is now; `default` is pg_get_expr, `number` attnum, `collation` an oid.
+    `fills`: rows that were there before it have a value in it."""
 
     type: PostgresType
     generated: bool = False
     fills: bool = False
+    number: int = field(default=0, compare=False)
+    collation: int = field(default=0, compare=False)
+
+    @property
+    def order(self) -> str:
+        """See Column; a column that was renamed is the same."""
+        return f"{self.number}:{self.type.facts.oid}:{self.collation}"
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,8 @@ _COLUMNS = """
 SELECT a.attrelid, a.attname, a.atttypid, a.atttypmod,
        a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
        CASE WHEN a.attgenerated = '' THEN pg_get_expr(d.adbin, d.adrelid) END,
-       a.attgenerated <> '', col_description(a.attrelid, a.attnum), a.atthasmissing
+       a.attgenerated <> '', col_description(a.attrelid, a.attnum), a.atthasmissing,
+       a.attnum, a.attcollation
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = ANY (%s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
@@ -288,10 +296,10 @@ def _read(
 
 def _column(row: tuple[Any, ...], types: Mapping[int, TypeFacts]) -> CatalogColumn:
     """A column from a row of `_COLUMNS` without its table."""
-    name, type_oid, typmod, not_null, default, generated, comment, fills = row
+    name, type_oid, typmod, not_null, default, generated, comment, fills, number, collation = row
     declared = PostgresType(types.get(type_oid) or _no_type(type_oid), typmod)
     return CatalogColumn(
-        name, declared, not_null, default, comment, generated=generated, fills=fills
+        name, declared, not_null, default, comment, generated, fills, number, collation
     )
 
 

@@ -37,6 +37,15 @@ SELECT c.oid FROM pg_catalog.pg_class c
 WHERE c.oid = ANY (%s::oid[]) AND c.relfilenode <> 0
   AND c.relfilenode <> pg_catalog.pg_relation_filenode(c.oid)
 """
+# An index that is younger than the snapshot serves it all the same.
+_LOCKED_UNSEEN = """
+SELECT EXISTS (SELECT FROM pg_catalog.pg_locks l
+LEFT JOIN pg_catalog.pg_class c ON c.oid = l.relation
+WHERE l.pid = pg_catalog.pg_backend_pid() AND l.locktype = 'relation'
+  AND CASE WHEN c.oid IS NULL THEN pg_catalog.pg_get_indexdef(l.relation) IS NULL
+    ELSE c.relkind IN ('r', 'm') AND c.relfilenode <> 0
+      AND c.relfilenode <> pg_catalog.pg_relation_filenode(c.oid) END)
+"""
 _KEYS = """
 SELECT DISTINCT ON (i.indrelid) i.indrelid, (
   SELECT string_agg(concat_ws(':', a.attnum, a.atttypid, a.attcollation), ',' ORDER BY k.place)
@@ -172,6 +181,13 @@ def present_paths(connection: psycopg.Connection, oids: Collection[int]) -> dict
     lock."""
     rows = connection.execute(_PATHS, (list(oids),)).fetchall()
     return {int(oid): (str(schema), str(name)) for oid, schema, name in rows}
+
+
+def locks_unseen_tables(connection: psycopg.Connection) -> bool:
+    """Whether the connection's transaction has locked a table whose rows its snapshot cannot show:
+    the table was made, rewritten or truncated after it was taken."""
+    row = connection.execute(_LOCKED_UNSEEN).fetchone()
+    return row is not None and bool(row[0])
 
 
 def key_shapes(connection: psycopg.Connection, oids: Sequence[int]) -> dict[int, str | None]:

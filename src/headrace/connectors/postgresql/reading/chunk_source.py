@@ -23,7 +23,6 @@ from headrace.connectors.postgresql.reading.keeper import begin_snapshot
 from headrace.connectors.postgresql.reading.key_ranges import READING, PostgresRanges, TableTarget
 from headrace.connectors.postgresql.replication.publication import not_published, silent_tables
 from headrace.connectors.postgresql.visibility import DeliveredTransactions, VisibleTransactions
-from headrace.errors import HeadraceError
 from headrace.relational.reading.chunk_targets import ChunkTargets
 from headrace.signals.progress import Pending
 from headrace.snapshots.incremental.lanes import Lanes
@@ -165,6 +164,6 @@ class PostgresChunkSource(ChunkSource[TableTarget]):
             with translated(self._config, READING):
                 yield _Transaction(self._config, connection, self._lanes, shared=shared)
                 connection.execute("ROLLBACK")
-        except HeadraceError:
+        except BaseException:
             connection.close()
             raise

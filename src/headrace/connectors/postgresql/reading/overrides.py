@@ -9,10 +9,14 @@ import psycopg
 from headrace.config.hidden import HiddenTexts
 from headrace.connectors.postgresql.catalog.catalog import CatalogColumn
 from headrace.connectors.postgresql.config import PostgresConfig
-from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect
+from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect, settings_of_users
+from headrace.connectors.postgresql.ddl.table_state import locks_unseen_tables
 from headrace.connectors.postgresql.reading.dialect import SQL, copied
 from headrace.errors import HeadraceError
 from headrace.relational.overrides import PROPERTY, Overrides
+
+UNDEFINED = ("42P01", "42703", "3F000")
+"""SQLSTATEs of statements that name what another session dropped or renamed."""
 
 
 def check_overrides(config: PostgresConfig) -> None:
@@ -21,20 +25,19 @@ def check_overrides(config: PostgresConfig) -> None:
     if statements:
         with connect(config, limit=QUERY_LIMIT, users_sql=True) as connection:
             for name, statement in statements.items():
-                result_columns(connection, name, statement, config.hidden)
+                try:
+                    result_columns(connection, name, statement)
+                except psycopg.Error as error:
+                    raise _refused(name, _answer(name, error, config.hidden)) from None
 
 
 def result_columns(
-    connection: psycopg.Connection, table: str, statement: str, hidden: HiddenTexts
+    connection: psycopg.Connection, table: str, statement: str
 ) -> dict[str, tuple[int, int]]:
-    """Type and typmod by column that the statement gives; nothing is read. Errors are without
-    what is `hidden`."""
+    """Type and typmod by column that the statement gives; nothing is read, but whatever it reads
+    is locked. Raises psycopg.Error, and HeadraceError("postgresql.override")."""
     query = f"SELECT * FROM {_derived(statement)} LIMIT 0"
-    try:
-        result = connection.execute(query.encode()).pgresult
-    except psycopg.Error as error:
-        answer = error.diag.message_primary or str(error)
-        raise _refused(table, hidden.in_error(answer, f"{PROPERTY}.{table}")) from None
+    result = connection.execute(query.encode()).pgresult
     if result is None or result.nfields == 0:
         raise _refused(table, "it gives no columns")
     return {
@@ -49,6 +52,36 @@ def _refused(table: str, why: str) -> HeadraceError:
         f"{PROPERTY}.{table}: {why}",
         "Give one SELECT whose columns have the names of the table's.",
     )
+
+
+def is_unseen(
+    connection: psycopg.Connection, table: str, statement: str, hidden: HiddenTexts
+) -> bool:
+    """Whether the snapshot of the connection's transaction cannot show the rows of some table that
+    the statement reads: another session rewrote it later, truncated it or made it. Each one is
+    locked from here on. Raises psycopg.Error, and ValueError as `copy_override`."""
+    try:
+        with settings_of_users(connection):
+            result_columns(connection, table, statement)
+            return locks_unseen_tables(connection)
+    except psycopg.Error as error:
+        raise outdated(table, error, hidden) from None
+
+
+def outdated(table: str, error: psycopg.Error, hidden: HiddenTexts) -> Exception:
+    """ValueError, without what is `hidden`, where the statement of a table names what is not there
+    any more, else `error`."""
+    if error.sqlstate not in UNDEFINED:
+        return error
+    return ValueError(
+        f"{PROPERTY}.{table} fails: {_answer(table, error, hidden)}. Correct the statement, start "
+        f"again, and have {table} read with a signal of the type execute-snapshot"
+    )
+
+
+def _answer(table: str, error: psycopg.Error, hidden: HiddenTexts) -> str:
+    answer = error.diag.message_primary or str(error)
+    return hidden.in_error(answer, f"{PROPERTY}.{table}")
 
 
 def _derived(statement: str) -> str:
@@ -71,8 +104,18 @@ def copy_override(
     hidden: HiddenTexts,
 ) -> str:
     """COPY … TO STDOUT of the statement's rows, in the table's columns and types; a column that
-    it does not give is null."""
-    given = result_columns(connection, table, statement, hidden)
+    it does not give is null. Raises ValueError where it names what is not there any more,
+    psycopg.Error where the server was at fault, and HeadraceError("postgresql.override"); these are
+    without what is `hidden`."""
+    try:
+        given = result_columns(connection, table, statement)
+    except psycopg.OperationalError:
+        raise
+    except psycopg.Error as error:
+        problem = outdated(table, error, hidden)
+        if problem is error:
+            problem = _refused(table, _answer(table, error, hidden))
+        raise problem from None
     parts: list[str] = []
     for column in columns:
         declared = column.type.facts.oid, column.type.typmod

@@ -19,12 +19,13 @@ from headrace.connectors.postgresql.connection import connect, settings_of_users
 from headrace.connectors.postgresql.ddl.lock_waits import is_lock_timeout
 from headrace.connectors.postgresql.ddl.patience import Patience
 from headrace.connectors.postgresql.ddl.table_state import TableState, table_state
-from headrace.connectors.postgresql.reading.dialect import SQL
+from headrace.connectors.postgresql.reading.dialect import SQL, SQLGLOT
 from headrace.connectors.postgresql.reading.filtered_rows import read_rows
 from headrace.connectors.postgresql.reading.keeper import begin_snapshot, lost_snapshot
 from headrace.connectors.postgresql.reading.key_ranges import READING
 from headrace.connectors.postgresql.reading.operators import Operators
-from headrace.connectors.postgresql.reading.table_chunk import UNDEFINED, TableChunk, table_chunk
+from headrace.connectors.postgresql.reading.overrides import UNDEFINED, is_unseen
+from headrace.connectors.postgresql.reading.table_chunk import TableChunk, table_chunk
 from headrace.connectors.postgresql.types.resolve import types_of
 from headrace.connectors.postgresql.visibility import VisibleTransactions
 from headrace.errors import HeadraceError
@@ -71,7 +72,11 @@ class _Rows(SnapshotRows):
         for _ in range(_DESCRIPTIONS):
             chunk = query.query
             assert isinstance(chunk, TableChunk)
-            state = self._state(query, chunk)
+            try:
+                state = self._state(query, chunk)
+            except ValueError as problem:
+                self._leave_out(chunk, problem)
+                return None
             if state is not None and state.rewritten:
                 self._release()
                 if query.chunk.kind is Cut.PAGES:
@@ -82,7 +87,11 @@ class _Rows(SnapshotRows):
                 return _accepting_null(query, state.nullable)
             else:
                 self._release()
-                described = self._described(query, chunk)
+                try:
+                    described = self._described(query, chunk)
+                except ValueError as problem:
+                    self._leave_out(chunk, problem)
+                    return None
                 if described is None:
                     return None
                 query = described
@@ -92,6 +101,10 @@ class _Rows(SnapshotRows):
             "The chunk is read again by itself.",
             retriable=True,
         )
+
+    def _leave_out(self, chunk: TableChunk, problem: ValueError) -> None:
+        self._release()
+        log.warning("%s is left out from here on: %s", chunk.table.name, problem)
 
     def _state(self, query: ChunkQuery, chunk: TableChunk) -> TableState | None:
         patience = Patience(self._config)
@@ -103,7 +116,13 @@ class _Rows(SnapshotRows):
                     self._operators.find(types_of(query.facts))
                     self._imported.execute("SAVEPOINT headrace_chunk")
                 self._locks = True
-                return table_state(self._connection, chunk.table, chunk.leaves)
+                state = table_state(self._connection, chunk.table, chunk.leaves)
+                statement = Overrides.of(self._config).statements.get(chunk.table.name)
+                if state is None or query.chunk.kind is not Cut.WHOLE or statement is None:
+                    return state
+                if is_unseen(self._connection, chunk.table.name, statement, self._config.hidden):
+                    return replace(state, rewritten=True)
+                return state
             except psycopg.Error as error:
                 if not is_lock_timeout(error) or self._connection.closed:
                     raise translate(error, self._config, READING) from None
@@ -145,7 +164,8 @@ class _Rows(SnapshotRows):
                 patience.wait(translate(error, self._config, READING))
 
     def _described(self, query: ChunkQuery, chunk: TableChunk) -> ChunkQuery | None:
-        """The query for the table as the catalogue describes it now. No lock is held meanwhile."""
+        """The query for the table as the catalogue describes it now. No lock is held meanwhile.
+        Raises ValueError where a filter or a statement names what is not there any more."""
         patience = Patience(self._config)
         with closing(Catalog(self._config)) as catalog:
             while True:
@@ -174,10 +194,23 @@ class _Rows(SnapshotRows):
         log.info("%s was changed; its rows are read as it is now", name)
         named = replace(table, schema=path[0], table=path[1])
         facts = needed(Capture(self._config).relation(named, named))
+        if chunk.condition is not None:
+            from headrace.signals.conditions import checked_filter  # 0.2 s, seldom needed
+
+            names = {column.name for column in table.columns}
+            checked_filter(chunk.condition, name, names, dialect=SQLGLOT)
         overrides = Overrides.of(self._config)
-        planned = table_chunk(
-            query.chunk, leaf, chunk.condition, table, facts, overrides, self._looking
-        )
+        while True:
+            try:
+                planned = table_chunk(
+                    query.chunk, leaf, chunk.condition, table, facts, overrides, self._looking
+                )
+                break
+            except psycopg.Error as error:
+                problem = translate(error, self._config, READING)
+                if not is_lock_timeout(error) or self._imported.closed:
+                    raise problem from None
+                patience.wait(problem)
         if query.chunk.kind is Cut.KEY and planned.key_types != chunk.key_types:
             log.info("the key of %s was changed; the snapshot starts again", table.name)
             return None
@@ -188,9 +221,8 @@ class _Rows(SnapshotRows):
 
     @contextmanager
     def _looking(self) -> Iterator[psycopg.Connection]:
-        self._imported.execute("SAVEPOINT headrace_look")
-        yield self._imported
-        self._imported.execute("ROLLBACK TO headrace_look")
+        with self._imported.transaction(force_rollback=True):
+            yield self._imported
 
     def blocks(self, query: ChunkQuery) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The rows of a COPY statement. Raises HeadraceError."""

@@ -39,13 +39,14 @@ from headrace.connectors.postgresql.reading.dialect import PAGE_BYTES, SQL, SQLG
 from headrace.connectors.postgresql.reading.filtered_rows import check_filter
 from headrace.connectors.postgresql.reading.keeper import Keeper, begin_snapshot, renew
 from headrace.connectors.postgresql.reading.operators import Operators
-from headrace.connectors.postgresql.reading.overrides import query_is_empty
-from headrace.connectors.postgresql.reading.snapshot_reader import PostgresSnapshotReader
-from headrace.connectors.postgresql.reading.table_chunk import (
+from headrace.connectors.postgresql.reading.overrides import (
     UNDEFINED,
-    TableChunk,
-    table_chunk,
+    is_unseen,
+    outdated,
+    query_is_empty,
 )
+from headrace.connectors.postgresql.reading.snapshot_reader import PostgresSnapshotReader
+from headrace.connectors.postgresql.reading.table_chunk import TableChunk, table_chunk
 from headrace.connectors.postgresql.replication.log_end import inserted_log_end
 from headrace.connectors.postgresql.types.resolve import types_of
 from headrace.connectors.postgresql.types.type_facts import TypeFacts
@@ -160,6 +161,7 @@ class PostgresSnapshotSource(
         with self._session() as connection:
             rewritten = rewritten_tables(connection, oids | _leaves_of(tables))
             shapes = key_shapes(connection, keyed)
+            rewritten |= {table.id for table in tables if self._is_unseen(connection, table)}
         current = self._current.get()
         now = key_shapes(current, keyed)
         for table in tables:
@@ -215,6 +217,17 @@ class PostgresSnapshotSource(
             leaves = () if described is None else described[0].leaves
             recut.append(require_same_cuts(table, seen.get(table.id, {}), leaves, number))
         return recut
+
+    def _is_unseen(self, connection: psycopg.Connection, table: SnapshotTable) -> bool:
+        """Whether the table's own statement reads what the snapshot cannot show."""
+        statement = self._overrides.statements.get(table.name)
+        if statement is None or table.kind is not Cut.WHOLE:
+            return False
+        try:
+            with translated(self._config, "Planning a chunk"), connection.transaction():
+                return is_unseen(connection, table.name, statement, self._config.hidden)
+        except ValueError:
+            return False  # whoever reads the table says so
 
     def tables(self, conditions: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
         """See SnapshotSource. A table that was rewritten after the snapshot was taken looks empty
@@ -284,12 +297,23 @@ class PostgresSnapshotSource(
             check_filter(connection, table.path, condition)
 
     def _is_empty(self, name: str, statement: str) -> bool:
-        with (
-            translated(self._config, f"{PROPERTY}.{name}"),
-            self._session() as connection,
-            settings_of_users(connection),
-        ):
-            return query_is_empty(connection, statement)
+        try:
+            with (
+                translated(self._config, f"{PROPERTY}.{name}"),
+                self._session() as connection,
+            ):
+                try:
+                    unseen = is_unseen(connection, name, statement, self._config.hidden)
+                    with settings_of_users(connection):
+                        empty = query_is_empty(connection, statement)
+                except psycopg.Error as error:
+                    raise outdated(name, error, self._config.hidden) from None
+        except ValueError as problem:
+            log.warning("%s is left out: %s", name, problem)
+            return True
+        if unseen:
+            raise _changed(f"a table that {PROPERTY}.{name} reads was rewritten or truncated")
+        return empty
 
     def _statement(
         self,
@@ -299,7 +323,8 @@ class PostgresSnapshotSource(
         table: CatalogTable,
         facts: RelationFacts,
     ) -> TableChunk:
-        return table_chunk(chunk, leaf, condition, table, facts, self._overrides, self._session)
+        with translated(self._config, "Planning a chunk"):
+            return table_chunk(chunk, leaf, condition, table, facts, self._overrides, self._session)
 
     def query(
         self, table: SnapshotTable, chunk: Chunk, announcements: ChunkAnnouncements | None

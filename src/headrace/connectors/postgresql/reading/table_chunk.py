@@ -19,9 +19,6 @@ from headrace.relational.overrides import Overrides
 from headrace.snapshots.chunks import Chunk, Cut
 from headrace.snapshots.tables import Leaf
 
-UNDEFINED = ("42P01", "42703", "3F000")
-"""SQLSTATEs of statements that name what another session dropped or renamed."""
-
 
 @dataclass(frozen=True)
 class TableChunk:
@@ -59,7 +56,7 @@ def table_chunk(
     session: Callable[[], AbstractContextManager[psycopg.Connection]],
 ) -> TableChunk:
     """How a chunk is read of a table that looks like this. A statement of the user's own is looked
-    at in a transaction of `session`."""
+    at in a transaction of `session`; raises as `copy_override`."""
     names = [column.name for column in facts.columns]
     planned = TableChunk("", replace(table, leaves=()), leaf, condition)
     if chunk.kind is not Cut.WHOLE:

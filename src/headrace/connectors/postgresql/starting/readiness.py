@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -30,6 +31,8 @@ from headrace.relational.readiness import TableReadiness
 from headrace.signals.kafka import check_settings
 from headrace.snapshots.modes import SnapshotRule
 
+log = logging.getLogger(__name__)
+
 
 class Readiness:
     """Asks the server; only `publish` changes something."""
@@ -44,8 +47,9 @@ class Readiness:
         self._reading: CatalogReading | None = None
         self.publication = PublicationWatch(run.config, run.capture.takes)
 
-    def prepare(self) -> tuple[psycopg.Connection, list[CatalogTable]]:
-        """A normal connection on a server that can serve us, and the captured tables."""
+    def prepare(self, *, continues: bool = False) -> tuple[psycopg.Connection, list[CatalogTable]]:
+        """A normal connection on a server that can serve us, and the captured tables. Where a
+        checkpoint `continues`, statements that fail are reported: they hold up no stream."""
         connection = connect(self._config, limit=QUERY_LIMIT)
         try:
             self._reading, tables = self._read()
@@ -59,7 +63,12 @@ class Readiness:
             self._tables.require_events(tables)
             if self.rule.ever_reads:
                 self._tables.warn_of_overrides()
-                check_overrides(self._config)
+                try:
+                    check_overrides(self._config)
+                except HeadraceError as problem:
+                    if not continues:
+                        raise
+                    log.warning("%s", problem)
         except BaseException:
             connection.close()
             raise
