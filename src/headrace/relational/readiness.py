@@ -10,6 +10,7 @@ from headrace.config.properties.relational import RelationalConfig
 from headrace.relational.capture import TableCapture
 from headrace.relational.checks import (
     clashes_of,
+    names_tables,
     no_tables,
     reselection_warnings,
     signal_table_error,
@@ -34,7 +35,7 @@ class TableReadiness:
     def require(self, tables: Sequence[Table]) -> None:
         """That tables are there, and not too many. Raises HeadraceError: `….no_tables`,
         `….signal_table`, `….too_many_tables`."""
-        if not tables and self.config.table_include_list:
+        if not tables and names_tables(self.config):
             raise no_tables(self.connector, self.database, self.config)
         if self.capture.signal_table is not None:
             check_signal_table(self.connector, tables, self.capture.signal_table)

@@ -75,7 +75,9 @@ def test_a_state_that_is_not_there_is_one_of_a_query_that_begins(
 ) -> None:
     file = written(tmp_path / "c", {**SHOP, "database.port": "1"})
     assert main(["check", file, "--state", str(tmp_path / "none")]) == 1
-    assert f"There is no {tmp_path / 'none' / 'checkpoint'}: a query begins" in capsys.readouterr().out
+    assert (
+        f"There is no {tmp_path / 'none' / 'checkpoint'}: a query begins" in capsys.readouterr().out
+    )
     assert not (tmp_path / "none").exists()
 
 

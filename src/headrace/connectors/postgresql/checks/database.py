@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import psycopg
-
 from headrace.connectors.postgresql.checks.publication import check_publication
 from headrace.connectors.postgresql.checks.server import check_login, check_server
 from headrace.connectors.postgresql.checks.slot import check_replication_slot
@@ -15,7 +13,7 @@ from headrace.connectors.postgresql.heartbeats import heartbeat_query
 from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.connectors.postgresql.reading.overrides import check_overrides
 from headrace.errors import HeadraceError
-from headrace.findings import Findings
+from headrace.findings import Findings, Preconditions
 from headrace.offsets.offset import OffsetObject
 from headrace.signals.checks import check_channels
 
@@ -29,46 +27,48 @@ def check(config: PostgresConfig, stored: OffsetObject | None = None) -> Finding
     It only reads, so the role of the connector (LOGIN, REPLICATION, CONNECT, SELECT) suffices.
     """
     findings = Findings()
+    continues = stored is not None and "lsn_commit" in stored and "snapshot" not in stored
     try:
-        connection = connect(config, application="headrace check", limit=CHECK_LIMIT)
+        _look(config, findings, continues=continues)
     except HeadraceError as error:
         hint = ""
         if error.code == "postgresql.authentication":  # of a missing role, too, for the client
             role = SQL.dialect.quoted(config.database_user)
             hint = f" A missing role: CREATE ROLE {role} LOGIN REPLICATION PASSWORD '…';"
         findings.add(error.code, "error", error.message, error.remedy + hint)
-        return findings
-    with connection:
-        continues = stored is not None and "lsn_commit" in stored and "snapshot" not in stored
-        _check_database(config, connection, findings, continues=continues)
     return findings
 
 
-def _check_database(
-    config: PostgresConfig,
-    connection: psycopg.Connection,
-    findings: Findings,
-    *,
-    continues: bool,
-) -> None:
-    version = connection.info.server_version
-    name = f"PostgreSQL {version // 10000}.{version % 10000}"
-    if version < OLDEST:
-        findings.add(
-            "postgresql.version", "error", f"{name} is too old", "Use version 12 or later."
-        )
-        return
-    findings.add("postgresql.version", "ok", f"{name} answers")
-    try:
-        checked = Checked(config, connection, findings)
-    except HeadraceError as error:
-        findings.add_error(error)
-        return
+def require(config: PostgresConfig, *, continues: bool) -> None:
+    """What a start asks before it makes anything: the questions of `check`, for a stream that
+    `continues` from its checkpoint or not. Raises HeadraceError: the first error."""
+    _look(config, Preconditions(), continues=continues)
+
+
+def _look(config: PostgresConfig, findings: Findings, *, continues: bool) -> None:
+    """Raises HeadraceError where the server does not let the role in, or does not serve at all."""
+    with connect(config, application="headrace check", limit=CHECK_LIMIT) as connection:
+        version = connection.info.server_version
+        name = f"PostgreSQL {version // 10000}.{version % 10000}"
+        if version < OLDEST:
+            findings.add(
+                "postgresql.version", "error", f"{name} is too old", "Use version 12 or later."
+            )
+            return
+        findings.add("postgresql.version", "ok", f"{name} answers")
+        _check_database(Checked(config, connection, findings), continues=continues)
+
+
+def _check_database(checked: Checked, *, continues: bool) -> None:
+    config, findings = checked.config, checked.findings
+    goes_on = continues and checked.rule.streams and not checked.rule.at_every
     rows = [
         checked.find_tables,
-        lambda: check_rights(checked),
+        lambda: check_rights(checked, goes_on=goes_on),
         checked.check_types,
         checked.check_names,
+        checked.check_signal_table,
+        lambda: check_heartbeat(checked),
     ]
     if checked.rule.ever_reads:
         rows += [lambda: check_overrides(config), checked.check_snapshot]
@@ -78,10 +78,8 @@ def _check_database(
             lambda: check_login(checked),
             *rows,
             lambda: check_identities(checked),
-            checked.check_signal_table,
-            lambda: check_heartbeat(checked),
             lambda: check_replication_slot(checked, continues=continues),
-            lambda: check_publication(checked, continues=continues),
+            lambda: check_publication(checked, goes_on=goes_on),
             lambda: check_channels(config, findings),
         ]
     else:
