@@ -35,8 +35,11 @@ class TableReadiness:
     def require(self, tables: Sequence[Table]) -> None:
         """That tables are there, and not too many. Raises HeadraceError: `….no_tables`,
         `….signal_table`, `….too_many_tables`."""
-        if not tables and names_tables(self.config):
-            raise no_tables(self.connector, self.database, self.config)
+        if not tables:
+            nothing = no_tables(self.connector, self.database, self.config)
+            if names_tables(self.config):
+                raise nothing
+            log.warning("%s", nothing)
         if self.capture.signal_table is not None:
             check_signal_table(self.connector, tables, self.capture.signal_table)
         error = too_many_tables(self.connector, self.config, len(tables))

@@ -97,8 +97,7 @@ class Readiness:
                 raise error
         destinations(connection, self._config)
         if lacking and state.supplemental_all != "YES":
-            warning = unlogged(lacking, self._config.container)
-            log.warning("%s. %s", warning.message, warning.remedy)
+            log.warning("%s", unlogged(lacking, self._config.container))
         for table in tables:
             names = long_names(table)
             if names:

@@ -17,6 +17,7 @@ from headrace.connectors.postgresql.replication.publication import (
     not_captured,
     not_published,
     not_to_narrow,
+    nothing_to_publish,
     published_oids,
     unpublished,
 )
@@ -35,6 +36,9 @@ def check_publication(checked: Checked, *, goes_on: bool) -> None:
         publication = find_publication(checked.connection, name)
     except psycopg.Error as error:
         raise translate(error, checked.config, "Checking the database", CHECK_LIMIT) from None
+    if mode == "filtered" and not checked.tables:
+        checked.findings.add_error(nothing_to_publish())
+        return
     if publication is None:
         _check_creation(checked, name, mode)
         return

@@ -132,13 +132,18 @@ def _published(config: PostgresConfig) -> str:
     return ", ".join(word for letter, word in OPERATIONS.items() if letter not in skipped)
 
 
+def nothing_to_publish() -> HeadraceError:
+    """The error of a publication that should be of the captured tables, where there are none."""
+    return HeadraceError(
+        "postgresql.no_tables",
+        "publication.autocreate.mode=filtered, but no table is captured",
+        "Check table.include.list and schema.include.list.",
+    )
+
+
 def _table_list(tables: Sequence[tuple[str, str]]) -> str:
     if not tables:
-        raise HeadraceError(
-            "postgresql.no_tables",
-            "publication.autocreate.mode=filtered, but no table is captured",
-            "Check table.include.list and schema.include.list.",
-        )
+        raise nothing_to_publish()
     return ", ".join(_quoted(*path) for path in tables)
 
 
