@@ -59,9 +59,14 @@ class Case:
 
     def properties(self, sound: Mapping[str, str], name: str) -> dict[str, str]:
         more = self.given.items()
+        # A connection string without options names no replica set.
+        bare = sound.get("mongodb.connection.string", "").partition("?")[0]
         return {
             **sound,
-            **{key.replace("NAME", name): text.replace("NAME", name) for key, text in more},
+            **{
+                key.replace("NAME", name): text.replace("NAME", name).replace("URI", bare)
+                for key, text in more
+            },
         }
 
 
@@ -164,6 +169,7 @@ MONGODB = [
     Case("mongodb.unreachable", {
         "mongodb.connection.string": "mongodb://127.0.0.1:1/?replicaSet=rs0",
         "mongodb.server.selection.timeout.ms": "300"}),
+    Case("mongodb.replica_set_name", {"mongodb.connection.string": "URI"}),
     Case("mongodb.too_many_collections", FEW, _two),
     Case("mongodb.filter", {FILTERS: "NAME.t", f"{FILTERS}.NAME.t": "{total: {$foo: 1}}"}),
     Case("mongodb.no_id", broken=_bare_view, meets=True),
