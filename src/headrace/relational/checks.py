@@ -122,8 +122,8 @@ class TableChecks(ConnectorChecks, Generic[T]):
                 f"{count} of {len(names)} tables are captured: {named_tables(self.tables)}",
             )
         else:
-            error = no_tables(self.connector, self.database, self.config)
-            self.findings.add_error(error, "error" if names_tables(self.config) else "warning")
+            nothing = no_tables(self.connector, self.database, self.config)
+            self.findings.add_error(nothing, "error" if names_tables(self.config) else "warning")
         error = too_many_tables(self.connector, self.config, count)
         if error is not None:
             fails = self.config.guardrail_collections_limit_action == "fail"

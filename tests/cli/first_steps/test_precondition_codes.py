@@ -72,12 +72,12 @@ def refusals(path: Path) -> Iterator[str]:
             continue
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         code = node.args[0]
-        text = code.value if isinstance(code, ast.Constant) else None
+        text: object = code.value if isinstance(code, ast.Constant) else None
         if isinstance(code, ast.Name):
             text = constants.get(code.id)
         if isinstance(code, ast.JoinedStr):
             last = code.values[-1]
-            text = f"CONNECTOR{last.value}" if isinstance(last, ast.Constant) else None
+            text = f"CONNECTOR{last.value!s}" if isinstance(last, ast.Constant) else None
         if name in ("refuse", "foresee") and isinstance(text, str):
             yield f"{connector}.{text}"
         level = ast.unparse(node.args[1]) if name == "add" and len(node.args) > 1 else ""

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from headrace.connectors.db2.checks.database import check
+from headrace.connectors.registry import check
 from headrace.errors import HeadraceError
 from headrace.findings import statements
 from headrace.testing.db2.derby import DerbyServer

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.connectors.postgresql.checks.database import check
+from headrace.connectors.registry import check
 from headrace.errors import HeadraceError
 from headrace.findings import statements
 from tests.connectors.postgresql.harness import Reader

@@ -69,11 +69,11 @@ def check_publication(checked: Checked, *, goes_on: bool) -> None:
                 "publication", f"{named_tables(absent)} will be added to the publication {name}"
             )
     elif absent:
-        error = not_published(checked.config, absent)
+        silent_tables = not_published(checked.config, absent)
         if is_refused(checked.config, publication):
-            checked.findings.add_error(error, level)
+            checked.findings.add_error(silent_tables, level)
         else:
-            _foresee(checked, error, level)
+            _foresee(checked, silent_tables, level)
     else:
         checked.ok("publication", f"The publication {name} has every table")
     _check_partitions(checked, name, published, via_root=publication.via_root)
