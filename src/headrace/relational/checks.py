@@ -8,7 +8,7 @@ from typing import Generic
 
 from headrace.config.filters import NameFilter
 from headrace.config.properties.relational import RelationalConfig
-from headrace.debezium.naming.clashes import NameClash, name_clashes
+from headrace.debezium.naming.clashes import name_clashes
 from headrace.errors import HeadraceError
 from headrace.findings import ConnectorChecks, Findings, named
 from headrace.relational.capture import TableCapture
@@ -81,9 +81,25 @@ def signal_table_error(connector: str, tables: Iterable[Table], name: str) -> He
     )
 
 
-def clashes_of(tables: Iterable[Table], capture: TableCapture) -> list[NameClash]:
-    """Tables whose events nobody could tell apart."""
-    return name_clashes([table.path for table in tables], capture.topics, capture.names)
+def shared_names(
+    connector: str, tables: Iterable[Table], capture: TableCapture
+) -> list[HeadraceError]:
+    """Tables whose events nobody could tell apart: warnings. `connector` begins codes."""
+    clashes = name_clashes([table.path for table in tables], capture.topics, capture.names)
+    return [HeadraceError(f"{connector}.shared_name", str(one), one.remedy) for one in clashes]
+
+
+def missing_overrides(connector: str, config: RelationalConfig) -> list[HeadraceError]:
+    """Tables that are listed and have no statement of their own: warnings. `connector` begins
+    codes."""
+    return [
+        HeadraceError(
+            f"{connector}.override_missing",
+            f"{PROPERTY} names {name}, but has no statement for it",
+            f"Set {PROPERTY}.{name}; otherwise all rows are read.",
+        )
+        for name in Overrides.of(config).without
+    ]
 
 
 def reselection_warnings(
@@ -197,8 +213,8 @@ class TableChecks(ConnectorChecks, Generic[T]):
 
     def check_names(self) -> None:
         """Whether events of all tables can be told apart."""
-        for clash in clashes_of(self.tables, self.capture):
-            self.warn("shared_name", str(clash), clash.remedy)
+        for error in shared_names(self.connector, self.tables, self.capture):
+            self.findings.add_error(error, "warning")
 
     def check_snapshot(self) -> None:
         """Whether the snapshot's lists name captured tables, and its statements are there."""
@@ -207,9 +223,5 @@ class TableChecks(ConnectorChecks, Generic[T]):
         self._check_expressions(
             "snapshot.include.collection.list", expressions, names, "captured table"
         )
-        for name in Overrides.of(self.config).without:
-            self.warn(
-                "override_missing",
-                f"{PROPERTY} names {name}, but has no statement for it",
-                f"Set {PROPERTY}.{name}; otherwise all rows are read.",
-            )
+        for error in missing_overrides(self.connector, self.config):
+            self.findings.add_error(error, "warning")

@@ -88,6 +88,11 @@ PARTITIONED = (
     "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)",
     "ALTER PUBLICATION NAME ADD TABLE p",
 )
+TWINS = (
+    'CREATE TABLE "a b" (id int PRIMARY KEY)',
+    'CREATE TABLE "a_b" (id int PRIMARY KEY)',
+    'ALTER PUBLICATION NAME ADD TABLE "a b", "a_b"',
+)
 OVERRIDE = "snapshot.select.statement.overrides"
 _PG = "headrace.connectors.postgresql.checks."
 
@@ -108,6 +113,11 @@ POSTGRESQL = [
          level="warning", meets=True),
     Case("postgresql.too_many_tables", FEW, sql("CREATE TABLE u (id int PRIMARY KEY)",
          "ALTER PUBLICATION NAME ADD TABLE u")),
+    Case("postgresql.too_many_tables", {**FEW, "guardrail.collections.limit.action": "warn"},
+         sql("CREATE TABLE u (id int PRIMARY KEY)", "ALTER PUBLICATION NAME ADD TABLE u"),
+         level="warning"),
+    Case("postgresql.shared_name", broken=sql(*TWINS), level="warning"),
+    Case("postgresql.override_missing", {OVERRIDE: "public.t"}, level="warning"),
     Case("debezium.key_column_missing", {"message.key.columns": "public.t:nothing"}),
     Case("debezium.case_twins", broken=sql('ALTER TABLE t ADD "NOTE" text, ADD odd tsquery')),
     Case("postgresql.no_privilege", AS_ROLE, sql(ROLE)),
@@ -191,6 +201,10 @@ def _unlogged(database: OracleDatabase) -> None:
     database.create_table("U", "ID NUMBER(9,0) NOT NULL", key=["ID"], supplemental=None)
 
 
+def _long_name(database: OracleDatabase) -> None:
+    database.create_table("LONG", "ID NUMBER(9,0) NOT NULL", f"{'A' * 31} NUMBER", key=["ID"])
+
+
 def _old_transaction(database: OracleDatabase) -> None:
     database.server.begin().insert(f"{SCHEMA}.THINGS", ID=1)
     database.server.apply([{"switch": 1}] * 4 + [{"delete_logs": [1, 2]}])
@@ -204,6 +218,8 @@ ORACLE = [
     Case("oracle.no_privilege", broken=_changed(hidden_views={"V$LOGFILE"})),
     Case("oracle.no_archive_destination", {"archive.destination.name": "LOG_ARCHIVE_DEST_7"}),
     Case("oracle.no_table_logging", broken=_unlogged, meets=True),
+    Case("oracle.override_missing", {OVERRIDE: f"{SCHEMA}.THINGS"}, level="warning"),
+    Case("oracle.long_name", broken=_long_name, level="warning"),
     Case("oracle.no_flush_table", broken=_changed(
         privileges=[one for one in PRIVILEGES if one != "CREATE TABLE"])),
     Case("oracle.no_quota", broken=_changed(quota=None)),
@@ -244,6 +260,7 @@ DB2 = [
     Case("db2.no_control_tables", {"cdc.control.schema": "NOWHERE"}),
     Case("db2.no_tables", {"table.include.list": r"INV\.NOTHING"}),
     Case("db2.too_many_tables", FEW, _two_tables(captured=True)),
+    Case("db2.override_missing", {OVERRIDE: f"{DB2_SCHEMA}.T"}, level="warning"),
     Case("db2.not_registered", {"table.include.list": r"INV\.U"}, _two_tables(captured=False)),
     Case("db2.not_registered", {"table.include.list": r"INV\.[TU]"}, _two_tables(captured=False),
          meets=True),
