@@ -40,6 +40,11 @@ class Findings(list[Finding]):
         """Add what an error says."""
         self.add(error.code, level, error.message, error.remedy)
 
+    def add_foreseen(self, error: HeadraceError) -> None:
+        """Add an error that a start meets by itself: the database refuses what it tries, or changes
+        are missed, of which it warns with the same code."""
+        self.add_error(error)
+
     def require(self, log: logging.Logger) -> None:
         """What a start does with findings: warnings are logged with their codes. Raises the first
         error."""
@@ -55,6 +60,30 @@ class Findings(list[Finding]):
             part()
         except HeadraceError as error:
             self.add_error(error)
+
+
+class Preconditions(Findings):
+    """What a start asks for, by the questions of the checks: the first error is raised. What is
+    foreseen is left to the start, and warnings are those of `headrace check`."""
+
+    def add(self, code: str, level: Level, message: str, remedy: str = "") -> None:
+        """As Findings. Raises HeadraceError for an error."""
+        if level == "error":
+            raise HeadraceError(code, message, remedy)
+        super().add(code, level, message, remedy)
+
+    def add_error(self, error: HeadraceError, level: Level = "error") -> None:
+        """As Findings. Raises an error as it is."""
+        if level == "error":
+            raise error
+        super().add_error(error, level)
+
+    def add_foreseen(self, error: HeadraceError) -> None:
+        """Nothing: see Findings."""
+
+    def guard(self, part: Callable[[], None]) -> None:
+        """Run a part of the checks. Raises what it raises."""
+        part()
 
 
 class ConnectorChecks:
@@ -75,6 +104,10 @@ class ConnectorChecks:
     def refuse(self, code: str, message: str, remedy: str) -> None:
         """A finding with which the stream cannot start."""
         self.findings.add(f"{self.connector}.{code}", "error", message, remedy)
+
+    def foresee(self, code: str, message: str, remedy: str) -> None:
+        """A finding that the start meets by itself; see Findings.add_foreseen."""
+        self.findings.add_foreseen(HeadraceError(f"{self.connector}.{code}", message, remedy))
 
 
 # As remedies write it: from a statement's first word to its semicolon.

@@ -8,7 +8,7 @@ from typing import Generic
 
 from headrace.config.filters import NameFilter
 from headrace.config.properties.relational import RelationalConfig
-from headrace.debezium.naming.clashes import NameClash, name_clashes
+from headrace.debezium.naming.clashes import name_clashes
 from headrace.errors import HeadraceError
 from headrace.findings import ConnectorChecks, Findings, named
 from headrace.relational.capture import TableCapture
@@ -44,6 +44,12 @@ def no_tables(connector: str, database: str, config: RelationalConfig) -> Headra
     )
 
 
+def names_tables(config: RelationalConfig) -> bool:
+    """Whether tables are asked for by their names: then a start without any is refused. Without
+    names, tables may come later."""
+    return bool(config.table_include_list)
+
+
 def too_many_tables(connector: str, config: RelationalConfig, count: int) -> HeadraceError | None:
     """guardrail.collections.max: what is wrong with capturing `count` tables. `connector` is what
     the connector's codes begin with."""
@@ -75,9 +81,25 @@ def signal_table_error(connector: str, tables: Iterable[Table], name: str) -> He
     )
 
 
-def clashes_of(tables: Iterable[Table], capture: TableCapture) -> list[NameClash]:
-    """Tables whose events nobody could tell apart."""
-    return name_clashes([table.path for table in tables], capture.topics, capture.names)
+def shared_names(
+    connector: str, tables: Iterable[Table], capture: TableCapture
+) -> list[HeadraceError]:
+    """Tables whose events nobody could tell apart: warnings. `connector` begins codes."""
+    clashes = name_clashes([table.path for table in tables], capture.topics, capture.names)
+    return [HeadraceError(f"{connector}.shared_name", str(one), one.remedy) for one in clashes]
+
+
+def missing_overrides(connector: str, config: RelationalConfig) -> list[HeadraceError]:
+    """Tables that are listed and have no statement of their own: warnings. `connector` begins
+    codes."""
+    return [
+        HeadraceError(
+            f"{connector}.override_missing",
+            f"{PROPERTY} names {name}, but has no statement for it",
+            f"Set {PROPERTY}.{name}; otherwise all rows are read.",
+        )
+        for name in Overrides.of(config).without
+    ]
 
 
 def reselection_warnings(
@@ -116,7 +138,8 @@ class TableChecks(ConnectorChecks, Generic[T]):
                 f"{count} of {len(names)} tables are captured: {named_tables(self.tables)}",
             )
         else:
-            self.findings.add_error(no_tables(self.connector, self.database, self.config))
+            nothing = no_tables(self.connector, self.database, self.config)
+            self.findings.add_error(nothing, "error" if names_tables(self.config) else "warning")
         error = too_many_tables(self.connector, self.config, count)
         if error is not None:
             fails = self.config.guardrail_collections_limit_action == "fail"
@@ -164,7 +187,6 @@ class TableChecks(ConnectorChecks, Generic[T]):
         self.tables = [reading.describe(table.id) or table for table in self.tables]
         before = len(self.findings)
         for table in self.tables:
-            findings_before = len(self.findings)
             for column in table.columns:
                 place = ColumnName(table.name, column.name)
                 if not self.capture.takes_column(f"{table.name}.{column.name}"):
@@ -176,8 +198,7 @@ class TableChecks(ConnectorChecks, Generic[T]):
                         f"{place} has the type {column.type}, which events leave out",
                         f"Nothing, if that is well; otherwise {self._other_type()}.",
                     )
-            if len(self.findings) == findings_before:
-                self.findings.guard(lambda table=table: self._check_relation(table))  # type: ignore[misc]
+            self.findings.guard(lambda table=table: self._check_relation(table))  # type: ignore[misc]
         for error in reselection_warnings(self.connector, self.config, self.tables):
             self.findings.add_error(error, "warning")
         if self.tables and len(self.findings) == before:
@@ -192,8 +213,8 @@ class TableChecks(ConnectorChecks, Generic[T]):
 
     def check_names(self) -> None:
         """Whether events of all tables can be told apart."""
-        for clash in clashes_of(self.tables, self.capture):
-            self.warn("shared_name", str(clash), clash.remedy)
+        for error in shared_names(self.connector, self.tables, self.capture):
+            self.findings.add_error(error, "warning")
 
     def check_snapshot(self) -> None:
         """Whether the snapshot's lists name captured tables, and its statements are there."""
@@ -202,9 +223,5 @@ class TableChecks(ConnectorChecks, Generic[T]):
         self._check_expressions(
             "snapshot.include.collection.list", expressions, names, "captured table"
         )
-        for name in Overrides.of(self.config).without:
-            self.warn(
-                "override_missing",
-                f"{PROPERTY} names {name}, but has no statement for it",
-                f"Set {PROPERTY}.{name}; otherwise all rows are read.",
-            )
+        for error in missing_overrides(self.connector, self.config):
+            self.findings.add_error(error, "warning")

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from headrace.config.properties.relational import RelationalConfig
 from headrace.relational.capture import TableCapture
 from headrace.relational.checks import (
-    clashes_of,
+    missing_overrides,
+    names_tables,
     no_tables,
     reselection_warnings,
+    shared_names,
     signal_table_error,
     too_many_tables,
 )
-from headrace.relational.overrides import PROPERTY, Overrides
 from headrace.relational.table import Table
 
 log = logging.getLogger(__name__)
@@ -34,30 +35,33 @@ class TableReadiness:
     def require(self, tables: Sequence[Table]) -> None:
         """That tables are there, and not too many. Raises HeadraceError: `….no_tables`,
         `….signal_table`, `….too_many_tables`."""
-        if not tables and self.config.table_include_list:
-            raise no_tables(self.connector, self.database, self.config)
+        if not tables:
+            nothing = no_tables(self.connector, self.database, self.config)
+            if names_tables(self.config):
+                raise nothing
+            log.warning("%s", nothing)
         if self.capture.signal_table is not None:
             check_signal_table(self.connector, tables, self.capture.signal_table)
         error = too_many_tables(self.connector, self.config, len(tables))
         if error is not None:
             if self.config.guardrail_collections_limit_action == "fail":
                 raise error
-            log.warning("%s. %s", error.message, error.remedy)
+            log.warning("%s", error)
 
     def require_events(self, tables: Sequence[Table]) -> None:
         """That tables have events: raises HeadraceError as `TableCapture.relation` does. Warns of
         tables whose events nobody could tell apart."""
         for table in tables:
             self.capture.relation(table, table)
-        for clash in clashes_of(tables, self.capture):
-            log.warning("%s. %s", clash, clash.remedy)
+        for error in shared_names(self.connector, tables, self.capture):
+            log.warning("%s", error)
         for error in reselection_warnings(self.connector, self.config, tables):
             log.warning("%s", error)
 
     def warn_of_overrides(self) -> None:
         """Warns of tables that are listed and have no statement of their own."""
-        for name in Overrides.of(self.config).without:
-            log.warning("%s.%s is missing: all rows are read", PROPERTY, name)
+        for error in missing_overrides(self.connector, self.config):
+            log.warning("%s", error)
 
 
 def check_signal_table(connector: str, tables: Iterable[Table], name: str) -> None:

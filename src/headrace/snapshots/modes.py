@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from headrace.offsets.offset import OffsetObject
+
 
 class SnapshotModeProperties(Protocol):
     """The properties that say when existing rows are read."""
@@ -38,6 +40,12 @@ class SnapshotRule:
         """Whether rows are read where an epoch begins: behind the first one a position was lost, or
         a snapshot."""
         return self.at_first or (self.repairs and epoch > 1)
+
+    def goes_on(self, stored: OffsetObject | None) -> bool:
+        """Whether a start from this offset of a checkpoint (None: there is none) goes on with the
+        log, and reads no rows before it."""
+        begins = stored is None or not stored.keys() > {"v", "server"} or "snapshot" in stored
+        return not begins and self.streams and not self.at_every
 
     @staticmethod
     def of(config: SnapshotModeProperties) -> SnapshotRule:

@@ -34,6 +34,7 @@ def test_every_error_of_the_sources_has_a_code_of_its_own_or_passes_one_on() -> 
         "f'db2.{refusal.code}'",
         "f'oracle.{refusal.code}'",
         "f'{self.area}.{code}'",
+        "f'{self.connector}.{code}'",
     }
     own = {"code", "last['code']"}  # of HeadraceError itself, of error_of, of a status file
     assert {each for each in passing - tables - own if not each.endswith(".code")} == set()

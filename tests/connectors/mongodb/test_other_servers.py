@@ -221,7 +221,13 @@ IMAGES_MISSING = {
 
 @pytest.mark.parametrize("mode", IMAGES_MISSING)
 def test_images_are_refused_by_servers_before_version_6(mode: str) -> None:
-    server = ScriptedServer((5, 0, 4), {"aggregate": lambda _: IMAGES_MISSING[mode]}, "rs0")
+    user: Document = {"authInfo": {"authenticatedUsers": [], "authenticatedUserPrivileges": []}}
+    answers = {
+        "aggregate": lambda _: IMAGES_MISSING[mode],
+        "connectionStatus": lambda _: user,
+        "listDatabases": lambda _: {"databases": []},
+    }
+    server = ScriptedServer((5, 0, 4), answers, "rs0")
     more = {"capture_mode": mode, "capture_mode_full_update_type": "post_image"}
     with server:
         reader = Reader(properties(server.uri, **more))

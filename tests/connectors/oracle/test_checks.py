@@ -270,8 +270,8 @@ def test_what_a_run_needs_besides_the_database_is_looked_for(database: OracleDat
     (remedy,) = (one.remedy for one in found(database, **more) if one.code == "oracle.signal_table")
     assert statements(remedy)[0] == IN_DATABASE
     assert bad(found(database, **more)) == [
-        ("warning", "oracle.node_unreachable"),
         ("error", "oracle.signal_table"),
+        ("warning", "oracle.node_unreachable"),
         ("error", "relational.kafka_unreachable"),
     ]
 

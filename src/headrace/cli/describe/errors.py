@@ -78,14 +78,15 @@ _FORMS = {
     "problem": _Form(2, 3),
     "warn": _Form(1, 2),
     "refuse": _Form(1, 2),
+    "foresee": _Form(1, 2),
     "error": _Form(1, 2),
     "Answer": _Form(1, 2),
     "Refusal": _Form(None, 1),
 }
-_OF_CONNECTOR = ("warn", "refuse", "Answer", "Refusal")
+_OF_CONNECTOR = ("warn", "refuse", "foresee", "Answer", "Refusal")
 """Calls whose codes are without the connector's name."""
 
-_METHODS = ("warn", "refuse", "error")
+_METHODS = ("warn", "refuse", "foresee", "error")
 
 
 def reference(names: Sequence[str] = ()) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from headrace.connect.slices import Plan
 from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.db2.capture import Capture, settings_of
+from headrace.connectors.db2.checks.database import require
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.position import Db2Offset, Db2Position
 from headrace.connectors.db2.reading.chunk_source import Db2ChunkSource
@@ -58,8 +59,10 @@ class Db2Database(Source[Db2Position]):
     # -- positions ------------------------------------------------------------------------------
 
     def validate(self, stored: Db2Offset | None) -> None:
-        """Server, control tables, and the stored position."""
-        self._readiness.prepare()
+        """The questions of `headrace check`, and whether the stored position fits."""
+        at = None if stored is None else stored.to_json()
+        self._readiness.prepare(at)
+        require(self._run.config, at)
         if stored is not None and not stored.is_initial and stored.snapshot is None:
             self._position.check(stored)
 
@@ -94,7 +97,7 @@ class Db2Database(Source[Db2Position]):
         snapshot: OpenSnapshot[Db2Position] | None,
     ) -> Lost | None:
         """See Source."""
-        self._readiness.prepare()
+        self._readiness.prepare(stored.to_json())
         if stored.snapshot is not None and snapshot is not None:
             snapshot.resumed(stored.snapshot)
         return self._position.check(stored) if self.streams else None

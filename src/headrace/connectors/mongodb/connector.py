@@ -13,7 +13,7 @@ from headrace.connect.slices import Plan
 from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.engine import Engine, open_engine
 from headrace.connectors.metrics import StreamingMetrics
-from headrace.connectors.mongodb.checks.signals import require_signals
+from headrace.connectors.mongodb.checks.deployment import require
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.position import MongoOffset, MongoPosition
 from headrace.connectors.mongodb.reading.chunk_source import MongoChunkSource
@@ -74,8 +74,8 @@ class MongoDatabase(Source[MongoPosition]):
     # -- positions ------------------------------------------------------------------------------
 
     def validate(self, stored: MongoOffset | None) -> None:
-        """Server, privileges, the signal collection, and the stored position."""
-        require_signals(self._run.config)
+        """The questions of `headrace check`, and whether the stored position fits."""
+        require(self._run.config, None if stored is None else stored.to_json())
         if stored is None or stored.is_initial:
             self._position.first(1)
         elif stored.snapshot is None and self.streams:

@@ -14,6 +14,7 @@ from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.engine import Engine, open_engine
 from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.oracle.capture import Capture, settings_of
+from headrace.connectors.oracle.checks.database import require
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.heartbeats import heartbeat_query
 from headrace.connectors.oracle.position import OracleOffset, OraclePosition
@@ -69,8 +70,9 @@ class OracleDatabase(Source[OraclePosition]):
     # -- positions ------------------------------------------------------------------------------
 
     def validate(self, stored: OracleOffset | None) -> None:
-        """Server, redo, tables, and the stored position."""
+        """The questions of `headrace check`, and whether the stored position fits."""
         self._readiness.prepare()
+        require(self._run.config, None if stored is None else stored.to_json())
         if self._heartbeat_query is not None and self._sends_heartbeats:
             self._heartbeat_query.examine().require(log)
         if stored is not None and not stored.is_initial and stored.snapshot is None:

@@ -17,6 +17,7 @@ from headrace.connectors.engine import Engine, open_engine
 from headrace.connectors.metrics import StreamingMetrics
 from headrace.connectors.postgresql.capture import Capture, settings_of
 from headrace.connectors.postgresql.catalog.catalog import Catalog
+from headrace.connectors.postgresql.checks.database import require
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, END_LIMIT_MS, connect, translate
 from headrace.connectors.postgresql.ddl.lock_watch import LockWatch
@@ -24,12 +25,7 @@ from headrace.connectors.postgresql.heartbeats import heartbeat_query
 from headrace.connectors.postgresql.position import PostgresOffset, PostgresPosition
 from headrace.connectors.postgresql.reading.snapshot_source import PostgresSnapshot
 from headrace.connectors.postgresql.replication.log_end import flushed_log_end
-from headrace.connectors.postgresql.replication.publication import ensure_publication
-from headrace.connectors.postgresql.replication.slot import (
-    check_slot,
-    drop_when_free,
-    find_slot,
-)
+from headrace.connectors.postgresql.replication.slot import drop_when_free
 from headrace.connectors.postgresql.replication.slot_watch import watch_slot
 from headrace.connectors.postgresql.replication.slot_xmin import SlotXmin
 from headrace.connectors.postgresql.starting.beginning import Beginning
@@ -76,26 +72,20 @@ class PostgresDatabase(Source[PostgresPosition]):
     # -- positions ------------------------------------------------------------------------------
 
     def validate(self, stored: PostgresOffset | None) -> None:
-        """Server, role, tables, slot and publication, as far as a look tells."""
+        """The questions of `headrace check`, and whether the stored position fits."""
         self._run.watch.begin()
-        continues = stored is not None and not stored.is_initial
-        connection, tables = self._readiness.prepare(continues=continues)
+        connection, _ = self._readiness.prepare(stored)
         with connection, closing(self._run.catalog):
             if self._heartbeat_query is not None and self._config.heartbeat_interval_ms:
                 self._heartbeat_query.examine().require(log)
-            system = self._readiness.cluster(connection)
-            if stored is not None and not stored.is_initial:
-                check_system(stored, system)
+            resumes = stored is not None and not stored.is_initial
+            continues = stored is not None and resumes and stored.snapshot is None
+            if stored is not None and resumes:
+                check_system(stored, self._readiness.cluster(connection))
                 # A snapshot that was interrupted may begin again, with another slot.
-                if stored.snapshot is None and self.streams:
+                if continues and self.streams:
                     self._position.lost(connection, stored)
-            if not self.streams:
-                return
-            slot = find_slot(connection, self._config.slot_name)
-            if slot is not None and not self._readiness.rule.repairs:
-                check_slot(slot, self._config)
-            if self._config.publication_autocreate_mode == "disabled":
-                ensure_publication(connection, self._config, [table.path for table in tables])
+        require(self._config, continues=continues, resumes=resumes)
 
     def begin(self, epoch: int) -> tuple[PostgresOffset, PostgresSnapshot | None]:
         """Publication and slot are made or found."""

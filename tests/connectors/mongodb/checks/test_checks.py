@@ -153,7 +153,7 @@ def test_filters_of_snapshots_are_tried(mongo_database: MongoDatabase) -> None:
              f"snapshot.collection.filter.overrides.{name}": "{total: {$foo: 1}}"}  # fmt: skip
     properties = mongo_database.properties() | given
     codes = {one.code for one in check(parse_configuration(properties)) if one.level == "error"}
-    assert codes == {"mongodb.bad_filter"}
+    assert codes == {"mongodb.filter"}
     del given[f"snapshot.collection.filter.overrides.{name}"]
     reported = check(parse_configuration(mongo_database.properties() | given))
     (warning,) = (one for one in reported if one.level == "warning")

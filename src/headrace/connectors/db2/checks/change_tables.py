@@ -57,7 +57,7 @@ def check_change_tables(checked: Checked, registered: Sequence[Registration]) ->
         columns = catalog.columns(one.change_schema, one.change_table)
         error = layout_error(one, [column.name for column in columns])
         if error is not None:
-            checked.findings.add_error(error)
+            checked.require_of_tables(error)
             continue
         own = Table(one.change_schema, one.change_table, columns)
         _check_columns(checked, one, table, own)
@@ -102,11 +102,13 @@ def _check_columns(checked: Checked, one: Registration, table: Table, changes: T
     absent = [name for name in absent if name not in key]
     remedy = f"Alter both alike, then {reinitialize(checked.config)} Or add the registration again."
     if keys_absent:
-        checked.refuse(
-            "change_table_altered",
-            f"The change table {change_table_name(one)} lacks {named(keys_absent)} of the key of "
-            f"{table.name}",
-            f"{remedy} Or name columns that it has in message.key.columns.",
+        checked.require_of_tables(
+            HeadraceError(
+                "db2.change_table_altered",
+                f"The change table {change_table_name(one)} lacks {named(keys_absent)} of the key "
+                f"of {table.name}",
+                f"{remedy} Or name columns that it has in message.key.columns.",
+            )
         )
     if absent:
         checked.warn(

@@ -10,48 +10,53 @@ from headrace.connectors.db2.checks.pruning import check_pruning
 from headrace.connectors.db2.checks.replication import (
     STALE_SECONDS,
     capture_error,
+    captured_of,
     read_control,
     registration_errors,
 )
 from headrace.connectors.db2.checks.rights import check_rights
 from headrace.connectors.db2.checks.state import Checked
 from headrace.connectors.db2.config import Db2Config
-from headrace.connectors.db2.connection import CHECK_LIMIT, Connection, connect, translated_error
+from headrace.connectors.db2.connection import CHECK_LIMIT, connect, translated_error
 from headrace.connectors.db2.errors import DriverError, place
 from headrace.connectors.db2.sql import newest_lsn
-from headrace.errors import HeadraceError
-from headrace.findings import Findings
+from headrace.findings import Findings, Preconditions
+from headrace.offsets.offset import OffsetObject
+from headrace.relational.checks import names_tables
 from headrace.relational.history.checks import check_history
 from headrace.signals.checks import check_channels
 
 
-def check(config: Db2Config) -> Findings:
+def check(config: Db2Config, stored: OffsetObject | None = None) -> Findings:
     """Looks at login, SQL replication, tables, change tables and rights; never raises for what it
-    finds. It only reads, so the rights of the connector suffice."""
+    finds. `stored` is the offset that a checkpoint holds. It only reads, so the rights of the
+    connector suffice."""
     findings = Findings()
-    try:
-        connection = connect(config, limit=CHECK_LIMIT)
-    except HeadraceError as error:
-        findings.add_error(error)
-        return findings
-    with connection:
-        findings.add("db2.server", "ok", f"Db2 at {place(config)} answers")
-        _check_database(config, connection, findings)
+    findings.guard(lambda: _look(config, findings, stored))
     return findings
 
 
-def _check_database(config: Db2Config, connection: Connection, findings: Findings) -> None:
-    try:
-        checked = Checked(config, connection, findings)
-    except HeadraceError as error:
-        findings.add_error(error)
-        return
+def require(config: Db2Config, stored: OffsetObject | None) -> None:
+    """What a start asks before it makes anything: the questions of `check`. Raises HeadraceError:
+    the first error."""
+    _look(config, Preconditions(), stored)
+
+
+def _look(config: Db2Config, findings: Findings, stored: OffsetObject | None) -> None:
+    with connect(config, limit=CHECK_LIMIT) as connection:
+        findings.add("db2.server", "ok", f"Db2 at {place(config)} answers")
+        _check_database(Checked(config, connection, findings, stored))
+
+
+def _check_database(checked: Checked) -> None:
+    config, findings = checked.config, checked.findings
     registered: list[Registration] = []
     parts = [
         checked.find_tables,
         lambda: check_rights(checked, registered),
         checked.check_types,
         checked.check_names,
+        checked.check_signal_table,
     ]
     if checked.rule.ever_reads:
         parts.append(checked.check_snapshot)
@@ -64,7 +69,6 @@ def _check_database(config: Db2Config, connection: Connection, findings: Finding
             lambda: _check_registrations(checked, registered),
             lambda: check_change_tables(checked, registered),
             lambda: check_pruning(checked, registered),
-            checked.check_signal_table,
             lambda: check_history(config, findings),
             lambda: check_channels(config, findings),
         ]
@@ -109,13 +113,18 @@ def _check_capture(checked: Checked) -> None:
     if error is None:
         checked.ok("capture", f"Capture's synchpoint moved in the last {STALE_SECONDS} s")
     else:
-        checked.findings.add_error(error)
+        checked.findings.add_foreseen(error)
 
 
 def _check_registrations(checked: Checked, registered: list[Registration]) -> None:
     errors = registration_errors(checked.config, checked.tables, registered)
-    by_name = bool(checked.config.table_include_list)
+    is_certain = not captured_of(checked.capture, registered)
     for error in errors:
-        checked.findings.add_error(error, "error" if by_name else "warning")
+        if is_certain:
+            checked.findings.add_error(error)
+        elif names_tables(checked.config):
+            checked.findings.add_foreseen(error)
+        else:
+            checked.findings.add_error(error, "warning")
     if checked.tables and not errors:
         checked.ok("registered", "Every captured table is registered")

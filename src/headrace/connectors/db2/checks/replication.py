@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from headrace.connectors.db2 import sql
+from headrace.connectors.db2.capture import Capture
 from headrace.connectors.db2.catalog.registrations import ACTIVE, Registration
 from headrace.connectors.db2.checks.rights import REFUSED, no_privilege
 from headrace.connectors.db2.config import Db2Config
@@ -121,7 +122,7 @@ def capture_error(connection: Connection, config: Db2Config) -> HeadraceError | 
 
 def warn_of(error: HeadraceError) -> None:
     """What does not end a query, in its log."""
-    log.warning("%s [%s]. %s", error.message, error.code, error.remedy)
+    log.warning("%s", error)
 
 
 def read_control(connection: Connection, config: Db2Config, query: str) -> list[Row]:
@@ -136,6 +137,12 @@ def read_control(connection: Connection, config: Db2Config, query: str) -> list[
         if known is not None and known.code == REFUSED:
             raise no_privilege(config, config.cdc_control_schema, sql.REGISTER) from None
         raise
+
+
+def captured_of(capture: Capture, registered: Iterable[Registration]) -> list[Registration]:
+    """The registrations of captured tables. A start without any is refused: no change would
+    arrive."""
+    return [one for one in registered if capture.takes(f"{one.source_schema}.{one.source_table}")]
 
 
 def registration_errors(

@@ -17,11 +17,15 @@ REFUSED = "db2.no_privilege"
 Name = tuple[str, str]
 
 
-def no_privilege(config: Db2Config, schema: str, table: str) -> HeadraceError:
-    """The user may not read a table."""
+def no_privilege(
+    config: Db2Config, schema: str, table: str, *, goes_on: bool = False
+) -> HeadraceError:
+    """The user may not read a table; a stream that `goes_on` has no need to read a captured one,
+    until a snapshot of it is asked for."""
+    unread = ": its changes arrive, and no snapshot of it can be taken" if goes_on else ""
     return HeadraceError(
         REFUSED,
-        f"The user {config.database_user} may not read {schema}.{table}",
+        f"The user {config.database_user} may not read {schema}.{table}{unread}",
         f"GRANT SELECT ON {quoted(schema, table)} TO USER {quoted(config.database_user.upper())};",
     )
 
@@ -53,6 +57,8 @@ def check_rights(checked: Checked, registered: Sequence[Registration]) -> None:
         names += [(config.cdc_control_schema, name) for name in (sql.REGISTER, sql.UNITS_OF_WORK)]
     closed = refused(checked.connection, config, names)
     for name in closed:
-        checked.findings.add_error(no_privilege(config, *name))
+        is_unread = checked.goes_on and name in captured
+        error = no_privilege(config, *name, goes_on=is_unread)
+        checked.findings.add_error(error, "warning" if is_unread else "error")
     if not closed:
         checked.ok("select", "Every table that is read may be read")

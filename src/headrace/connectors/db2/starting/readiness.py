@@ -10,6 +10,7 @@ from headrace.connectors.db2.catalog.registrations import Registration, registra
 from headrace.connectors.db2.catalog.stored_tables import StoredTables
 from headrace.connectors.db2.checks.change_tables import layout_error, updates_error
 from headrace.connectors.db2.checks.replication import (
+    captured_of,
     read_control,
     registration_errors,
     warn_of,
@@ -21,6 +22,7 @@ from headrace.connectors.db2.events import CONNECTOR
 from headrace.connectors.db2.sql import newest_lsn
 from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
 from headrace.errors import HeadraceError
+from headrace.offsets.offset import OffsetObject
 from headrace.relational.catalog import StoredTable
 from headrace.relational.readiness import TableReadiness
 from headrace.relational.table import Table
@@ -49,15 +51,20 @@ class Readiness:
         self.registered: tuple[Registration, ...] = ()
         """Their registrations then, where changes are read."""
 
-    def prepare(self) -> list[StoredTable]:
+    def prepare(self, stored: OffsetObject | None = None) -> list[StoredTable]:
         """The captured tables, in the order of snapshots; where changes are read, they are
-        registered. Raises DriverError, and HeadraceError: what is missing."""
+        registered. A stream that goes on from a `stored` offset reads no table, and warns of those
+        that the user may not read. Raises DriverError, and HeadraceError: what is missing."""
         with self._connect() as connection:
             tables = self._read(connection)
             self._tables.require(tables)
             names = [table.path for table in tables]
-            for name in refused(connection, self._config, names)[:1]:
-                raise no_privilege(self._config, *name)
+            goes_on = self._rule.goes_on(stored)
+            for name in refused(connection, self._config, names):
+                error = no_privilege(self._config, *name, goes_on=goes_on)
+                if not goes_on:
+                    raise error
+                self._warn(error)
             self._tables.require_events(tables)
             if self._rule.ever_reads:
                 self._tables.warn_of_overrides()
@@ -80,11 +87,7 @@ class Readiness:
         config = self._config
         read_control(connection, config, newest_lsn(config))
         registered = registrations(connection, config)
-        own = [
-            one
-            for one in registered
-            if self._capture.takes(f"{one.source_schema}.{one.source_table}")
-        ]
+        own = captured_of(self._capture, registered)
         self.registered = tuple(own)
         for error in registration_errors(config, tables, registered):
             if not own:

@@ -12,16 +12,18 @@ from pymongo.errors import OperationFailure
 
 from headrace.config.filters import NameFilter
 from headrace.connectors.mongodb.checks.state import Checked, Collection
+from headrace.connectors.mongodb.connection import diagnose
 from headrace.connectors.mongodb.errors import grant
 from headrace.connectors.mongodb.events import SCHEMA_PARTS
 from headrace.connectors.mongodb.properties.modes import FullUpdateType
 from headrace.connectors.mongodb.reading.collections import STORED
+from headrace.connectors.mongodb.reading.collections import Collection as Place
 from headrace.connectors.mongodb.reading.document_images import document_images
-from headrace.connectors.mongodb.reading.filters import overrides
+from headrace.connectors.mongodb.reading.filters import check_filter, overrides, refused
 from headrace.connectors.mongodb.servers import IMAGES
 from headrace.connectors.naming import name_adjustment, topic_names
 from headrace.debezium.naming.clashes import name_clashes
-from headrace.findings import named
+from headrace.findings import Level, named
 
 _BAD_VALUE = 2
 
@@ -152,32 +154,23 @@ def check_names(checked: Checked) -> None:
         checked.warn("shared_name", str(clash), clash.remedy)
 
 
-def check_reading(checked: Checked) -> None:
-    """Whether the snapshot can read the collections and views, and its filters are understood."""
+def check_filters(checked: Checked) -> None:
+    """Whether the server takes the snapshot's filters, which a stream that goes on does not need.
+    Nothing is read. Raises HeadraceError."""
+    level: Level = "warning" if checked.rule.goes_on(checked.stored) else "error"
     filters = overrides(checked.config)
-    chosen = checked.config.snapshot_filter()
-    for one in checked.collections:
-        if not chosen.accepts(one.namespace):
+    for one in _read_collections(checked):
+        condition = filters.get(one.namespace)
+        if condition is None:
             continue
-        raw = filters.get(one.namespace)
-        selection = None if raw is None else RawBSONDocument(raw)
-        with checked.asking(f"Reading {one.namespace}"):
+        with checked.asking(f"Looking at the filter of {one.namespace}"):
             try:
-                # As the snapshot reads them: an `_id` may be what Python has no value for.
-                documents = checked.client[one.database][one.name]
-                found = cast("Iterator[bytes]", documents.find_raw_batches(selection, limit=1))
-                document_images(b"".join(found), one.namespace)
+                check_filter(checked.client, Place(one.database, one.name), condition)
             except OperationFailure as error:
                 if error.code != _BAD_VALUE:
                     raise
-                checked.refuse(
-                    "bad_filter",
-                    f"The snapshot's filter of {one.namespace} is refused: "
-                    f"{(error.details or {}).get('errmsg')}",
-                    f"Correct snapshot.collection.filter.overrides.{one.namespace}.",
-                )
-    if checked.collections:
-        checked.ok("find", "The captured collections can be read")
+                why = diagnose(error, checked.config, f"Reading {one.namespace}").message
+                checked.findings.add_error(refused(one.namespace, why), level)
     captured = {one.namespace for one in checked.collections}
     for name in checked.config.snapshot_collection_filter_overrides:
         if name not in captured or name not in filters:
@@ -187,6 +180,30 @@ def check_reading(checked: Checked) -> None:
                 f"snapshot.collection.filter.overrides names {what}: {name}",
                 f"Correct the name, and set snapshot.collection.filter.overrides.{name}.",
             )
+
+
+def check_reading(checked: Checked) -> None:
+    """Whether the snapshot can read the collections and views, after `check_filters`."""
+    filters = overrides(checked.config)
+    for one in _read_collections(checked):
+        raw = filters.get(one.namespace)
+        selection = None if raw is None else RawBSONDocument(raw)
+        with checked.asking(f"Reading {one.namespace}"):
+            try:
+                # As the snapshot reads them: an `_id` may be what Python has no value for.
+                documents = checked.client[one.database][one.name]
+                found = cast("Iterator[bytes]", documents.find_raw_batches(selection, limit=1))
+                document_images(b"".join(found), one.namespace)
+            except OperationFailure as error:
+                if error.code != _BAD_VALUE or raw is None:
+                    raise  # a filter is looked at for itself
+    if checked.collections:
+        checked.ok("find", "The captured collections can be read")
+
+
+def _read_collections(checked: Checked) -> list[Collection]:
+    chosen = checked.config.snapshot_filter()
+    return [one for one in checked.collections if chosen.accepts(one.namespace)]
 
 
 def check_images(checked: Checked) -> None:

@@ -8,6 +8,7 @@ import pymongo
 
 from headrace.connectors.mongodb.checks.collections import (
     check_collections,
+    check_filters,
     check_images,
     check_names,
     check_reading,
@@ -19,30 +20,40 @@ from headrace.connectors.mongodb.checks.stream import check_stream
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.connection import Client, connect
 from headrace.connectors.mongodb.servers import read_server
-from headrace.errors import HeadraceError
-from headrace.findings import Findings
+from headrace.findings import Findings, Preconditions
+from headrace.offsets.offset import OffsetObject
 from headrace.signals.checks import check_channels
-from headrace.snapshots.modes import SnapshotRule
 
 
-def check(config: MongoConfig) -> Findings:
+def check(config: MongoConfig, stored: OffsetObject | None = None) -> Findings:
     """Looks at servers, user, collections, images and oplog; never raises for what it finds.
+    `stored` is the offset that a checkpoint holds.
 
     It only reads, so the user of the connector suffices.
     """
     findings = Findings()
-    limit = config.connection_validation_timeout_ms
-    try:
-        with connect(config) as client:
-            with _limited(limit, client):
-                server = read_server(client, config)
-            kind = "a sharded cluster" if server.replica_set is None else (
-                f"the replica set {server.replica_set}")  # fmt: skip
-            findings.add("mongodb.version", "ok", f"MongoDB {server.version_text}, {kind}, answers")
-            _check_deployment(Checked(config, client, findings, server))
-    except HeadraceError as error:
-        findings.add_error(error)
+    findings.guard(lambda: _look(config, findings, stored, is_start=False))
     return findings
+
+
+def require(config: MongoConfig, stored: OffsetObject | None) -> None:
+    """What a start asks before it opens anything: the questions of `check`, but for documents: the
+    snapshot reads them itself, and that may take its time. Raises HeadraceError: the first
+    error."""
+    _look(config, Preconditions(), stored, is_start=True)
+
+
+def _look(
+    config: MongoConfig, findings: Findings, stored: OffsetObject | None, *, is_start: bool
+) -> None:
+    with connect(config) as client:
+        with _limited(config.connection_validation_timeout_ms, client):
+            server = read_server(client, config)
+        kind = "a sharded cluster" if server.replica_set is None else (
+            f"the replica set {server.replica_set}")  # fmt: skip
+        findings.add("mongodb.version", "ok", f"MongoDB {server.version_text}, {kind}, answers")
+        checked = Checked(config, client, findings, server, stored=stored)
+        _check_deployment(checked, is_start=is_start)
 
 
 def _limited(limit_ms: int, client: Client) -> AbstractContextManager[None]:
@@ -52,19 +63,22 @@ def _limited(limit_ms: int, client: Client) -> AbstractContextManager[None]:
     return pymongo.timeout(min((limit for limit in limits if limit), default=None))
 
 
-def _check_deployment(checked: Checked) -> None:
-    rule = SnapshotRule.of(checked.config)
+def _check_deployment(checked: Checked, *, is_start: bool) -> None:
+    rule = checked.rule
     parts = [
         lambda: check_collections(checked),
         lambda: check_names(checked),
     ]
     if rule.ever_reads:
-        parts.append(lambda: check_reading(checked))
+        parts.append(lambda: check_filters(checked))
+        if not is_start:
+            parts.append(lambda: check_reading(checked))
     if rule.streams:
+        if not is_start:  # it warns
+            parts.append(lambda: check_oplog(checked))
         parts += [
             lambda: check_stream(checked),
             lambda: check_images(checked),
-            lambda: check_oplog(checked),
             lambda: check_signals(checked),
             lambda: check_channels(checked.config, checked.findings),
         ]

@@ -9,8 +9,7 @@ from headrace.connectors.mongodb.connection import connect
 from headrace.connectors.mongodb.errors import grant_roles, role_on
 from headrace.connectors.mongodb.servers import read_server
 from headrace.connectors.mongodb.signal_collection import create_command
-from headrace.errors import HeadraceError
-from headrace.findings import Findings
+from headrace.findings import Preconditions
 from headrace.signals.sending import SignalTargets
 
 
@@ -49,32 +48,14 @@ def check_signals(checked: Checked) -> None:
         checked.ok("signal_collection", f"The signal collection {name} is there")
 
 
-def require_signals(config: MongoConfig) -> None:
-    """Asks before the start what `check_signals` asks. Raises its errors as HeadraceError, and what
-    connecting raises; warnings stay those of `check`."""
-    if config.signal_data_collection is None or "source" not in config.signal_enabled_channels:
-        return
-    with connect(config) as client:
-        checked = Checked(config, client, Findings(), read_server(client, config))
-        check_signals(checked)
-    _raise_errors(checked)
-
-
-def _raise_errors(checked: Checked) -> None:
-    for finding in checked.findings:
-        if finding.level == "error":
-            raise HeadraceError(finding.code, finding.message, finding.remedy)
-
-
 def signal_targets(config: MongoConfig, name: str | None) -> SignalTargets:
     """See ConnectorDefinition.signal_targets; `name` is the signal collection. Raises
     HeadraceError("mongodb.signal_scope"), and what connecting raises. That the collection is there
     is seen when the signal is written."""
     with connect(config) as client:
-        checked = Checked(config, client, Findings(), read_server(client, config))
+        checked = Checked(config, client, Preconditions(), read_server(client, config))
         if name is not None:
             check_signals(checked)
-            _raise_errors(checked)
         with checked.asking("Listing the collections"):
             everything = [one for one in all_collections(checked) if one.is_stored]
     captured = [

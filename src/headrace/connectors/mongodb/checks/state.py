@@ -16,6 +16,8 @@ from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.connection import Client, diagnose
 from headrace.connectors.mongodb.servers import ServerFacts
 from headrace.findings import ConnectorChecks, Findings
+from headrace.offsets.offset import OffsetObject
+from headrace.snapshots.modes import SnapshotRule
 
 
 class Collection(NamedTuple):
@@ -34,7 +36,8 @@ class Collection(NamedTuple):
 
 @dataclass
 class Checked(ConnectorChecks):
-    """The deployment that is looked at. `collections` are the captured ones."""
+    """The deployment that is looked at, for a start from the offset `stored` (None: from none).
+    `collections` are the captured ones."""
 
     connector = "mongodb"
 
@@ -43,8 +46,10 @@ class Checked(ConnectorChecks):
     findings: Findings
     server: ServerFacts
     collections: list[Collection] = field(default_factory=list)
+    stored: OffsetObject | None = None
 
     def __post_init__(self) -> None:
+        self.rule = SnapshotRule.of(self.config)
         self.namespaces = Namespaces(self.config)
 
     @contextmanager

@@ -17,15 +17,14 @@ from headrace.connectors.oracle.checks.state import Checked
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import (
     CHECK_LIMIT,
-    Connection,
     connect,
     translated_error,
 )
 from headrace.connectors.oracle.errors import DriverError, place
 from headrace.connectors.oracle.heartbeats import heartbeat_query
 from headrace.connectors.oracle.types import charsets
-from headrace.errors import HeadraceError
-from headrace.findings import Findings
+from headrace.findings import Findings, Preconditions
+from headrace.offsets.offset import OffsetObject
 from headrace.relational.history.checks import check_history
 from headrace.signals.checks import check_channels
 
@@ -35,28 +34,29 @@ _CHARACTER_SETS = {
 }
 
 
-def check(config: OracleConfig) -> Findings:
-    """Looks at login, redo, rights, tables; never raises for what it finds. It only reads, so the
-    rights of the connector suffice."""
+def check(config: OracleConfig, stored: OffsetObject | None = None) -> Findings:
+    """Looks at login, redo, rights, tables; never raises for what it finds. `stored` is the offset
+    that a checkpoint holds. It only reads, so the rights of the connector suffice."""
     findings = Findings()
-    try:
-        connection = connect(config, limit=CHECK_LIMIT)
-    except HeadraceError as error:
-        findings.add_error(error)
-        return findings
-    with connection:
-        version = ".".join(map(str, connection.version))
-        findings.add("oracle.server", "ok", f"Oracle {version} at {place(config)} answers")
-        _check_database(config, connection, findings)
+    findings.guard(lambda: _look(config, findings, stored))
     return findings
 
 
-def _check_database(config: OracleConfig, connection: Connection, findings: Findings) -> None:
-    try:
-        checked = Checked(config, connection, findings)
-    except HeadraceError as error:
-        findings.add_error(error)
-        return
+def require(config: OracleConfig, stored: OffsetObject | None) -> None:
+    """What a start asks before it makes anything: the questions of `check`. Raises HeadraceError:
+    the first error."""
+    _look(config, Preconditions(), stored)
+
+
+def _look(config: OracleConfig, findings: Findings, stored: OffsetObject | None) -> None:
+    with connect(config, limit=CHECK_LIMIT) as connection:
+        version = ".".join(map(str, connection.version))
+        findings.add("oracle.server", "ok", f"Oracle {version} at {place(config)} answers")
+        _check_database(Checked(config, connection, findings, stored))
+
+
+def _check_database(checked: Checked) -> None:
+    config = checked.config
     if not _can_enter(checked):
         return
     parts: list[Callable[[Checked], None]] = [
@@ -64,6 +64,8 @@ def _check_database(config: OracleConfig, connection: Connection, findings: Find
         check_table_rights,
         Checked.check_types,
         Checked.check_names,
+        Checked.check_signal_table,
+        _check_heartbeat,
     ]
     if checked.rule.ever_reads:
         parts.append(Checked.check_snapshot)
@@ -76,8 +78,6 @@ def _check_database(config: OracleConfig, connection: Connection, findings: Find
             check_long_names,
             check_flush_table,
             check_nodes,
-            lambda checked: checked.check_signal_table(),
-            _check_heartbeat,
             lambda checked: check_history(config, checked.findings),
             _check_character_sets,
             lambda checked: check_channels(config, checked.findings),

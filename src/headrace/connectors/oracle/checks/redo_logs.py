@@ -58,7 +58,7 @@ def check_tables_logging(checked: Checked) -> None:
         return
     tables = unlogged_tables(checked.in_database(), checked.tables)
     if tables:
-        checked.findings.add_error(unlogged(tables, checked.config.container))
+        checked.findings.add_foreseen(unlogged(tables, checked.config.container))
     elif checked.tables:
         checked.ok("table_logging", "The redo of every captured table has all columns")
 
@@ -71,7 +71,7 @@ def _check_retention(checked: Checked, connection: Connection, destination: str)
     older = _older(connection, oldest or 0)
     if older:
         names = _transactions(xid for xid, _ in older)
-        checked.refuse(
+        checked.foresee(
             "log_retention",
             f"The transactions {names} are older than the oldest redo log, which begins at the SCN "
             f"{oldest}: a query that starts again while they are open cannot go on",

@@ -67,15 +67,15 @@ def check_mining_rights(checked: Checked) -> None:
         checked.in_database(), _RECYCLED
     ):
         lacking.append(f"SELECT ON {_RECYCLED}")
+        refused.append(_RECYCLED)
     if lacking:
-        checked.findings.add_error(
-            HeadraceError(
-                "oracle.no_privilege",
-                f"The user {config.database_user} lacks what mining the redo needs: "
-                f"{', '.join(lacking)}",
-                granted(config, *lacking),
-            )
+        error = HeadraceError(
+            "oracle.no_privilege",
+            f"The user {config.database_user} lacks what mining the redo needs: "
+            f"{', '.join(lacking)}",
+            granted(config, *lacking),
         )
+        _add(checked, error, is_certain=bool(refused))
     else:
         checked.ok("mining_rights", "The user may mine the redo")
     unmeasured = [_grant(view) for view in MEASURED if not _may_read(connection, view)]
@@ -86,6 +86,15 @@ def check_mining_rights(checked: Checked) -> None:
             "that headrace.metrics does not tell it",
             granted(config, *unmeasured),
         )
+
+
+def _add(checked: Checked, error: HeadraceError, *, is_certain: bool) -> None:
+    """What a statement was refused for is certain. A privilege that has another name than those of
+    SESSION_PRIVS, or that another one includes, may be there all the same: a start tries."""
+    if is_certain:
+        checked.findings.add_error(error)
+    else:
+        checked.findings.add_foreseen(error)
 
 
 def check_table_rights(checked: Checked) -> None:
@@ -108,14 +117,16 @@ def check_table_rights(checked: Checked) -> None:
     if lacking or tables:
         remedies = [granted(config, *lacking)] if lacking else []
         remedies += [granted_there(config, *tables)] if tables else []
-        checked.findings.add_error(
-            HeadraceError(
-                "oracle.no_privilege",
-                f"The user {config.database_user} lacks what reading tables needs: "
-                f"{', '.join([*tables, *lacking])}",
-                " ".join(remedies),
-            )
+        error = HeadraceError(
+            "oracle.no_privilege",
+            f"The user {config.database_user} lacks what reading tables needs: "
+            f"{', '.join([*tables, *lacking])}",
+            " ".join(remedies),
         )
+        if checked.goes_on:  # it reads none, until a snapshot is asked for
+            checked.findings.add_error(error, "warning")
+        else:
+            _add(checked, error, is_certain=bool(tables))
     elif checked.tables:
         checked.ok("table_rights", "Every table that is read may be read")
 
@@ -145,7 +156,7 @@ def check_flush_table(checked: Checked) -> None:
             f"the table {name} (log.mining.flush.table.name) would be",
             f"{sql.remedy_in(config.container, quota)} Or set log.mining.read.only=true.",
         )
-    if count or "CREATE TABLE" in privileges:
+    if count or not privileges.isdisjoint(("CREATE TABLE", "CREATE ANY TABLE")):
         state = "is there" if count else "will be made"
         checked.ok("flush_table", f"The table {name}, with which redo is flushed, {state}")
         return

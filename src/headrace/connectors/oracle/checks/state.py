@@ -9,18 +9,25 @@ from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.events import CONNECTOR
 from headrace.connectors.oracle.sql import ROOT, quoted, remedy_in
 from headrace.findings import Findings
+from headrace.offsets.offset import OffsetObject
 from headrace.relational.catalog import StoredTable
 from headrace.relational.checks import TableChecks
 from headrace.snapshots.modes import SnapshotRule
 
 
 class Checked(TableChecks[StoredTable]):
-    """The database that is looked at."""
+    """The database that is looked at. `goes_on`: for a stream that goes on from its checkpoint."""
 
     config: OracleConfig
     capture: Capture
 
-    def __init__(self, config: OracleConfig, connection: Connection, findings: Findings) -> None:
+    def __init__(
+        self,
+        config: OracleConfig,
+        connection: Connection,
+        findings: Findings,
+        stored: OffsetObject | None = None,
+    ) -> None:
         """Raises HeadraceError when the configuration's expressions contradict each other."""
         capture = Capture(config)
         catalog = StoredTables(connection)
@@ -29,6 +36,7 @@ class Checked(TableChecks[StoredTable]):
         )
         self.connection = connection
         self.rule = SnapshotRule.of(config)
+        self.goes_on = self.rule.goes_on(stored)
 
     def where_tables_are(self, remedy: str) -> str:
         """See TableChecks."""

@@ -15,7 +15,7 @@ from headrace.connectors.oracle.catalog.redo_state import (
     unlogged_tables,
 )
 from headrace.connectors.oracle.catalog.stored_tables import StoredTables
-from headrace.connectors.oracle.checks.names import LONGEST_NAME, long_names
+from headrace.connectors.oracle.checks.names import long_names
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.events import CONNECTOR
@@ -97,14 +97,6 @@ class Readiness:
                 raise error
         destinations(connection, self._config)
         if lacking and state.supplemental_all != "YES":
-            warning = unlogged(lacking, self._config.container)
-            log.warning("%s. %s", warning.message, warning.remedy)
-        for table in tables:
-            names = long_names(table)
-            if names:
-                log.warning(
-                    "%s of %s has more than %d characters: LogMiner mines no change of the table",
-                    ", ".join(names),
-                    table.name,
-                    LONGEST_NAME,
-                )
+            log.warning("%s", unlogged(lacking, self._config.container))
+        for error in long_names(tables):
+            log.warning("%s", error)

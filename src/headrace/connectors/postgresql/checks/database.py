@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import psycopg
-
 from headrace.connectors.postgresql.checks.publication import check_publication
 from headrace.connectors.postgresql.checks.server import check_login, check_server
 from headrace.connectors.postgresql.checks.slot import check_replication_slot
@@ -15,7 +13,7 @@ from headrace.connectors.postgresql.heartbeats import heartbeat_query
 from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.connectors.postgresql.reading.overrides import check_overrides
 from headrace.errors import HeadraceError
-from headrace.findings import Findings
+from headrace.findings import Findings, Preconditions
 from headrace.offsets.offset import OffsetObject
 from headrace.signals.checks import check_channels
 
@@ -29,59 +27,62 @@ def check(config: PostgresConfig, stored: OffsetObject | None = None) -> Finding
     It only reads, so the role of the connector (LOGIN, REPLICATION, CONNECT, SELECT) suffices.
     """
     findings = Findings()
+    resumes = stored is not None and "lsn_commit" in stored
+    continues = resumes and "snapshot" not in (stored or {})
     try:
-        connection = connect(config, application="headrace check", limit=CHECK_LIMIT)
+        _look(config, findings, continues=continues, resumes=resumes)
     except HeadraceError as error:
         hint = ""
         if error.code == "postgresql.authentication":  # of a missing role, too, for the client
             role = SQL.dialect.quoted(config.database_user)
             hint = f" A missing role: CREATE ROLE {role} LOGIN REPLICATION PASSWORD '…';"
         findings.add(error.code, "error", error.message, error.remedy + hint)
-        return findings
-    with connection:
-        continues = stored is not None and "lsn_commit" in stored and "snapshot" not in stored
-        _check_database(config, connection, findings, continues=continues)
     return findings
 
 
-def _check_database(
-    config: PostgresConfig,
-    connection: psycopg.Connection,
-    findings: Findings,
-    *,
-    continues: bool,
-) -> None:
-    version = connection.info.server_version
-    name = f"PostgreSQL {version // 10000}.{version % 10000}"
-    if version < OLDEST:
-        findings.add(
-            "postgresql.version", "error", f"{name} is too old", "Use version 12 or later."
-        )
-        return
-    findings.add("postgresql.version", "ok", f"{name} answers")
-    try:
+def require(config: PostgresConfig, *, continues: bool, resumes: bool) -> None:
+    """What a start asks before it makes anything: the questions of `check`, for one that `resumes`
+    from a checkpoint or not, in which the stream `continues` or a snapshot. Raises HeadraceError:
+    the first error."""
+    _look(config, Preconditions(), continues=continues, resumes=resumes)
+
+
+def _look(config: PostgresConfig, findings: Findings, *, continues: bool, resumes: bool) -> None:
+    """Raises HeadraceError where the server does not let the role in, or does not serve at all."""
+    with connect(config, application="headrace check", limit=CHECK_LIMIT) as connection:
+        version = connection.info.server_version
+        name = f"PostgreSQL {version // 10000}.{version % 10000}"
+        if version < OLDEST:
+            findings.add(
+                "postgresql.version", "error", f"{name} is too old", "Use version 12 or later."
+            )
+            return
+        findings.add("postgresql.version", "ok", f"{name} answers")
         checked = Checked(config, connection, findings)
-    except HeadraceError as error:
-        findings.add_error(error)
-        return
+        _check_database(checked, continues=continues, resumes=resumes)
+
+
+def _check_database(checked: Checked, *, continues: bool, resumes: bool) -> None:
+    config, findings = checked.config, checked.findings
+    goes_on = continues and checked.rule.streams and not checked.rule.at_every
     rows = [
         checked.find_tables,
-        lambda: check_rights(checked),
+        lambda: check_rights(checked, goes_on=goes_on),
         checked.check_types,
         checked.check_names,
+        checked.check_signal_table,
+        lambda: check_heartbeat(checked),
     ]
     if checked.rule.ever_reads:
-        rows += [lambda: check_overrides(config), checked.check_snapshot]
+        rows += [lambda: check_statements(checked, resumes=resumes), checked.check_snapshot]
     if checked.rule.streams:
         parts = [
             lambda: check_server(checked),
             lambda: check_login(checked),
             *rows,
             lambda: check_identities(checked),
-            checked.check_signal_table,
-            lambda: check_heartbeat(checked),
             lambda: check_replication_slot(checked, continues=continues),
-            lambda: check_publication(checked, continues=continues),
+            lambda: check_publication(checked, goes_on=goes_on),
             lambda: check_channels(config, findings),
         ]
     else:
@@ -89,6 +90,15 @@ def _check_database(
         parts = rows
     for part in parts:
         findings.guard(part)
+
+
+def check_statements(checked: Checked, *, resumes: bool) -> None:
+    """Whether the statements of snapshot.select.statement.overrides can run. One that cannot leaves
+    its table out where the run `resumes`."""
+    try:
+        check_overrides(checked.config)
+    except HeadraceError as error:
+        checked.findings.add_error(error, "warning" if resumes else "error")
 
 
 def check_heartbeat(checked: Checked) -> None:

@@ -8,21 +8,27 @@ from headrace.connectors.postgresql.checks.state import Checked
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, translate
 from headrace.connectors.postgresql.replication.publication import (
     OPERATIONS,
+    PRIVILEGE,
     add_tables,
     create_statement,
     find_publication,
+    is_refused,
     misnamed,
+    not_captured,
     not_published,
     not_to_narrow,
+    nothing_to_publish,
     published_oids,
     unpublished,
 )
+from headrace.errors import HeadraceError
+from headrace.findings import Level
 from headrace.relational.checks import named_tables
 
 
-def check_publication(checked: Checked, *, continues: bool) -> None:
+def check_publication(checked: Checked, *, goes_on: bool) -> None:
     """Whether the publication has every captured table, partition and operation, or can be made.
-    A stream that `continues` from its checkpoint goes on without a table that is not published.
+    A stream that `goes_on` does so without a table that is not published.
     Raises HeadraceError when the server does not answer."""
     name = checked.config.publication_name
     mode = str(checked.config.publication_autocreate_mode)
@@ -30,9 +36,13 @@ def check_publication(checked: Checked, *, continues: bool) -> None:
         publication = find_publication(checked.connection, name)
     except psycopg.Error as error:
         raise translate(error, checked.config, "Checking the database", CHECK_LIMIT) from None
+    if mode == "filtered" and not checked.tables:
+        checked.findings.add_error(nothing_to_publish())
+        return
     if publication is None:
         _check_creation(checked, name, mode)
         return
+    level: Level = "warning" if goes_on else "error"
     for_all = publication.for_all
     if mode == "filtered" and for_all:
         checked.findings.add_error(not_to_narrow(name))
@@ -44,20 +54,26 @@ def check_publication(checked: Checked, *, continues: bool) -> None:
     if absent and mode == "filtered":
         foreign = [t for t in absent if not checked.rights[t.id].owned]
         if not publication.owned or foreign:
-            checked.refuse(
-                "publication_privilege",
-                f"The role {checked.config.database_user} may not add "
-                f"{named_tables(foreign or absent)} to the publication {name}",
-                add_tables(name, absent),
+            _foresee(
+                checked,
+                HeadraceError(
+                    PRIVILEGE,
+                    f"The role {checked.config.database_user} may not add "
+                    f"{named_tables(foreign or absent)} to the publication {name}",
+                    add_tables(name, absent),
+                ),
+                level,
             )
         else:
             checked.ok(
                 "publication", f"{named_tables(absent)} will be added to the publication {name}"
             )
     elif absent:
-        goes_on = continues and not checked.rule.at_every
-        unpublished_error = not_published(checked.config, absent)
-        checked.findings.add_error(unpublished_error, "warning" if goes_on else "error")
+        silent_tables = not_published(checked.config, absent)
+        if is_refused(checked.config, publication):
+            checked.findings.add_error(silent_tables, level)
+        else:
+            _foresee(checked, silent_tables, level)
     else:
         checked.ok("publication", f"The publication {name} has every table")
     _check_partitions(checked, name, published, via_root=publication.via_root)
@@ -73,6 +89,14 @@ def check_publication(checked: Checked, *, continues: bool) -> None:
         )
 
 
+def _foresee(checked: Checked, error: HeadraceError, level: Level) -> None:
+    """What a start meets by itself, or warns of where it goes on."""
+    if level == "error":
+        checked.findings.add_foreseen(error)
+    else:
+        checked.findings.add_error(error, level)
+
+
 def _check_partitions(
     checked: Checked, name: str, published: set[int] | None, *, via_root: bool
 ) -> None:
@@ -80,24 +104,9 @@ def _check_partitions(
     loses them. `published` None: everything."""
     roots = checked.catalog.partition_roots()
     lost = misnamed(checked.tables, published, roots, via_root=via_root)
-    if via_root:
-        root_or_partition = "root"
-        remedy = "Capture the partitioned table instead of its partitions."
-    else:
-        root_or_partition = "partition"
-        remedy = (
-            f"ALTER PUBLICATION {checked.quoted(name)} SET (publish_via_partition_root = true); "
-            "or capture the partitions."
-        )
-        if published is None:
-            remedy = "Set publish.via.partition.root=true, or capture the partitions."
     if lost:
-        checked.refuse(
-            "partitions_not_captured",
-            f"The publication {name} names changes by their {root_or_partition}, which is not "
-            f"captured: {named_tables(lost)}",
-            remedy,
-        )
+        is_made = published is not None
+        checked.findings.add_foreseen(not_captured(name, lost, via_root=via_root, is_made=is_made))
 
 
 def _check_creation(checked: Checked, name: str, mode: str) -> None:
@@ -120,14 +129,14 @@ def _check_creation(checked: Checked, name: str, mode: str) -> None:
     foreign = [t for t in checked.tables if not checked.rights[t.id].owned]
     allowed = creates and (superuser or mode == "no_tables" or (mode == "filtered" and not foreign))
     if not allowed:
-        checked.refuse(
+        checked.foresee(
             "publication_privilege",
             f"The role {checked.config.database_user} may not make the publication {name} "
             f"(publication.autocreate.mode={mode})",
             f"{make} Then set publication.autocreate.mode=disabled.",
         )
     elif mode == "no_tables":
-        checked.refuse(
+        checked.foresee(
             "not_published",
             f"The publication {name} will be made without tables: no change arrives until "
             "somebody adds them",

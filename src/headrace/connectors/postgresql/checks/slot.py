@@ -19,7 +19,7 @@ def check_replication_slot(checked: Checked, *, continues: bool) -> None:
         limit = int(checked.catalog.setting("max_replication_slots") or 0)
         used = int(checked.rows("SELECT count(*) FROM pg_replication_slots")[0][0])
         if used >= limit:
-            checked.refuse(
+            checked.foresee(
                 "limit_reached",
                 f"The slot {name} cannot be made: {used} of {limit} slots are in use",
                 "Raise max_replication_slots, or drop unused slots.",

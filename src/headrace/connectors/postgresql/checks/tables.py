@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+
+import psycopg
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogTable
 from headrace.connectors.postgresql.checks.state import Checked, Rights
@@ -13,9 +16,9 @@ from headrace.errors import HeadraceError
 from headrace.findings import counted
 from headrace.relational.checks import named_tables
 
-_RIGHTS = """
-SELECT c.oid,
-  has_schema_privilege(c.relnamespace, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'),
+_READABLE = "has_schema_privilege(c.relnamespace, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')"
+_RIGHTS = f"""
+SELECT c.oid, {_READABLE},
   row_security_active(c.oid), pg_has_role(c.relowner, 'USAGE'),
   (SELECT array_agg(a.attname::text) FROM pg_index i
    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey)
@@ -27,20 +30,37 @@ FROM pg_class c WHERE c.oid = ANY (%s)
 """
 
 
-def no_privilege(config: PostgresConfig, table: CatalogTable) -> HeadraceError:
-    """The role may not read a table."""
+def no_privilege(
+    config: PostgresConfig, table: CatalogTable, *, goes_on: bool = False
+) -> HeadraceError:
+    """The role may not read a table; a stream that `goes_on` has no need to, until a snapshot of it
+    is asked for."""
     quoted = SQL.dialect.quoted
     name, schema, role = quoted(*table.path), quoted(table.schema), quoted(config.database_user)
-    return HeadraceError(
-        "postgresql.no_privilege",
-        f"The role {config.database_user} may not read {table.name}",
-        f"GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT ON {name} TO {role};",
-    )
+    what = f"The role {config.database_user} may not read {table.name}"
+    remedy = f"GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT ON {name} TO {role};"
+    if goes_on:
+        what += ": its changes arrive, and no snapshot of it can be taken"
+        remedy += (
+            f" For tables to come, as who makes them: ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} "
+            f"GRANT SELECT ON TABLES TO {role}"
+        )
+    return HeadraceError("postgresql.no_privilege", what, remedy)
 
 
-def check_rights(checked: Checked) -> None:
-    """Whether the role may read all rows of the captured tables. Sets `rights`, and leaves out
-    tables that are gone."""
+def unreadable(
+    connection: psycopg.Connection, tables: Sequence[CatalogTable]
+) -> list[CatalogTable]:
+    """The tables that the role may not read. Raises psycopg.Error."""
+    query = f"SELECT c.oid FROM pg_class c WHERE c.oid = ANY (%s::oid[]) AND NOT ({_READABLE})"
+    rows = connection.execute(query.encode(), ([table.id for table in tables],)).fetchall()
+    hidden = {row[0] for row in rows}
+    return [table for table in tables if table.id in hidden]
+
+
+def check_rights(checked: Checked, *, goes_on: bool) -> None:
+    """Whether the role may read all rows of the captured tables; `goes_on`: see `no_privilege`.
+    Sets `rights`, and leaves out tables that are gone."""
     rows = checked.rows(_RIGHTS, ([t.id for t in checked.tables],))
     checked.rights = {
         row[0]: Rights(row[1], row[2], row[3], tuple(row[4] or ()), tuple(row[5] or ()))
@@ -50,7 +70,8 @@ def check_rights(checked: Checked) -> None:
     checked.tables = [t for t in checked.tables if t.id in checked.rights]
     hidden = [t for t in checked.tables if not checked.rights[t.id].readable]
     for table in hidden:
-        checked.findings.add_error(no_privilege(checked.config, table))
+        error = no_privilege(checked.config, table, goes_on=goes_on)
+        checked.findings.add_error(error, "warning" if goes_on else "error")
     if checked.tables and not hidden:
         checked.ok("select", "Every captured table may be read")
     for table in checked.tables:

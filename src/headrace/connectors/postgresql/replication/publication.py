@@ -18,6 +18,7 @@ from headrace.relational.checks import named_tables
 
 log = logging.getLogger(__name__)
 
+PRIVILEGE = "postgresql.publication_privilege"
 OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
 """What a publication calls the operations of skipped.operations."""
 
@@ -89,7 +90,7 @@ def ensure_publication(
     except psycopg.Error as error:
         if error.sqlstate == "42501":
             raise HeadraceError(
-                "postgresql.publication_privilege",
+                PRIVILEGE,
                 f"The role {config.database_user} may not create or change the publication "
                 f"{name}: {answer_text(error, config, '')}",
                 f"As a superuser: {create_statement(config, tables)} Then set "
@@ -131,13 +132,18 @@ def _published(config: PostgresConfig) -> str:
     return ", ".join(word for letter, word in OPERATIONS.items() if letter not in skipped)
 
 
+def nothing_to_publish() -> HeadraceError:
+    """The error of a publication that should be of the captured tables, where there are none."""
+    return HeadraceError(
+        "postgresql.no_tables",
+        "publication.autocreate.mode=filtered, but no table is captured",
+        "Check table.include.list and schema.include.list.",
+    )
+
+
 def _table_list(tables: Sequence[tuple[str, str]]) -> str:
     if not tables:
-        raise HeadraceError(
-            "postgresql.no_tables",
-            "publication.autocreate.mode=filtered, but no table is captured",
-            "Check table.include.list and schema.include.list.",
-        )
+        raise nothing_to_publish()
     return ", ".join(_quoted(*path) for path in tables)
 
 
@@ -240,6 +246,27 @@ def misnamed(
     ]
 
 
+def not_captured(
+    name: str, tables: Sequence[CatalogTable], *, via_root: bool, is_made: bool = True
+) -> HeadraceError:
+    """The error of `misnamed` tables of a publication that is made, or will be."""
+    root_or_partition = "root"
+    remedy = "Capture the partitioned table instead of its partitions."
+    if not via_root:
+        root_or_partition = "partition"
+        remedy = (
+            f"ALTER PUBLICATION {_quoted(name)} SET (publish_via_partition_root = true); or "
+            if is_made
+            else "Set publish.via.partition.root=true, or "
+        ) + "capture the partitions."
+    return HeadraceError(
+        "postgresql.partitions_not_captured",
+        f"The publication {name} names changes by their {root_or_partition}, which is not "
+        f"captured: {named_tables(tables)}",
+        remedy,
+    )
+
+
 def check_published(
     connection: psycopg.Connection,
     config: PostgresConfig,
@@ -262,14 +289,7 @@ def check_published(
     absent = unpublished(tables, published, roots)
     lost = misnamed(tables, published, roots, via_root=via_root)
     if lost:
-        said = "root" if via_root else "partitions"
-        log.warning(
-            "The publication %s names the changes of %s by their %s, which are not captured: they "
-            "never arrive. `headrace check` has the remedy.",
-            name,
-            named_tables(lost),
-            said,
-        )
+        log.warning("%s", not_captured(name, lost, via_root=via_root))
     if absent and for_all:
         log.warning("%s (unlogged tables)", not_published(config, absent).message)
         return []

@@ -11,15 +11,17 @@ import psycopg
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogReading, CatalogTable
 from headrace.connectors.postgresql.checks.server import wal_level_error
-from headrace.connectors.postgresql.checks.tables import no_privilege
+from headrace.connectors.postgresql.checks.tables import no_privilege, unreadable
 from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect
 from headrace.connectors.postgresql.position import PostgresOffset
 from headrace.connectors.postgresql.reading.overrides import check_overrides
 from headrace.connectors.postgresql.replication.publication import (
+    PRIVILEGE,
     check_published,
     drop_publication,
     drop_statement,
     ensure_publication,
+    find_publication,
 )
 from headrace.connectors.postgresql.replication.publication_watch import PublicationWatch
 from headrace.connectors.postgresql.replication.replica_identity import set_identities
@@ -47,9 +49,12 @@ class Readiness:
         self._reading: CatalogReading | None = None
         self.publication = PublicationWatch(run.config, run.capture.takes)
 
-    def prepare(self, *, continues: bool = False) -> tuple[psycopg.Connection, list[CatalogTable]]:
-        """A normal connection on a server that can serve us, and the captured tables. Where a
-        checkpoint `continues`, statements that fail are reported: they hold up no stream."""
+    def prepare(
+        self, stored: PostgresOffset | None = None
+    ) -> tuple[psycopg.Connection, list[CatalogTable]]:
+        """A normal connection on a server that can serve us, and the captured tables. A start from
+        a `stored` offset warns of statements that fail, and where the stream goes on, which reads
+        no table, of tables that the role may not read."""
         connection = connect(self._config, limit=QUERY_LIMIT)
         try:
             self._reading, tables = self._read()
@@ -59,14 +64,14 @@ class Readiness:
                     raise error
                 check_settings(self._config)
             self._tables.require(tables)
-            self._check_privileges(connection, tables)
+            self._check_privileges(connection, tables, goes_on=self.goes_on(stored))
             self._tables.require_events(tables)
             if self.rule.ever_reads:
                 self._tables.warn_of_overrides()
                 try:
                     check_overrides(self._config)
                 except HeadraceError as problem:
-                    if not continues:
+                    if stored is None or stored.is_initial:
                         raise
                     log.warning("%s", problem)
         except BaseException:
@@ -92,15 +97,19 @@ class Readiness:
         """What `prepare` found may be old by now."""
         self._reading = None
 
-    def _check_privileges(self, connection: psycopg.Connection, tables: list[CatalogTable]) -> None:
-        hidden = connection.execute(
-            "SELECT c.oid FROM pg_class c WHERE c.oid = ANY (%s::oid[])"
-            " AND NOT has_table_privilege(c.oid, 'SELECT')",
-            ([table.id for table in tables],),
-        ).fetchall()
-        for table in tables:
-            if (table.id,) in hidden:
-                raise no_privilege(self._config, table)
+    def _check_privileges(
+        self, connection: psycopg.Connection, tables: list[CatalogTable], *, goes_on: bool
+    ) -> None:
+        for table in unreadable(connection, tables):
+            error = no_privilege(self._config, table, goes_on=goes_on)
+            if not goes_on:
+                raise error
+            log.warning("%s", error)
+
+    def goes_on(self, stored: PostgresOffset | None) -> bool:
+        """Whether a stream goes on from a stored offset, and no snapshot is taken."""
+        begins = stored is None or stored.is_initial or stored.snapshot is not None
+        return not begins and self.rule.streams and not self.rule.at_every
 
     def publish(
         self,
@@ -115,7 +124,7 @@ class Readiness:
         publication.check_published. `undo` of the first start drops the publication, if made."""
         config, name = self._config, self._config.publication_name
         set_identities(connection, config.replica_identity_autoset_values, tables)
-        made = ensure_publication(connection, config, [table.path for table in tables])
+        made = self._make_publication(connection, tables, begins=begins)
         if made and undo is not None:
             drop = partial(drop_publication, name=name)
             what, sql = f"the publication {name}", drop_statement(name)
@@ -123,6 +132,21 @@ class Readiness:
         roots = self._catalog.partition_roots()
         absent = check_published(connection, config, tables, roots, begins=begins)
         self.publication.begin(absent)
+
+    def _make_publication(
+        self, connection: psycopg.Connection, tables: Sequence[CatalogTable], *, begins: bool
+    ) -> bool:
+        """As ensure_publication. A stream that goes on does so with a publication that the role may
+        not change, and warns: a new table may be somebody else's."""
+        config = self._config
+        try:
+            return ensure_publication(connection, config, [table.path for table in tables])
+        except HeadraceError as error:
+            is_there = find_publication(connection, config.publication_name) is not None
+            if begins or error.code != PRIVILEGE or not is_there:
+                raise
+            log.warning("%s", error)
+            return False
 
     def cluster(self, connection: psycopg.Connection) -> str:
         """The cluster's system identifier; a replication connection is only asked when the log is

@@ -51,7 +51,7 @@ class StoredPosition:
         """
         if self.is_known:
             return None
-        connection, tables = self._readiness.prepare(continues=True)
+        connection, tables = self._readiness.prepare(stored)
         with connection:
             self.system = self._readiness.cluster(connection)
             check_system(stored, self.system)
