@@ -7,18 +7,20 @@ import math
 import re
 from collections.abc import Callable
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, localcontext
+from functools import lru_cache
 
 import numpy as np
 
 _SHORT_DIGITS, _SHORT_BITS = 1_000, 4_000
 """Of numbers that Python converts in quadratic time."""
+_EXACT = Context(prec=2 * _SHORT_BITS, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 def java_double(value: float) -> str:
     """Java's Double.toString (19 and later): `1.0E10`, `0.1`, `-0.0`, `NaN`, `Infinity`."""
     if not math.isfinite(value) or value == 0.0:
         return _special(value)
-    return _java_notation(repr(value), value, float)
+    return _notation(repr(value), value, float)
 
 
 def java_float(value: float) -> str:
@@ -29,7 +31,7 @@ def java_float(value: float) -> str:
     if not math.isfinite(exact) or exact == 0.0:
         return _special(exact)
     shortest = np.format_float_scientific(single, unique=True, trim="-")
-    return _java_notation(shortest, exact, lambda text: float(np.float32(text)))
+    return _notation(shortest, exact, lambda text: float(np.float32(text)))
 
 
 _DOUBLE = re.compile(
@@ -57,19 +59,23 @@ def _special(value: float) -> str:
     return sign + ("Infinity" if math.isinf(value) else "0.0")
 
 
-def _java_notation(shortest: str, value: float, parse: Callable[[str], float]) -> str:
+def _notation(shortest: str, value: float, parse: Callable[[str], float]) -> str:
     """Lay out the digits of `shortest` as Java does.
 
     Java takes at least two digits: where one digit would identify the number, it writes the two
     that are nearest (4.9E-324, not 5.0E-324).
     """
-    sign, digits, exponent = Decimal(shortest).normalize().as_tuple()
-    assert isinstance(exponent, int)
-    if len(digits) == 1:
+    if len(Decimal(shortest).normalize().as_tuple().digits) == 1:
         candidate = f"{Decimal(value):.1e}"
         if parse(candidate) == value:
-            sign, digits, exponent = Decimal(candidate).normalize().as_tuple()
-            assert isinstance(exponent, int)
+            shortest = candidate
+    return java_notation(shortest)
+
+
+def java_notation(shown: str) -> str:
+    """A finite number other than zero, in digits that Java would choose, laid out as Java does."""
+    sign, digits, exponent = Decimal(shown).normalize().as_tuple()
+    assert isinstance(exponent, int)
     text = "".join(map(str, digits))
     point = len(text) + exponent  # position of the decimal point, counted from the first digit
     minus = "-" if sign else ""
@@ -82,6 +88,10 @@ def _java_notation(shortest: str, value: float, parse: Callable[[str], float]) -
 
 def unscaled(value: Decimal) -> int:
     """The integer value · 10^scale of a finite decimal, of any number of digits."""
+    # Its text has all digits, and those only: ten times as fast as its tuple.
+    shown = str(value)
+    if len(shown) <= _SHORT_DIGITS:
+        return int(shown.partition("E")[0].replace(".", ""))
     sign, digits, _exponent = value.as_tuple()
     if len(digits) <= _SHORT_DIGITS:
         return int(Decimal((sign, digits, 0)))
@@ -100,6 +110,8 @@ def _integer(digits: str) -> int:
 
 def decimal_of(unscaled: int, scale: int) -> Decimal:
     """The decimal unscaled · 10^-scale, with all its digits."""
+    if unscaled.bit_length() <= _SHORT_BITS:
+        return Decimal(unscaled).scaleb(-scale, _EXACT)
     return Decimal((int(unscaled < 0), _whole(abs(unscaled)).as_tuple().digits, -scale))
 
 
@@ -142,8 +154,16 @@ def unscaled_bytes(value: Decimal) -> bytes:
     return big_endian(unscaled(value))
 
 
+@lru_cache(maxsize=1_000)
+def _quantum(scale: int) -> Decimal:
+    """A decimal with so many fraction digits."""
+    return Decimal((0, (1,), -scale))
+
+
 def at_scale(value: Decimal, scale: int) -> Decimal | None:
     """The same finite number with exactly `scale` fraction digits, or None if digits would go."""
+    if value.same_quantum(_quantum(scale)):
+        return value
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     missing = scale + exponent

@@ -11,9 +11,16 @@ import base64
 import binascii
 import math
 import re
-from collections.abc import Callable, Mapping
+from binascii import b2a_base64
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 
+import numpy as np
+
+from headrace.connect.evaluation.float_texts import java_texts
+from headrace.connect.evaluation.many_values import ManyValues
 from headrace.connect.java_numbers import (
     at_scale,
     decimal_of,
@@ -65,9 +72,10 @@ class Allowance:
             for each in value:
                 self.take_value(schema.values, each)
 
-    def add_digits(self, count: int) -> None:
-        """Count digits that the text does not have. Raises ValueError."""
-        self._digits -= count
+    def add_digits(self, count: int, times: int = 1) -> None:
+        """Count digits that the text does not have, of each of `times` numbers. Raises
+        ValueError."""
+        self._digits -= count * times
         if count > _MOST_ADDED or self._digits < 0:
             raise ValueError
 
@@ -252,7 +260,7 @@ def _loaded(schema: Schema, payload: object, allowance: Allowance) -> object:
             return base64.b64decode(payload, validate=True)
         case Type.ARRAY if isinstance(payload, list) and schema.values is not None:
             allowance.take(len(payload))
-            return [load_value(schema.values, item, allowance) for item in payload]
+            return _loading(allowance).of(schema.values, payload)
         case Type.MAP if schema.keys is not None and schema.values is not None:
             pairs = list(payload.items()) if isinstance(payload, Mapping) else payload
             if not isinstance(pairs, list):
@@ -270,16 +278,74 @@ def _loaded(schema: Schema, payload: object, allowance: Allowance) -> object:
     raise TypeError
 
 
-def _scaled(number: float | Decimal, scale: int, allowance: Allowance) -> Decimal:
-    """A number with so many digits behind its point. Raises ValueError where digits would go, and
-    for more of them than are allowed."""
+def _struct_of(schema: Schema) -> Callable[[Sequence[object]], object]:
+    names = tuple(schema.places)
+    return lambda row: dict(zip(names, row, strict=True))
+
+
+def _loading(allowance: Allowance) -> ManyValues[object]:
+    """`load_value` of many payloads."""
+    return ManyValues(
+        one=lambda schema, payload: load_value(schema, payload, allowance),
+        array=lambda _schema, items: items,
+        struct=_struct_of,
+        several=partial(_loaded_leaves, allowance),
+        count=allowance.take,
+    )
+
+
+def _loaded_leaves(
+    allowance: Allowance, schema: Schema, kind: type, payloads: Sequence[object]
+) -> list[object] | None:
+    """The values of payloads of one type that are what their schema says; None: one by one."""
+    match schema.type:
+        case Type.INT8 | Type.INT16 | Type.INT32 | Type.INT64 if kind is int:
+            least, most = -(1 << BITS[schema.type] - 1), (1 << BITS[schema.type] - 1) - 1
+            if least <= min(payloads) and max(payloads) <= most:  # type: ignore[type-var,operator]
+                return list(payloads)
+        case Type.STRING if kind is str:
+            return list(payloads)
+        case Type.BOOLEAN if kind is bool:
+            return list(payloads)
+        case Type.FLOAT32 | Type.FLOAT64 if kind is float or kind is Decimal:
+            return [float(each) for each in payloads]  # type: ignore[arg-type]
+        case Type.BYTES if schema.name == DECIMAL and kind is str:
+            return _decimals(decimal_scale(schema), payloads)  # type: ignore[arg-type]
+        case Type.BYTES if schema.name == DECIMAL and kind is int:
+            scale = decimal_scale(schema)
+            made = {
+                number: _scaled(number, scale, allowance, times)  # type: ignore[arg-type]
+                for number, times in Counter(payloads).items()
+            }
+            return [made[number] for number in payloads]
+    return None
+
+
+def _decimals(scale: int, texts: Sequence[str]) -> list[object] | None:
+    """Decimals of base64; None where one of the texts is something else."""
+    try:
+        raw = {text: base64.b64decode(text, validate=True) for text in set(texts)}
+    except ValueError:
+        return None
+    if max(map(len, raw.values())) > MOST_BYTES:
+        return None
+    made = {
+        text: decimal_of(int.from_bytes(held, "big", signed=True), scale)
+        for text, held in raw.items()
+    }
+    return [made[text] for text in texts]
+
+
+def _scaled(number: float | Decimal, scale: int, allowance: Allowance, times: int = 1) -> Decimal:
+    """A number, which the record holds so many `times`, with so many digits behind its point.
+    Raises ValueError where digits would go, and for more of them than are allowed."""
     exact = number if isinstance(number, Decimal) else Decimal(str(number))
     _, digits, exponent = exact.as_tuple()
     if not isinstance(exponent, int):
         raise ValueError
     if not exact:
         return decimal_of(0, scale)
-    allowance.add_digits(max(0, exponent + scale))
+    allowance.add_digits(max(0, exponent + scale), times)
     scaled = at_scale(exact, scale) if len(digits) <= _MOST_DIGITS else None
     if scaled is None:
         raise ValueError
@@ -303,7 +369,7 @@ def dump_value(schema: Schema, value: object) -> object:
         case Type.BYTES:
             return base64.b64encode(bytes(value)).decode()  # type: ignore[call-overload]
         case Type.ARRAY if schema.values is not None:
-            return [dump_value(schema.values, item) for item in value]  # type: ignore[attr-defined]
+            return _DUMPING.of(schema.values, list(value))  # type: ignore[call-overload]
         case Type.MAP if schema.keys is not None and schema.values is not None:
             keys, values = schema.keys, schema.values
             pairs = [
@@ -317,6 +383,34 @@ def dump_value(schema: Schema, value: object) -> object:
             return {f.name: dump_value(f.schema, value.get(f.name)) for f in schema.fields}
     return value
 
+
+def _dumped_leaves(schema: Schema, kind: type, values: Sequence[object]) -> list[object] | None:
+    """The payloads of values of one type; None: one by one."""
+    match schema.type:
+        case Type.FLOAT64 if kind is float and all(map(math.isfinite, values)):  # type: ignore[arg-type]
+            return list(values)
+        case Type.FLOAT32 if kind is float:
+            with np.errstate(over="ignore"):
+                texts = java_texts(np.array(values, np.float32))
+            return [text if text[-1] in "Ny" else float(text) for text in texts]
+        case Type.BYTES if schema.name == DECIMAL and kind is Decimal:
+            made = {id(each): each for each in values}
+            shown = {
+                at: b2a_base64(unscaled_bytes(each), newline=False).decode()  # type: ignore[arg-type]
+                for at, each in made.items()
+            }
+            return [shown[id(each)] for each in values]
+        case Type.FLOAT32 | Type.FLOAT64 | Type.BYTES | Type.MAP | Type.ARRAY | Type.STRUCT:
+            return None
+    return list(values)
+
+
+_DUMPING: ManyValues[object] = ManyValues(
+    one=dump_value,
+    array=lambda _schema, items: items,
+    struct=_struct_of,
+    several=_dumped_leaves,
+)
 
 _ESCAPED = re.compile(r'[\x00-\x1f"\\\U00010000-\U0010ffff]')
 _ESCAPES = {c: f"\\u{c:04X}" for c in range(0x20)} | {

@@ -83,8 +83,20 @@ class Schema:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """Which of `fields` has a name; of several with one name the first."""
-        return {each.name: place for place, each in reversed([*enumerate(self.fields)])}
+        """The names of `fields` in order, and which of them each is; of several with one name the
+        first."""
+        places: dict[str, int] = {}
+        for place, each in enumerate(self.fields):
+            places.setdefault(each.name, place)
+        return places
+
+    @cached_property
+    def _scale(self) -> int:
+        text = dict(self.parameters).get("scale", "0")
+        scale = int(text) if _WHOLE.fullmatch(text) else MOST_SCALE + 1
+        if abs(scale) > MOST_SCALE:
+            raise ValueError(f"the scale {text[:40]!r}")
+        return scale
 
     @cached_property
     def json(self) -> str:
@@ -161,11 +173,7 @@ def decimal_scale(schema: Schema) -> int:
 
     Raises ValueError for a parameter that is not a whole number of at most MOST_SCALE.
     """
-    text = dict(schema.parameters).get("scale", "0")
-    scale = int(text) if _WHOLE.fullmatch(text) else MOST_SCALE + 1
-    if abs(scale) > MOST_SCALE:
-        raise ValueError(f"the scale {text[:40]!r}")
-    return scale
+    return schema._scale
 
 
 SCHEMALESS = Schema(Type.ANY, optional=True)

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation.arrow import arrow_type, connect_value
+from headrace.connect.evaluation.many_values import collected_after
 from headrace.connect.images import BINARY, NO_CELL, NULL, TEXT
 from headrace.connect.json_values import (
     MOST_CELLS,
@@ -195,8 +196,9 @@ def _parsed(schema: Schema, most_cells: int, raw: bytes) -> object:
     """
     try:
         parse_float = float if schema.type is Type.ANY else Decimal
-        payload = json.loads(raw, parse_float=parse_float)
-        return load_value(schema, payload, Allowance(most_cells, len(raw)))
+        with collected_after(len(raw)):
+            payload = json.loads(raw, parse_float=parse_float)
+            return load_value(schema, payload, Allowance(most_cells, len(raw)))
     except (ValueError, ArithmeticError, RecursionError):
         raise HeadraceError(
             "connect.value_not_understood",

@@ -4,11 +4,12 @@ reference for the compiled encoders."""
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 import numpy as np
 
+from headrace.connect.evaluation.many_values import ManyValues
 from headrace.connect.java_numbers import at_scale, unscaled_bytes
 from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
 from headrace.converters.avro.schemas import AvroOptions, is_pairs, symbols_of
@@ -101,8 +102,7 @@ def _value(schema: Schema, value: object, options: AvroOptions) -> bytes:
         case Type.ARRAY:
             assert schema.values is not None
             assert isinstance(value, (list, tuple))
-            element = schema.values
-            return _items([encode(element, item, options) for item in value])
+            return _items(_many(options).of(schema.values, value))
         case Type.MAP:
             return _map(schema, value, options)
         case Type.STRUCT:
@@ -125,6 +125,20 @@ def plain_bytes(schema: Schema, value: object) -> bytes:
 
 def _block(raw: bytes) -> bytes:
     return long(len(raw)) + raw
+
+
+def _struct_of(schema: Schema) -> Callable[[Sequence[bytes]], bytes]:
+    branch = branch_of(schema)
+    return lambda row: branch + b"".join(row)
+
+
+def _many(options: AvroOptions) -> ManyValues[bytes]:
+    """`encode` of many values."""
+    return ManyValues(
+        one=lambda schema, value: encode(schema, value, options),
+        array=lambda schema, items: branch_of(schema) + _items(items),
+        struct=_struct_of,
+    )
 
 
 def _items(items: list[bytes]) -> bytes:

@@ -9,13 +9,17 @@ placeholders, fallbacks), for the cells that a compiled encoder leaves alone, an
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from operator import add
 from typing import Protocol
 
 import numpy as np
 
+from headrace.connect.evaluation.float_texts import java_texts
+from headrace.connect.evaluation.many_values import ManyValues
 from headrace.connect.java_numbers import at_scale, java_double, java_float
 from headrace.connect.json_values import json_text, quote, quoted_unless_number
 from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
@@ -138,11 +142,44 @@ def _bytes(schema: Schema, value: object, options: JsonOptions) -> str:
     return f'"{base64.b64encode(value).decode()}"'
 
 
+def _struct_of(schema: Schema) -> Callable[[Sequence[str]], str]:
+    names = [f"{quote(name)}:" for name in schema.places]
+    return lambda row: "{" + ",".join(map(add, names, row)) + "}"
+
+
+def _many(options: JsonOptions) -> ManyValues[str]:
+    """`render` of many values."""
+    return ManyValues(
+        one=lambda schema, value: render(schema, value, options),
+        array=lambda _schema, items: "[" + ",".join(items) + "]",
+        struct=_struct_of,
+        several=_leaves,
+    )
+
+
+_UNQUOTED = re.compile(r'[\x00-\x1f"\\\U00010000-\U0010ffff]')
+
+
+def _leaves(schema: Schema, kind: type, values: Sequence[object]) -> list[str] | None:
+    """The texts of values of one type; None: one by one."""
+    match schema.type:
+        case Type.INT8 | Type.INT16 | Type.INT32 | Type.INT64 if kind is int:
+            return [str(each) for each in values]
+        case Type.FLOAT32 | Type.FLOAT64 if kind is float:
+            single = schema.type is Type.FLOAT32
+            with np.errstate(over="ignore"):
+                numbers = np.array(values, np.float32 if single else np.float64)
+            return [quoted_unless_number(text) for text in java_texts(numbers)]
+        case Type.STRING if kind is str and not any(map(_UNQUOTED.search, set(values))):  # type: ignore[arg-type]
+            return [f'"{each}"' for each in values]
+    return None
+
+
 def _array(schema: Schema, value: object, options: JsonOptions) -> str:
     if schema.values is None or not isinstance(value, (list, tuple)):
         raise TypeError
-    element = schema.values
-    return "[" + ",".join([render(element, item, options) for item in value]) + "]"
+    many = _many(options)
+    return many.array(schema, many.of(schema.values, value))
 
 
 def _map(schema: Schema, value: object, options: JsonOptions) -> str:

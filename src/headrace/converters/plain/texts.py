@@ -9,10 +9,14 @@ shown at UTC.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, time, timedelta, timezone
 from decimal import Decimal
 
+import numpy as np
+
+from headrace.connect.evaluation.float_texts import java_texts
+from headrace.connect.evaluation.many_values import ManyValues
 from headrace.connect.java_numbers import at_scale, java_double, java_float
 from headrace.connect.schema import DECIMAL, Field, Schema, Type, decimal_scale
 from headrace.converters.instructions import Form
@@ -20,6 +24,10 @@ from headrace.errors import HeadraceError
 
 _CONNECT = "org.apache.kafka.connect.data."
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)  # noqa: UP017 - as a value, not an alias
+_UNITS = {
+    f"{_CONNECT}Date": "days", f"{_CONNECT}Time": "milliseconds",
+    f"{_CONNECT}Timestamp": "milliseconds",
+}  # fmt: skip
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -27,9 +35,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 def _instant(schema: Schema, value: object) -> datetime | None:
     """The moment that a value of Connect's Date, Time or Timestamp is; None: it is another type,
     or a year that Python has not."""
-    units = {f"{_CONNECT}Date": "days", f"{_CONNECT}Time": "milliseconds",
-             f"{_CONNECT}Timestamp": "milliseconds"}  # fmt: skip
-    unit = units.get(schema.name or "")
+    unit = _UNITS.get(schema.name or "")
     if unit is None or not isinstance(value, int):
         return None
     try:
@@ -73,7 +79,7 @@ def java_text(schema: Schema, value: object) -> str:
         )
         return "Struct{" + ",".join(members) + "}"
     if isinstance(value, (list, tuple)) and schema.values is not None:
-        return "[" + ", ".join([java_text(schema.values, item) for item in value]) + "]"
+        return _list_text(schema, _JAVA_TEXTS.of(schema.values, value))
     if isinstance(value, Mapping) and schema.keys is not None and schema.values is not None:
         keys, values = schema.keys, schema.values
         pairs = (f"{java_text(keys, k)}={java_text(values, v)}" for k, v in value.items())
@@ -83,6 +89,40 @@ def java_text(schema: Schema, value: object) -> str:
         day = f"{_DAYS[moment.weekday()]} {_MONTHS[moment.month - 1]} {moment.day:02d}"
         return f"{day} {moment:%H:%M:%S} UTC {moment.year}"
     return _scalar(schema, value)
+
+
+def _list_text(_schema: Schema, items: Sequence[str | None]) -> str:
+    return "[" + ", ".join(["null" if text is None else text for text in items]) + "]"
+
+
+def _struct_text(schema: Schema) -> Callable[[Sequence[str | None]], str]:
+    names = tuple(schema.places)
+
+    def text(row: Sequence[str | None]) -> str:
+        members = zip(names, row, strict=True)
+        return (
+            "Struct{" + ",".join([f"{n}={each}" for n, each in members if each is not None]) + "}"
+        )
+
+    return text
+
+
+def _float_texts(schema: Schema, kind: type, values: Sequence[object]) -> list[str | None] | None:
+    """The texts of numbers; None: one by one."""
+    if kind is not float or schema.type not in (Type.FLOAT32, Type.FLOAT64):
+        return None
+    with np.errstate(over="ignore"):
+        numbers = np.array(values, np.float32 if schema.type is Type.FLOAT32 else np.float64)
+    return [*java_texts(numbers)]
+
+
+_JAVA_TEXTS: ManyValues[str | None] = ManyValues(
+    one=lambda schema, value: None if value is None else java_text(schema, value),
+    array=_list_text,
+    struct=_struct_text,
+    several=_float_texts,
+)
+"""`java_text` of many values, None for null."""
 
 
 def values_text(schema: Schema, value: object, *, embedded: bool = False) -> str:

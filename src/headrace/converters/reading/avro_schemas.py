@@ -4,9 +4,12 @@ Python, which is exact for all of them and slow."""
 from __future__ import annotations
 
 import json
-import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import cached_property
+from struct import error as StructError
+from struct import unpack_from
 
 from headrace.connect.java_numbers import decimal_of
 from headrace.connect.json_values import BITS, MOST_BYTES, MOST_CELLS, Allowance, check_decimal
@@ -28,6 +31,7 @@ _LOGICAL = {
     ("int", "time-millis"): "org.apache.kafka.connect.data.Time",
     ("long", "timestamp-millis"): "org.apache.kafka.connect.data.Timestamp",
 }
+Read = Callable[[bytes, int, "_Reading"], tuple[object, int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +55,11 @@ class AvroType:
         """Its unions, and those of a record's fields."""
         members = tuple(each.unions for each in self.inner) if self.kind == "record" else ()
         return UnionShape(self.null, members)
+
+    @cached_property
+    def read(self) -> Read:
+        """Reads a value of the type at a place of bytes; gives it, and the place after it."""
+        return _reader(self)
 
 
 def load_avro(text: str) -> AvroType:
@@ -266,8 +275,8 @@ def read_value(kind: AvroType, raw: bytes, most_cells: int = MOST_CELLS) -> obje
     Raises HeadraceError("reading.not_understood") and ("connect.too_many_cells").
     """
     try:
-        value, end = _read(kind, raw, 0, Allowance(most_cells, len(raw)))
-    except (IndexError, ValueError, TypeError, struct.error, RecursionError):
+        value, end = kind.read(raw, 0, _Reading(most_cells, len(raw)))
+    except (IndexError, ValueError, TypeError, StructError, RecursionError):
         end, value = -1, None
     if end != len(raw):
         raise HeadraceError(
@@ -279,6 +288,9 @@ def read_value(kind: AvroType, raw: bytes, most_cells: int = MOST_CELLS) -> obje
 
 
 def _long(raw: bytes, place: int) -> tuple[int, int]:
+    value = raw[place]
+    if value < 0x80:
+        return (value >> 1) ^ -(value & 1), place + 1
     value = shift = 0
     while True:
         byte = raw[place]
@@ -297,73 +309,130 @@ def _block(raw: bytes, place: int) -> tuple[bytes, int]:
     return raw[place : place + length], place + length
 
 
-def _read(kind: AvroType, raw: bytes, place: int, allowance: Allowance) -> tuple[object, int]:
-    if kind.null != NO_UNION:
-        branch, place = _long(raw, place)
-        if branch not in (0, 1):
+class _Reading(Allowance):
+    """The reading of one value. `decimals` are those that it has, by scale and bytes: equal ones
+    are one object, of which others make something once."""
+
+    def __init__(self, cells: int, size: int) -> None:
+        super().__init__(cells, size)
+        self.decimals: dict[tuple[int, bytes], Decimal] = {}
+
+
+def _reader(kind: AvroType) -> Read:
+    """What reads values of a type: its parts are looked at once, and not for each value."""
+    read = _READERS[kind.kind](kind)
+    if kind.null == NO_UNION:
+        return read
+    null, other = bytes([2 * kind.null]), bytes([2 - 2 * kind.null])
+
+    def union(raw: bytes, place: int, reading: _Reading) -> tuple[object, int]:
+        branch = raw[place : place + 1]
+        if branch == null:
+            return None, place + 1
+        if branch == other:
+            return read(raw, place + 1, reading)
+        number, place = _long(raw, place)
+        if number not in (0, 1):
             raise ValueError
-        if branch == kind.null:
-            return None, place
-    match kind.kind:
-        case "int" | "long":
-            return _long(raw, place)
-        case "float":
-            return struct.unpack_from("<f", raw, place)[0], place + 4
-        case "double":
-            return struct.unpack_from("<d", raw, place)[0], place + 8
-        case "boolean":
-            return bool(raw[place]), place + 1
-        case "string":
-            text, place = _block(raw, place)
-            return text.decode(), place
-        case "enum":
-            index, place = _long(raw, place)
-            if index < 0:
+        return (None, place) if number == kind.null else read(raw, place, reading)
+
+    return union
+
+
+def _text(raw: bytes, place: int, _reading: _Reading) -> tuple[object, int]:
+    text, place = _block(raw, place)
+    return text.decode(), place
+
+
+def _enum_reader(kind: AvroType) -> Read:
+    def symbol(raw: bytes, place: int, _reading: _Reading) -> tuple[object, int]:
+        index, place = _long(raw, place)
+        if index < 0:
+            raise ValueError
+        return kind.symbols[index], place
+
+    return symbol
+
+
+def _bytes_reader(kind: AvroType) -> Read:
+    is_block, size = kind.kind == "bytes", kind.size
+
+    def held(raw: bytes, place: int, _reading: _Reading) -> tuple[bytes, int]:
+        if is_block:
+            return _block(raw, place)
+        return raw[place : place + size], place + size
+
+    if kind.schema.name != DECIMAL:
+        return held
+    scale = decimal_scale(kind.schema)
+
+    def decimal(raw: bytes, place: int, reading: _Reading) -> tuple[object, int]:
+        found, place = held(raw, place, reading)
+        made = reading.decimals.get((scale, found))
+        if made is None:
+            if len(found) > MOST_BYTES:
                 raise ValueError
-            return kind.symbols[index], place
-        case "bytes" | "fixed":
-            if kind.kind == "bytes":
-                held, place = _block(raw, place)
+            made = decimal_of(int.from_bytes(found, "big", signed=True), scale)
+            reading.decimals[scale, found] = made
+        return made, place
+
+    return decimal
+
+
+def _record_reader(kind: AvroType) -> Read:
+    count = len(kind.inner)
+    members = [(n, inner.read) for n, inner in zip(kind.schema.places, kind.inner, strict=True)]
+
+    def record(raw: bytes, place: int, reading: _Reading) -> tuple[object, int]:
+        made: dict[str, object] = {}
+        reading.take(count)
+        for name, read in members:
+            made[name], place = read(raw, place, reading)
+        return made, place
+
+    return record
+
+
+def _items_reader(kind: AvroType) -> Read:
+    """Of an array, a map, or a map as an array of pairs."""
+    is_array = kind.kind == "array"
+    of_key = _text if kind.kind == "map" else kind.inner[0].read
+    of_value = kind.inner[-1].read
+
+    def items(raw: bytes, place: int, reading: _Reading) -> tuple[object, int]:
+        made: list[object] = []
+        pairs: dict[object, object] = {}
+        while True:
+            count, place = _long(raw, place)
+            if count == 0:
+                return (made if is_array else pairs), place
+            if count < 0:
+                count = -count
+                _, place = _long(raw, place)
+            if count > len(raw):
+                raise ValueError
+            reading.take(count)
+            if is_array:
+                for _ in range(count):
+                    item, place = of_value(raw, place, reading)
+                    made.append(item)
             else:
-                held, place = raw[place : place + kind.size], place + kind.size
-            if kind.schema.name != DECIMAL:
-                return held, place
-            if len(held) > MOST_BYTES:
-                raise ValueError
-            number = int.from_bytes(held, "big", signed=True)
-            return decimal_of(number, decimal_scale(kind.schema)), place
-        case "record":
-            members: dict[str, object] = {}
-            allowance.take(len(kind.inner))
-            for each, inner in zip(kind.schema.fields, kind.inner, strict=True):
-                members[each.name], place = _read(inner, raw, place, allowance)
-            return members, place
-    return _read_items(kind, raw, place, allowance)
+                for _ in range(count):
+                    key, place = of_key(raw, place, reading)
+                    pairs[key], place = of_value(raw, place, reading)
+
+    return items
 
 
-_KEY = AvroType("string", Schema(Type.STRING))
-
-
-def _read_items(kind: AvroType, raw: bytes, place: int, allowance: Allowance) -> tuple[object, int]:
-    """An array, a map, or a map as an array of pairs."""
-    items: list[object] = []
-    pairs: dict[object, object] = {}
-    while True:
-        count, place = _long(raw, place)
-        if count == 0:
-            break
-        if count < 0:
-            count = -count
-            _, place = _long(raw, place)
-        if count > len(raw):
-            raise ValueError
-        allowance.take(count)
-        for _ in range(count):
-            if kind.kind == "array":
-                item, place = _read(kind.inner[0], raw, place, allowance)
-                items.append(item)
-                continue
-            of_key = _KEY if kind.kind == "map" else kind.inner[0]
-            key, place = _read(of_key, raw, place, allowance)
-            pairs[key], place = _read(kind.inner[-1], raw, place, allowance)
-    return items if kind.kind == "array" else pairs, place
+_READERS: Mapping[str, Callable[[AvroType], Read]] = {
+    **dict.fromkeys(("int", "long"), lambda _kind: lambda raw, place, _reading: _long(raw, place)),
+    "float": lambda _kind: lambda raw, place, _: (unpack_from("<f", raw, place)[0], place + 4),
+    "double": lambda _kind: lambda raw, place, _: (unpack_from("<d", raw, place)[0], place + 8),
+    "boolean": lambda _kind: lambda raw, place, _reading: (bool(raw[place]), place + 1),
+    "string": lambda _kind: _text,
+    "enum": _enum_reader,
+    **dict.fromkeys(("bytes", "fixed"), _bytes_reader),
+    "record": _record_reader,
+    **dict.fromkeys(("array", "map", "pairs"), _items_reader),
+}
+"""What makes the reader of a type, by Avro's word for it."""

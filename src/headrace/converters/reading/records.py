@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from headrace.connect.evaluation.columns import column_of
 from headrace.connect.evaluation.layouts import Layout, cells_of, column_count
+from headrace.connect.evaluation.many_values import collected_after
 from headrace.connect.images import BINARY, NULL, image_of
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import (
@@ -393,7 +394,8 @@ def _slow_image(group: _Group, spans: list[np.ndarray], index: int) -> bytes:
             cells += [(NULL, b"")] * column_count(form.schema)
             continue
         try:
-            cells += cells_of(form.schema, form.load(ctypes.string_at(address, length)))
+            with collected_after(length):
+                cells += cells_of(form.schema, form.load(ctypes.string_at(address, length)))
         except HeadraceError as error:
             raise _PartError(number, error) from None
         except (

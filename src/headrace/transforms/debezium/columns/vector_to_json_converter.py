@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from headrace.config.configuration import Configuration
 from headrace.connect.evaluation.columns import column_of, with_values
+from headrace.connect.evaluation.float_texts import java_texts
 from headrace.connect.evaluation.values import connect_values, tombstones
-from headrace.connect.java_numbers import java_double, java_float
 from headrace.connect.records import Column, Node, Records, Shape, Struct
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member, with_defaults, with_fields
@@ -33,7 +38,7 @@ class _Vector:
 
     node: Node
     column: Column
-    text: Callable[[object], str | None]
+    texts: Callable[[Sequence[object]], list[str | None]]
 
 
 class VectorToJsonConverter:
@@ -52,9 +57,9 @@ class VectorToJsonConverter:
         records = others
         shape, vectors = self._converted(records.shape)
         for vector in vectors:
-            # Rows repeat vectors: the text of each is written once.
-            texts = [vector.text(each) for each in connect_values(records, vector.node)]
-            records = with_values(records, vector.column, texts)
+            texts = vector.texts(connect_values(records, vector.node))
+            array = pa.array(texts, pa.large_string())
+            records = with_values(records, vector.column, array)
         yield records.with_shape(shape)
 
     def _convert(self, shape: Shape) -> tuple[Shape, tuple[_Vector, ...]]:
@@ -93,27 +98,45 @@ def _converted(struct: Struct, vectors: list[_Vector], around: Struct) -> Struct
     return replace(made, schema=replace(made.schema, default=None))
 
 
-def _dense(shown: Callable[[float], str], vector: object) -> str | None:
-    if not isinstance(vector, list | tuple):
-        return None
-    return f'{{ "values": [{", ".join(_number(shown, each) for each in vector)}] }}'
+def _dense(kind: type[np.floating[Any]], vectors: Sequence[object]) -> list[str | None]:
+    """The texts of vectors: the numbers of all of them are written at once."""
+    shown = iter(_numbers(kind, [each for each in vectors if isinstance(each, list | tuple)]))
+    return [
+        f'{{ "values": [{", ".join(islice(shown, len(each)))}] }}'
+        if isinstance(each, list | tuple)
+        else None
+        for each in vectors
+    ]
 
 
-def _number(shown: Callable[[float], str], value: object) -> str:
-    return "null" if value is None else shown(float(value))  # type: ignore[arg-type]
+def _sparse(vectors: Sequence[object]) -> list[str | None]:
+    entries = [sorted(each["vector"].items()) for each in vectors if isinstance(each, Mapping)]
+    values = [[value for _, value in each] for each in entries]
+    shown, left = iter(_numbers(np.float64, values)), iter(entries)
+    made: list[str | None] = []
+    for each in vectors:
+        if not isinstance(each, Mapping):
+            made.append(None)
+            continue
+        pairs = next(left)
+        texts = zip(pairs, islice(shown, len(pairs)), strict=True)
+        members = ", ".join([f'"{place}": {text}' for (place, _), text in texts])
+        made.append(f'{{ "dimensions": {each["dimensions"]}, "vector": {{ {members} }} }}')
+    return made
 
 
-def _sparse(vector: object) -> str | None:
-    if not isinstance(vector, Mapping):
-        return None
-    entries = sorted(vector["vector"].items())
-    shown = ", ".join(f'"{place}": {_number(java_double, value)}' for place, value in entries)
-    return f'{{ "dimensions": {vector["dimensions"]}, "vector": {{ {shown} }} }}'
+def _numbers(kind: type[np.floating[Any]], vectors: Sequence[Sequence[object]]) -> Iterator[str]:
+    """The texts of the numbers of vectors, one after the other."""
+    values = list(chain.from_iterable(vectors))
+    held = [each for each in values if each is not None]
+    with np.errstate(over="ignore"):
+        shown = iter(java_texts(np.array(held, kind)))
+    return ("null" if each is None else next(shown) for each in values)
 
 
-_WRITERS: dict[str, Callable[[object], str | None]] = {
-    _DOUBLES: partial(_dense, java_double),
-    _FLOATS: partial(_dense, java_float),
+_WRITERS: dict[str, Callable[[Sequence[object]], list[str | None]]] = {
+    _DOUBLES: partial(_dense, np.float64),
+    _FLOATS: partial(_dense, np.float32),
     _SPARSE: _sparse,
 }
 """What writes the vectors of a schema, by its name."""
