@@ -67,7 +67,10 @@ class PartsReader(SinkReader):
     def __init__(self, config: ConnectorConfig, output: Output, checkpoint: Path) -> None:
         super().__init__(config, checkpoint, sync=output.sync)
         self._output = output
-        self._indexed = str(config.headrace_slice_order) != "position"
+        self._form = {
+            "indexed": str(config.headrace_slice_order) != "position",
+            "texts": config.plain_texts(),
+        }
 
     def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
         slices = self.session().slices(start, end)
@@ -87,10 +90,10 @@ class PartsReader(SinkReader):
         batches = chain.from_iterable(read_slice(part, self.config) for part in slices)
         # What a killed run left behind may be at the same micro-batch.
         name = f"{batch}-source-{os.getpid()}"
-        part = write_part(self._output.parts, name, batches, indexed=self._indexed)
+        part = write_part(self._output.parts, name, batches, **self._form)
         self._output.commit([part], batch, query_of(str(self.checkpoint)))
 
     def batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         batches = super().batches(partition)
-        part = write_part(self._output.parts, task_part_name(), batches, indexed=self._indexed)
+        part = write_part(self._output.parts, task_part_name(), batches, **self._form)
         return iter([as_row(part)] if part.rows else [])
