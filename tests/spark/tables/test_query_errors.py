@@ -40,15 +40,15 @@ def test_a_batch(spark: SparkSession) -> None:
     assert str(HeadraceError.find_in(str(raised.value))) == str(RAISED)
 
 
-def raises(frame: DataFrame, number: int) -> None:  # noqa: ARG001
+def raises(frame: DataFrame, number: int) -> None:
     raise RAISED
 
 
-def collects(frame: DataFrame, number: int) -> None:  # noqa: ARG001
+def collects(frame: DataFrame, number: int) -> None:
     columns(frame).collect()
 
 
-def folds(frame: DataFrame, number: int) -> None:  # noqa: ARG001
+def folds(frame: DataFrame, number: int) -> None:
     changes = [((1,), "t", None, (1,), "5")]
     headrace.fold(frame.sparkSession.createDataFrame(changes, SCHEMA)).collect()
 
