@@ -23,3 +23,36 @@ def test_every_code_message_and_remedy_is_found_in_a_trace(
     assert found is not None
     assert (found.code, found.message, found.remedy) == (error.code, message, remedy)
     assert found.retriable is retriable
+
+
+@given(SENTENCES, SENTENCES)
+def test_a_sentence_is_cut_out_of_what_spark_writes_around_it(message: str, remedy: str) -> None:
+    error = HeadraceError("spark.first", message, remedy)
+    other = HeadraceError("spark.other", "Not this", "Nor that.")
+    plan = (
+        "=== Streaming Query ===\nIdentifier: [id = 5]\nLogical Plan:\n+- ~Project [raise_error("
+        f"USER_RAISED_EXCEPTION, map(errorMessage, {other}), NullType)]\n"
+    )
+    failed = "[STREAM_FAILED] Query [id = 5, runId = 6] terminated with exception: "
+    lost = "Job aborted due to stage failure: Lost task 0.3 (host executor driver): "
+    raised = "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] "
+    for text in (
+        f"{failed}[USER_RAISED_EXCEPTION] {error} SQLSTATE: P0001 SQLSTATE: XXKST\n{plan}",
+        f"{failed}{lost}{raised}{error} SQLSTATE: P0001\n\tat java.lang.Thread.run\n{plan}",
+        f"Trace:\npyspark.errors.SparkRuntimeException: [USER_RAISED_EXCEPTION] {error}\n{plan}",
+        f"{raised}{error} SQLSTATE: P0001\n== DataFrame ==\n{other}\n",
+        f"[CANNOT_X.Y] {error}\n== SQL (line 1, position 8) ==\nselect '{other}'\n",
+        f"Caused by: java.lang.RuntimeException: {error}\n\nJVM stacktrace:\n{other}\n",
+        f"{error}\n== Physical Plan ==\n{other}\n",
+        f"{error}\n== Parsed Logical Plan ==\n{other}\n",
+        f"  File x\nheadrace.errors.HeadraceError: {error}\n SQLSTATE: 39000\n{plan}",
+    ):
+        found = HeadraceError.find_in(text)
+        assert found is not None
+        assert str(found) == str(error)
+
+
+def test_a_message_that_quotes_another_error_stays_whole() -> None:
+    error = HeadraceError("spark.query_failed", "The query failed: ValueError: [X] no", "Look.")
+    assert str(HeadraceError.find_in(f"HeadraceError: {error}\n")) == str(error)
+    assert str(HeadraceError.find_in(str(error))) == str(error)

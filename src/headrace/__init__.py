@@ -174,7 +174,8 @@ def fold(
     `changes` has the columns op, before and after as `table` makes them, and key, unless `key`
     names the key's columns in the rows. They are ordered by `order` (columns or their names), by
     default by `sequence`, else by Kafka's `offset`, which orders one partition only: all changes
-    of a key have to be in one. A key's places must differ.
+    of a key have to be in one. Where changes of a key that differ have the same place, or one has
+    none, nothing says which is the last, and the query fails (`spark.ambiguous_order`).
 
     Columns: those of the key that the rows lack, those of the rows, `__deleted` (boolean: the row
     is gone; its other columns but the key's are null), and `__kept` (array<string>: columns that no

@@ -8,9 +8,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 _PRINTED = re.compile(
-    r"(?:HeadraceError: )?(?P<message>[^\n]*?) "
+    r"(?P<message>[^\n]*?) "
     r"\[(?P<code>[a-z][a-z_0-9]*(?:\.[a-z_0-9]+)+)(?P<retry>, retriable)?\]\. (?P<remedy>[^\n]*)"
 )
+
+_PLAN = re.compile(
+    r"^\s*(?:=== Streaming Query ===|== (?:SQL|DataFrame)\b|(?:== )?\w+(?: \w+)* Plan(?: ==|:)"
+    r"|JVM stacktrace:)",
+    re.MULTILINE,
+)
+"""Where Spark goes on with the query: its plan shows every error that the query could raise."""
+_RAISED = re.compile(r"HeadraceError: |\[USER_RAISED_EXCEPTION\] ")
+"""What stands before an error where it was raised, in Python and in an expression of Spark."""
+_OF_SPARK = re.compile(
+    r"(?::? ?(?:Caused by: |[\w.$]+(?:Error|Exception): |\[[A-Z][A-Z0-9_.]*\] "
+    r"|Query \[id = [^\]]*\] terminated with exception: ))+"
+)
+"""What else Spark and Java write before a message."""
+_STATES = re.compile(r"(?: SQLSTATE: \w{5})+\s*$")
+"""What Spark writes after a message."""
 
 
 class HeadraceError(Exception):
@@ -48,15 +64,19 @@ class HeadraceError(Exception):
 
     @staticmethod
     def find_in(text: str) -> HeadraceError | None:
-        """The last error printed in `text` (a traceback, a Spark exception), or None."""
-        printed = list(_PRINTED.finditer(text))
+        """The last error printed in `text` (a traceback, a Spark exception), or None. What Spark
+        writes before and after it, and the plan of the query, are no part of it."""
+        plan = _PLAN.search(text)
+        said = text if plan is None else text[: plan.start()]
+        printed = list(_PRINTED.finditer(said)) or list(_PRINTED.finditer(text))
         if not printed:
             return None
         last = printed[-1]
-        message = last["message"].rpartition("HeadraceError: ")[2]
-        return HeadraceError(
-            last["code"], message, last["remedy"], retriable=last["retry"] is not None
-        )
+        message = _RAISED.split(last["message"])[-1]
+        if message == last["message"]:
+            message = message[prefix.end() :] if (prefix := _OF_SPARK.match(message)) else message
+        remedy = _STATES.sub("", last["remedy"])
+        return HeadraceError(last["code"], message, remedy, retriable=last["retry"] is not None)
 
 
 class HeadraceWarning(UserWarning):

@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import os
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -34,6 +35,36 @@ def test_the_first_start_of_an_installation_says_that_it_compiles(tmp_path, monk
     assert lines[0]["message"].startswith("compiling kernels, once per installation")
     assert [line["kernels"] for line in lines[1:]] == [*range(1, 46)]
     assert lines[-1]["message"].endswith("45 of 45 kernels")
+
+
+def test_a_start_where_some_kernels_are_missing_says_how_many(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(kernels, "COMPILE", "")
+    listed = {"headrace.sinks.file.lines": ("_write_lines",), "other.kernels": ("read", "write")}
+    monkeypatch.setattr(kernels, "all_kernels", lambda: listed)
+    folder = tmp_path / "sinks.file.lines"
+    folder.mkdir()
+    for missing, phase in ((3, "about four minutes"), (2, "kernels that are missing (2)")):
+        assert kernels.missing_kernels() == (missing, 3)
+        stream = io.StringIO()
+        compilation = compile_kernels(Messages(stream, log_format=LogFormat.JSON))
+        assert compilation is not None
+        assert compilation.is_over(60)
+        assert phase in stream.getvalue()
+        (folder / "lines._write_lines-150.py311.nbi").touch()
+
+
+def test_a_kernel_that_was_compiled_is_not_missing(tmp_path):
+    script = (
+        "from headrace.spark import kernels\n"
+        "from headrace.connect.kernels.loading import load\n"
+        "from headrace.sinks.file.merge import _gather\n"
+        "before, total = kernels.missing_kernels()\n"
+        "load(_gather)\n"
+        "assert kernels.missing_kernels() == (before - 1, total), kernels.missing_kernels()\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True)
 
 
 def test_kernels_that_are_loaded_are_counted(tmp_path, monkeypatch):

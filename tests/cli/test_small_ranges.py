@@ -1,5 +1,6 @@
 """Small ranges of the log reach the file without a Spark task, and the rest through tasks."""
 
+import json
 import os
 import signal
 import time
@@ -75,6 +76,34 @@ def test_a_change_is_written_without_a_worker_and_without_a_process_for_the_comm
     assert "20 events" in said
     # Each of them would have cost four processes.
     assert not list((state / "checkpoint").rglob("*.crc"))
+
+
+def test_keys_and_values_that_are_texts_are_strings_of_the_lines(tmp_path, command, server, source):
+    server.execute("CREATE TABLE named (name text PRIMARY KEY)")
+    server.execute("INSERT INTO named VALUES ('7'), ('abc'), ('007')")
+    more = {
+        "table_include_list": "public.named",
+        "key_converter": "org.apache.kafka.connect.storage.StringConverter",
+        "header_converter": "org.apache.kafka.connect.storage.SimpleHeaderConverter",
+        "transforms": "k,h",
+        "transforms_k_type": "org.apache.kafka.connect.transforms.ExtractField$Key",
+        "transforms_k_field": "name",
+        "transforms_h_type": "org.apache.kafka.connect.transforms.InsertHeader",
+        "transforms_h_header": "version",
+        "transforms_h_value_literal": "007",
+        "snapshot_mode": "initial_only",
+    }
+    file = tmp_path / "c.properties"
+    file.write_text(properties(source, **more))
+    for output in (tmp_path / "out.jsonl", Path("-")):
+        arguments = ["--output", str(output), "--state", str(tmp_path / f"s{output.name}")]
+        run = command("events", str(file), *arguments, "--idle-exit", "1")
+        printed, said = run.communicate(timeout=600)
+        assert run.returncode == 0, said
+        text = printed if output == Path("-") else output.read_text()
+        lines = [json.loads(line) for line in text.splitlines()]
+        assert sorted(line["key"] for line in lines) == ["007", "7", "abc"]
+        assert {line["headers"]["version"] for line in lines} <= {"007", "7"}
 
 
 def test_large_and_small_ranges_are_written_once_and_in_order(tmp_path, command, server, source):

@@ -147,3 +147,82 @@ def test_lines_that_events_wrote_are_records(
         ("trace", "a1"), ("n", 2)]  # fmt: skip
     assert third is None
     assert fourth["key"]["payload"] == "a"
+
+
+OUTBOX = {"id": "a", "aggregatetype": "order", "aggregateid": "7", "type": "made", "payload": "{}"}
+OUTBOX_EVENT = {"before": None, "after": OUTBOX, "source": {"lsn": 1}, "op": "c"}
+
+
+def transformed(
+    folder: Path, capsys: pytest.CaptureFixture[str], chain: str, *lines: object
+) -> tuple[list[dict], str]:
+    (folder / "chain.properties").write_text(chain)
+    records = folder / "records.jsonl"
+    records.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["transform", str(folder / "chain.properties"), str(records)]) == 0
+    shown = capsys.readouterr()
+    return [json.loads(line) for line in shown.out.splitlines()], shown.err
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "outbox.EventRouter",
+        "ExtractChangedRecordState",
+        "TimezoneConverter",
+        "SwapGeometryCoordinates",
+        "ExtractSchemaToNewRecord",
+        "partitions.PartitionRouting",
+    ],
+)
+def test_events_without_schemas_are_named_where_a_transform_needs_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    chain = (
+        f"transforms=o\ntransforms.o.type=io.debezium.transforms.{kind}\n"
+        "transforms.o.converted.timezone=UTC\ntransforms.o.partition.topic.num=2\n"
+        "transforms.o.partition.payload.fields=op\n"
+    )
+    line = {"topic": "shop.outbox", "key": {"id": 1}, "value": OUTBOX_EVENT, "headers": {}}
+    (made, _), said = transformed(tmp_path, capsys, chain, line, json.loads(record()))
+    assert made["value"]["payload"] == OUTBOX_EVENT
+    assert "warning: 1 of 2 records are change events without a schema, which transforms.o" in said
+    assert "remedy: Have the events written with schemas" in said
+    assert "value.converter.schemas.enable=true" in said
+
+
+def test_a_transform_of_structs_says_that_a_part_has_no_schema(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chain = (
+        "transforms=o\ntransforms.o.type=ByLogicalTableRouter\n"
+        "transforms.o.topic.regex=(.*)\ntransforms.o.topic.replacement=x\n"
+    )
+    line = {"topic": "shop.outbox", "key": {"id": 1}, "value": OUTBOX_EVENT, "headers": {}}
+    (made,), _ = transformed(tmp_path, capsys, chain, line)
+    assert "the key of records of shop.outbox has no schema; ByLogicalTableRouter" in made["error"]
+    assert "key.converter.schemas.enable=true" in made["error"]
+
+
+def test_an_event_may_leave_out_its_headers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chain = "transforms=u\ntransforms.u.type=ExtractNewRecordState\n"
+    line = {"topic": "shop.orders", "key": {"id": 1}, "value": EVENT}
+    (made,), said = transformed(tmp_path, capsys, chain, line)
+    assert said == ""
+    assert made["key"]["payload"] == {"id": 1}
+    assert made["value"]["payload"] == {"id": 1, "amount": 120}
+    assert made["headers"] == []
+
+
+def test_warnings_of_the_chain_look_like_those_of_other_verbs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chain = "transforms=u\ntransforms.u.type=ExtractNewRecordState\ntransforms.u.zebra=1\n"
+    _, said = transformed(tmp_path, capsys, chain, json.loads(record()))
+    first, second = said.splitlines()
+    assert first == (
+        "warning: transforms.u.zebra is not a property of transforms.u [config.unknown_property]"
+    )
+    assert second == "remedy: Remove transforms.u.zebra."

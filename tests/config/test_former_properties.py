@@ -116,7 +116,7 @@ def test_what_has_an_effect_is_the_successor() -> None:
     del former[MODE]
     (rewritten,) = headrace.transforms.apply_json(former, [event])
     assert rewritten is not None
-    assert rewritten["value"]["payload"] == {"id": 1, "__deleted": "true"}  # type: ignore[index]
+    assert rewritten["value"]["payload"] == {"id": 1, "__deleted": "true"}
 
 
 def test_a_successor_that_is_empty_is_none() -> None:

@@ -80,18 +80,28 @@ def test_loading_a_stream_names_everything_that_is_wrong(spark: SparkSession) ->
     assert "hidden-word" not in told
 
 
-@pytest.mark.parametrize("role", ["key", "value", "header"])
-def test_the_file_sink_refuses_converters_that_make_bytes(
-    role: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+REGISTRY = "http://registry:8081"
+SHOWN_NOT = [
+    *((role, name) for role in ("key", "value") for name in ("avro", "bytes", "variant", "row")),
+    ("header", "avro"),
+    ("header", "bytes"),
+]
+
+
+@pytest.mark.parametrize("to", ["file", "standard output"])
+@pytest.mark.parametrize(("role", "name"), SHOWN_NOT)
+def test_events_refuses_converters_that_cannot_be_shown_in_json(
+    role: str, name: str, to: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    avro = {
-        f"{role}.converter": "avro",
-        f"{role}.converter.schema.registry.url": "http://registry:8081",
-    }
+    converter = {f"{role}.converter": name}
+    if name == "avro":
+        converter[f"{role}.converter.schema.registry.url"] = REGISTRY
     output, state = str(tmp_path / "out.jsonl"), str(tmp_path / "state")
-    file = written(tmp_path, CONNECTOR | avro)
+    file = written(tmp_path, CONNECTOR | converter)
+    output = output if to == "file" else "-"
     assert main(["events", file, "--output", output, "--state", state]) != 0
     told = capsys.readouterr().err
     assert "[file.column]" in told
+    assert f"what {role}.converter={name} makes cannot be shown in JSON" in told
     assert f"{role}.converter=json" in told
     assert not Path(state).exists()

@@ -79,6 +79,41 @@ def test_every_row_becomes_one_line_of_json(rows, cut):
     assert list(writer.ends) == list(ends)
 
 
+TEXTS = st.none() | st.text()
+PLAIN = st.lists(
+    st.tuples(st.text(), TEXTS, TEXTS, st.lists(st.tuples(st.text(), TEXTS), max_size=4)),
+    min_size=1,
+    max_size=20,
+)
+
+
+@settings(deadline=None)
+@given(PLAIN, st.sets(st.sampled_from(["key", "value", "header"])))
+def test_plain_texts_become_strings_whatever_they_look_like(rows, texts):
+    def shown(role, text):
+        return text if text is None or role in texts else json.dumps(text)
+
+    batch = batch_of(
+        [
+            (topic, shown("key", key), shown("value", value),
+             [(name, shown("header", text)) for name, text in headers])
+            for topic, key, value, headers in rows
+        ]
+    )  # fmt: skip
+    lines = bytes(LineWriter(texts=texts).render(batch)).decode().split("\n")[:-1]
+    read = [json.loads(line, object_pairs_hook=list) for line in lines]
+    assert read == [
+        [("topic", topic), ("key", key), ("value", value), ("headers", headers)]
+        for topic, key, value, headers in rows
+    ]
+
+
+@pytest.mark.parametrize("text", ["7", "007", "abc", "true", "null", '{"a":1}', "", '"'])
+def test_a_plain_text_that_looks_like_json_is_a_string_as_well(text):
+    line = bytes(LineWriter(texts=["key"]).render(batch_of([("t", text, "1", None)])))
+    assert json.loads(line) == {"topic": "t", "key": text, "value": 1, "headers": {}}
+
+
 def test_large_types_give_the_same_lines():
     rows = [("a", '{"id":1}', None, [("h", "1")]), ("b", None, "[]", None)]
     small = bytes(LineWriter().render(batch_of(rows)))

@@ -8,7 +8,7 @@ import threading
 
 from headrace.cli.messages import Messages
 
-COMPILING = "compiling kernels, once per installation (about four minutes of CPU time)"
+_ALL = "compiling kernels, once per installation (about four minutes of CPU time)"
 
 
 # What the compiler does first: it dies with the thread that started it. It would see only after the
@@ -27,8 +27,8 @@ class Compilation:
     compiles cannot be ended, and a process that ends under it crashes.
     """
 
-    def __init__(self, command: str, messages: Messages) -> None:
-        self._messages = messages
+    def __init__(self, command: str, messages: Messages, phase: str = _ALL) -> None:
+        self._messages, self._phase = messages, phase
         self._process = subprocess.Popen(
             [sys.executable, "-c", _DIES_WITH_ITS_PARENT + command],
             stdin=subprocess.DEVNULL,
@@ -62,7 +62,7 @@ class Compilation:
                     continue  # what an imported module prints
                 done, total = map(int, numbers)
                 self._messages.phase(
-                    COMPILING,
+                    self._phase,
                     f"{done} of {total} kernels",
                     {"kernels": done, "kernels_total": total},
                 )
@@ -74,5 +74,7 @@ def compile_kernels(messages: Messages) -> Compilation | None:
 
     if kernels.kernels_are_compiled():
         return None
-    messages.phase(COMPILING)
-    return Compilation(kernels.COMPILE, messages)
+    missing, total = kernels.missing_kernels()
+    phase = _ALL if missing == total else f"compiling the kernels that are missing ({missing})"
+    messages.phase(phase)
+    return Compilation(kernels.COMPILE, messages, phase)

@@ -132,7 +132,7 @@ def _print_lines(
             own=spark_settings(pipeline, arguments),
         )
         try:
-            sink = StandardOutputSink()
+            sink = StandardOutputSink(texts=pipeline.config.plain_texts())
 
             def start() -> StreamingQuery:
                 writer = pipeline.stream(session.spark).writeStream.foreachBatch(sink.write)
@@ -147,15 +147,15 @@ def _print_lines(
 
 
 def _check_texts(pipeline: Pipeline) -> None:
-    """Refuse converters whose bytes are no text of a line."""
+    """Refuse converters that make neither JSON nor texts, before anything starts."""
     for role in ("key", "value", "header"):
         if not pipeline.config.is_text(role):
             name = f"{role}.converter"
             raise HeadraceError(
                 "file.column",
-                f"The file sink writes {role}s as JSON, and "
-                f"{name}={pipeline.config.converter(role).value} makes bytes",
-                f"Use {name}=json, or another sink, such as Kafka or Delta.",
+                f"The events are written as lines of JSON, and what "
+                f"{name}={pipeline.config.converter(role).value} makes cannot be shown in JSON",
+                f"Use {name}=json or {name}=string, or another sink, such as Kafka or Delta.",
             )
 
 

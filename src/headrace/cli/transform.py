@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TextIO
 
@@ -15,8 +16,9 @@ from headrace.cli.messages import Messages
 from headrace.config.source import read_file
 from headrace.errors import HeadraceError
 from headrace.findings import counted
-from headrace.transforms.chain import Chain
-from headrace.transforms.json_form import read_chain, run_chain
+from headrace.transforms.chain import Chain, Step
+from headrace.transforms.json_form import examine_properties, run_chain
+from headrace.transforms.transform import TakesSchemasOnly
 
 _AT_ONCE = 10_000  # records
 
@@ -35,22 +37,65 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Writes a line per record: the record behind the chain, null, or its error; and to standard
     error how many failed, where any did."""
-    chain = read_chain(read_file(arguments.file))
+    messages = Messages()
+    examined = examine_properties(read_file(arguments.file))
+    for warning in examined.warnings:
+        messages.warning(str(warning))
     with _opened(arguments.records) as lines:
-        records, failed = _run(chain, lines)
-    if failed:
-        sys.stdout.flush()
-        Messages().warning(f"{failed:,} of {counted(records, 'record')} failed")
+        counts = _run(examined.chain, lines)
+    sys.stdout.flush()
+    if counts.schemaless:
+        messages.warning(str(_without_schemas(examined.chain, counts)))
+    if counts.failed:
+        messages.warning(f"{counts.failed:,} of {counted(counts.records, 'record')} failed")
     return 0
 
 
+@dataclass
+class _Counts:
+    """Records, those that failed, and change events without schemas, where the chain has a
+    transform that takes only those with schemas."""
+
+    records: int = 0
+    failed: int = 0
+    schemaless: int = 0
+
+
+def _without_schemas(chain: Chain, counts: _Counts) -> HeadraceError:
+    """What became of change events without schemas."""
+    steps = ", ".join(
+        f"transforms.{step.alias}" for step in chain.steps if _takes_schemas_only(step)
+    )
+    return HeadraceError(
+        "transforms.without_schema",
+        f"{counts.schemaless:,} of {counted(counts.records, 'record')} are change events without a "
+        f"schema, which {steps} passes as they are: it takes events with schemas",
+        "Have the events written with schemas (key.converter.schemas.enable=true and "
+        "value.converter.schemas.enable=true, the defaults), and run these records anew.",
+    )
+
+
+def _takes_schemas_only(step: Step) -> bool:
+    return isinstance(step.transform, TakesSchemasOnly)
+
+
+def _is_schemaless_event(record: object) -> bool:
+    """Whether a record is a change event without a schema."""
+    value = record.get("value") if isinstance(record, dict) else None
+    if not isinstance(value, dict) or value.get("schema") is not None:
+        return False
+    payload = value.get("payload")
+    return isinstance(payload, dict) and "op" in payload and "source" in payload
+
+
 def _record(entry: Any) -> Any:
-    """A record in Kafka Connect's JSON form: as it is, or made of a line that `headrace events`
-    wrote, whose headers are an object, and whose key and value have no schema unless the converter
-    wrote one beside them. What is no record stays as it is: its reader says what is wrong."""
-    if not isinstance(entry, dict) or not isinstance(entry.get("headers"), dict):
+    """A record in Kafka Connect's JSON form: as it is, or made of a line as `headrace events` has
+    it, whose headers are an object or left out, and whose key and value have no schema unless the
+    converter wrote one beside them. What is no record stays as it is: its reader says what is
+    wrong."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("headers", {}), dict):
         return entry
-    headers = [{"name": name, **_part(value)} for name, value in entry["headers"].items()]
+    headers = [{"name": name, **_part(value)} for name, value in entry.get("headers", {}).items()]
     parts = {
         name: None if entry.get(name) is None else _part(entry[name]) for name in ("key", "value")
     }
@@ -64,10 +109,10 @@ def _part(written: object) -> dict[str, object]:
     return {"schema": None, "payload": written}
 
 
-def _run(chain: Chain, lines: TextIO) -> tuple[int, int]:
-    """The numbers of records, and of those that failed."""
-    records = _records(lines)
-    number = failed = 0
+def _run(chain: Chain, lines: TextIO) -> _Counts:
+    """Writes what becomes of each record; how many they are."""
+    records, counts = _records(lines), _Counts()
+    takes_schemas_only = any(map(_takes_schemas_only, chain.steps))
     while some := list(islice(records, _AT_ONCE)):
         results = iter(
             run_chain(chain, [each for each in some if not isinstance(each, HeadraceError)])
@@ -75,10 +120,11 @@ def _run(chain: Chain, lines: TextIO) -> tuple[int, int]:
         for each in some:
             is_error = isinstance(each, HeadraceError)
             result = {"error": str(each)} if is_error else next(results)
-            number += 1
-            failed += result is not None and "error" in result
+            counts.records += 1
+            counts.failed += result is not None and "error" in result
+            counts.schemaless += takes_schemas_only and _is_schemaless_event(each)
             print(json.dumps(result, ensure_ascii=False, separators=(",", ":")))
-    return number, failed
+    return counts
 
 
 def _opened(path: str | None) -> AbstractContextManager[TextIO]:

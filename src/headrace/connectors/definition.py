@@ -168,6 +168,12 @@ class ConnectorDefinition(Protocol):
         """Its demonstration."""
         return None
 
+    @property
+    def change_order(self) -> Sequence[str]:
+        """Fields of the source of its events that order the changes of a key, one after the other,
+        where nothing else does: whole numbers (which may be texts), or texts of one length."""
+        return ()
+
     @abstractmethod
     def configuration(self) -> type[ConnectorConfig]:
         """The class that declares its properties."""

@@ -56,7 +56,7 @@ def check_targets(signal: Signal, targets: SignalTargets) -> None:
         if silent:
             raise HeadraceError(
                 "signals.not_published",
-                f"{silent[0]} is captured, and its changes never arrive",
+                f"{silent[0]} is captured, but its changes will not arrive",
                 targets.silent[silent[0]],
             )
 

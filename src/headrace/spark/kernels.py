@@ -97,6 +97,18 @@ def kernels_are_compiled() -> bool:
     return _stamp().exists()
 
 
+def missing_kernels() -> tuple[int, int]:
+    """How many kernels are not compiled yet, and how many there are."""
+    listed = [(module, name) for module, names in all_kernels().items() for name in names]
+    return sum(not _is_compiled(module, name) for module, name in listed), len(listed)
+
+
+def _is_compiled(module: str, name: str) -> bool:
+    """Whether Numba has a file of the kernel, where `KernelLocator` puts them."""
+    folder = Path(numba.config.CACHE_DIR) / module.removeprefix("headrace.")
+    return any(folder.glob(f"{module.rpartition('.')[2]}.{name}-*.nbi"))
+
+
 _LONGEST_S = 900
 """Longer than any machine compiles."""
 

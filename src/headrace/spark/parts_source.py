@@ -22,7 +22,7 @@ from headrace.connect.slices import Slice
 from headrace.connectors.registry import parse_options
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.file.output import Output
-from headrace.sinks.file.parts import COLUMNS, as_row, write_part
+from headrace.sinks.file.parts import COLUMNS, Part, as_row, write_part
 from headrace.sinks.parts import task_part_name
 from headrace.spark.checkpoint import planned_batch
 from headrace.spark.query.told import CHECKPOINT, FOLDER, OUTPUT, PARTS_OPTIONS, SYNC
@@ -87,10 +87,13 @@ class PartsReader(SinkReader):
         batches = chain.from_iterable(read_slice(part, self.config) for part in slices)
         # What a killed run left behind may be at the same micro-batch.
         name = f"{batch}-source-{os.getpid()}"
-        part = write_part(self._output.parts, name, batches, indexed=self._indexed)
+        part = self._write(name, batches)
         self._output.commit([part], batch, query_of(str(self.checkpoint)))
 
     def batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        batches = super().batches(partition)
-        part = write_part(self._output.parts, task_part_name(), batches, indexed=self._indexed)
+        part = self._write(task_part_name(), super().batches(partition))
         return iter([as_row(part)] if part.rows else [])
+
+    def _write(self, name: str, batches: Iterator[pa.RecordBatch]) -> Part:
+        texts = self.config.plain_texts()
+        return write_part(self._output.parts, name, batches, indexed=self._indexed, texts=texts)

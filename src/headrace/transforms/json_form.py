@@ -12,13 +12,22 @@ from headrace.connect.json_records import read_records, write_records
 from headrace.connect.records import Records
 from headrace.errors import HeadraceError
 from headrace.transforms.chain import Chain, Step
-from headrace.transforms.reading import examine_chain
+from headrace.transforms.reading import ReadChain, examine_chain
 
 log = logging.getLogger(__name__)
 
 
 def read_chain(properties: Mapping[str, str]) -> Chain:
-    """The chain of a configuration, whose connector is left out.
+    """The chain of a configuration, whose connector is left out; its warnings go to the log. Raises
+    HeadraceError as `examine_properties`."""
+    examined = examine_properties(properties)
+    for warning in examined.warnings:
+        log.warning("%s", warning)
+    return examined.chain
+
+
+def examine_properties(properties: Mapping[str, str]) -> ReadChain:
+    """The chain of a configuration, whose connector is left out, and its warnings.
 
     Raises HeadraceError("config.invalid") that names all that is wrong with transforms, predicates,
     converters and what becomes of failed records.
@@ -29,9 +38,7 @@ def read_chain(properties: Mapping[str, str]) -> Chain:
     problems = [*given.problems, *problems, *examined.problems]
     if problems:
         raise error_of(problems)
-    for warning in examined.warnings:
-        log.warning("%s", warning)
-    return examined.chain
+    return examined
 
 
 def apply_json(

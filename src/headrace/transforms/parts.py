@@ -77,10 +77,21 @@ class PartTransform:
         column = self.part.node(shape)
         return with_values(records, column, step(records, maps)).with_shape(shape)  # type: ignore[arg-type]
 
-    def _no_struct(self, records: Records, type_name: str) -> HeadraceError:
+    def _no_struct(self, records: Records, what: str) -> HeadraceError:
+        return not_a_struct(self.part, records.shape.topic, what, self._purpose)
+
+
+def not_a_struct(part: Part, topic: str, kind: str, purpose: str) -> HeadraceError:
+    """The error of a part of another kind, or without schema; `purpose` is what takes structs."""
+    if kind == Type.ANY.value:
         return HeadraceError(
             "transforms.not_a_struct",
-            f"the {self.part} of records of {records.shape.topic} is a {type_name}; "
-            f"{self._purpose} takes structs",
-            "Give the transform a predicate, or put it where its records are structs.",
+            f"the {part} of records of {topic} has no schema; {purpose} takes structs",
+            f"Have the records written with schemas ({part}.converter.schemas.enable=true, the "
+            "default), or give the transform a predicate.",
         )
+    return HeadraceError(
+        "transforms.not_a_struct",
+        f"the {part} of records of {topic} is a {kind}; {purpose} takes structs",
+        "Give the transform a predicate, or put it where its records are structs.",
+    )

@@ -62,6 +62,16 @@ class Transform(Protocol):
 
 
 @runtime_checkable
+class TakesSchemasOnly(Protocol):
+    """A transform that passes change events without schemas as they are, as Debezium's does."""
+
+    @property
+    def takes_schemas_only(self) -> bool:
+        """It is one."""
+        ...
+
+
+@runtime_checkable
 class Foresight(Protocol):
     """A transform that tells by itself what may become of a shape. Of any other one it is found out
     by `apply` with records whose cells are all null (`headrace.transforms.blank_records`)."""

@@ -47,6 +47,9 @@ _STATEMENT = re.compile(r"(?:ALTER|CREATE|GRANT|DROP|CALL|SELECT|SET) [A-Z]")
 _ANY_MESSAGE = "In the words of the server, or of the part that is wrong."
 _ANY_REMEDY = "Comes with the message: the statement or the value that corrects it."
 _WORD = re.compile(r"[a-z_0-9]+")
+_PLACE = re.compile(r"(?<!\$)\{([a-z_]+)\}")
+"""A place of a text that is filled in when it is told."""
+_FILLED = {"user": "DATABASE_USER"}
 _LEVELS = ("ok", "warning", "error")
 
 
@@ -440,5 +443,6 @@ def _cell(text: str, otherwise: str) -> str:
     """A cell; `otherwise` where the sources do not have its text."""
     if text and not _says_something(text):
         text = otherwise
+    text = _PLACE.sub(lambda match: _FILLED.get(match[1], match[1].upper()), text)
     text = text.replace("|", "\\|").replace("<", "\\<")
     return text.replace("*", "\\*") if text.count("*") > 1 else text

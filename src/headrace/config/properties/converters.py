@@ -18,6 +18,8 @@ _ROLES = ("key", "value", "header")
 _REFUSED = {ConverterName.PROTOBUF: "Use avro or json."}
 _OF_COLUMNS = (ConverterName.VARIANT, ConverterName.ROW)
 """Converters that make columns of Spark's types, neither texts nor bytes."""
+_OF_TEXTS = (ConverterName.STRING, ConverterName.SIMPLE)
+"""Converters that make texts as they are, which need not be JSON."""
 
 
 class ConverterConfig(Configuration):
@@ -174,7 +176,11 @@ class ConverterConfig(Configuration):
         name = self.converter(role)
         if name is ConverterName.CLOUDEVENTS:
             return self.converter_options(role).get("serializer.type", "json").lower() == "json"
-        return name in (ConverterName.JSON, ConverterName.STRING, ConverterName.SIMPLE)
+        return name is ConverterName.JSON or name in _OF_TEXTS
+
+    def plain_texts(self) -> tuple[str, ...]:
+        """The roles whose converters make texts that are not JSON."""
+        return tuple(role for role in _ROLES if self.converter(role) in _OF_TEXTS)
 
     def column_type(self, role: str) -> str:
         """The type of the role's column in Spark: string, binary, variant, or struct."""

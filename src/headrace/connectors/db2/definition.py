@@ -18,6 +18,7 @@ class Db2Definition(NamedDefinition):
     name = "db2"
     classes: Sequence[str] = ("io.debezium.connector.db2.Db2Connector",)
     driver: Driver | None = Driver("ibm_db", "headrace[db2]")
+    change_order: Sequence[str] = ("commit_lsn", "change_lsn")
     kernels: Mapping[str, Sequence[str]] = {
         "headrace.relational.rows.image_kernel": ("measure_images", "write_images"),
         "headrace.connectors.db2.streaming.frames": (

@@ -19,6 +19,7 @@ class MongoDefinition(NamedDefinition):
     name = "mongodb"
     classes: Sequence[str] = ("io.debezium.connector.mongodb.MongoDbConnector", "mongo")
     driver: Driver | None = Driver("pymongo", "headrace[mongodb]")
+    change_order: Sequence[str] = ("ts_ms", "ord")
     kernels: Mapping[str, Sequence[str]] = {
         "headrace.connect.kernels.text": ("hash_bytes",),
         "headrace.connectors.mongodb.reading.document_images": (

@@ -21,6 +21,7 @@ class OracleDefinition(NamedDefinition):
     name = "oracle"
     classes: Sequence[str] = ("io.debezium.connector.oracle.OracleConnector",)
     driver: Driver | None = Driver("oracledb", "headrace[oracle]")
+    change_order: Sequence[str] = ("scn", "txSeq")
     kernels: Mapping[str, Sequence[str]] = {
         "headrace.connectors.oracle.redo.statement_kernel": ("parse_batch",),
         "headrace.connectors.oracle.streaming.frames": ("index_frames", "is_at_time"),

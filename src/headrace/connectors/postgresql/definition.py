@@ -27,6 +27,7 @@ class PostgresDefinition(NamedDefinition):
     name = "postgresql"
     classes: Sequence[str] = ("io.debezium.connector.postgresql.PostgresConnector", "postgres")
     driver: Driver | None = Driver("psycopg", "headrace[postgresql]")
+    change_order: Sequence[str] = ("lsn",)
     kernels: Mapping[str, Sequence[str]] = {
         "headrace.connectors.postgresql.reading.copy_text": ("image_bound", "transcode_rows"),
         "headrace.connectors.postgresql.replication.pgoutput": ("index_frames",),

@@ -1,12 +1,15 @@
 """Event columns to JSON lines, in one compiled pass over the Arrow buffers.
 
 A line is `{"topic":…,"key":…,"value":…,"headers":{…}}` and a newline. Keys, values and header
-values hold JSON text already and are copied as they are; topics and header names are quoted here.
+values hold JSON text already and are copied as they are, unless they are plain texts: these become
+strings, as topics and names of headers do.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg"
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +40,8 @@ _TOPIC, _KEY, _VALUE, _SEQUENCE, _NAME, _CONTENT = 0, 3, 6, 9, 12, 15
 _LISTS, _LISTS_VALIDITY, _LISTS_SHIFT = 18, 19, 20
 _SHIFTS = 21  # six bit shifts into the validity bitmaps, in the order of the columns
 _ENDS, _PREVIOUS, _PREVIOUS_LENGTH, _UNSORTED = 27, 28, 29, 30
-_WORDS = 32
+_TEXTS = 31  # whether a column has plain texts, in the order of the columns
+_WORDS = 37
 
 _PREFIX = np.frombuffer(b'{"topic":"' + bytes(16), np.uint8)
 _KEY_LABEL = np.frombuffer(b'","key":' + bytes(16), np.uint8)
@@ -98,16 +102,22 @@ def _is_null(block, column, row):
 
 @kernel
 def _put_json(block, column, row, out):
-    """Copy the JSON text of a cell, `null` for none; -1 when the cell cannot be JSON."""
+    """Copy the JSON text of a cell, or its plain text as a string, `null` for none; -1 for a cell
+    that cannot be JSON."""
     if _is_null(block, column, row):
         store32(out, 0x6C6C756E)
         return out + 4
     offsets = load64(block + 8 * column + 8)
     start = load32(offsets + 4 * row)
     length = load32(offsets + 4 * row + 4) - start
+    source = load64(block + 8 * column + 16) + start
+    if load64(block + 8 * (_TEXTS + column // 3)) != 0:
+        store8(out, 34)
+        out = _quote(source, length, out + 1)
+        store8(out, 34)
+        return out + 1
     if length == 0:
         return -1
-    source = load64(block + 8 * column + 16) + start
     first = load8(source)
     # { [ " - digits, true, false, null
     if not (
@@ -207,15 +217,16 @@ class LineWriter:
 
     `sorted` stays True while the sequences of all batches given so far rise; `first` and `last`
     are the sequences at both ends. With `with_ends`, `ends` holds the end of every line of
-    the last batch (int64, bytes from the start of its lines).
+    the last batch (int64, bytes from the start of its lines). `texts` are those of key, value and
+    header that are plain texts.
     """
 
-    def __init__(self, *, with_ends: bool = False) -> None:
+    def __init__(self, *, with_ends: bool = False, texts: Collection[str] = ()) -> None:
         self.sorted = True
         self.first: bytes | None = None
         self.last = b""
         self.ends = np.empty(0, np.int64)
-        self._with_ends = with_ends
+        self._with_ends, self._texts = with_ends, texts
         self._buffer = np.empty(0, np.uint8)
         self._labels = np.array(
             [address_of(x) for x in (_PREFIX, _KEY_LABEL, _VALUE_LABEL, _HEADERS_LABEL)], np.int64
@@ -234,12 +245,14 @@ class LineWriter:
         kept: list[pa.Array] = []  # keeps casts alive while their addresses are used
         capacity = _PADDING + rows * _LINE_FRAME
         capacity += _ESCAPED * _place(block, _TOPIC, _text(batch.column("topic"), kept))
-        capacity += _place(block, _KEY, _text(batch.column("key"), kept))
-        capacity += _place(block, _VALUE, _text(batch.column("value"), kept))
+        for role, column in (("key", _KEY), ("value", _VALUE)):
+            length = _place(block, column, _text(batch.column(role), kept))
+            capacity += self._place_texts(block, role, column) * length
         sequence = _text(batch.column("sequence"), kept)
         _place(block, _SEQUENCE, sequence)
         if "headers" in batch.schema.names:
-            capacity += _place_headers(block, batch.column("headers"), kept)
+            escaped = self._place_texts(block, "header", _CONTENT)
+            capacity += _place_headers(block, batch.column("headers"), escaped, kept)
         if self._buffer.size < capacity:
             self._buffer = np.empty(capacity + capacity // 4, np.uint8)
         if self._with_ends:
@@ -258,6 +271,12 @@ class LineWriter:
         self.last = sequence[rows - 1].as_py().encode()
         return self._buffer[: end - out].data
 
+    def _place_texts(self, block: np.ndarray, role: str, column: int) -> int:
+        """Enter whether a column has plain texts; returns what a byte of it becomes at most."""
+        is_text = role in self._texts
+        block[_TEXTS + column // 3] = is_text
+        return _ESCAPED if is_text else 1
+
 
 def _text(array: pa.Array, kept: list[pa.Array]) -> pa.Array:
     """The column with 32-bit offsets, as string or binary."""
@@ -274,8 +293,9 @@ def _place(block: np.ndarray, column: int, array: pa.Array) -> int:
     return addresses.length
 
 
-def _place_headers(block: np.ndarray, lists: pa.Array, kept: list[pa.Array]) -> int:
-    """Enter the headers column; returns the bytes that its headers can take in lines."""
+def _place_headers(block: np.ndarray, lists: pa.Array, escaped: int, kept: list[pa.Array]) -> int:
+    """Enter the headers column; returns the bytes that its headers can take in lines. `escaped`:
+    those that a byte of a value becomes at most."""
     if pa.types.is_null(lists.type) or lists.null_count == len(lists):
         return 0
     if pa.types.is_large_list(lists.type):
@@ -291,7 +311,7 @@ def _place_headers(block: np.ndarray, lists: pa.Array, kept: list[pa.Array]) -> 
     block[_LISTS] = offsets.address + 4 * lists.offset
     block[_LISTS_VALIDITY] = validity.address if validity is not None and lists.null_count else 0
     block[_LISTS_SHIFT] = lists.offset
-    return _ESCAPED * name_bytes + content_bytes + len(entries) * (_HEADER_FRAME + 8)
+    return _ESCAPED * name_bytes + escaped * content_bytes + len(entries) * (_HEADER_FRAME + 8)
 
 
 def _not_json(batch: pa.RecordBatch, row: int) -> HeadraceError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,12 +35,20 @@ class Part(NamedTuple):
     indexed: bool
 
 
-def write_part(folder: Path, name: str, batches: Iterator[RecordBatch], *, indexed: bool) -> Part:
-    """Write one part, in the order given; nothing is left behind when that fails."""
+def write_part(
+    folder: Path,
+    name: str,
+    batches: Iterator[RecordBatch],
+    *,
+    indexed: bool,
+    texts: Collection[str] = (),
+) -> Part:
+    """Write one part, in the order given; nothing is left behind when that fails. `texts` are those
+    of key, value and header that are plain texts, not JSON."""
     # Loading the compiled pass is for tasks only; the committing process does without.
     from headrace.sinks.file.lines import LineWriter
 
-    lines = LineWriter(with_ends=indexed)
+    lines = LineWriter(with_ends=indexed, texts=texts)
     paths = [folder / name, folder / f"{name}.index"][: 2 if indexed else 1]
     index = IndexWriter()
     rows = length = 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import threading
 import time
 from dataclasses import dataclass
@@ -48,6 +49,9 @@ class Status:
     waits: str | None = None
 
 
+_OBJECT = re.compile(r"[\w.$]+@[0-9a-f]+\b")
+
+
 def status(query: StreamingQuery) -> Status:
     """What the first headrace source of `query` is doing."""
     error = failures.error(query)
@@ -55,7 +59,8 @@ def status(query: StreamingQuery) -> Status:
         return Status("failed", str(error), error)
     if not query.isActive:
         return Status("stopped", "The query was stopped")
-    told = str(query.status["message"])
+    # Spark names objects of the JVM by class and address.
+    told = _OBJECT.sub("the source", str(query.status["message"]))
     written = _newest(query)
     if written is None:
         return Status("starting", told)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import BooleanType, DataType, StructField, StructType
 
 from headrace.config.properties.relational import RelationalConfig
 from headrace.config.source import OF_SPARK
@@ -14,6 +14,7 @@ from headrace.connectors.registry import parse_configuration
 from headrace.debezium.envelope import PLACEHOLDER
 from headrace.errors import HeadraceError
 from headrace.spark.query.options import Configured, read_configuration
+from headrace.spark.tables.order import Order, any_of, content
 from headrace.spark.tables.placeholders import can_show, shows
 
 DELETED = "__deleted"
@@ -21,8 +22,6 @@ DELETED = "__deleted"
 KEPT = "__kept"
 """Names of the columns whose values no change tells: the row keeps those that it has."""
 
-_ORDERS = ("sequence", "offset")
-"""Columns that order the changes of a key, by preference."""
 _TRUNCATED = HeadraceError(
     "spark.truncate_in_fold",
     "headrace.fold: a TRUNCATE is among the changes, which no key has",
@@ -62,15 +61,32 @@ def fold(
             '.select("key", "value.*", "sequence") of a stream with value.converter=row.',
         )
     columns = _Columns(changes, [key] if isinstance(key, str) else list(key), unavailable)
-    place = F.struct(*(each.alias(f"p{at}") for at, each in enumerate(_order(changes, order))))
+    ordering = Order(changes, order)
     folded = (
         columns.changes()
-        .withColumn("place", place)
-        .select("place", "operation", "row", "identity")
+        .withColumn("place", ordering.place())
+        .withColumn("late_place", ordering.late_place(F.col("op").isNull()))
+        .withColumn("content", columns.content())
+        .select(
+            "place",
+            "late_place",
+            "operation",
+            "row",
+            "identity",
+            "content",
+            (F.lit(None) if ordering.partition is None else ordering.partition).alias("partition"),
+        )
         .groupBy("identity")
-        .agg(F.max_by(F.struct("operation", "row"), "place").alias("last"), *columns.told())
+        .agg(*columns.last(), *columns.told(), *_partitions(ordering))
     )
-    return folded.select(*columns.shown())
+    return folded.where(columns.is_ordered(ordering)).select(*columns.shown())
+
+
+def _partitions(ordering: Order) -> list[Column]:
+    """Whether changes of a key are in several partitions whose offsets order them."""
+    if ordering.partition is None:
+        return []
+    return [(F.min("partition") != F.max("partition")).alias("is_spread")]
 
 
 def _placeholder(configuration: Configured) -> str:
@@ -162,15 +178,42 @@ class _Columns:
     def _is_lacking(self, value: Column, kind: DataType) -> Column:
         return shows(value, kind, self._placeholder)
 
+    def content(self) -> Column:
+        """A number for what a change says: changes that say the same have the same."""
+        is_deleted = F.coalesce(F.col("operation") == "d", F.lit(True))
+        fields = [(F.col("row").getField(each.name), each.dataType) for each in self._row.fields]
+        return content([(is_deleted, BooleanType()), *fields])
+
+    def last(self) -> list[Column]:
+        """The last change of a key, and what it would say if others were the last."""
+        said = F.struct("operation", "row", "content")
+        return _last(said, F.col("content"), "last", "other")
+
     def told(self) -> list[Column]:
-        """The last values of the columns that some changes do not tell, and their places."""
+        """Likewise the last values of the columns that some changes do not tell."""
         made: list[Column] = []
         for at, field in self._may_lack():
             value = F.col("row").getField(field.name)
             tells = F.col("row").isNotNull() & ~self._is_lacking(value, field.dataType)
-            place = F.when(tells, F.col("place"))
-            made += [F.max_by(value, place).alias(f"value{at}"), F.max(place).alias(f"place{at}")]
+            number = content([(value, field.dataType)])
+            said = F.struct(value.alias("value"), number.alias("content"))
+            made += _last(said, number, f"told{at}", f"other{at}", tells)
         return made
+
+    def is_ordered(self, ordering: Order) -> Column:
+        """True: the changes of a key have a last one. Else an error."""
+        differs = [F.col("last.content") != F.col("other")]
+        for at, field in self._may_lack():
+            value = F.col("last.row").getField(field.name)
+            lacks = F.col("last.row").isNotNull() & self._is_lacking(value, field.dataType)
+            differs.append(lacks & (F.col(f"told{at}.content") != F.col(f"other{at}")))
+        is_ambiguous = F.coalesce(any_of(differs), F.lit(False))
+        failure = _failure(ordering.ambiguous(self._key)).cast("boolean")
+        checked = F.when(is_ambiguous, failure)
+        if ordering.partition is not None:
+            failure = _failure(ordering.spread(self._key)).cast("boolean")
+            checked = F.when(F.col("is_spread"), failure).when(is_ambiguous, failure)
+        return checked.otherwise(F.lit(True))
 
     def shown(self) -> list[Column]:
         """The columns of the result."""
@@ -186,9 +229,9 @@ class _Columns:
             elif field.name in lacking:
                 at = lacking[field.name]
                 lacks = self._is_lacking(value, field.dataType)
-                is_told = F.col(f"place{at}").isNotNull()
+                is_told = F.col(f"told{at}").isNotNull()
                 kept.append(F.when(lacks & ~is_told, F.lit(field.name)))
-                value = F.when(lacks & is_told, F.col(f"value{at}")).otherwise(value)
+                value = F.when(lacks & is_told, F.col(f"told{at}.value")).otherwise(value)
             shown.append(value.alias(field.name))
         deleted = F.coalesce(operation == "d", F.lit(True)).alias(DELETED)
         names = F.array_compact(F.array(*kept)) if kept else F.array().cast("array<string>")
@@ -200,15 +243,13 @@ def _failure(error: HeadraceError) -> Column:
     return F.raise_error(F.lit(str(error))).cast("string")
 
 
-def _order(changes: DataFrame, order: str | Column | Sequence[str | Column]) -> list[Column]:
-    given = [order] if isinstance(order, str | Column) else list(order)
-    if given:
-        return [F.col(each) if isinstance(each, str) else each for each in given]
-    for name in _ORDERS:
-        if name in changes.columns:
-            return [F.col(name)]
-    raise HeadraceError(
-        "spark.no_order",
-        f"nothing orders the changes: there is no column {' or '.join(_ORDERS)}",
-        'Name what does: fold(changes, order="source.ts_us").',
-    )
+def _last(
+    said: Column, number: Column, name: str, other: str, counts: Column | None = None
+) -> list[Column]:
+    """`said` of the last change that counts, and the number of what the last change says if null
+    is the last place, and of equal places the one with the least number: it is another number
+    where places leave open which change is the last, and it matters."""
+    place, late = F.struct("place", number), F.struct("late_place", F.bitwise_not(number))
+    if counts is not None:
+        place, late = F.when(counts, place), F.when(counts, late)
+    return [F.max_by(said, place).alias(name), F.max_by(number, late).alias(other)]

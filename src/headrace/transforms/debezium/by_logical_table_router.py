@@ -25,6 +25,7 @@ from headrace.debezium.naming.names import NameAdjustment, NameAdjustmentMode
 from headrace.errors import HeadraceError
 from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.example import Example
+from headrace.transforms.parts import Part, not_a_struct
 from headrace.transforms.routing import Renaming
 from headrace.transforms.transform import Declaration, Ordering, PerShape, WrongOption
 
@@ -171,11 +172,7 @@ class LogicalRouter:
         key = as_struct(shape.key)
         if key is None:
             kind = "null" if shape.key is None else shape.key.schema.type.value
-            raise HeadraceError(
-                "transforms.not_a_struct",
-                f"the key of records of {shape.topic} is of type {kind}, not a struct",
-                "Give the transform a predicate, or put it where keys are structs.",
-            )
+            raise not_a_struct(Part.KEY, shape.topic, kind, "ByLogicalTableRouter")
         members = fields(key)
         if self._field is not None:
             if self._field in members:

@@ -65,6 +65,7 @@ class ExtractChangedRecordState:
 
     ordering = Ordering.KEEPS_KEY
     passes_records = True
+    takes_schemas_only = True
 
     def __init__(self, options: ExtractChangedRecordStateOptions) -> None:
         named = ((options.header_changed_name, True), (options.header_unchanged_name, False))

@@ -58,6 +58,7 @@ class PartitionRouting:
     those that are no change events pass as they are."""
 
     ordering = Ordering.KEEPS_KEY
+    takes_schemas_only = True
 
     def __init__(self, options: PartitionRoutingOptions) -> None:
         self._paths = tuple(

@@ -171,6 +171,7 @@ class TimezoneConverter:
     """See DECLARATION. Records that are no change events pass as they are."""
 
     ordering = Ordering.KEEPS_KEY
+    takes_schemas_only = True
 
     def __init__(self, options: TimezoneConverterOptions) -> None:
         self._zone = options.converted_timezone

@@ -34,6 +34,7 @@ class OutboxRouter:
     """
 
     ordering = Ordering.NONE
+    takes_schemas_only = True
 
     def __init__(self, options: OutboxOptions, prefix: str, words: tuple[str, str]) -> None:
         """Raises HeadraceError("transforms.bad_placement") and ("transforms.bad_replacement")."""

@@ -47,7 +47,7 @@ def test_other_tables_that_are_not_published_are_warned_of_at_every_start(
         caplog.clear()
         with caplog.at_level(logging.WARNING, "headrace"):
             reader.restart().drain()
-        assert "lacks public.u: their changes never arrive" in caplog.text
+        assert "lacks public.u: their changes do not arrive" in caplog.text
     reader.stop()
 
 
@@ -78,7 +78,7 @@ def test_partitions_are_published_with_their_root(
         reader = Reader(database.properties(table_include_list=r"public\.p1"))
         reader.step()
         reader.stop()
-    assert "never arrive" not in caplog.text
+    assert "do not arrive" not in caplog.text
 
 
 def test_changes_under_a_name_that_is_not_captured_are_warned_of(

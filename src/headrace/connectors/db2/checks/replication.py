@@ -71,7 +71,7 @@ def unregistered(config: Db2Config, tables: Sequence[Table]) -> HeadraceError:
     ways = f"Or {'`headrace db2 add-table`, or ' if has_verb else ''}narrow table.include.list."
     return HeadraceError(
         "db2.not_registered",
-        f"SQL replication does not capture {named_tables(tables)}: changes never arrive",
+        f"SQL replication does not capture {named_tables(tables)}: their changes will not arrive",
         f"{registering(config, [table.path for table in tables])} {ways}",
     )
 

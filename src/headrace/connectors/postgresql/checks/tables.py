@@ -122,9 +122,9 @@ def check_identities(checked: Checked) -> None:
     if others:
         checked.ok(
             "replica_identity",
-            f"Of {counted(others, 'table')} the server logs the former key, not the former row: "
-            "in events `before` has the key alone, and a large value that an UPDATE leaves as it "
-            "was is unavailable.value.placeholder",
+            f"{counted(others, 'table')} without REPLICA IDENTITY FULL: `before` of their events "
+            "has only the columns of the key, and a large value that an UPDATE does not change is "
+            "replaced with unavailable.value.placeholder",
         )
 
 

@@ -310,7 +310,7 @@ def not_published(config: PostgresConfig, absent: Sequence[CatalogTable]) -> Hea
     name = config.publication_name
     return HeadraceError(
         "postgresql.not_published",
-        f"The publication {name} lacks {named_tables(absent)}: their changes never arrive until "
+        f"The publication {name} lacks {named_tables(absent)}: their changes do not arrive until "
         "they are added",
         add_tables(name, absent),
     )

@@ -73,6 +73,7 @@ class ExtractSchemaToNewRecord:
     """See DECLARATION."""
 
     ordering = Ordering.KEEPS_KEY
+    takes_schemas_only = True
 
     def __init__(self, _options: ExtractSchemaToNewRecordOptions) -> None:
         self._described = PerShape(_described)

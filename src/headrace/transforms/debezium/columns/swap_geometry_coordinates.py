@@ -70,6 +70,7 @@ class SwapGeometryCoordinates:
     """See DECLARATION. Records whose value is not a struct pass as they are."""
 
     ordering = Ordering.KEEPS_KEY
+    takes_schemas_only = True
 
     def __init__(self, options: SwapGeometryCoordinatesOptions) -> None:
         self._srids = options.srids

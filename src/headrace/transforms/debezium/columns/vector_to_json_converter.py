@@ -18,8 +18,8 @@ from headrace.connect.evaluation.values import connect_values, tombstones
 from headrace.connect.records import Column, Node, Records, Shape, Struct
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member, with_defaults, with_fields
-from headrace.errors import HeadraceError
 from headrace.transforms.example import Example
+from headrace.transforms.parts import Part, not_a_struct
 from headrace.transforms.transform import Declaration, Ordering, PerShape, passing
 
 _DATA = "io.debezium.data"
@@ -66,12 +66,7 @@ class VectorToJsonConverter:
         struct = as_struct(shape.value)
         if struct is None:
             kind = "null" if shape.value is None else shape.value.schema.type.value
-            raise HeadraceError(
-                "transforms.not_a_struct",
-                f"the value of records of {shape.topic} is a {kind}; VectorToJsonConverter takes "
-                "structs",
-                "Give the transform a predicate, or put it where its records are structs.",
-            )
+            raise not_a_struct(Part.VALUE, shape.topic, kind, "VectorToJsonConverter")
         vectors: list[_Vector] = []
         value = _converted(struct, vectors, struct)
         return replace(shape, value=value), tuple(vectors)
