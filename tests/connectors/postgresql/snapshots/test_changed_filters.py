@@ -4,12 +4,13 @@ changes what they name: what cannot be read is left out with a warning, and noth
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.connectors.postgresql.harness import Reader, properties_with
+from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.postgresql import Database
 
 pytestmark = pytest.mark.postgres
@@ -258,3 +259,29 @@ def test_an_index_that_is_younger_than_the_snapshot_is_no_reason_to_begin_again(
     reader.drain().stop()
     assert reader.fold("t") == contents(database, "t", "id IN (SELECT t_id FROM picked)")
     assert "later one" not in caplog.text
+
+
+@pytest.mark.parametrize("moment", MOMENTS[:2])
+def test_a_table_that_a_statement_joins_may_be_locked_for_a_while(
+    database: Database, moment: Moment, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader = reader_of(database, JOINED, snapshot__lock__timeout__ms="300")
+    other = database.connect()
+    reported = f"waiting for a lock on public.picked (held by {other.info.backend_pid}"
+
+    def free() -> None:
+        wait_for(lambda: any(reported in text for text in list(caplog.messages)))
+        other.execute("COMMIT")
+
+    thread = threading.Thread(target=free)
+
+    def lock() -> None:
+        other.execute("BEGIN")
+        other.execute("ALTER TABLE picked ALTER t_id TYPE bigint")
+        thread.start()
+
+    moment(reader, lock)
+    reader.drain().stop()
+    thread.join()
+    other.close()
+    assert reader.fold("t") == contents(database, "t", "id IN (SELECT t_id FROM picked)")
