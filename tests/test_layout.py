@@ -10,8 +10,8 @@ ROOT = Path(__file__).parents[1]
 FILES = sorted(path for top in ("src", "tests") for path in (ROOT / top).rglob("*.py"))
 MOST_LINES, MOST_FILES, MOST_FUNCTION_LINES = 500, 15, 100
 POSTGRESQL = ROOT / "src/headrace/connectors/postgresql"
-# Of the whole connector: what other sessions may do to tables that are read takes 600 of them.
-MOST_POSTGRESQL_LINES = 9_000
+# Of the whole connector: what other sessions may do to tables that are read takes 700 of them.
+MOST_POSTGRESQL_LINES = 9_200
 
 
 def lines(path: Path) -> int:

@@ -19,8 +19,6 @@ from functools import partial
 
 import numpy as np
 
-from headrace.connect.evaluation.float_texts import java_texts
-from headrace.connect.evaluation.many_values import ManyValues
 from headrace.connect.java_numbers import (
     at_scale,
     decimal_of,
@@ -30,6 +28,8 @@ from headrace.connect.java_numbers import (
     unscaled_bytes,
 )
 from headrace.connect.schema import DECIMAL, SCHEMALESS, Field, Schema, Type, decimal_scale
+from headrace.connect.values.float_texts import java_texts
+from headrace.connect.values.many_values import ManyValues
 from headrace.errors import HeadraceError
 
 BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from headrace.connect.evaluation.columns import cell_of, form_of
-from headrace.connect.evaluation.many_values import collected_after
+from headrace.connect.values.many_values import collected_after
 from headrace.converters.avro.schemas import AvroOptions
 from headrace.converters.avro.values import encode, long
 from headrace.converters.json.values import render

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation.arrow import arrow_type, connect_value
-from headrace.connect.evaluation.many_values import collected_after
 from headrace.connect.images import BINARY, NO_CELL, NULL, TEXT
 from headrace.connect.json_values import (
     MOST_CELLS,
@@ -26,6 +25,7 @@ from headrace.connect.json_values import (
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cells, Column, ColumnIdentity, Records
 from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
+from headrace.connect.values.many_values import collected_after
 from headrace.errors import HeadraceError
 
 _INT8, _INT16 = struct.Struct("<b"), struct.Struct("<h")

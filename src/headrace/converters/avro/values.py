@@ -9,9 +9,9 @@ from decimal import Decimal
 
 import numpy as np
 
-from headrace.connect.evaluation.many_values import ManyValues
 from headrace.connect.java_numbers import at_scale, unscaled_bytes
 from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
+from headrace.connect.values.many_values import ManyValues
 from headrace.converters.avro.schemas import AvroOptions, is_pairs, symbols_of
 from headrace.errors import HeadraceError
 

@@ -18,11 +18,11 @@ from typing import Protocol
 
 import numpy as np
 
-from headrace.connect.evaluation.float_texts import java_texts
-from headrace.connect.evaluation.many_values import ManyValues
 from headrace.connect.java_numbers import at_scale, java_double, java_float
 from headrace.connect.json_values import json_text, quote, quoted_unless_number
 from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
+from headrace.connect.values.float_texts import java_texts
+from headrace.connect.values.many_values import ManyValues
 from headrace.debezium import decimals
 from headrace.errors import HeadraceError
 

@@ -15,10 +15,10 @@ from decimal import Decimal
 
 import numpy as np
 
-from headrace.connect.evaluation.float_texts import java_texts
-from headrace.connect.evaluation.many_values import ManyValues
 from headrace.connect.java_numbers import at_scale, java_double, java_float
 from headrace.connect.schema import DECIMAL, Field, Schema, Type, decimal_scale
+from headrace.connect.values.float_texts import java_texts
+from headrace.connect.values.many_values import ManyValues
 from headrace.converters.instructions import Form
 from headrace.errors import HeadraceError
 

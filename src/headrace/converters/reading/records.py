@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from headrace.connect.evaluation.columns import column_of
 from headrace.connect.evaluation.layouts import Layout, cells_of, column_count
-from headrace.connect.evaluation.many_values import collected_after
 from headrace.connect.images import BINARY, NULL, image_of
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import (
@@ -29,6 +28,7 @@ from headrace.connect.records import (
 from headrace.connect.rows import ROW, RowTable, no_transactions
 from headrace.connect.schema import Schema, Type
 from headrace.connect.sized_cache import SizedCache
+from headrace.connect.values.many_values import collected_after
 from headrace.converters.reading import images_kernel as kernel
 from headrace.converters.reading.fields import FieldTable, field_table
 from headrace.converters.reading.json_kernel import NUMBER_BYTES

@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from headrace.config.configuration import Configuration
 from headrace.connect.evaluation.columns import column_of, with_values
-from headrace.connect.evaluation.float_texts import java_texts
 from headrace.connect.evaluation.values import connect_values, tombstones
 from headrace.connect.records import Column, Node, Records, Shape, Struct
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member, with_defaults, with_fields
+from headrace.connect.values.float_texts import java_texts
 from headrace.transforms.example import Example
 from headrace.transforms.parts import Part, not_a_struct
 from headrace.transforms.transform import Declaration, Ordering, PerShape, passing

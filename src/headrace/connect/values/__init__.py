@@ -1,0 +1,1 @@
+"""Values in Python, many of one schema at once."""
