@@ -17,7 +17,7 @@ from typing import TextIO
 import numba
 from llvmlite import binding
 
-import headrace.connect.kernels.memory  # noqa: F401 - names the folder of compiled kernels
+import headrace.connect.kernels.functions  # noqa: F401 - names the folder of compiled kernels
 from headrace.connect.deadline import Deadline
 from headrace.connect.kernels.loading import load
 from headrace.connectors.registry import definitions, has_driver, left_out
