@@ -71,7 +71,8 @@ def examine_chain(config: TransformsConfig) -> ReadChain:
         transform = reading.made("transforms", alias, options, find_transform)
         if transform is not None:
             references = config.references.under(f"transforms.{alias}.")
-            steps.append(Step(alias, transform, kind, predicates.get(name), negate, references))
+            predicate, kernels = predicates.get(name), find_transform(kind).kernels
+            steps.append(Step(alias, transform, kind, predicate, negate, references, kernels))
     _share_headers(steps)
     reading.check_asked_fields(steps, getattr(config, "event_format_version", None))
     as_written = config.references.in_finding

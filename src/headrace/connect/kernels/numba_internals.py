@@ -1,6 +1,6 @@
-"""All that headrace uses of Numba beyond its public names: where compiled functions are kept, and how
-parts of them are compiled. The next version of Numba may have other names; without them parts are
-plain `njit` functions, which compile slower and give the same."""
+"""All that headrace uses of Numba beyond its public names: where compiled functions are kept, and
+how parts of them are compiled. The next version of Numba may have other names; without them parts
+are plain `njit` functions, which compile slower and give the same."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ class Db2Definition(NamedDefinition):
     classes: Sequence[str] = ("io.debezium.connector.db2.Db2Connector",)
     driver: Driver | None = Driver("ibm_db", "headrace[db2]")
     kernels: Mapping[str, Sequence[str]] = {
+        "headrace.relational.row_lookup": ("_mark_lacking",),
         "headrace.relational.rows.image_kernel": ("measure_images", "write_images"),
         "headrace.connectors.db2.streaming.frames": (
             "index_frames",

@@ -243,4 +243,8 @@ DECLARATION = Declaration(
         topic="s.orders",
         names={"value": "s.orders.Envelope"},
     ),
+    kernels=(
+        "headrace.connect.evaluation.units",
+        "headrace.connect.kernels.text",
+    ),
 )
