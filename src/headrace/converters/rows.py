@@ -259,11 +259,10 @@ class SliceConverter:
 
     def _load_interpreter(self, form: code.Form) -> None:
         """Give the compiled pass the address of what runs programs of this form."""
-        word, run = code.RUN_JSON, run_json
-        if form is not code.Form.JSON:
-            word, run = code.RUN_PLAIN, run_plain
-        if not self._state[word]:
-            self._state[word] = address_of_kernel(run)
+        if form is code.Form.JSON:
+            self._state[code.RUN_JSON] = address_of_kernel(run_json)
+        else:
+            self._state[code.RUN_PLAIN] = address_of_kernel(run_plain)
 
     def _make_room(self, columns: int) -> None:
         """A scratch for images of so many columns."""

@@ -24,7 +24,8 @@ def folder() -> Path:
 
 
 def _stamp(module: str, name: str) -> Path:
-    made_for = (platform.python_version(), numba.__version__, binding.get_host_cpu_name())
+    processor = numba.config.CPU_NAME or binding.get_host_cpu_name()
+    made_for = (platform.python_version(), numba.__version__, processor)
     return folder() / "-".join(("compiled", *made_for)) / f"{module}.{name}"
 
 
@@ -58,7 +59,7 @@ def load_kernel(module: str, name: str) -> None:
     """Load a kernel, compiled now if it was not before."""
     with _of_its_owner(module, name):
         load(getattr(import_module(module), name))
-    mark_compiled(module, name)
+        mark_compiled(module, name)
 
 
 def load_compiled(kernels: Kernels | None = None) -> None:

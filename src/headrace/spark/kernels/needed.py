@@ -27,7 +27,6 @@ SHARED: Kernels = {
     "headrace.connect.evaluation.json_objects": ("find_members", "add_members"),
     "headrace.connect.evaluation.units": ("_count_units", "_shorten"),
     "headrace.connect.evaluation.zoned_texts": ("_read", "_write"),
-    "headrace.connect.kernels.text": ("hash_bytes",),
     "headrace.streaming.counts": ("count_rows", "endings_size", "write_endings"),
     "headrace.streaming.changes.key_hashes": ("_hash_rows",),
     "headrace.converters.kernel": ("emit", "emit_headers"),
@@ -81,7 +80,6 @@ _OF_EVERY_QUERY = (
 _OF_FRAMES = (
     "headrace.connect.evaluation.gathering",
     "headrace.connect.evaluation.json_objects",
-    "headrace.connect.kernels.text",
     "headrace.converters.kernel",
     "headrace.converters.json.kernel",
     "headrace.converters.patches",

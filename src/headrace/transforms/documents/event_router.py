@@ -189,7 +189,6 @@ DECLARATION = Declaration(
         names={"key": "shop.inventory.outbox.Key", "value": "shop.inventory.outbox.Envelope"},
     ),
     kernels=(
-        "headrace.connect.kernels.text",
         "headrace.documents.bson",
         "headrace.documents.columns.indenting",
         "headrace.documents.extended_json",

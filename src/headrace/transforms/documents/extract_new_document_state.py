@@ -461,7 +461,6 @@ DECLARATION = Declaration(
     ),
     kernels=(
         "headrace.connect.evaluation.json_objects",
-        "headrace.connect.kernels.text",
         "headrace.documents.bson",
         "headrace.documents.extended_json",
         "headrace.documents.field_kernel",

@@ -271,7 +271,6 @@ DECLARATION = Declaration(
         },
     ),
     kernels=(
-        "headrace.connect.kernels.text",
         "headrace.documents.bson",
         "headrace.documents.extended_json",
         "headrace.documents.field_kernel",

@@ -66,9 +66,8 @@ ROW_WORDS = 21
 ROW_SIZE = 8 * ROW_WORDS
 
 NOTHING, STARTS, CHANGES, CANCELS, COMMITS, ENDS, LACKING_STATEMENT, APART = range(8)
-"""What a row does. ENDS: a rollback, and whatever else drops a transaction. What the last two are,
-`row_words` decides before rows are held: changes whose statement LogMiner could not make, and rows
-that tell of a value apart from its row."""
+"""What a row does. ENDS: a rollback, and whatever else drops a transaction. `row_words` finds the
+last two before rows are held: changes without a statement, rows of a value apart from its row."""
 
 # A transaction: int64 words.
 (
