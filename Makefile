@@ -52,11 +52,12 @@ demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 e
 test: $(STAMP)  ## Run the tests, fast ones first (WORKERS=1: one at a time; PYTHON=python3.12: on that; SPARK=4.3.0: those with Spark, on that)
 	@$(BIN)/python -m pytest -q -m "$(if $(SPARK),spark and )not chaos" -n $(WORKERS) --no-loadscope-reorder
 
-check: $(STAMP)  ## Format, lint, types, import contracts, generated docs
+check: $(STAMP)  ## Format, lint, types, import contracts, wording, generated docs
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tests.wording
 	@for name in $(CONNECTORS) transforms errors; do \
 	  $(BIN)/headrace describe $$name --markdown | diff -u docs/reference/$$name.md - || \
 	  { echo "docs/reference is not current: make docs" >&2; exit 1; }; done

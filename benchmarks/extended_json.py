@@ -14,7 +14,8 @@ import time
 import bson
 import numpy as np
 
-from headrace.connect.kernels.memory import PADDING, address_of, kernel
+from headrace.connect.kernels.functions import entry
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.documents.bson import DOCUMENT
 from headrace.documents.dialects import Dialect
 from headrace.documents.writer import GROWTH, SLACK, put_value
@@ -49,7 +50,7 @@ def order(number: int) -> dict[str, object]:
     }
 
 
-@kernel
+@entry
 def _write_all(source, offsets, count, dialect, escaped, out):  # type: ignore[no-untyped-def]
     total = np.int64(0)
     for i in range(count):

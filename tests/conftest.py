@@ -14,7 +14,6 @@ import pytest
 from hypothesis import settings
 
 from headrace.errors import HeadraceError
-from headrace.spark.kernels import COMPILE
 from headrace.testing.db2.derby import DerbyServer
 from headrace.testing.embedded import PostgresServer
 from headrace.testing.maven import NotFetched
@@ -57,7 +56,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if "PYTEST_XDIST_WORKER" not in os.environ:
         choose_quick_java()  # workers inherit it
     if getattr(session.config.option, "numprocesses", None):
-        subprocess.run([sys.executable, "-c", COMPILE], stdout=subprocess.DEVNULL, check=False)
+        command = [sys.executable, "-m", "headrace.cli", "compile"]
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

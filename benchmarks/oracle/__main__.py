@@ -35,7 +35,8 @@ from headrace.connectors.oracle.redo.tables import RedoTable
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.connectors.registry import open_connector, parse_configuration
 from headrace.relational.table import Column, Table
-from headrace.spark.kernels import load_kernels
+from headrace.spark.kernels.beforehand import compile_beforehand
+from headrace.spark.kernels.needed import all_kernels
 from headrace.spark.task import read_slice
 from headrace.testing.oracle.definitions import Table as Definition
 from headrace.testing.oracle.server import OracleServer
@@ -91,7 +92,7 @@ def to_json(server: OracleServer, work: Workload) -> dict[str, float]:
     """Fetched rows to Debezium's JSON, all of it in this process: what it takes of its CPU."""
     server.load({"tables": [DEFINITION]})
     config = parse_configuration(properties(server))
-    load_kernels()
+    compile_beforehand(all_kernels())
     connector = open_connector(config, cores=1, inline=False, orphaned=lambda: False)
     try:
         after: Mapping[str, Any] = connector.poll({"v": 2, "server": "bench"}, timedelta(seconds=1))

@@ -110,7 +110,7 @@ def test_its_properties_and_its_verbs_are_on_the_command_line(other_package: Pat
 
 def test_a_connector_without_its_driver_does_not_hold_up_the_others(other_package: Path) -> None:
     script = (
-        "from headrace.spark.kernels import all_kernels; print(*all_kernels());"
+        "from headrace.spark.kernels.needed import all_kernels; print(*all_kernels());"
         "from importlib import import_module; [import_module(name) for name in all_kernels()]"
     )
     run = python(other_package, "-c", script)
@@ -224,9 +224,10 @@ def test_they_hold_up_no_verb_and_replace_none(faulty_package: Path) -> None:
 
 def test_they_hold_up_no_worker(faulty_package: Path) -> None:
     script = (
-        "from headrace.spark import daemon, kernels; all_kernels = kernels.all_kernels();"
-        "kernels.all_kernels = lambda: {m: all_kernels[m][-1:] for m in"
-        " ('headrace.streaming.counts', 'no_such_module')};"
+        "from headrace.spark import daemon; from headrace.spark.kernels import compiled, needed;"
+        "kernels, counts = needed.all_kernels(), 'headrace.streaming.counts';"
+        "compiled.load_kernel(counts, kernels[counts][-1]);"
+        "compiled.load_kernel('no_such_module', *kernels['no_such_module']);"
         "daemon.preload(); import sys;"
         "print('headrace.connectors.postgresql.reading.snapshot_reader' in sys.modules)"
     )

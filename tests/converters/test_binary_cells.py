@@ -13,19 +13,25 @@ from hypothesis import strategies as st
 from headrace.connect import images
 from headrace.connect.encoding import Encoding
 from headrace.connect.images import CellKind, split, split_checked
-from headrace.connect.kernels.memory import PADDING, address_of, kernel
+from headrace.connect.kernels.functions import entry
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell, Image, Shape, group_by_shape, struct_of
 from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences
 from headrace.connect.schema import Schema, Type
 from headrace.converters.json import binary
 from headrace.converters.json.documents import FIRST_DOCUMENT
 from headrace.converters.json.values import JsonOptions, render
+from tests.compiled import callable_part
 from tests.converters.json_converter import json_converter
+
+_split_checked = callable_part(split_checked)
+
+_split = callable_part(split)
 
 OPTIONS = JsonOptions()
 
 
-@kernel
+@entry
 def _encode(address: int, length: int, code: int, out: int) -> int:
     return binary.encode_binary(address, length, code, out)
 
@@ -159,10 +165,10 @@ def test_the_codec_reads_what_was_written(
     memory = np.frombuffer(raw + behind + bytes(PADDING), np.uint8)
     at = address_of(memory)
     checked = np.zeros((len(cells), 3), np.int64)
-    assert split_checked(at, at + len(raw), len(cells), address_of(checked)) == at + len(raw)
-    assert split_checked(at, at + len(raw) - 1, len(cells), address_of(checked)) == -1
+    assert _split_checked(at, at + len(raw), len(cells), address_of(checked)) == at + len(raw)
+    assert _split_checked(at, at + len(raw) - 1, len(cells), address_of(checked)) == -1
     plain = np.zeros((len(cells) + 1, 3), np.int64)
-    split(at, address_of(plain), len(cells) + 1)
+    _split(at, address_of(plain), len(cells) + 1)
     assert plain[-1, 0] == images.NO_CELL
     assert plain[:-1, 0].tolist() == [int(kind) for kind, _ in cells]
     for row, value in zip(plain, values, strict=False):

@@ -11,7 +11,8 @@ import bson
 from bson.codec_options import CodecOptions, DatetimeConversion
 from bson.errors import BSONError
 
-from headrace.connect.kernels.memory import PADDING, kernel
+from headrace.connect.kernels.functions import entry
+from headrace.connect.kernels.memory import PADDING
 from headrace.documents.bson import MOST_DEPTH, NO_ROOM
 from headrace.documents.dialects import Dialect
 from headrace.documents.writer import GROWTH, MOST_GROWTH, SLACK, put_cell
@@ -103,7 +104,7 @@ def is_sound(cell: bytes) -> bool:
         return False
 
 
-@kernel
+@entry
 def write_text(source, length, dialect, escaped, growth, out):  # type: ignore[no-untyped-def]
     """See headrace.documents.writer.put_cell."""
     return put_cell(source, length, dialect, escaped, growth, out)

@@ -20,7 +20,7 @@ from headrace.sinks.closed import CLOSED
 
 _VERBS = {
     verb: f"headrace.cli.{verb}"
-    for verb in ("run", "events", "check", "signal", "transform", "describe", "demo")
+    for verb in ("run", "events", "check", "signal", "transform", "describe", "compile", "demo")
 }
 
 

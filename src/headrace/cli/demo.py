@@ -139,7 +139,12 @@ class _Demo:
         from headrace.spark.supervisor import Supervisor
 
         session = open_session(
-            "demo", self._messages, master=None, idle_exit=None, debug=self._arguments.debug
+            "demo",
+            self._messages,
+            kernels=self._pipeline.kernels(),
+            master=None,
+            idle_exit=None,
+            debug=self._arguments.debug,
         )
         spark = session.spark
         try:

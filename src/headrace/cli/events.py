@@ -126,6 +126,7 @@ def _print_lines(
         session = open_session(
             "events",
             messages,
+            kernels=pipeline.kernels("file"),
             master=arguments.master,
             idle_exit=arguments.idle_exit,
             debug=arguments.debug,
@@ -182,6 +183,7 @@ def append_to_file(
         session = open_session(
             verb,
             messages,
+            kernels=pipeline.kernels("file"),
             master=arguments.master,
             idle_exit=arguments.idle_exit,
             debug=arguments.debug,

@@ -39,6 +39,7 @@ def send_to_kafka(
         session = open_session(
             "run",
             messages,
+            kernels=pipeline.kernels("kafka"),
             master=arguments.master,
             idle_exit=arguments.idle_exit,
             debug=arguments.debug,

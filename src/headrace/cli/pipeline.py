@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli.compiling import compile_kernels
+from headrace.cli.compile import compile_kernels
 from headrace.cli.messages import LogFormat, LogOfMessages, Messages
 from headrace.cli.stopping import STOP
 from headrace.config.finding import summarized
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from headrace.offsets.offset import OffsetObject
     from headrace.sinks.file.output import Output
     from headrace.spark.jvm.gateway import DriverJvm
+    from headrace.spark.kernels.needed import Kernels
     from headrace.spark.supervisor import Limits, Summary
 
 
@@ -143,6 +144,12 @@ class Pipeline:
             config.snapshot_mode not in (SnapshotMode.NO_DATA, SnapshotMode.RECOVERY)
         )
 
+    def kernels(self, *sinks: str) -> Kernels:
+        """The kernels that its query calls, with those of these sinks (file, kafka)."""
+        from headrace.spark.kernels.needed import needed_kernels
+
+        return needed_kernels(self.config, *sinks)
+
     def limits(
         self, *, idle_exit: float | None, seconds: float | None, prints: bool = False
     ) -> Limits:
@@ -238,13 +245,15 @@ def open_session(
     verb: str,
     messages: Messages,
     *,
+    kernels: Kernels,
     master: str | None,
     idle_exit: float | None,
     debug: bool,
     tasks: bool = True,
     own: Mapping[str, str] | None = None,
 ) -> Session:
-    """A Spark session for a verb; Spark's own log is silent unless `debug`. Without `tasks` the
+    """A Spark session for a verb; Spark's own log is silent unless `debug`. The `kernels` that it
+    will call are compiled before it is given out, beside Spark's start. Without `tasks` the
     processes that run them start when the first one comes. `own` are the user's settings of Spark,
     which win.
 
@@ -271,7 +280,7 @@ def open_session(
     jvm = DriverJvm(messages.foreign)
     STOP.on_repeat = jvm.terminate
     messages.phase("starting Spark")
-    compiling = compile_kernels(messages)
+    compiling = compile_kernels(kernels, messages)
     try:
         spark = build_session(f"headrace {verb}", jvm=jvm, go_on=STOP.check, **arguments)
         session = Session(spark, jvm)
@@ -279,6 +288,7 @@ def open_session(
             # Every process would compile the same kernels by itself.
             while not compiling.is_over(0.1):
                 STOP.check()
+            compiling.require_success()
         STOP.check()
     except BaseException:
         if compiling is not None:

@@ -109,6 +109,7 @@ def _run_sink(
         session = open_session(
             "run",
             messages,
+            kernels=pipeline.kernels(),
             master=arguments.master,
             idle_exit=arguments.idle_exit,
             debug=arguments.debug,

@@ -15,8 +15,8 @@ import struct
 from collections.abc import Sequence
 from enum import IntEnum
 
+from headrace.connect.kernels.functions import part
 from headrace.connect.kernels.memory import (
-    kernel,
     load8,
     load16_be,
     load32_be,
@@ -54,13 +54,13 @@ ABSENT = b"unavailable"
 """This object stands for an unavailable cell in Python."""
 
 
-@kernel
+@part
 def has_value(kind):
     """Whether a split cell of this kind has an address and a length."""
     return kind != NULL and kind != UNAVAILABLE and kind != NO_CELL
 
 
-@kernel
+@part
 def split(image, cells, columns):
     """Split the first `columns` columns of a sound image; columns that the image does not have
     are NO_CELL."""
@@ -82,7 +82,7 @@ def split(image, cells, columns):
             place += 4 + length
 
 
-@kernel
+@part
 def split_checked(image, end, columns, cells):
     """Split an image of `columns` columns that ends at `end` or before; returns its own end, or
     -1 when it is broken or has another number of columns."""
@@ -109,7 +109,7 @@ def split_checked(image, end, columns, cells):
     return place
 
 
-@kernel
+@part
 def has_any(image, columns, unavailable, null):
     """Whether a column of a sound image that `columns` (uint8 each) marks is unavailable or null,
     as far as these two ask for it."""
@@ -126,28 +126,28 @@ def has_any(image, columns, unavailable, null):
     return False
 
 
-@kernel
+@part
 def store32_be(address, value):
     """Store 32 bits in network byte order."""
     low = (value & 0xFF) << 24 | (value & 0xFF00) << 8
     store32(address, low | (value >> 8 & 0xFF00) | (value >> 24 & 0xFF))
 
 
-@kernel
+@part
 def put_head(out, columns):
     """The head of an image; returns where its first cell begins."""
     store16(out, (columns & 0xFF) << 8 | columns >> 8)
     return out + HEAD_BYTES
 
 
-@kernel
+@part
 def put_null(out):
     """A null cell; returns its end."""
     store8(out, NULL)
     return out + 1
 
 
-@kernel
+@part
 def put_text_head(out, length):
     """The head of a text of `length` bytes; returns where the text begins."""
     store8(out, TEXT)

@@ -12,11 +12,10 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.images import CELL_BYTES, split
+from headrace.connect.kernels.functions import entry, inlined_part, part
 from headrace.connect.kernels.memory import (
     caller_of,
     copy,
-    inlined_kernel,
-    kernel,
     load8,
     load32_signed,
     load64,
@@ -151,7 +150,7 @@ def scratch_bytes(columns: int) -> int:
     return _CELLS + _SPLIT_IMAGES * CELL_BYTES * columns
 
 
-@inlined_kernel
+@inlined_part
 def _begin_transaction(transaction, texts, state):
     """What is printed once of a transaction; the cells of its image are not split yet."""
     print_transaction(transaction, texts)
@@ -160,7 +159,7 @@ def _begin_transaction(transaction, texts, state):
     return transaction
 
 
-@kernel
+@part
 def _split_row(row, transaction, cells, image_bytes, columns, source_columns, state):
     """Split the first columns of the row's images, that of its transaction once; returns which of
     them it has."""
@@ -190,7 +189,7 @@ def _split_row(row, transaction, cells, image_bytes, columns, source_columns, st
     return images
 
 
-@inlined_kernel
+@inlined_part
 def _run(form, program, row, transaction, texts, state, cells, image_bytes, out):
     """One program of a form over one row; returns the end, MISSING or NO_VALUE. Interpreters are
     called by address: in place they would be compiled several times."""
@@ -205,7 +204,7 @@ def _run(form, program, row, transaction, texts, state, cells, image_bytes, out)
     )
 
 
-@inlined_kernel
+@inlined_part
 def _size_of(row, transaction, shape, state):
     """Bytes of the row's images and made cells; the latter are told to the interpreters."""
     size = load64(row + _SIZE) + load64(transaction + _SIZE_OF_TRANSACTION)
@@ -217,7 +216,7 @@ def _size_of(row, transaction, shape, state):
     return size
 
 
-@kernel
+@entry
 def emit(state):
     """Render the selected rows from START until COUNT, MOST_ROWS rows or a full buffer; returns
     the number rendered.
@@ -319,7 +318,7 @@ def emit(state):
     return done
 
 
-@inlined_kernel
+@inlined_part
 def _is_on(header, row):
     """Whether a row has the header."""
     on = load64(header + 8 * ON)
@@ -330,7 +329,7 @@ def _is_on(header, row):
     return (load64(row + _PART) != _CREATE_PART) == (on == ON_DELETE)
 
 
-@kernel
+@entry
 def emit_headers(state):
     """Render the headers of the selected rows from START to COUNT. STATUS says why the pass
     stopped and NEXT where: FULL is a row that has no room, UNUSUAL one with a cell that Python

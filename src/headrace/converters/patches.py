@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from headrace.connect.kernels.memory import PADDING, address_of, kernel, load64, store64
+from headrace.connect.kernels.functions import entry
+from headrace.connect.kernels.memory import PADDING, address_of, load64, store64
 from headrace.converters import instructions as code
 from headrace.converters.prints import patch_slot
 from headrace.converters.program import Render
@@ -35,7 +36,7 @@ class Unrenderable(Exception):
         self.instructions = instructions
 
 
-@kernel
+@entry
 def _insert(entries, count, table, mask):
     """Put (address, instruction, text, length) entries into an open-addressed table; a length of -1
     is a null."""

@@ -7,16 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.kernels.bytes_text import HEXADECIMAL_PAIRS
-from headrace.connect.kernels.memory import (
-    copy,
-    inlined_kernel,
-    kernel,
-    load8,
-    load64,
-    store8,
-    store16,
-    store64,
-)
+from headrace.connect.kernels.functions import inlined_part, part
+from headrace.connect.kernels.memory import copy, load8, load64, store8, store16, store64
 from headrace.connect.kernels.text import DIGIT_ZEROS, put_int, wrapping_multiply
 from headrace.connect.rows import NULL, SHORT_SEQUENCE_LENGTH, TRANSACTION_NUMBERS, offset_in_row
 from headrace.converters.instructions import (
@@ -43,7 +35,7 @@ _KIND = offset_in_row("kind")
 _NUMBER_LENGTH = 20  # of the ordinal and the part
 
 
-@kernel
+@part
 def _hexadecimal(value, size, out):
     """`size` bytes of `value` as two digits each; returns their end."""
     for i in range(size):
@@ -51,7 +43,7 @@ def _hexadecimal(value, size, out):
     return out + 2 * size
 
 
-@inlined_kernel
+@inlined_part
 def put_sequence(row, epoch, length, out):
     """Epoch(4), position(32, or 16 in the short form), kind(1), ordinal(12), part(8)."""
     out = _hexadecimal(epoch, 2, out)
@@ -67,13 +59,13 @@ def put_sequence(row, epoch, length, out):
     _put_number_in_place(row, out + 1)
 
 
-@inlined_kernel
+@inlined_part
 def _put_number_in_place(row, out):
     out = _hexadecimal(load64(row + _ORDINAL), 6, out)
     _hexadecimal(load64(row + _PART), 4, out)
 
 
-@inlined_kernel
+@inlined_part
 def put_next_sequence(row, before, epoch, length, out):
     """The same, where the row `before` (0: none) has its own right before: mostly both are at one
     place."""
@@ -88,7 +80,7 @@ def put_next_sequence(row, before, epoch, length, out):
         put_sequence(row, epoch, length, out)
 
 
-@kernel
+@part
 def print_transaction(transaction, texts):
     """Write the numbers of the transaction at `transaction` (`TRANSACTION`) as decimal texts into
     slots of TEXT_BYTES at `texts`: the length (int64; -1: null), then the digits."""
@@ -101,7 +93,7 @@ def print_transaction(transaction, texts):
             store64(text, put_int(value, text + 8) - text - 8)
 
 
-@kernel
+@part
 def print_clock(state, texts):
     """Write the times of processing (ms, us, ns since 1970) as decimal texts into the three slots
     behind those of the transaction."""
@@ -111,13 +103,13 @@ def print_clock(state, texts):
         store64(text, put_int(value, text + 8) - text - 8)
 
 
-@kernel
+@part
 def _two_digits(value, out):
     store8(out, 48 + value // 10)
     store8(out + 1, 48 + value % 10)
 
 
-@kernel
+@part
 def put_instant(milliseconds, out):
     """`YYYY-MM-DDTHH:MM:SS.fffZ` of milliseconds since 1970 (years 1970 to 9999); returns its
     end, 24 bytes behind `out`."""
@@ -155,13 +147,13 @@ def put_instant(milliseconds, out):
     return out + 24
 
 
-@kernel
+@part
 def patch_slot(address, instruction):
     """Where a patch's search begins."""
     return (wrapping_multiply(address ^ (instruction << 17), _SCATTER) >> 23) & 0xFFFFFFFFFF
 
 
-@kernel
+@part
 def patch(state, address, length, instruction, out):
     """Copy what Python rendered for the cell at `address`, which key and value may show in
     different ways; returns the new end, IS_NULL, or MISSING and the miss is noted."""

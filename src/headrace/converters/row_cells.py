@@ -7,7 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.images import CELL_BYTES, UNAVAILABLE, has_value
-from headrace.connect.kernels.memory import inlined_kernel, kernel, load64
+from headrace.connect.kernels.functions import inlined_part, part
+from headrace.connect.kernels.memory import load64
 from headrace.connect.records import Image
 from headrace.connect.rows import ADDRESSES, ROW, offset_in_row, offset_in_transaction
 from headrace.converters.instructions import (
@@ -37,7 +38,7 @@ assert [offset_in_row(name) for name in ADDRESSES] == [0, 8, 16, 24]
 assert [name.upper() for name in ADDRESSES] == [image.name for image in Image][:4]
 
 
-@inlined_kernel
+@inlined_part
 def image_of(row, transaction, which):
     """Address of an image of the row; 0: it has none."""
     if which == TRANSACTION_IMAGE:
@@ -48,7 +49,7 @@ def image_of(row, transaction, which):
     return load64(row + 8 * which)
 
 
-@inlined_kernel
+@inlined_part
 def split_cell(at, row, cells, image_bytes):
     """The split cell that a CELL instruction shows. The row has its image."""
     which = load64(at + A)
@@ -71,7 +72,7 @@ def split_cell(at, row, cells, image_bytes):
     return cell
 
 
-@inlined_kernel
+@inlined_part
 def made_cell(at, row, state):
     """The cell that a COLUMN instruction shows, of the column of that number."""
     index = (row - load64(state + 8 * FIRST_ROW)) // ROW_SIZE
@@ -79,7 +80,7 @@ def made_cell(at, row, state):
     return table + CELL_BYTES * index
 
 
-@kernel
+@part
 def made_bytes(tables, count, index):
     """Bytes of the made cells of the row `index`, in `count` columns."""
     size = 0
@@ -90,7 +91,7 @@ def made_bytes(tables, count, index):
     return size
 
 
-@kernel
+@part
 def presence_of(at, row, transaction, cells, image_bytes, state, out):
     """IS_NULL where the cell or made column of a PRESENCE instruction is null in this row, MISSING
     where Python has yet to say."""

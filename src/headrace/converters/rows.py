@@ -125,8 +125,6 @@ class SliceConverter:
         self._buffers = (_Buffers(), _Buffers())
         self._scratch = np.empty(0, np.uint8)
         self._state = np.zeros(code.STATE_WORDS, np.int64)
-        self._state[code.RUN_JSON] = address_of_kernel(run_json)
-        self._state[code.RUN_PLAIN] = address_of_kernel(run_plain)
         self._patches = Patches(self._state)
         self._headers = HeaderColumn()
         self._topic: tuple[str, pa.Array] | None = None
@@ -254,8 +252,17 @@ class SliceConverter:
         compiled = self._compiled.get(shape)
         if compiled is None:
             compiled = CompiledShape(shape, self.converters, self._headers.names)
+            for form in compiled.forms:
+                self._load_interpreter(form)
             self._compiled[shape] = compiled
         return compiled
+
+    def _load_interpreter(self, form: code.Form) -> None:
+        """Give the compiled pass the address of what runs programs of this form."""
+        if form is code.Form.JSON:
+            self._state[code.RUN_JSON] = address_of_kernel(run_json)
+        else:
+            self._state[code.RUN_PLAIN] = address_of_kernel(run_plain)
 
     def _make_room(self, columns: int) -> None:
         """A scratch for images of so many columns."""

@@ -74,6 +74,7 @@ class CompiledShape:
         of_headers = [h.program for h in self.headers if h.program is not None]
         self.columns = max((max(p.columns, p.source_columns) for p in programs + of_headers),
                            default=0)  # fmt: skip
+        self.forms = frozenset(p.form for p in programs + of_headers)
         self.counted = any(p.counted for p in programs + of_headers)
         self.renders: Mapping[int, Render] = {
             at: render for p in programs + of_headers for at, render in p.cells.items()

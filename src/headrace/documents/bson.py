@@ -14,11 +14,11 @@ from enum import IntEnum
 
 import numpy as np
 
+from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.memory import (
     PADDING,
     address_of,
     count_trailing_zeros,
-    kernel,
     load8,
     load32,
     load32_signed,
@@ -93,7 +93,7 @@ FAULTS = {
 _LOW_BITS = 0x0101010101010101
 
 
-@kernel
+@part
 def name_end(place, last):
     """The zero byte that ends the name at `place`. `last` holds a zero byte, which is the answer
     where the name has no other."""
@@ -106,7 +106,7 @@ def name_end(place, last):
     return last
 
 
-@kernel
+@part
 def _string_size(place, rest):
     """Bytes of a string with its length, or a fault."""
     if rest < 5:
@@ -119,7 +119,7 @@ def _string_size(place, rest):
     return 4 + length
 
 
-@kernel
+@part
 def _document_size(place, rest):
     """Bytes of a document, or a fault; its elements are not looked at."""
     if rest < SMALLEST_DOCUMENT:
@@ -132,7 +132,7 @@ def _document_size(place, rest):
     return size
 
 
-@kernel
+@part
 def _rare_size(kind, place, rest):
     if kind == BINARY:
         if rest < 5:
@@ -171,7 +171,7 @@ def _rare_size(kind, place, rest):
     return np.int64(UNKNOWN_KIND)
 
 
-@kernel
+@entry
 def value_size(kind, place, rest):
     """Bytes of the value of type `kind` at `place`, or a fault when it is broken or needs more
     than `rest` bytes. What documents and arrays hold is not looked at."""
@@ -204,7 +204,7 @@ ID_NAME_SIZE = 4
 _ID_NAME = int.from_bytes(b"_id\0", "little")
 
 
-@kernel
+@part
 def id_element(document, size):
     """Where the first element `_id` of a document begins, its type byte; 0: there is none; or a
     fault. `size` is checked; what lies behind the element is not looked at."""

@@ -13,10 +13,10 @@ import unicodedata
 
 import numpy as np
 
+from headrace.connect.kernels.functions import part
 from headrace.connect.kernels.memory import (
     copy16_plain_mask,
     count_trailing_zeros,
-    kernel,
     load8,
     store8,
     store32,
@@ -69,7 +69,7 @@ _REPLACEMENT = int.from_bytes("\ufffd".encode(), "little")
 _MALFORMED = -1
 
 
-@kernel
+@part
 def _put_unit_escape(unit, escaped, out):
     r"""`\uxxxx`; returns its end."""
     store8(out, 92)
@@ -80,18 +80,18 @@ def _put_unit_escape(unit, escaped, out):
     return out + 5
 
 
-@kernel
+@part
 def _is_raw(unit):
     return (RAW_BITS[unit >> 6] >> (unit & 63)) & 1
 
 
-@kernel
+@part
 def is_tail(byte):
     """Whether a byte continues a character of UTF-8."""
     return byte & 0xC0 == 0x80
 
 
-@kernel
+@part
 def wide_point(address, left):
     """The code point of a character of 3 or 4 bytes; what is none as Java decodes it is -1 less
     the number of bytes that one replacement character stands for."""
@@ -124,7 +124,7 @@ def wide_point(address, left):
     return (first & 7) << 18 | (second & 63) << 12 | (third & 63) << 6 | fourth & 63
 
 
-@kernel
+@part
 def _put_rare_run(address, end, escaped, out):
     """Characters up to the next one that is plain ASCII, at least one; returns how many bytes they
     have, and the end of what was written.
@@ -170,7 +170,7 @@ def _put_rare_run(address, end, escaped, out):
     return address - start, out
 
 
-@kernel
+@part
 def put_characters(address, length, escaped, out):
     """The inside of a JSON string; returns its end. `escaped` (0 or 1): as it stands inside of
     another JSON string. Writes up to `7 * length` bytes and 16 more."""

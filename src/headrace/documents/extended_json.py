@@ -12,14 +12,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.kernels.memory import (
-    PADDING,
-    address_of,
-    kernel,
-    load8,
-    load32_signed,
-    store32,
-)
+from headrace.connect.kernels.functions import entry
+from headrace.connect.kernels.memory import PADDING, address_of, load8, load32_signed, store32
 from headrace.documents.bson import DOCUMENT, NO_ROOM, broken
 from headrace.documents.dialects import Dialect
 from headrace.documents.writer import GROWTH, MOST_GROWTH, SLACK, put_cell, put_value
@@ -45,7 +39,7 @@ def value_to_extended_json(value: bytes, dialect: Dialect) -> str:
     raise broken(end)
 
 
-@kernel
+@entry
 def _put_column(offsets, bits, first, count, data, dialect, growth, ends, start, out, capacity):
     """The texts of `count` documents, and where behind `start` each ends (int32); returns how many
     are written: fewer where the next one may need more room. Where it is broken the answer is

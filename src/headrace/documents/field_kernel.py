@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.kernels.equality import same_bytes
+from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.memory import (
     copy,
-    kernel,
     load8,
     load64,
     stack_memory,
@@ -55,21 +55,21 @@ _OUT, _LAST, _NODE, _IS_ARRAY, _PLACE, _SIZE, _KIND, _IS_TAKEN = range(0, _FRAME
 _allocate_frames = stack_memory(_FRAME * (2 * MOST_NODES + 2))
 
 
-@kernel
+@part
 def _is_node(rule, node, name, length):
     """Whether a name is a node of the rule's path."""
     entry = load64(rule + 8) + 16 * node
     return same_bytes(load64(entry), load64(entry + 8), name, length)
 
 
-@kernel
+@part
 def _part_end(place, end):
     while place < end and load8(place) != _DOT:
         place += 1
     return place
 
 
-@kernel
+@part
 def _is_index(place, end):
     """Whether a part of a dotted name is a number."""
     for byte in range(place, end):
@@ -79,7 +79,7 @@ def _is_index(place, end):
     return end > place
 
 
-@kernel
+@part
 def _skips_indexes(name, end):
     """Whether the numbers in a dotted name are places in arrays: it has other parts, and no two of
     them are neighbours."""
@@ -98,7 +98,7 @@ def _skips_indexes(name, end):
     return True
 
 
-@kernel
+@part
 def _relation(rule, name, length):
     """How a dotted name lies to the rule's path, and how many of its nodes it has."""
     end = name + length
@@ -120,7 +120,7 @@ def _relation(rule, name, length):
     return (_EQUAL if count == nodes else _ABOVE), count
 
 
-@kernel
+@part
 def _is_path(rule, name, length):
     """Whether a dotted name is the rule's path as it is written, whatever its parts mean."""
     place, end = name, name + length
@@ -137,7 +137,7 @@ def _is_path(rule, name, length):
     return place == end
 
 
-@kernel
+@part
 def _put_new_path(rule, name, length, out):
     """The rule's path, which `name` is, with the new name in place of its last node; returns its
     end."""
@@ -146,7 +146,7 @@ def _put_new_path(rule, name, length, out):
     return copy(load64(rule + 16), load64(rule + 24), out)
 
 
-@kernel
+@part
 def _put_renamed(rule, name, length, out):
     """A dotted name with the rule's new name in place of its last node; returns its end. Numbers
     do not count as nodes."""
@@ -171,7 +171,7 @@ def _put_renamed(rule, name, length, out):
         place = part_end + 1
 
 
-@kernel
+@part
 def _put_element(kind, name, name_length, value, size, out):
     store8(out, kind)
     out = copy(name, name_length, out + 1)
@@ -179,7 +179,7 @@ def _put_element(kind, name, name_length, value, size, out):
     return copy(value, size, out + 1)
 
 
-@kernel
+@part
 def _open(frame, place, size, node, is_array, out):
     store64(frame + _OUT, out)
     store64(frame + _LAST, place + size - 1)
@@ -190,7 +190,7 @@ def _open(frame, place, size, node, is_array, out):
     return place + 4
 
 
-@kernel
+@part
 def _walk(rule, place, size, node, is_array, out, limit):
     """A document or array after one rule, whose nodes count from `node`; returns its end, or a
     fault. `size` is checked; up to `limit` is written."""
@@ -257,7 +257,7 @@ def _walk(rule, place, size, node, is_array, out, limit):
             place = value + length
 
 
-@kernel
+@part
 def _has_name(document, end, name, length):
     """Whether an unfinished document, written so far up to `end`, has a field of this name."""
     place = document + 4
@@ -270,7 +270,7 @@ def _has_name(document, end, name, length):
     return False
 
 
-@kernel
+@part
 def _path_element(rule, document, last):
     """Where the element lies whose dotted name is the rule's path as it is written; 0: there is
     none; or a fault. A number in such a name is the name of a field."""
@@ -288,7 +288,7 @@ def _path_element(rule, document, last):
     return np.int64(0)
 
 
-@kernel
+@part
 def _filter_change(rule, document, size, out, limit):
     """Updated fields, whose names are dotted, after one rule. Where one of them is the rule's path
     as it is written, the rule concerns it alone."""
@@ -342,7 +342,7 @@ def _filter_change(rule, document, size, out, limit):
     return out + 1
 
 
-@kernel
+@entry
 def filter_fields(rules, count, is_change, document, size, spare, out, capacity):
     """A document after `count` rules; returns the end of the result at `out`, or a fault.
 
@@ -372,7 +372,7 @@ def filter_fields(rules, count, is_change, document, size, spare, out, capacity)
     return out + size
 
 
-@kernel
+@part
 def _put_name(rules, count, name, length, goes_above, out):
     """A name of a removed field or a truncated array after the first rule that concerns it: the
     field itself, one inside, or one around it, which an exclude drops where it `goes_above`;
@@ -393,7 +393,7 @@ def _put_name(rules, count, name, length, goes_above, out):
     return copy(name, length, out)
 
 
-@kernel
+@part
 def _put_named_document(rules, count, document, size, out):
     """A truncated array, `{field, newSize}`; its end, `out`: it is dropped, or a fault. An array
     around an excluded field is shorter all the same, and stays."""
@@ -427,7 +427,7 @@ def _put_named_document(rules, count, document, size, out):
 _FIELD = np.frombuffer(b"field\0\0\0", np.uint8)
 
 
-@kernel
+@entry
 def filter_names(rules, count, array, size, longest, out, capacity):
     """An array of names (removed fields), or of documents with a name in `field` (truncated
     arrays), after the rules; as `filter_fields`. `longest` are the bytes of the longest new name.

@@ -13,9 +13,9 @@ import numpy as np
 
 from headrace.connect.kernels.bytes_text import put_base64
 from headrace.connect.kernels.equality import same_bytes
+from headrace.connect.kernels.functions import part
 from headrace.connect.kernels.memory import (
     PADDING,
-    kernel,
     load8,
     load32,
     load32_signed,
@@ -83,7 +83,7 @@ _allocate_stack = stack_memory(8 * MOST_DEPTH)
 _allocate_options = stack_memory(MOST_OPTIONS + PADDING)
 
 
-@kernel
+@part
 def _decimal_whole(place, out):
     """The whole part of a Decimal128, its text written to `out`."""
     end = put_decimal128(place, out)
@@ -124,7 +124,7 @@ def _decimal_whole(place, out):
     return -whole if is_negative else whole
 
 
-@kernel
+@part
 def _number_hash(seed, kind, place, out):
     """Numbers that are equal, whatever their types, have one whole part."""
     whole = np.int64(_BEYOND)
@@ -141,7 +141,7 @@ def _number_hash(seed, kind, place, out):
     return mix(seed, whole)
 
 
-@kernel
+@part
 def _text_end(kind, place, size, form, out):
     """The end of the text of a value without parts, written to `out`; 0: it has none."""
     if kind == OBJECT_ID:
@@ -178,7 +178,7 @@ def _text_end(kind, place, size, form, out):
     return np.int64(0)
 
 
-@kernel
+@part
 def _scalar_hash(seed, kind, place, size, form, out):
     """The hash of a value without parts."""
     if form == VALUES:
@@ -192,7 +192,7 @@ def _scalar_hash(seed, kind, place, size, form, out):
     return mix(seed, _PARTS) if end == 0 else hash_bytes(seed, out, end - out)
 
 
-@kernel
+@part
 def _has_name_twice(place, last):
     """Whether a document, whose elements are from `place` to `last`, has two fields of one name, of
     which a struct has the last one; or is broken."""
@@ -215,7 +215,7 @@ def _has_name_twice(place, last):
     return False
 
 
-@kernel
+@part
 def _value_hash(seed, kind, place, size, out):
     """The hash of a value with or without parts, as Connect shows it: that of the values without
     parts in it, one after the other. Nulls and names of fields are not part of it, because
@@ -269,7 +269,7 @@ def _value_hash(seed, kind, place, size, out):
             return seed
 
 
-@kernel
+@part
 def id_hash(seed, address, length, form, out):
     """Hash of an `_id`, a type byte and its value of `length` bytes together, by what a key of this
     form (VALUES, TEXTS or NUMBERS) shows of it. `out` is memory to write in: `length` times

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.java_floats import put_double
-from headrace.connect.kernels.memory import kernel, load8, load32, load64, store8, store16, store64
+from headrace.connect.kernels.memory import load8, load32, load64, store8, store16, store64
 from headrace.connect.kernels.text import DIGIT_ZEROS, as_word, divide, put_int
 
 MOST_ISO_MILLIS = 253402300799999
@@ -26,7 +27,7 @@ EXPONENT_BIAS = 6176
 _TWO_DIGITS = np.frombuffer(b"".join(b"%02d" % i for i in range(100)), np.uint16)
 
 
-@kernel
+@part
 def is_special(bits):
     """Whether a double is NaN or infinite."""
     return (bits >> 52) & 0x7FF == 0x7FF
@@ -36,7 +37,7 @@ MOST_OPTIONS = 64
 """Options of a regular expression that are sorted; others stay as they are."""
 
 
-@kernel
+@part
 def put_sorted_options(place, length, out):
     """The options of a regular expression, up to `MOST_OPTIONS` bytes, in the order of their
     characters, as the Java driver keeps them; those that are not ASCII stay as they are."""
@@ -53,7 +54,7 @@ def put_sorted_options(place, length, out):
         store8(at, byte)
 
 
-@kernel
+@part
 def put_library_double(bits, out):
     """A double as BSON's Java library writes it: Java's text, with a plus before a positive
     exponent. Returns its end."""
@@ -70,12 +71,12 @@ def put_library_double(bits, out):
     return end
 
 
-@kernel
+@part
 def _two(value):
     return np.int64(_TWO_DIGITS[value])
 
 
-@kernel
+@part
 def put_iso_date(millis, out):
     """Milliseconds since 1970-01-01, not negative and up to `MOST_ISO_MILLIS`, as
     `YYYY-MM-DDTHH:MM:SSZ`, with a point and as many digits as needed where there is a fraction;
@@ -128,7 +129,7 @@ def put_iso_date(millis, out):
     return out + 1
 
 
-@kernel
+@part
 def _four_bytes_hexadecimal(word):
     """Eight small hexadecimal digits for four bytes, the first of both lowest."""
     word = (word | word << 16) & 0x0000FFFF0000FFFF
@@ -138,7 +139,7 @@ def _four_bytes_hexadecimal(word):
     return digits + DIGIT_ZEROS + letters * 39
 
 
-@kernel
+@part
 def put_object_id(address, out):
     """24 hexadecimal digits; returns their end."""
     store64(out, _four_bytes_hexadecimal(load32(address)))
@@ -147,7 +148,7 @@ def put_object_id(address, out):
     return out + 24
 
 
-@kernel
+@part
 def _put_nine(value, out):
     """Nine digits, zeros in front."""
     for place in range(out + 8, out - 1, -1):
@@ -156,7 +157,7 @@ def _put_nine(value, out):
         value = tens
 
 
-@kernel
+@part
 def _put_coefficient(high, low, out):
     """Digits of an integer of 113 bits; returns their end. Writes up to 37 bytes."""
     a, b = (high >> 32) & 0xFFFFFFFF, high & 0xFFFFFFFF
@@ -187,7 +188,7 @@ def _put_coefficient(high, low, out):
     return out + 36 - zeros
 
 
-@kernel
+@part
 def _put_scaled(digits, exponent, out):
     """The `digits` characters at `out`, times 10**`exponent`, in the text of the specification
     of Decimal128; returns its end."""
@@ -223,7 +224,7 @@ def _put_scaled(digits, exponent, out):
     return out + before + digits
 
 
-@kernel
+@entry
 def put_decimal128(address, out):
     """Text of a Decimal128 (IEEE 754, binary integer encoding) as the Java driver writes it, which
     shows coefficients of more than 34 digits as they are; returns its end. Writes up to 64 bytes.

@@ -14,10 +14,9 @@ import numpy as np
 
 from headrace.connect.images import BINARY as BINARY_CELL
 from headrace.connect.images import CELL_BYTES, TEXT
+from headrace.connect.kernels.functions import entry, inlined_part, part
 from headrace.connect.kernels.memory import (
     copy,
-    inlined_kernel,
-    kernel,
     load8,
     load32,
     load32_signed,
@@ -87,7 +86,7 @@ _LAST, _FLAGS, _HASH, _ELEMENT = range(0, _FRAME, 8)
 _allocate_frames = stack_memory(_FRAME * MOST_DEPTH)
 
 
-@inlined_kernel
+@inlined_part
 def _put_leaf(out, kind, address, length):
     store64(out, kind)
     store64(out + 8, address)
@@ -95,7 +94,7 @@ def _put_leaf(out, kind, address, length):
     return out + CELL_BYTES
 
 
-@kernel
+@part
 def _put_converted(kind, place, size, options, out, spare):
     """The leaves of a value that is not read where it lies; returns the ends of both."""
     start = spare
@@ -126,7 +125,7 @@ def _put_converted(kind, place, size, options, out, spare):
     return out, spare
 
 
-@inlined_kernel
+@inlined_part
 def _put_scalar(kind, place, size, options, out, spare):
     """The leaf of a value that holds no others; returns the ends of both. Null, undefined and the
     two keys at the ends of the order have none."""
@@ -140,7 +139,7 @@ def _put_scalar(kind, place, size, options, out, spare):
     return _put_converted(kind, place, size, options, out, spare)
 
 
-@inlined_kernel
+@inlined_part
 def _kind_read(kind, place, options):
     """INT32 in place of INT64 where the options say so."""
     if kind == INT64 and options & SMALL_LONGS:
@@ -150,7 +149,7 @@ def _kind_read(kind, place, options):
     return np.int64(kind)
 
 
-@kernel
+@part
 def split_value(kind, place, rest, options, out, spare):
     """Split the value of type `kind` whose `rest` bytes are at `place`; returns the hash of its
     structure, the end of its leaves at `out` and the end of the memory at `spare`. The second is a
@@ -234,7 +233,7 @@ def split_value(kind, place, rest, options, out, spare):
             return fault, size, spare
 
 
-@kernel
+@entry
 def split_values(cells, count, options, out, room, spare, spare_room, splits):
     """Split `count` values: each cell (kind, address, length) is a type byte and its value.
 
@@ -266,7 +265,7 @@ def split_values(cells, count, options, out, room, spare, spare_room, splits):
     return np.int64(count)
 
 
-@kernel
+@entry
 def scatter_leaves(leaves, firsts, rows, count, leaf_count, tables, table_rows):
     """Column by column: the leaves of values of one structure, which begin at the numbers `firsts`,
     into `leaf_count` tables of `table_rows` cells, at `rows`."""

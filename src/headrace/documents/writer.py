@@ -12,12 +12,11 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.kernels.bytes_text import put_base64
+from headrace.connect.kernels.functions import entry, inlined_part, part
 from headrace.connect.kernels.java_floats import put_double
 from headrace.connect.kernels.memory import (
     PADDING,
     copy16,
-    inlined_kernel,
-    kernel,
     load8,
     load32,
     load32_signed,
@@ -111,19 +110,19 @@ _allocate_stack = stack_memory(8 * MOST_DEPTH)
 _allocate_options = stack_memory(MOST_OPTIONS + PADDING)
 
 
-@kernel
+@part
 def _style_address(dialect, escaped):
     return FRAGMENTS.ctypes.data + STYLE_BYTES * (2 * dialect + escaped)
 
 
-@inlined_kernel
+@inlined_part
 def _put_short(style, which, out):
     """A constant text of up to 16 bytes."""
     copy16(out, style + which + 8)
     return out + load64(style + which)
 
 
-@inlined_kernel
+@inlined_part
 def _put(style, which, out):
     """A constant text of up to 48 bytes."""
     copy16(out, style + which + 8)
@@ -132,7 +131,7 @@ def _put(style, which, out):
     return out + load64(style + which)
 
 
-@kernel
+@part
 def _put_text(style, escaped, place, length, out):
     """A JSON string of `length` bytes."""
     out = _put_short(style, _QUOTE, out)
@@ -140,7 +139,7 @@ def _put_text(style, escaped, place, length, out):
     return _put_short(style, _QUOTE, out)
 
 
-@kernel
+@part
 def _put_date(style, dialect, millis, out):
     if dialect in (_STRICT, _MANUAL):
         out = put_int(millis, _put(style, _DATE, out))
@@ -152,7 +151,7 @@ def _put_date(style, dialect, millis, out):
     return _put_short(style, _DATE_END, out)
 
 
-@kernel
+@part
 def _put_rare(kind, place, size, style, escaped, out):
     if kind == BINARY:
         length = load32_signed(place)
@@ -201,7 +200,7 @@ _UPPER_PAIRS = np.frombuffer(b"".join(b"%02X" % i for i in range(256)), np.uint1
 _TWO_BRACES = int.from_bytes(b"}}", "little")
 
 
-@inlined_kernel
+@inlined_part
 def _put_scalar(kind, place, size, dialect, escaped, style, out):
     """A value of `size` bytes that is neither a document nor an array nor code with a scope."""
     if kind == STRING:
@@ -238,7 +237,7 @@ def _put_scalar(kind, place, size, dialect, escaped, style, out):
     return _put_rare(kind, place, size, style, escaped, out)
 
 
-@kernel
+@part
 def put_value(kind, place, rest, dialect, escaped, growth, out):
     """A BSON value of type `kind`, whose `rest` bytes are at `place`; returns the end of its text,
     or a fault of `headrace.documents.bson`.
@@ -308,7 +307,7 @@ def put_value(kind, place, rest, dialect, escaped, growth, out):
             return size
 
 
-@kernel
+@entry
 def put_cell(address, length, dialect, escaped, growth, out):
     """As `put_value`, of a type byte and the value behind it."""
     if length < 1:

@@ -5,9 +5,9 @@ often: all kernels are compiled anew when it does."""
 
 from __future__ import annotations
 
+from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.memory import (
     caller_of,
-    kernel,
     load8,
     load32,
     load32_signed,
@@ -33,12 +33,12 @@ WORDS = 32
 _call3 = caller_of(3)
 
 
-@kernel
+@part
 def _is_valid(validity, bit):
     return validity == 0 or (load8(validity + (bit >> 3)) >> (bit & 7)) & 1 == 1
 
 
-@kernel
+@part
 def _put_cell(block, column, row, out):
     """Write pointer and length of a cell; a null one has no pointer, an empty one has."""
     bit = row + load64(block + 8 * column + 24)
@@ -53,7 +53,7 @@ def _put_cell(block, column, row, out):
     store64(out + 8, load32(offsets + 4 * row + 4) - start)
 
 
-@kernel
+@part
 def _put_header(block, name, column, row, out):
     store32(out, _HEADER)
     store64(out + _CONTENT, name)
@@ -61,7 +61,7 @@ def _put_header(block, name, column, row, out):
     return out + ARGUMENT
 
 
-@kernel
+@entry
 def produce_rows(block, first, rows):
     """Hand over the rows [first, rows); returns `rows`, or the row that was not taken, with the
     error's address in the block."""

@@ -16,14 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from headrace.connect.images import ABSENT, cells, has_any, make_image
-from headrace.connect.kernels.memory import (
-    PADDING,
-    address_of,
-    kernel,
-    load8,
-    load64,
-    store8,
-)
+from headrace.connect.kernels.functions import entry
+from headrace.connect.kernels.memory import PADDING, address_of, load8, load64, store8
 from headrace.connect.rows import Flag, RowTable
 from headrace.errors import HeadraceError
 from headrace.relational.events import RelationFacts
@@ -115,7 +109,7 @@ def _failed(facts: RelationFacts, lookup: Lookup, why: str) -> None:
     log.warning("%s", message)
 
 
-@kernel
+@entry
 def _mark_lacking(images, count, has_old, columns, unavailable, null, marks):
     """Mark the rows (uint8) whose image (int64, its address) lacks one of `columns` (uint8 per
     column); `has_old` is uint8 per row."""

@@ -25,13 +25,13 @@ def preload() -> None:
     import headrace.spark.source
     import headrace.spark.task  # noqa: F401
     from headrace.connectors.registry import definitions, has_driver, left_out
-    from headrace.spark.kernels import load_kernels
+    from headrace.spark.kernels.compiled import load_compiled
 
     for definition in filter(has_driver, definitions()):
         for module in definition.worker_modules:
             with left_out(f"The module {module}", definition):
                 import_module(module)
-    load_kernels()
+    load_compiled()
     # Collecting would touch, and so copy, every page that the workers share.
     gc.collect()
     gc.freeze()

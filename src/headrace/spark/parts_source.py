@@ -64,6 +64,8 @@ class PartsDataSource(HeadraceDataSource):
 class PartsReader(SinkReader):
     """Reads the same slices, and writes them where they are read."""
 
+    sinks = ("file",)
+
     def __init__(self, config: ConnectorConfig, output: Output, checkpoint: Path) -> None:
         super().__init__(config, checkpoint, sync=output.sync)
         self._output = output

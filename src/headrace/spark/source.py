@@ -88,6 +88,9 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Spark's reader. It is pickled to tasks, so connections and threads live in the session of
     the source process (headrace.spark.source_process), opened on first use."""
 
+    sinks: Sequence[str] = ()
+    """What it writes to (file, kafka) where the events are read."""
+
     def __init__(self, config: ConnectorConfig, schema: StructType | None = None) -> None:
         """`schema` is that of the stream's columns, where a converter needs it."""
         self.config, self.schema = config, schema
@@ -153,7 +156,7 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """That of this process."""
         from headrace.spark.source_process import session
 
-        return session(self.config)
+        return session(self.config, self.sinks)
 
 
 class Refused(HeadraceReader):

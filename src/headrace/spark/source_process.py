@@ -19,6 +19,8 @@ from headrace.connectors.connector import Connector
 from headrace.connectors.registry import open_connector
 from headrace.offsets.offset import OffsetObject
 from headrace.signals.notifications import observe
+from headrace.spark.kernels.beforehand import compile_beforehand
+from headrace.spark.kernels.needed import needed_kernels
 from headrace.spark.query.signals import SignalJournal
 from headrace.spark.query.status import StatusFile
 from headrace.spark.registration import Registration
@@ -137,18 +139,20 @@ def _is_inline(config: ConnectorConfig) -> bool:
     return not is_local(driver_command())
 
 
-def session(config: ConnectorConfig) -> SourceSession:
-    """The session of this process, opened on first use."""
+def session(config: ConnectorConfig, sinks: Sequence[str] = ()) -> SourceSession:
+    """The session of this process, opened on first use. `sinks` (file, kafka) are those that the
+    query writes to from here and from its tasks."""
     global _session
     if _session is None:
         logging.basicConfig(
             level=logging.WARNING, format="%(levelname)s headrace: %(message)s", stream=sys.stderr
         )
         # What a user asked to be told.
-        for name in ("headrace.signals", "headrace.notifications"):
+        for name in ("headrace.signals", "headrace.notifications", "headrace.spark.kernels"):
             logging.getLogger(name).setLevel(logging.INFO)
         signal.signal(signal.SIGTERM, _terminated)
         end_with_driver(Orphaned())
+        compile_beforehand(needed_kernels(config, *sinks))
         _session = SourceSession(config)
     return _session
 

@@ -15,6 +15,8 @@ from headrace.converters.configured import json_options, slice_converter
 from headrace.converters.rows import Failed, SliceConverter
 from headrace.errors import HeadraceError
 from headrace.kafka.schema_ids import SchemaIds
+from headrace.spark.kernels.beforehand import compile_beforehand
+from headrace.spark.kernels.needed import needed_kernels
 from headrace.transforms.chain import Chain
 from headrace.transforms.failures import FailurePolicy
 from headrace.transforms.reading import chain_of
@@ -43,6 +45,7 @@ def converter(config: ConnectorConfig, columns: pa.Schema | None = None) -> Slic
             # PySpark collects garbage after every task; what is loaded now need not be walked.
             gc.collect()
             gc.freeze()
+        compile_beforehand(needed_kernels(config))
         _converters[identity] = slice_converter(config, schema_ids, columns)
     return _converters[identity]
 

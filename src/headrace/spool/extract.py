@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headrace.connect.kernels.memory import PADDING, address_of, copy, kernel, load64, store64
+from headrace.connect.kernels.functions import entry
+from headrace.connect.kernels.memory import PADDING, address_of, copy, load64, store64
 from headrace.connect.rows import (
     ADDRESSES,
     ORDER,
@@ -114,7 +115,7 @@ def _relocate(rows: np.ndarray, transactions: np.ndarray, moves: np.ndarray) -> 
 _MOVE_BYTES = 32
 
 
-@kernel
+@entry
 def relocate_entries(entries, count, size, first, fields, moves, move_count):
     """Relocates the `fields` addresses that stand one behind the other, `first` bytes from the
     beginning of each of `count` entries."""
@@ -139,7 +140,7 @@ def relocate_entries(entries, count, size, first, fields, moves, move_count):
                 store64(place, address + delta)
 
 
-@kernel
+@entry
 def _gather(rows, count, images, capacity):
     """Copy the frames of `count` rows together and point the rows at the copies (1-based).
     Records of one frame share its copy. Returns the bytes used, or -1 for lack of room."""
@@ -170,7 +171,7 @@ def _gather(rows, count, images, capacity):
     return used
 
 
-@kernel
+@entry
 def _gather_transactions(entries, count, images, used):
     """Copy the images of `count` transactions behind `used` bytes and point them at the copies
     (1-based). Returns the bytes used."""

@@ -15,11 +15,11 @@ import numpy as np
 
 from headrace.connect.images import CELL_HEAD_BYTES, put_head, put_text_head
 from headrace.connect.json_values import quote
+from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.memory import (
     PADDING,
     address_of,
     copy,
-    kernel,
     load8,
     load32_signed,
     load64,
@@ -46,7 +46,7 @@ _LARGEST_NUMBER = 32
 _TRANSACTION = 2  # kind of a row
 
 
-@kernel
+@entry
 def count_rows(
     rows, first, last, orders, numbers, collections, touched, buckets, counts, room, state
 ):
@@ -106,7 +106,7 @@ def count_rows(
     return done
 
 
-@kernel
+@part
 def _list(collections, touched, count, buckets, out):
     """The counts of the touched collections, by bucket of the hash table that Java would have."""
     size = np.int64(16)
@@ -132,7 +132,7 @@ def _list(collections, touched, count, buckets, out):
         store64(out + 16 + 16 * place, load64(collection + 8 * _COUNT))
 
 
-@kernel
+@entry
 def endings_size(rows, count, orders, counts, collections):
     """Bytes that the images of the ENDs among the rows may take."""
     size = np.int64(0)
@@ -146,7 +146,7 @@ def endings_size(rows, count, orders, counts, collections):
     return size
 
 
-@kernel
+@entry
 def write_endings(rows, count, orders, counts, collections, memory, virtual, used):
     """Give each END among the rows its image: one cell, the counts as JSON; returns the bytes
     that are used then."""

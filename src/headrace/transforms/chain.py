@@ -39,6 +39,8 @@ class Step:
     negate: bool = False
     hidden: HiddenTexts = field(default_factory=HiddenTexts)
     """What errors show as written of its properties."""
+    kernels: tuple[str, ...] = ()
+    """See Declaration."""
 
 
 Failed = Callable[[Records, Step, HeadraceError], None]
@@ -78,6 +80,11 @@ class Chain:
         """The ordering of the step that unwraps keys of documents, where one does."""
         orderings = (step.transform.ordering for step in self.steps)
         return next((each for each in orderings if each in _OF_IDS), None)
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The modules whose kernels its transforms call, beside those of every query."""
+        return tuple(module for step in self.steps for module in step.kernels)
 
     def _mixes_keys(self, orderings: set[Ordering]) -> bool:
         """Whether a topic may get keys that a step has changed and keys that it has not."""

@@ -72,7 +72,8 @@ def examine_chain(config: TransformsConfig) -> ReadChain:
         transform = reading.made("transforms", alias, options, find_transform)
         if transform is not None:
             hidden = config.hidden.under(f"transforms.{alias}.")
-            steps.append(Step(alias, transform, kind, predicates.get(name), negate, hidden))
+            predicate, kernels = predicates.get(name), find_transform(kind).kernels
+            steps.append(Step(alias, transform, kind, predicate, negate, hidden, kernels))
     _share_headers(steps)
     # Records that come from elsewhere may be of any version.
     event_format = config.event_format_version if isinstance(config, ExecutionConfig) else None

@@ -121,7 +121,8 @@ class Declaration(Generic[T]):
     its properties, without the prefix `transforms.ALIAS.`; `make` is called with them, checked. It
     raises WrongOption for what only several options together show. `replacements` says which of
     the options given are former ones, and what stands in their place. `example` stands in the
-    reference, with what becomes of it.
+    reference, with what becomes of it. `kernels` are the modules whose kernels it calls, beside
+    those of every query: they are compiled before the query starts.
     """
 
     name: str
@@ -130,6 +131,7 @@ class Declaration(Generic[T]):
     make: Callable[[Any], T]
     replacements: Callable[[Mapping[str, str]], Iterable[Replacement]] | None = None
     example: Example | None = None
+    kernels: tuple[str, ...] = ()
 
 
 class WrongOption(HeadraceError):

@@ -17,8 +17,11 @@ from headrace.connectors.postgresql.replica_identity_rules import (
 )
 from headrace.errors import HeadraceError
 from headrace.streaming.changes import row_kernel
+from tests.compiled import callable_part
 from tests.connectors.postgresql.harness import Reader
 from tests.servers.postgresql import Database
+
+_without_zeros = callable_part(row_kernel._without_zeros)
 
 
 def streamed(database: Database, *statements: str, **more: str) -> list[tuple[str, str]]:
@@ -77,7 +80,7 @@ def test_numbers_are_compared_without_zeros_at_the_end_of_the_fraction(
 ) -> None:
     def length(text: str) -> int:
         raw = np.frombuffer(text.encode() + bytes(PADDING), np.uint8)
-        return int(row_kernel._without_zeros(address_of(raw), len(text)))
+        return int(_without_zeros(address_of(raw), len(text)))
 
     text = f"{number:f}" if not isinstance(number, int) else str(number)
     if "." not in text:

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from headrace.connect.kernels.memory import kernel, load8, load32_be, load64, load64_be, store64
+from headrace.connect.kernels.functions import entry
+from headrace.connect.kernels.memory import load8, load32_be, load64, load64_be, store64
 from headrace.connect.rows import NULL
 from headrace.streaming.changes import row_kernel
 from headrace.streaming.changes.image_kernel import add_images
@@ -19,7 +20,7 @@ _BEGINS, _ENDS = ord("B"), ord("E")
 _NULL = int(NULL)
 
 
-@kernel
+@entry
 def index_frames(
     data, written, start, rows, rows_room, transactions, transactions_room, ends, ends_room,
     relations, options, scratch, state,

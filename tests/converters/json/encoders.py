@@ -16,6 +16,9 @@ from hypothesis import strategies as st
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.converters.json import cells as json_cells
+from tests.compiled import callable_part
+
+_encode = callable_part(json_cells.encode)
 
 CANARY = 0xA5
 
@@ -51,7 +54,7 @@ def encoded(text: bytes | str, code: Encoding, parameter: int = 0) -> bytes | No
     data = text.encode() if isinstance(text, str) else text
 
     def call(address: int, length: int, out: int) -> int:
-        return json_cells.encode(address, length, int(code), parameter, out)
+        return _encode(address, length, int(code), parameter, out)
 
     result = output_of(data, call)
     for poison in (0x30, 0x2E, 0x00, 0xFF):
@@ -63,7 +66,7 @@ def encoded_fast(text: str, code: Encoding) -> bytes | None:
     """As `encoded`, with what surrounds the text tried once."""
 
     def call(address: int, length: int, out: int) -> int:
-        return json_cells.encode(address, length, int(code), 0, out)
+        return _encode(address, length, int(code), 0, out)
 
     return output_of(text.encode(), call)
 

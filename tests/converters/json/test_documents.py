@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.json_values import quote
-from headrace.connect.kernels.memory import PADDING, address_of, kernel
+from headrace.connect.kernels.functions import entry
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell, Image, Shape, group_by_shape, struct_of
 from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences
 from headrace.connect.schema import Field, Schema, Type
@@ -40,7 +41,7 @@ OPTIONS = JsonOptions()
 UNDEFINED = '"": {"$undefined": true}'
 
 
-@kernel
+@entry
 def _encode(address: int, length: int, code: int, out: int) -> int:
     return binary.encode_binary(address, length, code, out)
 

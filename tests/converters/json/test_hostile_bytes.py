@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import address_of
 from headrace.converters.json import cells as json_cells
+from tests.compiled import callable_part
 from tests.converters.json.encoders import (
     encoded,
     given,
     output_of,
 )
+
+_encode = callable_part(json_cells.encode)
 
 CODES = [*Encoding, 19, -1, 1000]
 hostile = (
@@ -32,7 +35,7 @@ def test_no_bytes_harm_any_encoder(data: bytes, parameter: int) -> None:
     for code in CODES:
 
         def call(address: int, length: int, out: int, code: int = int(code)) -> int:
-            return json_cells.encode(address, length, code, parameter, out)
+            return _encode(address, length, code, parameter, out)
 
         results = {output_of(data, call, poison=poison) for poison in (0x39, 0x00, 0x2E, 0xFF)}
         assert len(results) == 1
@@ -80,4 +83,4 @@ def test_codes_without_a_kernel_and_lengths_below_zero_are_left_to_python() -> N
         assert encoded("12:00:00+00", code) is None
     out = np.zeros(64, np.uint8)
     for code in Encoding:
-        assert json_cells.encode(address_of(out), -5, int(code), 0, address_of(out)) == -1
+        assert _encode(address_of(out), -5, int(code), 0, address_of(out)) == -1

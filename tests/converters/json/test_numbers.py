@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import address_of
 from headrace.converters.json import cells as json_cells
+from tests.compiled import callable_part
 from tests.converters.json.encoders import (
     encoded,
     encoded_fast,
@@ -26,6 +27,8 @@ from tests.converters.json.encoders import (
     unscaled_values,
 )
 
+_put_int = callable_part(json_cells.put_int)
+
 
 @given(st.integers(-(2**63), 2**63 - 1))
 @example(-(2**63))
@@ -33,7 +36,7 @@ from tests.converters.json.encoders import (
 def test_an_integer_is_written_and_copied_as_it_is(value: int) -> None:
     assert encoded(str(value), Encoding.RAW) == str(value).encode()
     out = np.zeros(40, np.uint8)
-    end = json_cells.put_int(value, address_of(out))
+    end = _put_int(value, address_of(out))
     assert out[: end - address_of(out)].tobytes() == str(value).encode()
 
 
@@ -41,7 +44,7 @@ def test_integers_of_every_length_are_written() -> None:
     out = np.zeros(40, np.uint8)
     for digits in range(19):
         for value in (10**digits - 1, 10**digits, 10**digits + 1, -(10**digits)):
-            end = json_cells.put_int(value, address_of(out))
+            end = _put_int(value, address_of(out))
             assert out[: end - address_of(out)].tobytes() == str(value).encode()
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from headrace.connect.encoding import Encoding
 from headrace.converters.json import cells as json_cells
 from headrace.debezium.column_rules import truncated
+from tests.compiled import callable_part
 from tests.converters.json.encoders import (
     encoded,
     given,
@@ -17,13 +18,17 @@ from tests.converters.json.encoders import (
     output_of,
 )
 
+_put_bytes = callable_part(json_cells.put_bytes)
+
+_put_string = callable_part(json_cells.put_string)
+
 
 @given(st.text(st.characters(codec="utf-8")) | st.text('ab"\\\n\t\x01\x1f\x7f\u00e9\U0001f600'))
 def test_a_string_has_jacksons_escapes(text: str) -> None:
     result = encoded(text, Encoding.STRING)
     assert result == jackson_string(text)
     assert json.loads(result) == text
-    assert output_of(text.encode(), json_cells.put_string) == result
+    assert output_of(text.encode(), _put_string) == result
 
 
 def test_every_character_is_escaped_as_jackson_does_at_every_place_of_a_block() -> None:
@@ -57,7 +62,7 @@ def test_bytea_becomes_base64(data: bytes) -> None:
     expected = b'"' + base64.b64encode(data) + b'"'
     assert encoded(rb"\x" + data.hex().encode(), Encoding.BYTES_HEX) == expected
     assert encoded(rb"\x" + data.hex().upper().encode(), Encoding.BYTES_HEX) == expected
-    assert output_of(data, json_cells.put_bytes) == expected
+    assert output_of(data, _put_bytes) == expected
 
 
 def test_every_character_that_is_not_hexadecimal_is_refused() -> None:

@@ -24,7 +24,10 @@ from headrace.converters.reading.json import JsonReader
 from headrace.converters.reading.plain import BytesReader, StringReader
 from headrace.converters.reading.records import ReadBatch, RecordReader
 from headrace.converters.rows import SliceConverter
+from tests.compiled import callable_part
 from tests.converters.reading.schemas import DECIMALS, SCALARS, trees
+
+_canonical_value = callable_part(canonical_value)
 
 WITH, WITHOUT = JsonOptions(schemas_enable=True), JsonOptions(schemas_enable=False)
 
@@ -72,7 +75,7 @@ JSON_VALUES = st.recursive(
 def canonical_end(text: str) -> int:
     raw = np.frombuffer(text.encode() + bytes(PADDING), np.uint8).copy()
     end = address_of(raw) + len(text.encode())
-    answer = canonical_value(address_of(raw), end)
+    answer = _canonical_value(address_of(raw), end)
     return answer if answer < 0 else answer - end
 
 

@@ -11,11 +11,12 @@ import numpy as np
 from headrace.connect.evaluation.gathering import gather
 from headrace.connect.images import CELL_BYTES, has_value
 from headrace.connect.kernels.equality import same_bytes
-from headrace.connect.kernels.memory import address_of, kernel, load64, store8
+from headrace.connect.kernels.functions import entry
+from headrace.connect.kernels.memory import address_of, load64, store8
 from headrace.connect.records import Cell, Records
 
 
-@kernel
+@entry
 def _same_cells(ones, others, count, out, stride):
     """Whether cells have the same kind and bytes, a byte each in every `stride` of `out`."""
     for i in range(count):

@@ -23,12 +23,11 @@ from headrace.connect.images import (
     has_value,
     split,
 )
+from headrace.connect.kernels.functions import entry, inlined_part, part
 from headrace.connect.kernels.memory import (
     PADDING,
     address_of,
     copy,
-    inlined_kernel,
-    kernel,
     load8,
     load16,
     load16_be,
@@ -58,7 +57,7 @@ KIND, ADDRESS, LENGTH = range(3)
 """Columns of gathered cells, int64 each."""
 
 
-@kernel
+@part
 def _split_image(row, transaction, which, cells, columns):
     """Split one of the five images of a row; whether the row has it."""
     image = load64(transaction + _IMAGE_OF_TRANSACTION)
@@ -70,7 +69,7 @@ def _split_image(row, transaction, which, cells, columns):
     return True
 
 
-@kernel
+@entry
 def _gather(rows, selected, count, transactions, needed, columns, requests, request_count, cells,
             out):  # fmt: skip
     """`needed` marks (a byte each) the images that are split, `requests` are (image, column)."""
@@ -110,7 +109,7 @@ def _gather(rows, selected, count, transactions, needed, columns, requests, requ
                 store64(target + 16, load64(cell + 16))
 
 
-@inlined_kernel
+@inlined_part
 def _put_cell(image, column, out):
     """One split cell of an image; returns its kind."""
     if column >= load16_be(image):
@@ -130,7 +129,7 @@ def _put_cell(image, column, out):
     return kind
 
 
-@kernel
+@entry
 def _gather_one(rows, selected, count, transactions, which, column, out):
     """`_gather` of one cell, which stores no others."""
     for i in range(count):
@@ -214,7 +213,7 @@ def has_values(cells: np.ndarray) -> np.ndarray:
     return np.asarray((kinds != NO_CELL) & (kinds != NULL) & (kinds != UNAVAILABLE))
 
 
-@kernel
+@entry
 def _copy_bytes(cells, valid, count, ends, out):
     """The bytes of valid cells one behind the other; `ends` is int64."""
     begin = out
@@ -242,7 +241,7 @@ def _validity(valid: np.ndarray) -> pa.Buffer | None:
     return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
-@kernel
+@entry
 def _copy_fixed(cells, valid, count, size, out):
     """Numbers of `size` bytes; returns whether every valid cell has that many."""
     sound = True

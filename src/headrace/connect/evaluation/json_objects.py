@@ -17,6 +17,7 @@ from headrace.connect.evaluation import gathering
 from headrace.connect.evaluation.gathering import KIND, LENGTH
 from headrace.connect.images import CELL_BYTES, NULL, TEXT, has_value
 from headrace.connect.json_values import quote
+from headrace.connect.kernels.functions import entry
 from headrace.connect.kernels.json_scan import (
     CLOSE_OBJECT,
     COMMA,
@@ -29,7 +30,6 @@ from headrace.connect.kernels.memory import (
     PADDING,
     address_of,
     copy,
-    kernel,
     load8,
     load64,
     store8,
@@ -41,7 +41,7 @@ _NULL_BYTES = 4
 _LETTER_N = ord("n")
 
 
-@kernel
+@entry
 def find_members(cells, count, names, name_count, out):
     """The values of members by name (address and length of the name, each), a table of cells for
     each name; null where there is no such member, and where the cell is no object."""
@@ -80,7 +80,7 @@ def find_members(cells, count, names, name_count, out):
     return np.int64(0)
 
 
-@kernel
+@entry
 def add_members(cells, count, names, name_count, added, out, made):
     """Objects with more members at their end, one behind the other at `out`; `names` are of
     `"name":`, `added` the tables of their cells, `made` gets the cells of the objects."""

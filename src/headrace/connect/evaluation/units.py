@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from headrace.connect.evaluation import gathering
 from headrace.connect.images import CELL_BYTES, TEXT
-from headrace.connect.kernels.memory import address_of, kernel, load8, load64, store64
+from headrace.connect.kernels.functions import entry
+from headrace.connect.kernels.memory import address_of, load8, load64, store64
 from headrace.connect.kernels.text import units_length
 
 _LENGTH = 8 * gathering.LENGTH  # of a cell's length in its bytes
 
 
-@kernel
+@entry
 def _count_units(cells, count, out):
     for i in range(count):
         address = load64(cells + CELL_BYTES * i + 8)
@@ -29,7 +30,7 @@ def _count_units(cells, count, out):
         store64(out + 8 * i, units)
 
 
-@kernel
+@entry
 def _shorten(cells, count, units):
     for i in range(count):
         cell = cells + CELL_BYTES * i

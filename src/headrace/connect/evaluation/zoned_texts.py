@@ -10,16 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.kernels.memory import (
-    PADDING,
-    address_of,
-    inlined_kernel,
-    kernel,
-    load8,
-    load64,
-    store8,
-    store64,
-)
+from headrace.connect.kernels.functions import entry, inlined_part, part
+from headrace.connect.kernels.memory import PADDING, address_of, load8, load64, store8, store64
 
 _ZERO, _POINT, _COLON, _DASH, _PLUS = (ord(character) for character in "0.:-+")
 _DATE_ENDS, _UTC = ord("T"), ord("Z")
@@ -36,7 +28,7 @@ _FIRST, _BEHIND = -62_135_596_800, 253_402_300_800
 _TEXT = pa.large_string()
 
 
-@inlined_kernel
+@inlined_part
 def _two(place):
     """The number that two digits are; -1 where they are none."""
     high, low = load8(place) - _ZERO, load8(place + 1) - _ZERO
@@ -45,7 +37,7 @@ def _two(place):
     return 10 * high + low
 
 
-@kernel
+@part
 def _days(place):
     """The days since 1970-01-01 of `2026-01-02`; _BEHIND where there is no such day."""
     century, of_century = _two(place), _two(place + 2)
@@ -69,7 +61,7 @@ def _days(place):
     return days - _EPOCH - _DAYS_OF_ERA
 
 
-@kernel
+@part
 def _offset(place, end):
     """The seconds of `Z` or `+hh:mm[:ss]`; _DAY where it is neither."""
     if end - place == 1 and load8(place) == _UTC:
@@ -88,7 +80,7 @@ def _offset(place, end):
     return -offset if sign == _DASH else offset
 
 
-@kernel
+@entry
 def _read(offsets, count, data, has_date, seconds, shifts, fractions):
     """The parts of `count` texts; returns how many have the form."""
     for i in range(count):
@@ -135,14 +127,14 @@ def _read(offsets, count, data, has_date, seconds, shifts, fractions):
     return count
 
 
-@inlined_kernel
+@inlined_part
 def _put_two(number, out):
     store8(out, _ZERO + number // 10)
     store8(out + 1, _ZERO + number % 10)
     return out + 2
 
 
-@kernel
+@part
 def _put_date(days, out):
     """`2026-01-02T` of days since 1970-01-01; returns its end."""
     shifted_days = days + _EPOCH
@@ -162,7 +154,7 @@ def _put_date(days, out):
     return out + 1
 
 
-@kernel
+@part
 def _put_offset(offset, out):
     """`Z` or `+hh:mm[:ss]`; returns its end."""
     if offset == 0:
@@ -179,7 +171,7 @@ def _put_offset(offset, out):
     return out
 
 
-@kernel
+@entry
 def _write(count, days, of_days, shifts, fractions, has_date, ends, out):
     """`count` texts, one behind the other at `out`; `ends` get where each ends."""
     begin = out

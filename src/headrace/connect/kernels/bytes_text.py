@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.kernels.memory import kernel, load8, store8, store16
+from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.memory import load8, store8, store16
 
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 # Two base64 characters for 12 bits.
@@ -22,14 +23,14 @@ HEXADECIMAL_PAIRS = np.frombuffer(b"".join(b"%02x" % i for i in range(256)), np.
 _PAD = ord("=")
 
 
-@kernel
+@part
 def put_three_bytes(bits, out):
     """Base64 of three bytes, the first one highest; writes 4 bytes."""
     store16(out, np.int64(BASE64_PAIRS[(bits >> 12) & 4095]))
     store16(out + 2, np.int64(BASE64_PAIRS[bits & 4095]))
 
 
-@kernel
+@part
 def put_base64(address, length, out):
     """Base64 of bytes, padded; returns its end. Writes no more than that."""
     while length > 0:
@@ -49,7 +50,7 @@ def put_base64(address, length, out):
     return out
 
 
-@kernel
+@part
 def put_hexadecimal(address, length, out):
     """Two small hexadecimal digits for each byte; returns their end."""
     for i in range(length):

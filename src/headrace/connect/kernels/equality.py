@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.kernels.memory import kernel, load8
+from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.memory import load8
 
 
-@kernel
+@part
 def same_bytes(a, size_a, b, size_b):
     """Whether the `size_a` bytes at the address `a` are the `size_b` bytes at `b`."""
     if size_a != size_b:

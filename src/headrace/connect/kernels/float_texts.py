@@ -12,7 +12,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from headrace.connect.kernels.memory import copy, kernel, load64, stack_memory, store8
+from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.memory import copy, load64, stack_memory, store8
 
 _MOST_BYTES = 64
 _number_text = stack_memory(_MOST_BYTES + 16)
@@ -47,7 +48,7 @@ def _from_text(name, width):
 _strtod, _strtof = _from_text("strtod", 64), _from_text("strtof", 32)
 
 
-@kernel
+@part
 def float_bits(address, length, width):
     """The bits of a float of `width` bits from a text that has only characters of decimal numbers;
     -1 when it is none, or has more than 64 bytes, and for what is too large for a float."""

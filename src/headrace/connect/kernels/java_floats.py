@@ -12,7 +12,8 @@ import struct
 
 import numpy as np
 
-from headrace.connect.kernels.memory import kernel, load8, load64, store8, store16, store32, store64
+from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.memory import load8, load64, store8, store16, store32, store64
 from headrace.connect.kernels.text import (
     POWERS_OF_TEN,
     as_double,
@@ -53,7 +54,7 @@ def _power_words(k: int) -> tuple[int, int]:
 _POWERS = np.array([_power_words(k) for k in range(_LEAST_POWER, _LARGEST_POWER + 1)], np.int64)
 
 
-@kernel
+@part
 def _rounded(high, low, value):
     """`value` times a power, its last bit set where bits were cut off (rounding to odd)."""
     product = wrapping_multiply(high, value)
@@ -62,7 +63,7 @@ def _rounded(high, low, value):
     return whole | ((wrapping_add(z & _MASK_63, _MASK_63) >> 63) & 1)
 
 
-@kernel
+@part
 def _put_shortest(digits, exponent, out):
     """`digits` times 10**`exponent`, as Java writes it."""
     tens = divide(digits, 10)
@@ -77,7 +78,7 @@ def _put_shortest(digits, exponent, out):
     return put_java(digits, count, exponent + count - 1, out)
 
 
-@kernel
+@part
 def _put_short_decimal(bits, out):
     """A positive number with up to four decimal places; 0 when it has more.
 
@@ -96,7 +97,7 @@ def _put_short_decimal(bits, out):
     return np.int64(0)
 
 
-@kernel
+@part
 def _put_binary_float(c, q, is_least_normal, shift, out):
     """The shortest decimal that rounds to `c` times 2**`q`; `is_least_normal`: the next smaller
     number is nearer than the next larger one. `shift` is -1 where `c` was multiplied by ten."""
@@ -131,7 +132,7 @@ def _put_binary_float(c, q, is_least_normal, shift, out):
     return _put_shortest(s if is_nearer else s + 1, k + shift, out)
 
 
-@kernel
+@part
 def put_java(value, count, exponent, out):
     """`value` has `count` digits, the first of them stands for 10**exponent."""
     if -3 <= exponent < 0:
@@ -159,7 +160,7 @@ def put_java(value, count, exponent, out):
     return end + 2
 
 
-@kernel
+@part
 def _put_ieee(negative, biased, fraction, precision, infinite, least, tiny, out):
     """A number of `precision` bits: its biased exponent (`infinite`: none) and fraction; `least`
     is the exponent of the smallest one, below `tiny` of which Java shows a second digit."""
@@ -190,7 +191,7 @@ def _put_ieee(negative, biased, fraction, precision, infinite, least, tiny, out)
     return _put_binary_float(fraction, least, False, 0, out)
 
 
-@kernel
+@part
 def put_double(bits, out):
     """A double's 64 bits as Java's Double.toString writes it; returns its end."""
     fraction = bits & ((1 << 52) - 1)
@@ -201,7 +202,7 @@ def put_double(bits, out):
     return _put_ieee(bits < 0, (bits >> 52) & 0x7FF, fraction, 53, 0x7FF, -1074, 3, out)
 
 
-@kernel
+@part
 def put_single(bits, out):
     """A float's 32 bits as Java's Float.toString writes it; returns its end."""
     fraction = bits & ((1 << 23) - 1)

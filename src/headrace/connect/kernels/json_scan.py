@@ -14,7 +14,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from headrace.connect.kernels.memory import count_trailing_zeros, kernel, load8, load32, load64
+from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.memory import count_trailing_zeros, load8, load32, load64
 from headrace.connect.kernels.text import as_word
 
 _BYTES16 = ir.VectorType(ir.IntType(8), 16)
@@ -57,7 +58,7 @@ def string_mask16(typing_context, source):  # noqa: ARG001
     return types.int64(types.int64), generate
 
 
-@kernel
+@part
 def skip_space(place, end):
     """Behind white space; `end` where there is nothing else."""
     while place < end:
@@ -68,7 +69,7 @@ def skip_space(place, end):
     return end
 
 
-@kernel
+@part
 def plain_end(place, end):
     """Where a run of plain characters of a string ends; -1: it does not."""
     while place < end:
@@ -80,7 +81,7 @@ def plain_end(place, end):
     return np.int64(-1)
 
 
-@kernel
+@part
 def skip_string(place, end):
     """Behind the string that begins at `place`, the byte behind its first quote."""
     while True:
@@ -97,7 +98,7 @@ def skip_string(place, end):
             return np.int64(-1)
 
 
-@kernel
+@part
 def skip_value(place, end):
     """Behind the value at `place`: its brackets and strings are looked at, nothing else."""
     depth = 0
@@ -124,18 +125,18 @@ def skip_value(place, end):
     return end if depth == 0 else np.int64(-1)
 
 
-@kernel
+@part
 def _is_digit(byte):
     return byte >= _ZERO and byte <= _ZERO + 9
 
 
-@kernel
+@part
 def is_upper_hexadecimal(byte):
     """Whether a byte is a digit or a letter from A to F."""
     return _is_digit(byte) or (byte >= 65 and byte <= 70)
 
 
-@kernel
+@part
 def hexadecimal_unit(place):
     """The number of four hexadecimal digits of either case; -1 when one of them is none."""
     unit = np.int64(0)
@@ -151,7 +152,7 @@ def hexadecimal_unit(place):
     return unit
 
 
-@kernel
+@part
 def _canonical_escape(place, end):
     """Behind the escape at `place`, a backslash, if it is one that Jackson writes."""
     if place + 1 >= end:
@@ -178,7 +179,7 @@ def _canonical_escape(place, end):
     return place + 12 if low >= 0xDC00 and low <= 0xDFFF else np.int64(-1)
 
 
-@kernel
+@part
 def _canonical_string(place, end):
     """Behind the string whose first quote is before `place`, as Jackson writes it."""
     begin = place
@@ -200,7 +201,7 @@ def _canonical_string(place, end):
     return place + 1
 
 
-@kernel
+@part
 def digits_end(place, end):
     """Behind a run of digits."""
     while place < end and _is_digit(load8(place)):
@@ -208,7 +209,7 @@ def digits_end(place, end):
     return place
 
 
-@kernel
+@part
 def _canonical_number(place, end):
     """Behind a number that is the text of a Java long, or that of a double without exponent."""
     if load8(place) == _DASH:
@@ -249,13 +250,13 @@ def _canonical_number(place, end):
     return place
 
 
-@kernel
+@part
 def is_word(place, end, word, length):
     """Whether the `length` characters (at most 4) of `word` stand at `place`."""
     return place + length <= end and load32(place) == word
 
 
-@kernel
+@part
 def canonical_scalar(place, end):
     """Behind a string, number, boolean or null in the form that Jackson gives it."""
     byte = load8(place)
@@ -270,7 +271,7 @@ def canonical_scalar(place, end):
     return _canonical_number(place, end)
 
 
-@kernel
+@part
 def canonical_value(place, end):
     """Behind a value without white space whose strings and numbers have the form that Jackson
     gives them; -1 also for values that are nested more than 60 deep."""
@@ -319,7 +320,7 @@ def canonical_value(place, end):
     return np.int64(-1)
 
 
-@kernel
+@part
 def _member_name(place, end):
     """Behind the colon of a member."""
     if place >= end or load8(place) != QUOTE:
@@ -330,7 +331,7 @@ def _member_name(place, end):
     return place + 1
 
 
-@kernel
+@part
 def are_equal(one, other, length):
     """Whether `length` bytes are the same; reads up to 7 bytes beyond them."""
     offset = 0

@@ -9,63 +9,17 @@ bytes at a time.
 
 from __future__ import annotations
 
-import hashlib
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import __version__ as numba_version
-from numba import config, njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from headrace.connect.cache_folders import kernel_folder
-from headrace.connect.kernels.locator import share_kernels
+from headrace.connect.kernels.functions import part
 
 PADDING = 64
 
-
-def _kernel_sources(package: Path) -> list[Path]:
-    """The modules below `package` that compile kernels, and the modules that these import names
-    from at the beginning of a line, near and far. What is imported from a package (`from
-    headrace.debezium import decimals`) is not followed."""
-    texts = {source: source.read_text() for source in package.rglob("*.py")}
-    waiting = [
-        source for source, text in texts.items() if "kernel\ndef " in text or "@intr" in text
-    ]
-    sources = set(waiting)
-    while waiting:
-        source = waiting.pop()
-        text = texts.get(source) or source.read_text()
-        for name in re.findall(r"^from headrace\.([\w.]+) import", text, re.MULTILINE):
-            imported = package.joinpath(*name.split(".")).with_suffix(".py")
-            if imported not in sources and imported.exists():
-                sources.add(imported)
-                waiting.append(imported)
-    return sorted(sources)
-
-
-def _sources_digest() -> str:
-    """Stands for the content of the sources that make kernels. Each content has a folder of its
-    own, because Numba's cache does not notice changes in the modules that a kernel calls; each
-    version of Numba, too, because they overwrite each other's files; and each installation where
-    Numba keeps files by the paths of sources."""
-    package = Path(__file__).resolve().parents[2]
-    state = hashlib.sha256(b"" if share_kernels() else bytes(package))
-    state.update(f"{numba_version}\n".encode())
-    for source in _kernel_sources(package):
-        state.update(f"{source.relative_to(package)}\n".encode() + source.read_bytes())
-    return state.hexdigest()[:16]
-
-
-config.CACHE_DIR = str(kernel_folder(_sources_digest()))
-
-# Kernels never run under the GIL, are cached on disk, and divide as C does.
-kernel = njit(cache=True, nogil=True, error_model="numpy")
-# For parts of a hot loop that have a name: compiled into their caller, as if they stood there.
-inlined_kernel = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 
 _BYTES16 = ir.VectorType(ir.IntType(8), 16)
 _LANE = ir.Constant(ir.IntType(32), 0)
@@ -273,7 +227,7 @@ def count_trailing_zeros(typing_context, value):  # type: ignore[no-untyped-def]
     return types.int64(types.int64), generate
 
 
-@kernel
+@part
 def copy(source, length, target):  # type: ignore[no-untyped-def]
     """Copy `length` bytes in steps of 16; returns the end of the copy."""
     for offset in range(0, length, 16):

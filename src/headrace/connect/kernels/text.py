@@ -16,14 +16,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from headrace.connect.kernels.memory import (
-    count_trailing_zeros,
-    kernel,
-    load8,
-    load64,
-    store8,
-    store64,
-)
+from headrace.connect.kernels.functions import entry, part
+from headrace.connect.kernels.memory import count_trailing_zeros, load8, load64, store8, store64
 
 
 def _repeated(byte: int) -> int:
@@ -109,19 +103,19 @@ def double_bits(typing_context, value):  # noqa: ARG001
     return types.int64(types.float64), generate
 
 
-@kernel
+@part
 def is_text_of_digits(digits):
     """Whether eight characters, already xored with `DIGIT_ZEROS`, were all digits."""
     return (wrapping_add(digits, ABOVE_NINE) | digits) & HIGH_BITS == 0
 
 
-@kernel
+@part
 def divide(value, divisor):
     """`value // divisor` of two integers that are not negative, without the sign's care."""
     return np.int64(np.uint64(value) // np.uint64(divisor))
 
 
-@kernel
+@part
 def _eight_digits(value):
     """The digits (0-9, not characters) of a value below 10**8, one per byte."""
     high = divide(value, 10000)
@@ -132,7 +126,7 @@ def _eight_digits(value):
     return tens | (twos - 10 * tens) << 8
 
 
-@kernel
+@part
 def number_of_eight(digits):
     """The inverse of `_eight_digits`."""
     pairs = digits * 10 + (digits >> 8)
@@ -141,7 +135,7 @@ def number_of_eight(digits):
     return (high + low) >> 32
 
 
-@kernel
+@part
 def parse_digits(address, count):
     """The number of `count` (0 to 18) digits, or -1 when one of them is none."""
     value = np.int64(0)
@@ -160,7 +154,7 @@ def parse_digits(address, count):
     return value
 
 
-@kernel
+@part
 def are_digits(address, count):
     """Whether all `count` bytes are digits."""
     while count > 8:
@@ -176,7 +170,7 @@ def are_digits(address, count):
     return True
 
 
-@kernel
+@part
 def _put_short(value, out):
     digits = _eight_digits(value)
     leading = min(count_trailing_zeros(digits) >> 3, 7)
@@ -184,7 +178,7 @@ def _put_short(value, out):
     return out + 8 - leading
 
 
-@kernel
+@part
 def put_int(value, out):
     """Decimal text of an int64; returns its end. Writes up to 28 bytes."""
     if value < 0:
@@ -206,7 +200,7 @@ def put_int(value, out):
     return out + 8
 
 
-@kernel
+@part
 def units_length(address, length, units):
     """Bytes of the characters in the first `units` UTF-16 code units of a text."""
     if length <= units:
@@ -220,14 +214,14 @@ def units_length(address, length, units):
     return length
 
 
-@kernel
+@part
 def mix(seed, word):
     """One step of a multiply-and-fold hash."""
     value = wrapping_multiply(seed ^ word, _MULTIPLIER)
     return value ^ ((value >> 29) & 0x7FFFFFFFF)
 
 
-@kernel
+@entry
 def hash_bytes(seed, address, length):
     """Hash of `length` bytes; reads up to 7 bytes beyond them."""
     value = mix(seed, length)

@@ -20,6 +20,7 @@ class Db2Definition(NamedDefinition):
     driver: Driver | None = Driver("ibm_db", "headrace[db2]")
     change_order: Sequence[str] = ("commit_lsn", "change_lsn")
     kernels: Mapping[str, Sequence[str]] = {
+        "headrace.relational.row_lookup": ("_mark_lacking",),
         "headrace.relational.rows.image_kernel": ("measure_images", "write_images"),
         "headrace.connectors.db2.streaming.frames": (
             "index_frames",

@@ -40,6 +40,7 @@ class OracleDefinition(NamedDefinition):
             "release_transaction",
         ),
         "headrace.connectors.oracle.streaming.transactions.write_kernel": ("write_ready",),
+        "headrace.relational.row_lookup": ("_mark_lacking",),
         "headrace.relational.rows.image_kernel": ("measure_images", "write_images"),
         "headrace.streaming.changes.late_kernel": ("take_back_beginning", "tell_beginning"),
     }

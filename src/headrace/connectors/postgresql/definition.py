@@ -31,6 +31,7 @@ class PostgresDefinition(NamedDefinition):
     kernels: Mapping[str, Sequence[str]] = {
         "headrace.connectors.postgresql.reading.copy_text": ("image_bound", "transcode_rows"),
         "headrace.connectors.postgresql.replication.pgoutput": ("index_frames",),
+        "headrace.relational.row_lookup": ("_mark_lacking",),
     }
     worker_modules: Sequence[str] = (
         "headrace.connectors.postgresql.reading.snapshot_reader",

@@ -11,16 +11,9 @@ import numpy as np
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.bytes_text import put_hexadecimal
+from headrace.connect.kernels.functions import part
 from headrace.connect.kernels.java_floats import put_double, put_single
-from headrace.connect.kernels.memory import (
-    kernel,
-    load8,
-    load16,
-    load32,
-    load32_signed,
-    load64,
-    store8,
-)
+from headrace.connect.kernels.memory import load8, load16, load32, load32_signed, load64, store8
 from headrace.connect.kernels.text import put_int
 from headrace.converters.json.cells import put_boolean, put_bytes
 from headrace.converters.json.documents import FIRST_DOCUMENT, encode_document
@@ -33,7 +26,7 @@ _BYTES, _BINARY_HEX = int(Encoding.BYTES), int(Encoding.BINARY_HEX)
 _QUOTE, _LAST_OF_NAN, _LAST_OF_INFINITY = ord('"'), ord("N"), ord("y")
 
 
-@kernel
+@part
 def _put_number(text, end):
     """The text of a floating-point number, in quotes where JSON has no such number."""
     if load8(end - 1) in (_LAST_OF_NAN, _LAST_OF_INFINITY):
@@ -46,7 +39,7 @@ def _put_number(text, end):
     return end
 
 
-@kernel
+@part
 def _put_hexadecimal(address, length, out):
     store8(out, _QUOTE)
     out = put_hexadecimal(address, length, out + 1)
@@ -54,7 +47,7 @@ def _put_hexadecimal(address, length, out):
     return out + 1
 
 
-@kernel
+@part
 def encode_binary(address, length, code, out):
     """Write the JSON value of a binary cell; as `cells.encode` for text cells."""
     if code == _INT64 and length == 8:

@@ -16,12 +16,12 @@ import numpy as np
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.bytes_text import put_base64, put_three_bytes
+from headrace.connect.kernels.functions import part
 from headrace.connect.kernels.memory import (
     copy,
     copy16,
     copy16_json_mask,
     count_trailing_zeros,
-    kernel,
     load8,
     load64,
     store8,
@@ -94,7 +94,7 @@ _VARIABLE_DECIMAL = int(Encoding.VARIABLE_DECIMAL)
 _TRUNCATED_STRING = int(Encoding.TRUNCATED_STRING)
 
 
-@kernel
+@part
 def _put_escaped_unit(unit, out):  # type: ignore[no-untyped-def]
     store8(out, _BACKSLASH_BYTE)
     store8(out + 1, 117)
@@ -103,7 +103,7 @@ def _put_escaped_unit(unit, out):  # type: ignore[no-untyped-def]
         store8(out + 2 + i, digit + 48 if digit < 10 else digit + 55)
 
 
-@kernel
+@part
 def _put_surrogates(address, end, out):  # type: ignore[no-untyped-def]
     """A character of four bytes as two escapes, as Jackson writes it to bytes; returns the end,
     `out + 1` when the bytes are no such character and the first was copied."""
@@ -126,7 +126,7 @@ def _put_surrogates(address, end, out):  # type: ignore[no-untyped-def]
 _BACKSLASH_BYTE = 92
 
 
-@kernel
+@part
 def put_string(address, length, out):  # type: ignore[no-untyped-def]
     """A JSON string; returns its end. Writes up to `6 * length + 2` bytes and 16 more."""
     store8(out, _QUOTE)
@@ -159,14 +159,14 @@ def put_string(address, length, out):  # type: ignore[no-untyped-def]
     return out + 1
 
 
-@kernel
+@part
 def put_boolean(value, out):  # type: ignore[no-untyped-def]
     """`true` or `false`; returns its end. Writes up to 8 bytes."""
     store64(out, _TRUE if value else _FALSE)
     return out + (4 if value else 5)
 
 
-@kernel
+@part
 def put_bytes(address, length, out):  # type: ignore[no-untyped-def]
     """Base64 of bytes in quotes; returns its end."""
     store8(out, _QUOTE)
@@ -175,7 +175,7 @@ def put_bytes(address, length, out):  # type: ignore[no-untyped-def]
     return out + 1
 
 
-@kernel
+@part
 def hex_bytes(text):  # type: ignore[no-untyped-def]
     """Eight hexadecimal characters as a number of 32 bits, -1 when one of them is none.
 
@@ -195,7 +195,7 @@ def hex_bytes(text):  # type: ignore[no-untyped-def]
     )
 
 
-@kernel
+@part
 def _put_hex(address, length, out):  # type: ignore[no-untyped-def]
     r"""`\x…` as base64 in quotes; -1 when a character is not hexadecimal."""
     if length < 2 or length & 1 or load8(address) != _BACKSLASH or load8(address + 1) != 120:
@@ -230,7 +230,7 @@ def _put_hex(address, length, out):  # type: ignore[no-untyped-def]
     return out + 1
 
 
-@kernel
+@part
 def _put_hex_digits(address, length, out):  # type: ignore[no-untyped-def]
     r"""The digits of `\x…` in quotes."""
     if length < 2 or length & 1 or load8(address) != _BACKSLASH or load8(address + 1) != 120:
@@ -247,7 +247,7 @@ def _put_hex_digits(address, length, out):  # type: ignore[no-untyped-def]
     return put_string(address + 2, length - 2, out)
 
 
-@kernel
+@part
 def nanoseconds(address, length, code):  # type: ignore[no-untyped-def]
     """The number of a time or timestamp in nanoseconds; NO_TIME when it is none."""
     # Behind six digits of a fraction there may be up to three more.
@@ -265,7 +265,7 @@ def nanoseconds(address, length, code):  # type: ignore[no-untyped-def]
     return value * 1000 + nanos * POWERS_OF_TEN[3 - more]
 
 
-@kernel
+@part
 def time_number(address, length, code):  # type: ignore[no-untyped-def]
     """The number of a date, time or timestamp in days, milli- or microseconds; NO_TIME when it is
     none, and of another encoding."""
@@ -281,7 +281,7 @@ def time_number(address, length, code):  # type: ignore[no-untyped-def]
     return value
 
 
-@kernel
+@part
 def _encode_rare(address, length, code, parameter, out):  # type: ignore[no-untyped-def]
     """What the less usual modes ask for."""
     if code == _JSON:
@@ -302,7 +302,7 @@ def _encode_rare(address, length, code, parameter, out):  # type: ignore[no-unty
     return put_int(value, out) if value != NO_TIME else np.int64(-1)
 
 
-@kernel
+@part
 def encode(address, length, code, parameter, out):  # type: ignore[no-untyped-def]
     """Write the JSON value of a text cell that is not null.
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.encoding import Encoding
-from headrace.connect.kernels.memory import kernel, load8, load32_signed, load64, store8, store64
+from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.memory import load8, load32_signed, load64, store8, store64
 from headrace.connect.kernels.text import as_word, put_int
 from headrace.converters.json.cells import put_string
 from headrace.documents.bson import ARRAY, DOCUMENT, INT32, STRING, name_end, value_size
@@ -41,7 +42,7 @@ _SIX_BYTES = (1 << 48) - 1
 _FIELD_LENGTH, _SIZE_LENGTH, _CLOSE_BRACE = 9, 8, ord("}")
 
 
-@kernel
+@part
 def _put_truncated_array(document, size, out):
     """A document `{field, newSize}` as a struct; -1 when it is none."""
     last = document + size - 1
@@ -72,7 +73,7 @@ def _put_truncated_array(document, size, out):
     return out + 1
 
 
-@kernel
+@part
 def _put_array(address, length, code, out):
     """An array of strings, or of truncated arrays; -1 when it is none."""
     if length < 1 or load8(address) != ARRAY or value_size(ARRAY, address + 1, length - 1) < 0:
@@ -104,7 +105,7 @@ def _put_array(address, length, code, out):
     return out + 1
 
 
-@kernel
+@part
 def encode_document(address, length, code, out):
     """Write the JSON value of a cell that holds BSON, as `binary.encode_binary` does for others;
     -1 also where Extended JSON needs more room than most."""

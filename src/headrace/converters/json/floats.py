@@ -9,16 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.kernels.functions import part
 from headrace.connect.kernels.java_floats import put_java
-from headrace.connect.kernels.memory import (
-    copy,
-    kernel,
-    load8,
-    load32,
-    load64,
-    store8,
-    store32,
-)
+from headrace.connect.kernels.memory import copy, load8, load32, load64, store8, store32
 from headrace.connect.kernels.text import (
     POWERS_OF_TEN,
     as_word,
@@ -32,7 +25,7 @@ _ZERO_POINT_ZERO = as_word(b"0.0")
 _NAN, _INFINITY = as_word(b"NaN"), as_word(b"Infinity")
 
 
-@kernel
+@part
 def _put_special(address, length, out):  # type: ignore[no-untyped-def]
     """NaN and the infinities, in quotes as Jackson writes them."""
     first = address
@@ -49,7 +42,7 @@ def _put_special(address, length, out):  # type: ignore[no-untyped-def]
     return out + 1
 
 
-@kernel
+@part
 def _has_shorter_midpoint(value, power, count, exponent):  # type: ignore[no-untyped-def]
     """Whether Java prints fewer digits than the canonical text for the `real` nearest to this.
 
@@ -73,7 +66,7 @@ def _has_shorter_midpoint(value, power, count, exponent):  # type: ignore[no-unt
     return (nearest - half) % shorter == 0 or (nearest + half) % shorter == 0
 
 
-@kernel
+@part
 def put_float(address, length, digits, out):  # type: ignore[no-untyped-def]
     """Java's notation of a number with up to `digits` significant digits.
 

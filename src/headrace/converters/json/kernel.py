@@ -14,17 +14,8 @@ import numpy as np
 from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation.time_texts import LAST_INSTANT
 from headrace.connect.images import BINARY, UNAVAILABLE, has_value
-from headrace.connect.kernels.memory import (
-    copy,
-    copy16,
-    inlined_kernel,
-    kernel,
-    load8,
-    load32,
-    load64,
-    store8,
-    store64,
-)
+from headrace.connect.kernels.functions import entry, inlined_part
+from headrace.connect.kernels.memory import copy, copy16, load8, load32, load64, store8, store64
 from headrace.connect.kernels.text import put_int
 from headrace.connect.rows import TRANSACTION_NUMBERS
 from headrace.converters.instructions import (
@@ -86,7 +77,7 @@ _STRING, _RAW, _DECIMAL = int(Encoding.STRING), int(Encoding.RAW), int(Encoding.
 _TEXT_OF_BYTE = TEXT_BYTES // 8  # a transaction's fields have 8 bytes
 
 
-@inlined_kernel
+@inlined_part
 def _put_cell(at, cell, state, out):
     """What a cell shows; returns its end, or MISSING."""
     kind = load64(cell)
@@ -113,7 +104,7 @@ def _put_cell(at, cell, state, out):
     return copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
 
 
-@inlined_kernel
+@inlined_part
 def _put_prefix(at, out):
     """What stands before an instruction's data; mostly it is short."""
     prefix, length = load64(at + PREFIX), load64(at + PREFIX_LENGTH)
@@ -123,7 +114,7 @@ def _put_prefix(at, out):
     return out + length
 
 
-@inlined_kernel
+@inlined_part
 def _put_character(at, character, out):
     if character == 0:
         return copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
@@ -133,7 +124,7 @@ def _put_character(at, character, out):
     return out + 3
 
 
-@inlined_kernel
+@inlined_part
 def _put_instant_or_null(at, value, out):
     if value < 0 or value > LAST_INSTANT:
         return copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)
@@ -143,7 +134,7 @@ def _put_instant_or_null(at, value, out):
     return out + 1
 
 
-@inlined_kernel
+@inlined_part
 def _put_kept(at, state, out):
     """The text that is kept of the row's transaction; returns its end, or 0: there is none."""
     text = load64(at + A)
@@ -152,7 +143,7 @@ def _put_kept(at, state, out):
     return copy(text + TEXT_BEGIN, load64(text + TEXT_BYTE_COUNT), out)
 
 
-@inlined_kernel
+@inlined_part
 def _keep(at, begin, end, state):
     """Keeps what stands between two addresses for the next rows of the transaction."""
     text = load64(at + A)
@@ -163,7 +154,7 @@ def _keep(at, begin, end, state):
         store64(text + TEXT_NUMBER, load64(state + 8 * TRANSACTION))
 
 
-@kernel
+@entry
 def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
     """One program over one row; returns the end of the output, MISSING or NO_VALUE."""
     at = program

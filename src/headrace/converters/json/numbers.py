@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.kernels.bytes_text import BASE64_PAIRS
+from headrace.connect.kernels.functions import part
 from headrace.connect.kernels.memory import (
     copy,
-    kernel,
     load8,
     load32,
     load64,
@@ -41,7 +41,7 @@ _MOST_FRACTION = 16383  # of any numeric
 MOST_PADDING = 8
 
 
-@kernel
+@part
 def _fits(first, count, negative, size):  # type: ignore[no-untyped-def]
     """Whether an integer of `size` bytes (less than 0: unsigned) holds `count` digits."""
     if size == 8:
@@ -55,7 +55,7 @@ def _fits(first, count, negative, size):  # type: ignore[no-untyped-def]
     return 0 <= parse_digits(first, count) <= limit
 
 
-@kernel
+@part
 def put_raw_int(address, length, size, out):  # type: ignore[no-untyped-def]
     """Copy the text of an integer of `size` bytes (less than 0: unsigned, 0: any); -1 when it is
     none as JSON writes it."""
@@ -82,7 +82,7 @@ def put_raw_int(address, length, size, out):  # type: ignore[no-untyped-def]
     return copy(address, length, out)
 
 
-@kernel
+@part
 def put_integer_base64(value, out):  # type: ignore[no-untyped-def]
     """Quoted base64 of the shortest big-endian two's complement form of an int64."""
     size = (72 - count_leading_zeros(value ^ (value >> 63))) >> 3
@@ -100,7 +100,7 @@ def put_integer_base64(value, out):  # type: ignore[no-untyped-def]
     return end + 1
 
 
-@kernel
+@part
 def big_unscaled(address, whole, fraction, padding, negative, limbs):  # type: ignore[no-untyped-def]
     """The digits around a point, `padding` zeros behind them, as an integer at `limbs`: two's
     complement in the fewest bytes, lowest first. Returns how many; -1 when there is another
@@ -142,7 +142,7 @@ def big_unscaled(address, whole, fraction, padding, negative, limbs):  # type: i
     return np.int64(size)
 
 
-@kernel
+@part
 def _put_big_decimal(address, whole, fraction, padding, negative, out):  # type: ignore[no-untyped-def]
     """The same for any number of digits; the output's own tail is the scratch memory."""
     limbs = out + whole + fraction + 32
@@ -169,7 +169,7 @@ def _put_big_decimal(address, whole, fraction, padding, negative, out):  # type:
     return out + 1
 
 
-@kernel
+@part
 def find_point(address, length):  # type: ignore[no-untyped-def]
     """Index of the first decimal point, or `length`."""
     for index in range(length):
@@ -178,7 +178,7 @@ def find_point(address, length):  # type: ignore[no-untyped-def]
     return length
 
 
-@kernel
+@part
 def _put_unscaled(address, whole, fraction, padding, negative, out):  # type: ignore[no-untyped-def]
     """Base64 of the digits around a point, `padding` zeros behind them."""
     count = whole + fraction + padding
@@ -194,7 +194,7 @@ def _put_unscaled(address, whole, fraction, padding, negative, out):  # type: ig
     return put_integer_base64(-value if negative else value, out)
 
 
-@kernel
+@part
 def put_decimal(address, length, scale, out):  # type: ignore[no-untyped-def]
     """Connect's Decimal: base64 of the unscaled value. -1: NaN, Infinity, or more digits after
     the point than the scale has."""
@@ -216,7 +216,7 @@ def put_decimal(address, length, scale, out):  # type: ignore[no-untyped-def]
     return _put_unscaled(address, whole, fraction, scale - fraction, negative, out)
 
 
-@kernel
+@part
 def put_variable_decimal(address, length, out):  # type: ignore[no-untyped-def]
     """Debezium's VariableScaleDecimal, zeros at the end of the fraction stripped."""
     negative = length > 0 and load8(address) == _DASH
@@ -242,7 +242,7 @@ def put_variable_decimal(address, length, out):  # type: ignore[no-untyped-def]
     return end + 1
 
 
-@kernel
+@part
 def _is_zero(address, length):  # type: ignore[no-untyped-def]
     for place in range(length):
         byte = load8(address + place)
@@ -251,7 +251,7 @@ def _is_zero(address, length):  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel
+@part
 def put_decimal_string(address, length, scale, out):  # type: ignore[no-untyped-def]
     """Plain decimal text in quotes; its fraction must have `scale` digits unless that is -1."""
     if scale > _MOST_FRACTION:

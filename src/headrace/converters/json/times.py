@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.kernels.functions import part
 from headrace.connect.kernels.memory import (
     copy16,
-    kernel,
     load8,
     load16,
     load32,
@@ -54,12 +54,12 @@ _DAYS_BEFORE = np.array([0, 306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 27
 _DAYS_IN = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
 
 
-@kernel
+@part
 def _two(digits, shift):  # type: ignore[no-untyped-def]
     return ((digits >> shift) & 15) * 10 + ((digits >> (shift + 8)) & 15)
 
 
-@kernel
+@part
 def _days(date, day):  # type: ignore[no-untyped-def]
     """Days since 1970-01-01; `date` holds the digits of `YYYY-MM-`."""
     year = _two(date, 0) * 100 + _two(date, 16)
@@ -77,7 +77,7 @@ def _days(date, day):  # type: ignore[no-untyped-def]
     return year * 365 + leaps + _DAYS_BEFORE[month] + day - 719469
 
 
-@kernel
+@part
 def date_days(address, length):  # type: ignore[no-untyped-def]
     """Days since 1970-01-01 of `YYYY-MM-DD`."""
     if length != 10:
@@ -90,7 +90,7 @@ def date_days(address, length):  # type: ignore[no-untyped-def]
     return _days(date, _two(day, 0))
 
 
-@kernel
+@part
 def fraction_micros(address, length):  # type: ignore[no-untyped-def]
     """Microseconds of `.f` to `.ffffff`; 0 when there is nothing, -1 when it is something else."""
     if length == 0:
@@ -104,7 +104,7 @@ def fraction_micros(address, length):  # type: ignore[no-untyped-def]
     return number_of_eight(digits)
 
 
-@kernel
+@part
 def time_micros(address, length):  # type: ignore[no-untyped-def]
     """Microseconds since midnight of `HH:MM:SS[.ffffff]`, up to 24:00:00."""
     if length < 8:
@@ -122,7 +122,7 @@ def time_micros(address, length):  # type: ignore[no-untyped-def]
     return micros
 
 
-@kernel
+@part
 def timestamp_micros(address, length):  # type: ignore[no-untyped-def]
     """Microseconds since 1970-01-01 of `YYYY-MM-DD HH:MM:SS[.ffffff]`."""
     if length < 19:
@@ -143,7 +143,7 @@ def timestamp_micros(address, length):  # type: ignore[no-untyped-def]
     return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000000 + micros
 
 
-@kernel
+@part
 def put_timestamptz(address, length, digits, out):  # type: ignore[no-untyped-def]
     """ISO 8601 in quotes, ending in Z, of `YYYY-MM-DD HH:MM:SS[.ffffff]+00`.
 
@@ -155,7 +155,7 @@ def put_timestamptz(address, length, digits, out):  # type: ignore[no-untyped-de
     return put_timestamp(address, length, digits, out)
 
 
-@kernel
+@part
 def put_timestamp(address, length, digits, out):  # type: ignore[no-untyped-def]
     """The same of `YYYY-MM-DD HH:MM:SS[.ffffff]`, which is in UTC."""
     if length < 19 or length > 26 or digits < 0 or digits > 6:
@@ -186,7 +186,7 @@ def put_timestamp(address, length, digits, out):  # type: ignore[no-untyped-def]
     return out + 2
 
 
-@kernel
+@part
 def put_date(address, length, out):  # type: ignore[no-untyped-def]
     """`YYYY-MM-DD` in quotes, with a Z."""
     if length != 10 or date_days(address, length) == NO_TIME:
@@ -198,7 +198,7 @@ def put_date(address, length, out):  # type: ignore[no-untyped-def]
     return out + 13
 
 
-@kernel
+@part
 def put_time(address, length, out):  # type: ignore[no-untyped-def]
     """`HH:MM:SS[.ffffff]` in quotes, with a Z and without needless zeros."""
     micros = time_micros(address, length)

@@ -14,9 +14,9 @@ import numpy as np
 from headrace.connect.encoding import Encoding
 from headrace.connect.images import BINARY
 from headrace.connect.kernels.bytes_text import put_base64, put_hexadecimal
+from headrace.connect.kernels.functions import part
 from headrace.connect.kernels.memory import (
     copy,
-    kernel,
     load8,
     load16,
     load32,
@@ -80,7 +80,7 @@ _ZERO, _SMALL_A = ord("0"), ord("a")
 _QUOTE, _BACKSLASH = ord('"'), ord("\\")
 
 
-@kernel
+@part
 def _put_time_text(address, length, code, parameter, out):
     """A date or time in ISO 8601, as JSON has it, in quotes."""
     if code == _TIMESTAMPTZ:
@@ -94,7 +94,7 @@ def _put_time_text(address, length, code, parameter, out):
     return np.int64(-1)
 
 
-@kernel
+@part
 def put_text(address, length, code, parameter, out):
     """The text of a string, as Java has it; returns its end, or -1."""
     if code in (_DECIMAL_STRING, _DECIMAL):
@@ -116,7 +116,7 @@ def put_text(address, length, code, parameter, out):
     return copy(out + 1, end - out - 2, out)
 
 
-@kernel
+@part
 def _put_scalar_text(address, length, code, parameter, out):
     """The text of a number or boolean; -2: it is a string after all."""
     if code == _RAW:
@@ -136,7 +136,7 @@ def _put_scalar_text(address, length, code, parameter, out):
     return np.int64(-2)
 
 
-@kernel
+@part
 def _put_binary_text(address, length, code, out):
     """The text of a binary cell of a number, boolean or bytes; -2: it is a string after all."""
     if code == _INT64 and length == 8:
@@ -152,7 +152,7 @@ def _put_binary_text(address, length, code, out):
     return np.int64(-2) if code == _BINARY_HEX or code >= FIRST_DOCUMENT else np.int64(-1)
 
 
-@kernel
+@part
 def _put_string_of_bytes(address, length, code, out):
     """The string that a binary cell makes."""
     if code == _BINARY_HEX:
@@ -164,7 +164,7 @@ def _put_string_of_bytes(address, length, code, out):
     return end if end >= 0 else np.int64(-1)
 
 
-@kernel
+@part
 def quote(begin, end):
     """Put quotes around a text, and backslashes before those in it; returns its end."""
     marks = 0
@@ -187,7 +187,7 @@ def quote(begin, end):
     return last + 1
 
 
-@kernel
+@part
 def _put_hex_bytes(address, length, out):
     r"""The bytes of `\x…`; -1 when a character is not hexadecimal."""
     if length < 2 or length & 1 or load8(address) != _BACKSLASH or load8(address + 1) != 120:
@@ -210,7 +210,7 @@ def _put_hex_bytes(address, length, out):
     return out
 
 
-@kernel
+@part
 def _put_texts(address, length, out):
     """A BSON array of strings as an Avro array; -1 when it is none. An empty one is left to
     Python: it is null."""
@@ -242,7 +242,7 @@ def _put_texts(address, length, out):
     return out + 1
 
 
-@kernel
+@part
 def _put_avro_binary(address, length, code, out):
     """A binary cell of a number, boolean or bytes."""
     if code == _INT64 and length == 8:
@@ -265,7 +265,7 @@ def _put_avro_binary(address, length, code, out):
     return np.int64(-2) if code == _BINARY_HEX or code >= FIRST_DOCUMENT else np.int64(-1)
 
 
-@kernel
+@part
 def _put_avro_text(address, length, code, parameter, out):
     """A text cell of another type than a string; -2: it is a string after all."""
     if code == _RAW:
@@ -300,7 +300,7 @@ def _put_avro_text(address, length, code, parameter, out):
     return np.int64(-2)
 
 
-@kernel
+@part
 def put_value(form, kind, address, length, code, parameter, out):
     """A cell's value in one of the plain forms, without a union's branch; returns its end, or
     -1."""

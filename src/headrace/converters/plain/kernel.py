@@ -12,7 +12,8 @@ import numpy as np
 
 from headrace.connect.evaluation.time_texts import LAST_INSTANT
 from headrace.connect.images import UNAVAILABLE, has_value
-from headrace.connect.kernels.memory import copy, inlined_kernel, kernel, load8, load64, store8
+from headrace.connect.kernels.functions import entry, inlined_part
+from headrace.connect.kernels.memory import copy, load8, load64, store8
 from headrace.connect.kernels.text import put_int
 from headrace.connect.rows import NULL
 from headrace.converters.instructions import (
@@ -76,7 +77,7 @@ _COMMA = ord(",")
 _INSTANT_LENGTH = 24
 
 
-@inlined_kernel
+@inlined_part
 def _branch(at, out):
     """The branch of a union, where there is one."""
     branch = load64(at + BRANCH)
@@ -86,7 +87,7 @@ def _branch(at, out):
     return out
 
 
-@inlined_kernel
+@inlined_part
 def _put_cell(at, cell, state, out):
     """What a cell shows; returns its end, IS_NULL or MISSING."""
     kind = load64(cell)
@@ -106,13 +107,13 @@ def _put_cell(at, cell, state, out):
     return np.int64(IS_NULL)
 
 
-@inlined_kernel
+@inlined_part
 def _put_number(at, value, out):
     out = _branch(at, out)
     return put_long(value, out) if load64(at + FORM) == _AVRO else put_int(value, out)
 
 
-@inlined_kernel
+@inlined_part
 def _put_character(at, character, out):
     out = _branch(at, out)
     form = load64(at + FORM)
@@ -123,7 +124,7 @@ def _put_character(at, character, out):
     return quote(out, out + 1) if form == _QUOTED else out + 1
 
 
-@inlined_kernel
+@inlined_part
 def _end_text(at, mark, out):
     """A Concat's text, from TEXT_ROOM bytes behind `mark` to `out`, at its place."""
     text = mark + TEXT_ROOM
@@ -136,7 +137,7 @@ def _end_text(at, mark, out):
     return quote(mark, out) if form == _QUOTED else out
 
 
-@kernel
+@entry
 def run_plain(program, row, transaction, texts, state, cells, image_bytes, out):  # noqa: ARG001
     """As `run_json`, whose arguments it has."""
     at = program

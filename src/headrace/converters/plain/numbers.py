@@ -10,13 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.kernels.float_texts import float_bits
-from headrace.connect.kernels.memory import (
-    copy,
-    kernel,
-    load8,
-    store8,
-    store64,
-)
+from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.memory import copy, load8, store8, store64
 from headrace.connect.kernels.text import POWERS_OF_TEN, count_leading_zeros, parse_digits
 from headrace.converters.json.numbers import (
     MOST_DIGITS,
@@ -29,7 +24,7 @@ from headrace.converters.json.numbers import (
 _DASH, _POINT, _ZERO = ord("-"), ord("."), ord("0")
 
 
-@kernel
+@part
 def put_long(value, out):
     """An int or long: zig-zag, seven bits per byte, lowest first; returns its end. Writes at most
     10 bytes."""
@@ -42,13 +37,13 @@ def put_long(value, out):
     return out + 1
 
 
-@kernel
+@part
 def put_block(address, length, out):
     """A string or bytes: the length and the bytes; returns its end."""
     return copy(address, length, put_long(length, out))
 
 
-@kernel
+@part
 def put_integer_text(address, length, size, out):
     """An integer of `size` bytes (less than 0: unsigned) from its digits; -1 when it is none, or
     does not fit into a long."""
@@ -67,7 +62,7 @@ def put_integer_text(address, length, size, out):
     return put_long(-10 * high - last if negative else 10 * high + last, out)
 
 
-@kernel
+@part
 def put_float_text(address, length, width, out):
     """A float of `width` bits from a decimal text, little-endian; -1 when it has another form."""
     for place in range(address, address + length):
@@ -82,7 +77,7 @@ def put_float_text(address, length, width, out):
     return out + width // 8
 
 
-@kernel
+@part
 def put_unscaled(value, out):
     """The length and the shortest big-endian two's complement form of an int64."""
     size = (72 - count_leading_zeros(value ^ (value >> 63))) >> 3
@@ -92,7 +87,7 @@ def put_unscaled(value, out):
     return out + 1 + size
 
 
-@kernel
+@part
 def _put_digits(address, whole, fraction, padding, negative, out):
     """The unscaled value of the digits around a point, `padding` zeros behind them."""
     count = whole + fraction + padding
@@ -115,7 +110,7 @@ def _put_digits(address, whole, fraction, padding, negative, out):
     return put_unscaled(-value if negative else value, out)
 
 
-@kernel
+@part
 def put_decimal_bytes(address, length, scale, out):
     """Connect's Decimal; -1: NaN, Infinity, or more digits after the point than the scale has."""
     negative = length > 0 and load8(address) == _DASH
@@ -131,7 +126,7 @@ def put_decimal_bytes(address, length, scale, out):
     return _put_digits(address, whole, fraction, scale - fraction, negative, out)
 
 
-@kernel
+@part
 def put_variable_decimal_bytes(address, length, out):
     """Debezium's VariableScaleDecimal, zeros at the end of the fraction stripped: the scale and
     the unscaled value."""

@@ -11,15 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.images import BINARY, CELL_BYTES, TEXT
-from headrace.connect.kernels.memory import (
-    kernel,
-    load8,
-    load32,
-    load64,
-    stack_memory,
-    store32,
-    store64,
-)
+from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.memory import load8, load32, load64, stack_memory, store32, store64
 from headrace.connect.kernels.text import HIGH_BITS
 from headrace.converters.reading.fields import (
     BOOLEAN,
@@ -52,7 +45,7 @@ _FAILED = np.int64(-1)
 _MOST_SHIFT = 63
 
 
-@kernel
+@part
 def _long(place, end):
     """A zig-zag integer; (it, behind it)."""
     value, shift = np.int64(0), np.int64(0)
@@ -66,7 +59,7 @@ def _long(place, end):
     return np.int64(0), _FAILED
 
 
-@kernel
+@part
 def is_ascii(address, length):
     """Whether all bytes are below 128."""
     offset = 0
@@ -81,7 +74,7 @@ def is_ascii(address, length):
     return True
 
 
-@kernel
+@part
 def _is_utf8(address, length):
     """Whether the bytes are UTF-8."""
     place, end = address, address + length
@@ -111,7 +104,7 @@ def _is_utf8(address, length):
     return True
 
 
-@kernel
+@part
 def _block(kind, field, place, end, cell, number):
     """A string, bytes or a decimal; behind it."""
     length, place = _long(place, end)
@@ -128,7 +121,7 @@ def _block(kind, field, place, end, cell, number):
     return place + length
 
 
-@kernel
+@part
 def _scalar(field, place, end, cell, number, booleans):
     """A value of a field that is no struct; behind it."""
     kind = load64(field + KIND)
@@ -157,7 +150,7 @@ def _scalar(field, place, end, cell, number, booleans):
     return _FAILED
 
 
-@kernel
+@part
 def parse_avro(field, place, end, cells, numbers, booleans):
     """Fill the cells of a part with the value at `place`, which ends at `end`; memory is that of
     `parse_json`. Returns `end`, or -1."""

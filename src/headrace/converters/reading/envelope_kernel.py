@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.json_scan import CLOSE_OBJECT, are_equal, skip_value
-from headrace.connect.kernels.memory import kernel, load8, load16, load64, store64
+from headrace.connect.kernels.memory import load8, load16, load64, store64
 from headrace.connect.kernels.text import as_word, hash_bytes
 
 SPAN_BYTES = 16
@@ -23,13 +24,13 @@ _MIDDLE_WORD, _MIDDLE_REST = as_word(_MIDDLE[:8]), as_word(_MIDDLE[8:])
 _SEED = 1
 
 
-@kernel
+@entry
 def schema_hash(address, length):
     """Of the text of a schema."""
     return hash_bytes(np.int64(_SEED), address, length)
 
 
-@kernel
+@part
 def _is_middle(place, end):
     return (
         place + 11 < end
@@ -38,7 +39,7 @@ def _is_middle(place, end):
     )
 
 
-@kernel
+@part
 def _number_of(schema, length, schemas, schema_count):
     """The number of a schema that is known; -1: it is not."""
     hashed = schema_hash(schema, length)
@@ -50,7 +51,7 @@ def _number_of(schema, length, schemas, schema_count):
     return np.int64(-1)
 
 
-@kernel
+@part
 def _opened(address, length, hint, schemas, schema_count, out):
     """One record; False: its schema is not known."""
     if length < 0:
@@ -89,7 +90,7 @@ def _opened(address, length, hint, schemas, schema_count, out):
     return True
 
 
-@kernel
+@entry
 def open_envelopes(spans, count, topics, hints, schemas, schema_count, out):
     """Split `{"schema":…,"payload":…}` of each record.
 

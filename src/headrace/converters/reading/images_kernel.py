@@ -19,13 +19,8 @@ from headrace.connect.images import (
     put_null,
     store32_be,
 )
-from headrace.connect.kernels.memory import (
-    copy,
-    kernel,
-    load64,
-    store8,
-    store64,
-)
+from headrace.connect.kernels.functions import entry, part
+from headrace.connect.kernels.memory import copy, load64, store8, store64
 from headrace.converters.reading.avro_kernel import parse_avro
 from headrace.converters.reading.fields import COLUMN, COLUMN_BYTES, OWNER, REQUIRED
 from headrace.converters.reading.json_kernel import parse_json, put_cell
@@ -55,7 +50,7 @@ SPAN_BYTES = 16
 STATE_WORDS = 11
 
 
-@kernel
+@part
 def _parsed(state, index):
     """Fill the cells of one record; whether all parts were understood."""
     cells, text = load64(state + CELLS), load64(state + SPARE)
@@ -80,7 +75,7 @@ def _parsed(state, index):
     return True
 
 
-@kernel
+@part
 def _is_complete(columns, count, cells):
     """Whether no value is null that must not be."""
     for column in range(count):
@@ -95,7 +90,7 @@ def _is_complete(columns, count, cells):
     return True
 
 
-@kernel
+@entry
 def read_images(state):
     """Write the image of each record; where one is goes to ADDRESSES, 0 for a record that is left
     to Python. Returns the end of the images."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from headrace.connect.images import BINARY, CELL_BYTES, NULL, TEXT
 from headrace.connect.kernels.float_texts import float_bits
+from headrace.connect.kernels.functions import part
 from headrace.connect.kernels.json_scan import (
     BACKSLASH,
     CLOSE_OBJECT,
@@ -32,7 +33,6 @@ from headrace.connect.kernels.json_scan import (
 )
 from headrace.connect.kernels.memory import (
     copy,
-    kernel,
     load8,
     load64,
     stack_memory,
@@ -88,7 +88,7 @@ for _letter, _meant in zip(b'btnfr"\\/', b'\b\t\n\f\r"\\/', strict=True):
     _ESCAPES[_letter] = _meant
 
 
-@kernel
+@part
 def put_cell(cell, kind, address, length):
     """A split cell."""
     store64(cell, kind)
@@ -96,7 +96,7 @@ def put_cell(cell, kind, address, length):
     store64(cell + 16, length)
 
 
-@kernel
+@part
 def _put_point(point, out):
     """A character of 2 to 4 bytes, or of one; returns its end."""
     if point < 0x80:
@@ -118,7 +118,7 @@ def _put_point(point, out):
     return out + 4
 
 
-@kernel
+@part
 def _unescaped(place, end, out):
     """The text of a string whose rest begins at `place`; (behind its quote, behind the text)."""
     while True:
@@ -157,7 +157,7 @@ def _unescaped(place, end, out):
         out = _put_point(point, out)
 
 
-@kernel
+@part
 def _string(place, end, cell, spare):
     """A string, whose first quote is before `place`; (behind it, what is left of `spare`)."""
     stop = plain_end(place, end)
@@ -171,7 +171,7 @@ def _string(place, end, cell, spare):
     return stop, out
 
 
-@kernel
+@part
 def _base64(place, end, out):
     """Bytes written to `out`; (behind the closing quote, their end). No escapes are known."""
     while place + 4 <= end and load8(place) != QUOTE:
@@ -199,7 +199,7 @@ def _base64(place, end, out):
     return place + 1, out
 
 
-@kernel
+@part
 def put_decimal(address, length, scale, out):
     """The text of a decimal of at most 8 bytes, big-endian, with `scale` digits behind its point;
     returns its end."""
@@ -233,7 +233,7 @@ _SMALLEST = np.iinfo(np.int64).min
 _MOST_DECIMAL_BYTES = 8
 
 
-@kernel
+@part
 def put_decimal_cell(cell, address, length, scale, number):
     """A decimal from its bytes, its text in `number`; whether the kernel knows it."""
     if length < 1 or length > _MOST_DECIMAL_BYTES:
@@ -244,7 +244,7 @@ def put_decimal_cell(cell, address, length, scale, number):
     return True
 
 
-@kernel
+@part
 def _decimal(place, end, cell, scale, number, spare):
     """A decimal in base64, or as a number; behind it."""
     if load8(place) == QUOTE:
@@ -264,7 +264,7 @@ def _decimal(place, end, cell, scale, number, spare):
     return stop
 
 
-@kernel
+@part
 def _integer(place, end, cell, size, number):
     """An integer of `size` bytes that fits its cell; behind it."""
     negative = load8(place) == _DASH
@@ -282,7 +282,7 @@ def _integer(place, end, cell, size, number):
     return stop if put_integer(cell, value, size, number) else _FAILED
 
 
-@kernel
+@part
 def put_integer(cell, value, size, number):
     """An integer of `size` bytes in the form of its cell; whether it is one."""
     if size < 8:
@@ -300,7 +300,7 @@ def put_integer(cell, value, size, number):
     return True
 
 
-@kernel
+@part
 def _put_float(cell, bits, width, number):
     if width == 64:
         store64(number, bits)
@@ -309,7 +309,7 @@ def _put_float(cell, bits, width, number):
     put_cell(cell, BINARY, number, width // 8)
 
 
-@kernel
+@part
 def _float(place, end, cell, width, number):
     """A number, or the text of what is none; behind it."""
     if load8(place) == QUOTE:
@@ -344,7 +344,7 @@ def _float(place, end, cell, width, number):
     return stop
 
 
-@kernel
+@part
 def _scalar(field, place, end, cell, number, spare, booleans):
     """A value of a field that is no struct; (behind it, what is left of `spare`)."""
     kind = load64(field + KIND)
@@ -378,7 +378,7 @@ def _scalar(field, place, end, cell, number, spare, booleans):
     return stop, spare
 
 
-@kernel
+@part
 def _member(field, expected, name, length):
     """The member of a struct with this name, looked for from `expected` on; 0: there is none."""
     first, count = load64(field + FIRST), load64(field + COUNT)
@@ -394,7 +394,7 @@ def _member(field, expected, name, length):
     return np.int64(0)
 
 
-@kernel
+@part
 def parse_json(field, place, end, cells, numbers, spare, booleans):
     """Fill the cells of a part with the value at `place`, which ends at `end`.
 

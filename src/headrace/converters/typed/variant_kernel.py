@@ -7,7 +7,8 @@ count. The format is Parquet's `VariantEncoding.md`, version 1.
 
 from __future__ import annotations
 
-from headrace.connect.kernels.memory import copy, kernel, load8, load32, load64, store8, store64
+from headrace.connect.kernels.functions import entry, part
+from headrace.connect.kernels.memory import copy, load8, load32, load64, store8, store64
 
 NULL = 0
 _OBJECT, _ARRAY = 2, 3  # basic types, the low two bits of a value's first byte
@@ -21,7 +22,7 @@ OFFSET_BYTES = 4
 """Bytes of an offset, at most."""
 
 
-@kernel
+@part
 def _size_of(number):
     """Bytes that an unsigned number takes: 1 to 4."""
     if number < 1 << 8:
@@ -31,7 +32,7 @@ def _size_of(number):
     return 3 if number < 1 << 24 else 4
 
 
-@kernel
+@part
 def _put(number, size, out):
     """A number of `size` bytes, little-endian."""
     for at in range(size):
@@ -39,7 +40,7 @@ def _put(number, size, out):
     return out + size
 
 
-@kernel
+@entry
 def put_fixed(header, scale, size, values, stride, valid, count, ends, out):
     """Values of `size` bytes, `stride` apart; `valid` is a byte each. `scale` stands behind the
     header where it is not negative."""
@@ -61,7 +62,7 @@ def put_fixed(header, scale, size, values, stride, valid, count, ends, out):
         store64(ends + 8 * (i + 1), out - begin)
 
 
-@kernel
+@entry
 def put_texts(long_header, is_string, offsets, data, valid, count, ends, out):
     """Texts or bytes; `offsets` are int64. Strings of up to 63 bytes are short strings."""
     begin = out
@@ -83,7 +84,7 @@ def put_texts(long_header, is_string, offsets, data, valid, count, ends, out):
         store64(ends + 8 * (i + 1), out - begin)
 
 
-@kernel
+@entry
 def put_objects(children, fields, ids, id_size, valid, count, ends, out):
     """Objects of the same `fields` in each row; `children` has the addresses of each one's ends
     and bytes, `ids` (int64) the fields' numbers in the metadata, both in the order of names."""
@@ -120,7 +121,7 @@ def put_objects(children, fields, ids, id_size, valid, count, ends, out):
         store64(ends + 8 * (i + 1), out - begin)
 
 
-@kernel
+@entry
 def put_lists(ids, id_size, offsets, child_ends, child_data, valid, count, ends, out):
     """Arrays, or objects where `id_size` is not 0: `ids` (int32) has the number of each element's
     name then. `offsets` (int64) say which elements a row has."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.json_scan import (
     CLOSE_ARRAY,
     CLOSE_OBJECT,
@@ -20,7 +21,6 @@ from headrace.connect.kernels.memory import (
     PADDING,
     address_of,
     copy,
-    kernel,
     load8,
     load32_signed,
     store8,
@@ -32,7 +32,7 @@ _STEP = 2
 """Spaces of a level."""
 
 
-@kernel
+@part
 def _new_line(depth, out, writes):
     """A line's end and the spaces of the next one; returns their end."""
     size = 1 + _STEP * depth
@@ -43,7 +43,7 @@ def _new_line(depth, out, writes):
     return out + size
 
 
-@kernel
+@part
 def _indent(place, end, out, writes):
     """A compact text, indented; returns its end. `writes`: it is written, not only counted."""
     depth = np.int64(0)
@@ -76,7 +76,7 @@ def _indent(place, end, out, writes):
     return out
 
 
-@kernel
+@entry
 def _indent_column(offsets, count, texts, ends, out, writes):
     """`count` texts (int32 `offsets`), one behind the other at `out`; their `ends` are int64."""
     begin = out

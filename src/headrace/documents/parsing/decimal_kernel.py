@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.kernels.memory import kernel, load8, store64
+from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.memory import load8, store64
 from headrace.connect.kernels.text import (
     POWERS_OF_TEN,
     is_below_unsigned,
@@ -29,13 +30,13 @@ _NAN, _INFINITY = token('NaN"'), token('Infinity"')
 _NAN_WORD, _INFINITY_WORD = 0x7C << 56, 0x78 << 56
 
 
-@kernel
+@part
 def _put(low, high, out):
     store64(out, low)
     store64(out + 8, high)
 
 
-@kernel
+@part
 def put_decimal(place, end, out):
     """The 16 bytes of the decimal whose text is at `place`; returns the place behind the quote
     that ends it, 0 where plain Python reads or refuses it."""

@@ -13,16 +13,8 @@ import numpy as np
 
 from headrace.connect.images import BINARY as BINARY_CELL
 from headrace.connect.images import CELL_BYTES
-from headrace.connect.kernels.memory import (
-    inlined_kernel,
-    kernel,
-    load8,
-    load64,
-    stack_memory,
-    store8,
-    store32,
-    store64,
-)
+from headrace.connect.kernels.functions import entry, inlined_part, part
+from headrace.connect.kernels.memory import load8, load64, stack_memory, store8, store32, store64
 from headrace.connect.kernels.text import hash_bytes, mix, put_int
 from headrace.documents.bson import (
     ARRAY,
@@ -80,7 +72,7 @@ _START, _CLOSE, _INDEX = range(0, _FRAME, 8)
 _allocate_frames = stack_memory(_FRAME * MOST_DEPTH)
 
 
-@inlined_kernel
+@inlined_part
 def _is_new_name(names, mask, number, start, name, length):
     """Notes a name of the container that begins at `start`; whether it has it for the first time,
     and a place for it was near."""
@@ -99,7 +91,7 @@ def _is_new_name(names, mask, number, start, name, length):
     return False
 
 
-@kernel
+@part
 def _put_literal(place, end, out):
     """A word or a number; returns its type, the place behind it (0: it is none) and its end."""
     byte = load8(place)
@@ -129,7 +121,7 @@ def _put_literal(place, end, out):
     return np.int64(INT64), place, out + 8
 
 
-@inlined_kernel
+@inlined_part
 def _put_index(index, out):
     """An element's name and the zero byte behind it; returns its end."""
     if index < 10:
@@ -141,7 +133,7 @@ def _put_index(index, out):
     return out + 1
 
 
-@inlined_kernel
+@inlined_part
 def _put_simple(place, end, out):
     """A value that is no array: its type, the place behind it (0: it is left), and its end. The
     type DOCUMENT says that an ordinary one begins, whose brace is at the place."""
@@ -161,7 +153,7 @@ def _put_simple(place, end, out):
     return np.int64(DOCUMENT), place, out
 
 
-@kernel
+@part
 def parse_text(place, end, out, out_end, names, mask, number):
     """Write the value of the text from `place` to `end`, its type byte first; returns its end, or
     PLAIN, NO_ROOM or MANY_NAMES.
@@ -244,7 +236,7 @@ def parse_text(place, end, out, out_end, names, mask, number):
         index += 1
 
 
-@kernel
+@entry
 def parse_texts(cells, count, values, out, out_end, names, mask, first):
     """Parse `count` texts: cells (kind, address, length). Each one's value, a cell as well, goes to
     `values`, its bytes to the memory between `out` and `out_end`; the length of a text that is left

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.kernels.memory import kernel, load8
+from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.memory import load8
 from headrace.connect.kernels.text import (
     count_leading_zeros,
     double_bits,
@@ -52,7 +53,7 @@ _POWERS = np.array([_power_words(q) for q in range(_LEAST_POWER, _LARGEST_POWER 
 _TENS = np.array([float(10**i) for i in range(23)])
 
 
-@kernel
+@part
 def _digits(place, end, value):
     """The digits from `place` on, behind those of `value`; returns the place behind them. More
     than `_MOST_DIGITS` of them wrap."""
@@ -65,7 +66,7 @@ def _digits(place, end, value):
     return value, place
 
 
-@kernel
+@part
 def parse_integer(place, end):
     """An int64 without needless zeros; returns the place behind it (0: it is another one)."""
     start = place
@@ -84,7 +85,7 @@ def parse_integer(place, end):
     return (-value if is_negative else value), place
 
 
-@kernel
+@part
 def _nearest_double(digits, exponent):
     """The bits of the double that is nearest to `digits` (64 bits without a sign, not 0) times ten
     to the power of `exponent`; -1: it is none of the usual ones."""
@@ -118,7 +119,7 @@ def _nearest_double(digits, exponent):
     return biased << _FRACTION_BITS | (mantissa & ((1 << _FRACTION_BITS) - 1))
 
 
-@kernel
+@part
 def _double(digits, exponent):
     """The bits of a double that is not negative; -1: it is none of the usual ones."""
     if digits == 0:
@@ -131,7 +132,7 @@ def _double(digits, exponent):
     return _nearest_double(digits, exponent)
 
 
-@kernel
+@part
 def parse_number(place, end):
     """A number of JSON: returns whether it is a double, its value (of a double, its bits) and the
     place behind it (0: it is none, or another one than int64 and the usual doubles)."""

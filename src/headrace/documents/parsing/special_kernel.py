@@ -12,14 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.kernels.memory import (
-    kernel,
-    load8,
-    load64,
-    store8,
-    store32,
-    store64,
-)
+from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.memory import load8, load64, store8, store32, store64
 from headrace.connect.kernels.text import DIGIT_ZEROS, HIGH_BITS, double_bits, parse_digits
 from headrace.documents.bson import (
     BINARY,
@@ -99,7 +93,7 @@ _CODES = np.array([(*token(f'{name}"'), code) for name, code in _NAMES.items()],
 _CODE_COUNT = len(_CODES)
 
 
-@kernel
+@part
 def _code(place, end):
     """What the name at `place` stands for, and the place behind its closing quote."""
     for i in range(_CODE_COUNT):
@@ -113,7 +107,7 @@ def _code(place, end):
     return np.int64(0), place
 
 
-@kernel
+@part
 def _put_four_bytes(place, out):
     """Four bytes of eight hexadecimal digits; returns whether they are digits."""
     word = load64(place)
@@ -131,7 +125,7 @@ def _put_four_bytes(place, out):
     return True
 
 
-@kernel
+@part
 def _put_object_id(place, end, out):
     place = behind(place, end, QUOTE)
     if place == 0 or place + 24 >= end or load8(place + 24) != QUOTE:
@@ -142,7 +136,7 @@ def _put_object_id(place, end, out):
     return place + 25, out + 12
 
 
-@kernel
+@part
 def _quoted_integer(place, end):
     """An integer in quotes, and the place behind them."""
     place = behind(place, end, QUOTE)
@@ -154,7 +148,7 @@ def _quoted_integer(place, end):
     return value, place + 1
 
 
-@kernel
+@part
 def _put_double(place, end, out):
     place = behind(place, end, QUOTE)
     if place == 0:
@@ -182,7 +176,7 @@ def _put_double(place, end, out):
     return place + 1, out + 8
 
 
-@kernel
+@part
 def _days(year, month, day):
     """Days since 1970-01-01 of a date of the years from 1 on; their eras begin in March (Howard
     Hinnant's `days_from_civil`)."""
@@ -202,7 +196,7 @@ def _days(year, month, day):
     )
 
 
-@kernel
+@part
 def _iso_millis(place, end):
     """Milliseconds since 1970 of `YYYY-MM-DDTHH:MM:SS`, a fraction or none, and `Z` in quotes;
     returns them and the place behind the closing quote."""
@@ -243,7 +237,7 @@ def _iso_millis(place, end):
     return millis, place + 2
 
 
-@kernel
+@part
 def _put_date(place, end, out):
     place = skip_blanks(place, end)
     byte = load8(place) if place < end else np.int64(0)
@@ -262,7 +256,7 @@ def _put_date(place, end, out):
     return place, out + 8
 
 
-@kernel
+@part
 def _put_base64(place, end, out):
     """Bytes in base64; returns the place behind the closing quote, and their end."""
     while place + 4 < end:
@@ -280,7 +274,7 @@ def _put_base64(place, end, out):
     return _put_last_base64(place, end, out)
 
 
-@kernel
+@part
 def _put_last_base64(place, end, out):
     """What is left when there are no four characters of the alphabet any more."""
     if place < end and load8(place) == QUOTE:
@@ -299,7 +293,7 @@ def _put_last_base64(place, end, out):
     return place + 5, out + 2
 
 
-@kernel
+@part
 def _subtype(place, end):
     """A byte of one or two hexadecimal digits in quotes; returns the place behind them, too."""
     place = behind(place, end, QUOTE)
@@ -315,7 +309,7 @@ def _subtype(place, end):
     return value, place + 1
 
 
-@kernel
+@part
 def _put_binary(place, end, out):
     place = skip_blanks(place, end)
     is_new = place < end and load8(place) == _OPEN
@@ -336,7 +330,7 @@ def _put_binary(place, end, out):
     return place, stop
 
 
-@kernel
+@part
 def _put_timestamp(place, end, out):
     place = behind_token(behind(place, end, _OPEN), end, _TIME)
     place = behind(place, end, COLON)
@@ -354,7 +348,7 @@ def _put_timestamp(place, end, out):
     return place, out + 8
 
 
-@kernel
+@part
 def _sort_options(start, stop):
     """Puts the letters between two places in order; returns whether they are ASCII, and few."""
     if stop - start > _MOST_OPTIONS:
@@ -371,7 +365,7 @@ def _sort_options(start, stop):
     return True
 
 
-@kernel
+@part
 def _put_regex(place, end, is_new, out):
     if is_new:
         place = behind(behind_token(behind(place, end, _OPEN), end, _PATTERN), end, COLON)
@@ -389,7 +383,7 @@ def _put_regex(place, end, is_new, out):
     return (behind(place, end, _CLOSE) if is_new else place), stop
 
 
-@kernel
+@part
 def _put_text(place, end, out):
     place = behind(place, end, QUOTE)
     if place == 0:
@@ -400,7 +394,7 @@ def _put_text(place, end, out):
     return place, stop + 1
 
 
-@kernel
+@part
 def _put_whole(code, place, end, out):
     """An integer in quotes: int32 or int64."""
     value, place = _quoted_integer(place, end)
@@ -412,7 +406,7 @@ def _put_whole(code, place, end, out):
     return np.int64(INT32), place, out + 4
 
 
-@kernel
+@part
 def _put_marker(code, place, end, out):
     """A value that is its type."""
     if code == UNDEFINED:
@@ -420,7 +414,7 @@ def _put_marker(code, place, end, out):
     return code, behind(place, end, ord("1")), out
 
 
-@kernel
+@part
 def _put_value(code, place, end, out):
     """The value of an object of this code; see the module."""
     if code == OBJECT_ID:
@@ -452,7 +446,7 @@ def _put_value(code, place, end, out):
     return code, place, out
 
 
-@kernel
+@part
 def put_special(place, end, out):
     """The value that an object stands for whose first name, without its quote, is at `place`;
     returns its type (0: the name is an ordinary one), the place behind the object and the end of

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.kernels.functions import inlined_part, part
 from headrace.connect.kernels.memory import (
     copy16_plain_mask,
     count_trailing_zeros,
-    inlined_kernel,
-    kernel,
     load8,
     load64,
     store8,
@@ -52,7 +51,7 @@ def token(text: str) -> Token:
     return (words[0], words[1], words[2], masks[0], masks[1], masks[2], len(raw))
 
 
-@kernel
+@part
 def begins_with(place, end, constant):
     """Whether the bytes of a token are at `place`, before `end`."""
     if place + constant[6] > end or load64(place) & constant[3] != constant[0]:
@@ -62,7 +61,7 @@ def begins_with(place, end, constant):
     return constant[6] <= 16 or load64(place + 16) & constant[5] == constant[2]
 
 
-@inlined_kernel
+@inlined_part
 def skip_blanks(place, end):
     """The first place that holds no blank of JSON, or `end`."""
     while place < end:
@@ -75,7 +74,7 @@ def skip_blanks(place, end):
     return place
 
 
-@kernel
+@part
 def behind(place, end, byte):
     """The place behind `byte`, which blanks may go before; 0: it is not there, or `place` is 0."""
     if place == 0:
@@ -86,7 +85,7 @@ def behind(place, end, byte):
     return np.int64(0)
 
 
-@kernel
+@part
 def behind_token(place, end, constant):
     """As `behind`, of a token."""
     if place == 0:
@@ -95,7 +94,7 @@ def behind_token(place, end, constant):
     return place + constant[6] if begins_with(place, end, constant) else np.int64(0)
 
 
-@kernel
+@part
 def _unit(place, end):
     """The number that four hexadecimal digits are; -1: they are none."""
     if place + 4 > end:
@@ -109,7 +108,7 @@ def _unit(place, end):
     return value
 
 
-@kernel
+@part
 def _put_point(point, out):
     """A code point in UTF-8, U+FFFD for half of a surrogate pair; returns its end."""
     if point & 0xFFFFF800 == 0xD800:
@@ -128,7 +127,7 @@ def _put_point(point, out):
     return out + 4
 
 
-@kernel
+@part
 def _put_escape(place, end, out):
     """What an escape at `place` stands for; returns the ends of both, the first 0: it is none."""
     if place + 2 > end:
@@ -155,7 +154,7 @@ def _put_escape(place, end, out):
 _ESCAPED_UNIT = token("\\u")
 
 
-@kernel
+@part
 def _character_size(place, left):
     """Bytes of the character of UTF-8 at `place`, which has more than one; 0: it is none."""
     byte = load8(place)
@@ -167,7 +166,7 @@ def _character_size(place, left):
     return np.int64(0)
 
 
-@kernel
+@part
 def _put_rare_run(place, end, out):
     """Escapes and characters that are not plain ASCII, up to another one; returns the ends of
     both, the first 0 where there is neither."""
@@ -196,7 +195,7 @@ def _put_rare_run(place, end, out):
     return place, out
 
 
-@kernel
+@part
 def put_string(place, end, out):
     """The characters of a string whose first one is at `place`; returns the place behind its
     closing quote (0: it has none, or is no sound string) and the end of what was written.
@@ -220,7 +219,7 @@ def put_string(place, end, out):
     return np.int64(0), out
 
 
-@inlined_kernel
+@inlined_part
 def put_name(place, end, out):
     """As `put_string`, of a string without zero characters, and with a zero byte behind it, which
     the end is behind, too."""

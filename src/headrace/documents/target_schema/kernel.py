@@ -16,11 +16,11 @@ import numpy as np
 from headrace.connect.images import BINARY as BINARY_CELL
 from headrace.connect.images import CELL_BYTES, TEXT, has_value
 from headrace.connect.images import NULL as NULL_CELL
+from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.java_floats import put_double
 from headrace.connect.kernels.json_scan import are_equal
 from headrace.connect.kernels.memory import (
     copy,
-    kernel,
     load8,
     load32,
     load32_signed,
@@ -106,7 +106,7 @@ _ZERO, _NINE, _DASH, _POINT = ord("0"), ord("9"), ord("-"), ord(".")
 _SHORT_DIGITS = 18
 
 
-@kernel
+@entry
 def open_values(cells, count, out):
     """The column of values that are given as cells: a type byte and a value each."""
     for i in range(count):
@@ -122,7 +122,7 @@ def open_values(cells, count, out):
     return np.int64(count)
 
 
-@kernel
+@entry
 def find_fields(cells, count, names, name_count, out, unknown):
     """The fields of documents by name (address and length each), a column of values for each name;
     the last one of a name counts. `unknown` gets how many others each document has (int64).
@@ -171,7 +171,7 @@ def find_fields(cells, count, names, name_count, out, unknown):
     return np.int64(count)
 
 
-@kernel
+@entry
 def find_elements(cells, count, container, ends, out, names):
     """The elements of documents or arrays (`container`) one behind the other. `ends` (int64, one
     more than there are values) gets where those of each value end. Where `out` is not 0 it gets
@@ -213,14 +213,14 @@ def find_elements(cells, count, container, ends, out, names):
     return total
 
 
-@kernel
+@part
 def _put_bytes(place, length, target):
     store64(target, BINARY_CELL)
     store64(target + 8, place)
     store64(target + 16, length)
 
 
-@kernel
+@part
 def _put_integer(value, size, target, spare):
     """An integer of `size` bytes as a cell; returns the end of the memory."""
     bits = np.int64(8 * size - 1)
@@ -239,7 +239,7 @@ def _put_integer(value, size, target, spare):
     return spare + shown
 
 
-@kernel
+@part
 def _put_decimal(place, end, digits, scale, target, out):
     """The text of a number as one of `digits` digits, `scale` of them behind the point, at `out`;
     returns its end. LEFT: the text has an exponent, or is no number."""
@@ -284,7 +284,7 @@ def _put_decimal(place, end, digits, scale, target, out):
     return out
 
 
-@kernel
+@part
 def _put_number_text(kind, place, out):
     """The text of a number; returns its end."""
     if kind == INT32:
@@ -296,7 +296,7 @@ def _put_number_text(kind, place, out):
     return put_decimal128(place, out)
 
 
-@kernel
+@part
 def _to_integer(kind, place, size, target, spare):
     if kind == INT32:
         return _put_integer(load32_signed(place), size, target, spare)
@@ -322,7 +322,7 @@ def _to_integer(kind, place, size, target, spare):
     return spare
 
 
-@kernel
+@part
 def _to_double(kind, place, target, spare):
     if kind == DOUBLE:
         value = as_double(load64(place))
@@ -342,7 +342,7 @@ def _to_double(kind, place, target, spare):
     return spare + 8
 
 
-@kernel
+@part
 def _to_text(kind, place, size, target, spare):
     start = spare
     if kind in (STRING, CODE, SYMBOL):
@@ -375,7 +375,7 @@ def _to_text(kind, place, size, target, spare):
     return spare
 
 
-@kernel
+@part
 def _to_moment(kind, place, is_day, target, spare):
     """A date or a timestamp whose increment is 0, as milliseconds or days since 1970-01-01."""
     if kind == DATE:
@@ -397,7 +397,7 @@ def _to_moment(kind, place, is_day, target, spare):
     return _put_integer(days, 4, target, spare)
 
 
-@kernel
+@part
 def _to_copy(kind, place, size, target, spare):
     """A type byte and its value."""
     store8(spare, kind)
@@ -406,7 +406,7 @@ def _to_copy(kind, place, size, target, spare):
     return spare + 1 + size
 
 
-@kernel
+@part
 def _convert(kind, place, size, to, digits, scale, target, spare):
     if to == TO_TEXT:
         return _to_text(kind, place, size, target, spare)
@@ -441,7 +441,7 @@ def _convert(kind, place, size, to, digits, scale, target, spare):
     return spare
 
 
-@kernel
+@entry
 def convert(cells, count, to, digits, scale, out, spare):
     """Convert `count` values; returns how many made cells are CONFLICT or LEFT."""
     others = np.int64(0)

@@ -9,7 +9,8 @@ is read: Arrow's memory may end there.
 from __future__ import annotations
 
 from headrace.connect.images import CELL_HEAD_BYTES, HEAD_BYTES, put_head, put_null, put_text_head
-from headrace.connect.kernels.memory import copy16, kernel, load8, load64, store8, store64
+from headrace.connect.kernels.functions import entry, part
+from headrace.connect.kernels.memory import copy16, load8, load64, store8, store64
 
 # A column of texts: four int64. VALIDITY is the address of bits, of which the first row's is bit
 # SHIFT (0: no row is null); OFFSETS that of int64s, one more than rows; a column without DATA and
@@ -18,7 +19,7 @@ VALIDITY, SHIFT, OFFSETS, DATA = 0, 8, 16, 24
 COLUMN_BYTES = 32
 
 
-@kernel
+@part
 def _is_null(column, row):
     if load64(column + OFFSETS) == 0:
         return True
@@ -29,7 +30,7 @@ def _is_null(column, row):
     return (load8(validity + (bit >> 3)) >> (bit & 7)) & 1 == 0
 
 
-@kernel
+@part
 def copy_exactly(source, length, target):
     """Copy `length` bytes and read none behind them; returns the end of the copy."""
     whole = length & ~15
@@ -40,7 +41,7 @@ def copy_exactly(source, length, target):
     return target + length
 
 
-@kernel
+@entry
 def measure_images(columns, count, rows, offsets):
     """Where the images of `rows` rows of `count` columns begin and end: `rows + 1` int64s. Returns
     the bytes of all of them."""
@@ -59,7 +60,7 @@ def measure_images(columns, count, rows, offsets):
     return total
 
 
-@kernel
+@entry
 def write_images(columns, count, rows, out):
     """The images that `measure_images` measured, one behind the other; returns their end."""
     for row in range(rows):

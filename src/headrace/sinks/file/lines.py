@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.connect.kernels.arrow_columns import column_addresses, with_short_offsets
+from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.memory import (
     address_of,
     copy16,
-    kernel,
     load8,
     load32,
     load64,
@@ -49,7 +49,7 @@ _VALUE_LABEL = np.frombuffer(b',"value":' + bytes(16), np.uint8)
 _HEADERS_LABEL = np.frombuffer(b',"headers":{' + bytes(16), np.uint8)
 
 
-@kernel
+@part
 def _copy(source, length, target):
     """Copy exactly `length` bytes: Arrow promises nothing behind a buffer's end."""
     if length >= 16:
@@ -70,7 +70,7 @@ def _copy(source, length, target):
     return target + length
 
 
-@kernel
+@part
 def _quote(source, length, out):
     """Copy text as the inside of a JSON string."""
     for i in range(length):
@@ -91,7 +91,7 @@ def _quote(source, length, out):
     return out
 
 
-@kernel
+@part
 def _is_null(block, column, row):
     validity = load64(block + 8 * column)
     if validity == 0:
@@ -100,7 +100,7 @@ def _is_null(block, column, row):
     return (load8(validity + (bit >> 3)) >> (bit & 7)) & 1 == 0
 
 
-@kernel
+@part
 def _put_json(block, column, row, out):
     """Copy the JSON text of a cell, or its plain text as a string, `null` for none; -1 for a cell
     that cannot be JSON."""
@@ -134,7 +134,7 @@ def _put_json(block, column, row, out):
     return _copy(source, length, out)
 
 
-@kernel
+@part
 def _is_above(previous, previous_length, current, length):
     """Whether `current` sorts after `previous`, both ASCII."""
     shorter = min(previous_length, length)
@@ -152,7 +152,7 @@ def _is_above(previous, previous_length, current, length):
     return previous_length < length
 
 
-@kernel
+@entry
 def _write_lines(block, rows, labels, out):
     """Write all rows; returns the end of the output, or -1 - row for a row that is not JSON."""
     start = out

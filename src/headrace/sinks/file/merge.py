@@ -14,13 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from headrace.connect.kernels.memory import address_of, copy16, kernel, load8, load64, store8
+from headrace.connect.kernels.functions import entry
+from headrace.connect.kernels.memory import address_of, copy16, load8, load64, store8
 from headrace.sinks.file.parts import Part, write_all
 
 _CHUNK = 16 << 20
 
 
-@kernel
+@entry
 def _gather(starts, lengths, order, first, last, out):
     """Copy lines order[first:last] one after the other; returns the end of the output."""
     for i in range(first, last):

@@ -19,6 +19,8 @@ from headrace.converters.reading.configured import record_reader
 from headrace.converters.reading.records import ReadBatch, RecordReader
 from headrace.converters.rows import Failed, SliceConverter
 from headrace.errors import HeadraceError
+from headrace.spark.kernels.beforehand import compile_beforehand
+from headrace.spark.kernels.needed import frame_kernels
 from headrace.transforms.chain import Chain, Step
 from headrace.transforms.failures import (
     STAGES,
@@ -215,6 +217,7 @@ def run_frame(
     task = _tasks.get(identity)
     if task is None:
         settings, _ = examine_frame(properties)
+        compile_beforehand(frame_kernels(settings.output))
         task = _tasks[identity] = FrameTask(settings)
     for batch in batches:
         if batch.num_rows:

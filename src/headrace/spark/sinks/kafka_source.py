@@ -90,6 +90,8 @@ class SliceOfTurn(InputPartition):
 class KafkaReader(SinkReader):
     """Reads the same slices, and writes them where they are read."""
 
+    sinks = ("kafka",)
+
     def __init__(self, config: ConnectorConfig, folder: Path, checkpoint: Path) -> None:
         super().__init__(config, checkpoint, sync=True)
         self.options = sink_options(config)

@@ -24,7 +24,7 @@ class SinkReader(HeadraceReader):
         self._forced: dict[str, Any] | None = None
 
     def latestOffset(self, start: dict[str, Any], limit: object = None) -> dict[str, Any]:
-        _load_kernels()
+        _load_compiled()
         self._force_log(start)
         return super().latestOffset(start, limit)
 
@@ -46,13 +46,13 @@ class SinkReader(HeadraceReader):
 
 
 @cache
-def _load_kernels() -> None:
+def _load_compiled() -> None:
     """Once, while the connector connects and waits for its place in the log."""
 
     def run() -> None:
         import headrace.spark.task  # noqa: F401
-        from headrace.spark.kernels import load_kernels
+        from headrace.spark.kernels.compiled import load_compiled
 
-        load_kernels()
+        load_compiled()
 
     threading.Thread(target=run, name="headrace kernels", daemon=True).start()

@@ -105,7 +105,10 @@ def converted_texts(texts: pa.Array, schema: TargetSchema, kind: pa.DataType) ->
     from headrace.connect.images import TEXT
     from headrace.converters.typed.evaluation import typed_documents
     from headrace.documents.parsing.texts import parsed
+    from headrace.spark.kernels.beforehand import compile_beforehand
+    from headrace.spark.kernels.needed import document_kernels
 
+    compile_beforehand(document_kernels())
     present = pc.drop_null(texts)
     values = bytes_cells(present.cast(pa.large_string()), TEXT)
     documents = parsed(values.table)

@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.kernels.memory import kernel, load64
+from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.memory import load64
 from headrace.connect.kernels.text import wrapping_multiply
 
 _SPREAD = 2654435761
 _FIRST_ENTRIES = 256
 
 
-@kernel
+@part
 def find_number(table, mask, identity):
     """The number of an id in the memory of an IdTable, or -1."""
     entry = wrapping_multiply(identity, _SPREAD) & mask

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 from headrace.connect.images import split_checked
-from headrace.connect.kernels.memory import kernel, load64
+from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.memory import load64
 from headrace.streaming.changes.key_kernel import CELLS
 from headrace.streaming.changes.row_kernel import (
     BROKEN,
@@ -23,7 +24,7 @@ from headrace.streaming.changes.row_kernel import (
 )
 
 
-@kernel
+@part
 def add_images(
     images, stop, virtual, operation, index, place, size,
     rows, transactions, relations, options, scratch, state,

@@ -7,13 +7,14 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.images import split_checked
-from headrace.connect.kernels.memory import address_of, kernel, load64, store64
+from headrace.connect.kernels.functions import entry
+from headrace.connect.kernels.memory import address_of, load64, store64
 from headrace.streaming.changes import key_kernel
 from headrace.streaming.changes.key_columns import KeyColumns, KeyRendering, KeyScratch
 from headrace.streaming.facts import Facts
 
 
-@kernel
+@entry
 def _hash_rows(images, offsets, first, count, columns, topic, keys, key_count, scratch, hashes):
     """Hash the rows from `first` on; returns the number of the row where it stopped: its image is
     broken, or the scratch memory lacks texts of its key."""

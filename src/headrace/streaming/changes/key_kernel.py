@@ -14,7 +14,8 @@ import numpy as np
 
 from headrace.connect.images import BINARY, CELL_BYTES, TEXT, UNAVAILABLE, has_value
 from headrace.connect.kernels.equality import same_bytes
-from headrace.connect.kernels.memory import PADDING, kernel, load8, load64, store64
+from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.memory import PADDING, load8, load64, store64
 from headrace.connect.kernels.text import hash_bytes, mix
 from headrace.converters.json.binary import encode_binary
 from headrace.converters.json.cells import encode
@@ -62,7 +63,7 @@ _MOST_ENTRIES = 2 * MOST_COLUMNS
 SCRATCH = ENTRIES + 8 * ENTRY_WORDS * _MOST_ENTRIES
 
 
-@kernel
+@part
 def _rendered(scratch, column, address, length):
     """What Python rendered for the cell at `address`; it is noted when it is not there yet."""
     count = load64(scratch + RENDERED)
@@ -83,7 +84,7 @@ def _rendered(scratch, column, address, length):
     return np.int64(0), np.int64(_LACKING)
 
 
-@kernel
+@part
 def _text(column, cells, fallback, scratch, out):
     """Address and length of what a key column shows, quotes left out; an unavailable cell is
     taken from `fallback` when that has a text."""
@@ -115,7 +116,7 @@ def _text(column, cells, fallback, scratch, out):
     return _rendered(scratch, column, address, length)
 
 
-@kernel
+@part
 def key_hash(topic, columns, count, cells, fallback, scratch):
     """Hash of a topic and `count` key columns; nothing when scratch[LACKING] is set by it."""
     value = topic
@@ -140,7 +141,7 @@ def key_hash(topic, columns, count, cells, fallback, scratch):
     return value
 
 
-@kernel
+@part
 def same_key(columns, count, old, new, scratch):
     """Whether two images of a row show the same key; nothing when scratch[LACKING] is set by it."""
     same = True

@@ -8,7 +8,8 @@ The words of `state` are those of row_kernel.py, and BEGINNING behind them.
 
 from __future__ import annotations
 
-from headrace.connect.kernels.memory import kernel, load64, store64
+from headrace.connect.kernels.functions import entry, part
+from headrace.connect.kernels.memory import load64, store64
 from headrace.connect.rows import NULL
 from headrace.streaming.changes import row_kernel
 from headrace.streaming.changes.transaction_kernel import (
@@ -25,7 +26,7 @@ OWN_WORDS = BEGINNING + 1
 _NULL = int(NULL)
 
 
-@kernel
+@part
 def begin_late(rows, transactions, state, image, image_size, size):
     """As `begin_transaction`, of a transaction without number whose beginning has `size` bytes of
     log; its record is made with the first other one (`tell_beginning`)."""
@@ -36,7 +37,7 @@ def begin_late(rows, transactions, state, image, image_size, size):
     store64(state + 8 * BEGINNING, size)
 
 
-@kernel
+@entry
 def tell_beginning(rows, transactions, state):
     """The record of the open transaction's beginning, where it has no record yet."""
     size = load64(state + 8 * BEGINNING)
@@ -48,7 +49,7 @@ def tell_beginning(rows, transactions, state):
         store64(state + 8 * row_kernel.ORDINAL, ordinal)
 
 
-@kernel
+@entry
 def take_back_beginning(state, first):
     """Takes the record of the beginning back, where nothing came behind it: the segment had `first`
     rows before."""
@@ -62,7 +63,7 @@ def take_back_beginning(state, first):
         store64(state + 8 * row_kernel.TRANSACTION_HAS_ROWS, 0)
 
 
-@kernel
+@part
 def end_late(rows, transactions, ends, state, size):
     """As `end_transaction`, one place behind the transaction's own; its record is made where that
     of the beginning was. `size`: bytes of log."""

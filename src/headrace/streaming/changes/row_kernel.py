@@ -15,15 +15,8 @@ import numpy as np
 
 from headrace.connect.images import CELL_BYTES, UNAVAILABLE, has_value
 from headrace.connect.kernels.equality import same_bytes
-from headrace.connect.kernels.memory import (
-    inlined_kernel,
-    kernel,
-    load8,
-    load64,
-    store8,
-    store32,
-    store64,
-)
+from headrace.connect.kernels.functions import entry, inlined_part, part
+from headrace.connect.kernels.memory import load8, load64, store8, store32, store64
 from headrace.connect.kernels.text import units_length
 from headrace.connect.rows import (
     ROW,
@@ -134,7 +127,7 @@ _T_LAST, _T_ORIGIN, _T_FINAL = _T["last_commit"], _T["origin_place"], _T["positi
 _T_IMAGE, _T_IMAGE_SIZE = _T["image"], _T["size"]
 
 
-@kernel
+@part
 def _without_zeros(address, length):
     """Length of a number's text without zeros at the end of its fraction."""
     has_point = False
@@ -150,7 +143,7 @@ def _without_zeros(address, length):
     return length
 
 
-@kernel
+@part
 def is_unchanged(compared, count, old, new):
     """Whether the split cells of both images show the same row in `count` compared columns; an
     unavailable cell is as it was."""
@@ -184,7 +177,7 @@ def is_unchanged(compared, count, old, new):
     return True
 
 
-@kernel
+@entry
 def open_transaction(transactions, state):
     """Enter the open transaction in this segment's table, unless it is there."""
     if load64(state + 8 * TRANSACTION_ROW) >= 0:
@@ -205,7 +198,7 @@ def open_transaction(transactions, state):
     store64(state + 8 * TRANSACTIONS, index + 1)
 
 
-@inlined_kernel
+@inlined_part
 def add_row(
     rows, state, old, new, counterpart, place, part, hash_value, size, relation, operation, flags
 ):
@@ -232,7 +225,7 @@ def add_row(
     store64(state + 8 * ROWS, load64(state + 8 * ROWS) + 1)
 
 
-@inlined_kernel
+@inlined_part
 def add_deletion(
     rows, state, old, counterpart, place, hash_value, size, relation, flags, tombstone
 ):
@@ -248,7 +241,7 @@ def add_deletion(
         )  # fmt: skip
 
 
-@inlined_kernel
+@inlined_part
 def add_value(
     rows, state, old, new, counterpart, place, hash_value, size, relation, operation, flags
 ):
@@ -259,7 +252,7 @@ def add_value(
     )  # fmt: skip
 
 
-@inlined_kernel
+@inlined_part
 def is_skipped(relation, operation, options):
     """Whether the changes of a relation version (RELATION_WORDS at `relation`) with this
     operation make no rows: then their images need not be read. What becomes of an update that may
@@ -272,7 +265,7 @@ def is_skipped(relation, operation, options):
     )
 
 
-@inlined_kernel
+@inlined_part
 def add_change(
     rows,
     transactions,
@@ -354,7 +347,7 @@ def add_change(
     return ADDED
 
 
-@inlined_kernel
+@inlined_part
 def count_change(state, outcome):
     """A change of the open transaction was read: ADDED, or LEFT_OUT."""
     if outcome == LEFT_OUT:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.kernels.memory import inlined_kernel, kernel, load64, store64
+from headrace.connect.kernels.functions import entry, inlined_part, part
+from headrace.connect.kernels.memory import load64, store64
 from headrace.connect.rows import BEGIN, ENDING
 from headrace.streaming.changes.row_kernel import (
     BEGINS,
@@ -41,7 +42,7 @@ _MESSAGE_ROWS = 3
 """Rows that one message of a log makes at most."""
 
 
-@inlined_kernel
+@inlined_part
 def is_full(state, rows_room, transactions_room, ends_room):
     """Whether the tables of the index, which have room for so many entries, may lack it for what
     the next message makes."""
@@ -52,14 +53,14 @@ def is_full(state, rows_room, transactions_room, ends_room):
     )
 
 
-@kernel
+@part
 def _add_border(rows, transactions, state, place, size, relation, operation):
     open_transaction(transactions, state)
     store64(state + 8 * TRANSACTION_HAS_ROWS, 1)
     add_row(rows, state, 0, 0, 0, place, 0, 0, size, relation, operation, 0)
 
 
-@inlined_kernel
+@inlined_part
 def add_begin(rows, transactions, state, place, size):
     """The record of the open transaction's beginning, where there are such, before any other of its
     rows. The transaction's next message is its first one."""
@@ -69,7 +70,7 @@ def add_begin(rows, transactions, state, place, size):
     store64(state + 8 * ORDINAL, 1)
 
 
-@kernel
+@part
 def begin_transaction(rows, transactions, state, identity, image, image_size, place, size):
     """A transaction begins at the place in the words POSITION_HIGH and POSITION_LOW, and at the
     time COMMIT_US, which the caller has set; `identity` is its number (NULL: it has none), the
@@ -88,7 +89,7 @@ def begin_transaction(rows, transactions, state, identity, image, image_size, pl
     add_begin(rows, transactions, state, place, size)
 
 
-@kernel
+@part
 def end_transaction(rows, transactions, ends, state, high, low, place, size):
     """The open transaction ends at the place `high` and `low` of the log: an entry of `ends`, if it
     has rows, and the record of its border, as in `begin_transaction`."""
@@ -102,7 +103,7 @@ def end_transaction(rows, transactions, ends, state, high, low, place, size):
     advance(state, high, low)
 
 
-@kernel
+@entry
 def add_end(ends, state, high, low):
     """A range may end here, behind all rows, at the place `high` and `low`."""
     entry = ends + _END_SIZE * load64(state + 8 * ENDS)
@@ -114,7 +115,7 @@ def add_end(ends, state, high, low):
     store64(state + 8 * ENDS, load64(state + 8 * ENDS) + 1)
 
 
-@inlined_kernel
+@inlined_part
 def advance(state, high, low):
     """Everything up to this place was received."""
     complete_high = load64(state + 8 * COMPLETE_HIGH)

@@ -243,4 +243,5 @@ DECLARATION = Declaration(
         topic="s.orders",
         names={"value": "s.orders.Envelope"},
     ),
+    kernels=("headrace.connect.evaluation.units",),
 )

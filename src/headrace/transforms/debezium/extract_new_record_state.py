@@ -365,4 +365,5 @@ DECLARATION = Declaration(
         topic="s.orders",
         names={"value": "s.orders.Envelope", "value.after": "s.orders.Value"},
     ),
+    kernels=("headrace.connect.evaluation.json_objects",),
 )

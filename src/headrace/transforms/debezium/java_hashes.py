@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.connect.evaluation.values import connect_values, values
-from headrace.connect.kernels.memory import address_of, kernel, load8, load64, store64
+from headrace.connect.kernels.functions import entry
+from headrace.connect.kernels.memory import address_of, load8, load64, store64
 from headrace.connect.records import Node, Records
 from headrace.connect.schema import DECIMAL, Schema, Type
 
@@ -77,7 +78,7 @@ def _folded(longs: np.ndarray) -> np.ndarray:
     return np.asarray((longs ^ (longs >> np.uint64(32))).astype(np.uint32))
 
 
-@kernel
+@entry
 def _hash_texts(offsets, count, data, out):
     """`String.hashCode` of `count` texts in UTF-8 (int64 `offsets`), as int64 of 32 bits each."""
     for i in range(count):

@@ -131,4 +131,5 @@ DECLARATION = Declaration(
         topic="s.orders",
         names={"value": "s.orders.Envelope"},
     ),
+    kernels=("headrace.transforms.debezium.java_hashes",),
 )

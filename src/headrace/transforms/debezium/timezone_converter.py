@@ -400,4 +400,5 @@ DECLARATION = Declaration(
         topic="s.orders",
         names={"value": "s.orders.Envelope", "value.after.at": _ZONED_TIMESTAMP},
     ),
+    kernels=("headrace.connect.evaluation.zoned_texts",),
 )

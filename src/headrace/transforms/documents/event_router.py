@@ -188,4 +188,13 @@ DECLARATION = Declaration(
         topic="shop.inventory.outbox",
         names={"key": "shop.inventory.outbox.Key", "value": "shop.inventory.outbox.Envelope"},
     ),
+    kernels=(
+        "headrace.documents.bson",
+        "headrace.documents.columns.indenting",
+        "headrace.documents.extended_json",
+        "headrace.documents.field_kernel",
+        "headrace.documents.scalars",
+        "headrace.documents.split_kernel",
+        "headrace.documents.writer",
+    ),
 )

@@ -459,4 +459,14 @@ DECLARATION = Declaration(
             "value": "shop.inventory.customers.Envelope",
         },
     ),
+    kernels=(
+        "headrace.connect.evaluation.json_objects",
+        "headrace.documents.bson",
+        "headrace.documents.extended_json",
+        "headrace.documents.field_kernel",
+        "headrace.documents.scalars",
+        "headrace.documents.split_kernel",
+        "headrace.documents.target_schema.kernel",
+        "headrace.documents.writer",
+    ),
 )

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.postgresql.reading.copy_text import Status, transcode, transcode_rows
+from tests.compiled import callable_part
 from tests.connectors.postgresql.reading.copy_rows import Row, copy_row, image
+
+_transcode = callable_part(transcode)
 
 CANARY = 0xA5
 
@@ -31,7 +34,7 @@ def transcoded(text: bytes, columns: int, room: int | None = None) -> bytes | St
         source[: len(text)] = np.frombuffer(text, np.uint8)
         target = np.full(64 + room + PADDING + 256, CANARY, np.uint8)
         out = address_of(target) + 64
-        size = transcode(address_of(source), len(text), columns, out, room)
+        size = _transcode(address_of(source), len(text), columns, out, room)
         assert (target[:64] == CANARY).all()
         assert (target[64 + room + PADDING :] == CANARY).all()
         assert size <= room

@@ -22,9 +22,9 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.images import put_head, put_text_head, split_checked, store32_be
+from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.memory import (
     copy,
-    kernel,
     load8,
     load16_be,
     load32_be,
@@ -120,7 +120,7 @@ FRAME_BYTES = CHANGE_HEAD_BYTES + BEGIN_HEAD_BYTES + 2 * _LSN_IMAGE_BYTES + HEAD
 the end of the one before."""
 
 
-@kernel
+@part
 def put_lsn_image(out, high, low, size):
     """An image with the text of a number of `size` bytes; returns its end."""
     out = put_text_head(put_head(out, 1), 2 * size + 2)
@@ -136,7 +136,7 @@ def put_lsn_image(out, high, low, size):
     return out
 
 
-@kernel
+@entry
 def write_end(out, transaction):
     """The end of the transaction that is open, if one is; returns its end."""
     if load64(transaction + IS_OPEN) == 0:
@@ -146,13 +146,13 @@ def write_end(out, transaction):
     return out + HEAD_BYTES
 
 
-@kernel
+@entry
 def write_synchpoint(out, high, low):
     """Everything up to a place was read; returns the frame's end."""
     return put_place_frame(out, _SYNCHPOINT, high, low)
 
 
-@kernel
+@part
 def _write_begin(out, high, low, us, lsn_bytes, transaction):
     """The beginning of another transaction than the one that is open, if it is another; returns its
     end."""
@@ -172,7 +172,7 @@ def _write_begin(out, high, low, us, lsn_bytes, transaction):
     return end
 
 
-@kernel
+@entry
 def write_changes(changes, count, lsn_bytes, transaction, out):
     """The frames of `count` changes in their order, with the beginnings and ends of transactions
     between them; returns their end. The last transaction stays open."""
@@ -192,7 +192,7 @@ def write_changes(changes, count, lsn_bytes, transaction, out):
     return out
 
 
-@kernel
+@part
 def _add_update_without_old(
     image, stop, virtual, index, place, size, rows, transactions, relations, options, scratch, state
 ):
@@ -213,7 +213,7 @@ def _add_update_without_old(
     return row_kernel.MORE
 
 
-@kernel
+@part
 def _add_schema_change(image, index, place, size, rows, transactions, state):
     """A row of the open transaction that is no change of a row, and is not counted as one: it has
     the ordinal of the change that comes next, and comes before its parts."""
@@ -225,7 +225,7 @@ def _add_schema_change(image, index, place, size, rows, transactions, state):
     return row_kernel.MORE
 
 
-@kernel
+@part
 def _serial(kind, place, state):
     """The how manieth change with this number a change is, and 0 for a schema change."""
     if kind == SCHEMA_CHANGE:
@@ -235,7 +235,7 @@ def _serial(kind, place, state):
     return 1
 
 
-@kernel
+@part
 def _is_above(place, other):
     """Whether a number is above another one of its transaction, by their lower halves, which may
     begin again at 0 (see `DeliveredChange`). Differences of signed integers must not overflow: the
@@ -244,7 +244,7 @@ def _is_above(place, other):
     return difference != 0 and difference < _HALF
 
 
-@kernel
+@part
 def _resume(place, state):
     """Behind the change up to which an earlier process delivered the open transaction, ordinals are
     above those that it gave away, whatever tables were captured then."""
@@ -259,7 +259,7 @@ def _resume(place, state):
         store64(state + 8 * row_kernel.ORDINAL, least)
 
 
-@kernel
+@part
 def _number_rows(rows, first, kind, place, serial, state):
     """A change was read, and made the rows of a segment from `first` on: parts behind those of the
     schema changes before it."""
@@ -277,13 +277,13 @@ def _number_rows(rows, first, kind, place, serial, state):
     store64(state + 8 * SERIAL, serial)
 
 
-@kernel
+@part
 def _end_of_image(image):
     """Where an image of one text ends."""
     return image + 2 + 5 + load32_be(image + 3)
 
 
-@kernel
+@entry
 def index_frames(
     data, written, start, rows, rows_room, transactions, transactions_room, ends, ends_room,
     relations, options, scratch, state,

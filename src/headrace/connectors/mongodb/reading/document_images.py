@@ -14,11 +14,11 @@ from headrace.connect.images import (
     put_head,
     store32_be,
 )
+from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.memory import (
     PADDING,
     address_of,
     copy,
-    kernel,
     load8,
     load32_signed,
     store8,
@@ -43,7 +43,7 @@ _NO_ID = -100
 """A document has no `_id`; below the faults of `documents.bson`."""
 
 
-@kernel
+@entry
 def measure_documents(batch, size, totals):
     """Note how many documents a batch has, and the bytes of their images, at `totals`; returns 0
     or a fault."""
@@ -67,7 +67,7 @@ def measure_documents(batch, size, totals):
     return np.int64(0)
 
 
-@kernel
+@part
 def _put_value(kind, value, size, out):
     """A cell with a BSON value; returns its end."""
     store8(out, BINARY)
@@ -76,7 +76,7 @@ def _put_value(kind, value, size, out):
     return copy(value, size, out + CELL_HEAD_BYTES + 1)
 
 
-@kernel
+@entry
 def write_documents(batch, size, images, room, offsets, rules, rule_count, scratch, scratch_room):
     """The images of a batch that was measured, and where each begins and the last one ends; returns
     0 or a fault, NO_ROOM where `room` or the scratch memory is too small. `rules` are those of

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.images import BINARY, CELL_HEAD_BYTES, put_null, store32_be
+from headrace.connect.kernels.functions import part
 from headrace.connect.kernels.memory import (
     PADDING,
     copy,
-    kernel,
     load8,
     load32,
     load32_signed,
@@ -85,11 +85,11 @@ def _table(names: dict[bytes, int]) -> np.ndarray:
     """Per name: its length, its first and last eight bytes (of shorter ones the only ones, and
     zeros), and its part."""
     rows = []
-    for name, part in names.items():
+    for name, text in names.items():
         first = as_word(name[:8].ljust(8, b"\0"))
         last = as_word(name[-8:]) if len(name) >= 8 else first
         middle = as_word(name[8:16]) if len(name) >= 16 else first
-        rows.append((len(name), first, middle, last, part))
+        rows.append((len(name), first, middle, last, text))
     return np.array(rows, np.int64)
 
 
@@ -99,14 +99,14 @@ _REPLACE, _DELETED = as_word(b"replace\0"), as_word(b"delete\0\0")
 _SEVEN_BYTES = (1 << 56) - 1
 
 
-@kernel
+@part
 def _word(name, length):
     """The first bytes of a name, at most eight, and zeros."""
     word = load64(name)
     return word if length >= 8 else word & ((1 << (8 * length)) - 1)
 
 
-@kernel
+@part
 def _part_of(table, name, length):
     """The part that a name stands for, or -1."""
     word = _word(name, length)
@@ -120,7 +120,7 @@ def _part_of(table, name, length):
     return np.int64(-1)
 
 
-@kernel
+@part
 def find_parts(table, document, size, parts):
     """Note the members of a document that `table` names; returns 0 or a fault."""
     last = document + size - 1
@@ -141,7 +141,7 @@ def find_parts(table, document, size, parts):
     return np.int64(0)
 
 
-@kernel
+@part
 def find_key(document, size, parts):
     """Note `_id` of a document; returns 0 or a fault."""
     element = id_element(document, size)
@@ -152,17 +152,17 @@ def find_key(document, size, parts):
     return element
 
 
-@kernel
+@part
 def is_of(parts, part, kind):
     return load64(parts + 16 * part) == kind and load64(parts + 16 * part + 8) != 0
 
 
-@kernel
+@part
 def place_of(parts, part):
     return load64(parts + 16 * part + 8)
 
 
-@kernel
+@part
 def cell_size(parts, part):
     """Bytes of a part as a cell."""
     place = place_of(parts, part)
@@ -172,7 +172,7 @@ def cell_size(parts, part):
     return CELL_HEAD_BYTES + 1 + value_size(kind, place, np.int64(1) << 40)
 
 
-@kernel
+@part
 def put_cell(parts, part, out):
     """A part as a cell: its type byte and its value; null where there is none."""
     place = place_of(parts, part)
@@ -186,7 +186,7 @@ def put_cell(parts, part, out):
     return copy(place, size, out + CELL_HEAD_BYTES + 1)
 
 
-@kernel
+@part
 def put_key(parts, out):
     """As `put_cell`, but that an `_id` that is null is a value."""
     if load64(parts + 16 * KEY) != NULL_KIND:
@@ -197,7 +197,7 @@ def put_key(parts, out):
     return out + CELL_HEAD_BYTES + 1
 
 
-@kernel
+@part
 def operation_of(parts):
     """The event's operation as rows have it; 0 for those that make none."""
     if not is_of(parts, OPERATION_TYPE, STRING):
@@ -216,7 +216,7 @@ def operation_of(parts):
     return np.int64(0)
 
 
-@kernel
+@part
 def _filter_part(parts, part, is_change, rules, spare, out, room):
     """A document after the rules, in the place of the part; returns 0 or a fault."""
     place = place_of(parts, part)
@@ -236,7 +236,7 @@ def _filter_part(parts, part, is_change, rules, spare, out, room):
     return np.int64(0)
 
 
-@kernel
+@part
 def filter_parts(parts, rules, scratch, scratch_size):
     """Every part of an event that rules concern; returns 0 or a fault, NO_ROOM of documents.bson
     where the scratch memory is too small."""

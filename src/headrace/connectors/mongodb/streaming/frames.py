@@ -21,14 +21,8 @@ from headrace.connect.images import (
     put_head,
 )
 from headrace.connect.kernels.equality import same_bytes
-from headrace.connect.kernels.memory import (
-    copy,
-    kernel,
-    load8,
-    load32,
-    load64,
-    store64,
-)
+from headrace.connect.kernels.functions import entry, part
+from headrace.connect.kernels.memory import copy, load8, load32, load64, store64
 from headrace.connect.kernels.text import hash_bytes
 from headrace.connect.rows import NULL
 from headrace.connectors.mongodb.streaming import event_parts
@@ -125,7 +119,7 @@ _NAMESPACE_SIZE = 8 * NAMESPACE_WORDS
 _NO_NUMBER = int(NULL)
 
 
-@kernel
+@part
 def _relation(namespaces, mask, ns, size):
     """The relation version of a namespace's document, or -1."""
     value = hash_bytes(0, ns, size)
@@ -140,7 +134,7 @@ def _relation(namespaces, mask, ns, size):
         entry = (entry + 1) & mask
 
 
-@kernel
+@part
 def _count(state, time):
     """The number of an event among those of its time, the first being 1."""
     if load64(state + 8 * EVENT_TIME) != time:
@@ -149,12 +143,12 @@ def _count(state, time):
     store64(state + 8 * EVENT_NUMBER, load64(state + 8 * EVENT_NUMBER) + 1)
 
 
-@kernel
+@part
 def _in_transaction(parts):
     return is_of(parts, event_parts.LSID, DOCUMENT) and is_of(parts, event_parts.TXN_NUMBER, INT64)
 
 
-@kernel
+@part
 def _border(parts, time, state):
     """What an event is in its transaction; notes the transaction that is open behind it."""
     if not _in_transaction(parts):
@@ -180,7 +174,7 @@ def _border(parts, time, state):
     return np.int64(BEGINS)
 
 
-@kernel
+@part
 def _frame_size(parts, operation, state):
     """The most bytes that an event's frame takes."""
     size = FRAME_HEAD + load32(place_of(parts, event_parts.ID))
@@ -198,7 +192,7 @@ def _frame_size(parts, operation, state):
     return size
 
 
-@kernel
+@part
 def _put_token(parts, border, frame, state):
     """The token of a frame, and its size and number; returns its end."""
     token = place_of(parts, event_parts.ID)
@@ -214,7 +208,7 @@ def _put_token(parts, border, frame, state):
     return copy(token, size, frame + FRAME_HEAD)
 
 
-@kernel
+@part
 def _put_frame(parts, operation, relation, time, log_bytes, frame, state):
     """The frame of an event; returns its end."""
     border = np.int64(OUTSIDE)
@@ -263,7 +257,7 @@ def _put_frame(parts, operation, relation, time, log_bytes, frame, state):
     return out
 
 
-@kernel
+@part
 def _read_event(document, size, parts, state):
     """Note the parts of an event; returns WRITTEN, or why it cannot be read."""
     for i in range(0, event_parts.PARTS_BYTES, 8):
@@ -290,7 +284,7 @@ def _read_event(document, size, parts, state):
     return np.int64(WRITTEN)
 
 
-@kernel
+@part
 def _passed(parts, state):
     """An event is done with: the next one finds its token."""
     store64(state + 8 * LAST_TOKEN, place_of(parts, event_parts.ID))
@@ -298,7 +292,7 @@ def _passed(parts, state):
     store64(state + 8 * LAST_TOKEN_NUMBER, load64(state + 8 * EVENT_NUMBER))
 
 
-@kernel
+@entry
 def write_frames(
     last, target, room, namespaces, mask, relations, fields, options, parts, scratch, scratch_size,
     state,

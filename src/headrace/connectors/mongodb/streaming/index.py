@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.images import split_checked
-from headrace.connect.kernels.memory import kernel, load64, store64
+from headrace.connect.kernels.functions import entry, part
+from headrace.connect.kernels.memory import load64, store64
 from headrace.connect.rows import BEGIN, ENDING, NULL
 from headrace.connectors.mongodb.streaming.frames import (
     BEGINS,
@@ -103,7 +104,7 @@ _INCREMENT = (1 << 32) - 1
 _OF_ENDING, _OF_BEGIN, _OF_CHANGE = 0, 1, 2
 
 
-@kernel
+@part
 def _set_transaction(frame, virtual, state):
     """The entry of the transaction table that a row refers to: the one before it, where that says
     the same."""
@@ -128,7 +129,7 @@ def _set_transaction(frame, virtual, state):
     store64(state + 8 * TRANSACTION_IMAGE_SIZE, load64(frame + 8 * SESSION_SIZE))
 
 
-@kernel
+@part
 def _add_border(rows, transactions, state, ordinal, size, relation, operation):
     open_transaction(transactions, state)
     store64(state + 8 * ORDINAL, ordinal)
@@ -137,7 +138,7 @@ def _add_border(rows, transactions, state, ordinal, size, relation, operation):
     add_row(rows, state, 0, 0, 0, place, 0, 0, size, relation, operation, 0)
 
 
-@kernel
+@part
 def _end_open(rows, transactions, state):
     """The open transaction ends, behind its last event."""
     store64(state + 8 * POSITION_HIGH, load64(state + 8 * DONE_TIME))
@@ -146,7 +147,7 @@ def _end_open(rows, transactions, state):
     store64(state + 8 * OPEN, 0)
 
 
-@kernel
+@part
 def _done(frame, virtual, state):
     """A frame is indexed."""
     store64(state + 8 * DONE_TIME, load64(frame + 8 * TIME))
@@ -156,7 +157,7 @@ def _done(frame, virtual, state):
     store64(state + 8 * DONE_TOKEN_NUMBER, load64(frame + 8 * TOKEN_NUMBER))
 
 
-@kernel
+@part
 def _add_end(ends, session, transaction, state):
     """A range may end behind the last frame."""
     entry = ends + _END_SIZE * load64(state + 8 * ENDS)
@@ -171,7 +172,7 @@ def _add_end(ends, session, transaction, state):
     store64(state + 8 * ENDS, load64(state + 8 * ENDS) + 1)
 
 
-@kernel
+@part
 def _mark(frame, virtual, rows, transactions, ends, state):
     time = load64(frame + 8 * TIME)
     number = load64(frame + 8 * NUMBER)
@@ -187,7 +188,7 @@ def _mark(frame, virtual, rows, transactions, ends, state):
         advance(state, time, number)
 
 
-@kernel
+@part
 def _event(frame, virtual, rows, transactions, ends, relations, options, scratch, state):
     """An event; returns MORE, KEY (and nothing was added) or BROKEN."""
     size = load64(frame + 8 * SIZE)
@@ -254,7 +255,7 @@ def _event(frame, virtual, rows, transactions, ends, relations, options, scratch
     return MORE
 
 
-@kernel
+@entry
 def index_frames(
     base, written, virtual, rows, rows_room, transactions, transactions_room, ends, ends_room,
     relations, options, scratch, state,

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.kernels.functions import inlined_part, part
 from headrace.connect.kernels.memory import (
     byte_mask16,
     count_trailing_zeros,
-    inlined_kernel,
-    kernel,
     load8,
     load64,
     unequal_mask16,
@@ -25,7 +24,7 @@ NONE = np.int64(-1)
 """There is no such place; or the statement is odd."""
 
 
-@inlined_kernel
+@inlined_part
 def begins_with(place, stop, text, length):
     """Whether the `length` bytes at the address `text` (with readable bytes behind them) stand at a
     place."""
@@ -40,7 +39,7 @@ def begins_with(place, stop, text, length):
     return True
 
 
-@inlined_kernel
+@inlined_part
 def has_word(place, stop, word, length):
     """Whether the up to 8 bytes of a little-endian word stand at a place."""
     if stop - place < length:
@@ -49,7 +48,7 @@ def has_word(place, stop, word, length):
     return (difference if length == 8 else difference & ((1 << (8 * length)) - 1)) == 0
 
 
-@inlined_kernel
+@inlined_part
 def find_byte(place, stop, byte):
     """The first place of a byte from `place` on; NONE."""
     while place < stop:
@@ -61,7 +60,7 @@ def find_byte(place, stop, byte):
     return NONE
 
 
-@kernel
+@part
 def skip_name(place, stop, end, other_end):
     """The first place of one of two bytes outside of double quotes; NONE when the quotes have no
     end, `stop` when there is neither."""

@@ -19,16 +19,8 @@ from headrace.connect.images import (
     put_null,
     put_text_head,
 )
-from headrace.connect.kernels.memory import (
-    copy,
-    inlined_kernel,
-    kernel,
-    load8,
-    load32_signed,
-    load64,
-    store8,
-    store64,
-)
+from headrace.connect.kernels.functions import entry, inlined_part, part
+from headrace.connect.kernels.memory import copy, load8, load32_signed, load64, store8, store64
 from headrace.connect.kernels.text import as_word
 from headrace.connectors.oracle.redo.scan import (
     NONE,
@@ -68,13 +60,13 @@ CELL_ROOM = 8
 """Bytes that a value may take in an image beside those of its literal, and the image itself."""
 
 
-@inlined_kernel
+@inlined_part
 def _is_end(place, stop):
     """Whether a statement ends here, with or without a semicolon."""
     return place == stop or (place + 1 == stop and load8(place) == _END)
 
 
-@inlined_kernel
+@inlined_part
 def _column_at(place, stop, table, expected):
     """The number of the column whose name, in quotes, stands at a place; `expected` is the likely
     one. NONE when it is none of the table."""
@@ -91,7 +83,7 @@ def _column_at(place, stop, table, expected):
     return NONE
 
 
-@inlined_kernel
+@inlined_part
 def _skip_alias(place, stop):
     """Behind the alias and the point before a column's name; NONE when no name begins there."""
     while place < stop:
@@ -109,7 +101,7 @@ def _skip_alias(place, stop):
     return NONE
 
 
-@inlined_kernel
+@inlined_part
 def _alias_of_column(place, stop):
     if place < stop and load8(place) == _DOUBLE_QUOTE:
         return place
@@ -119,7 +111,7 @@ def _alias_of_column(place, stop):
     return place if place > start + 1 else NONE
 
 
-@kernel
+@part
 def _conditions(place, stop, table, cells, state):
     """What stands behind `where` into the cells; returns the end of the last value, or NONE."""
     columns = load64(table + COLUMN)
@@ -156,14 +148,14 @@ def _conditions(place, stop, table, cells, state):
             return place
 
 
-@inlined_kernel
+@inlined_part
 def _keep(state, cell, arena):
     """A value at `arena` stays there: the next one lies behind it."""
     if load64(cell) != NO_CELL and load64(cell) != NULL and load64(cell + 8) == arena:
         store64(state + _FREE, arena + load64(cell + 16))
 
 
-@kernel
+@part
 def _where(place, stop, table, cells, state):
     """`where` and its conditions, and the end of the statement; whether they are sound."""
     if _is_end(place, stop):
@@ -176,7 +168,7 @@ def _where(place, stop, table, cells, state):
     return place >= 0 and _is_end(place, stop)
 
 
-@kernel
+@part
 def _assignments(place, stop, table, cells, state):
     """What stands behind `set` into the cells; returns the end of the last value, or NONE."""
     columns = load64(table + COLUMN)
@@ -207,7 +199,7 @@ def _assignments(place, stop, table, cells, state):
         place += 2
 
 
-@kernel
+@part
 def _inserted_in_order(place, stop, table, cells, state):
     """The values of all columns in their order; whether they are sound."""
     columns = load64(table + COLUMNS)
@@ -227,7 +219,7 @@ def _inserted_in_order(place, stop, table, cells, state):
     return _is_end(place, stop)
 
 
-@kernel
+@part
 def _inserted(place, stop, table, cells, state, order):
     """The names of columns and their values; whether they are sound. `order` has room for as many
     int64 as the table has columns."""
@@ -281,7 +273,7 @@ def _inserted(place, stop, table, cells, state, order):
     return _is_end(place + 1, stop)
 
 
-@kernel
+@part
 def _behind_table(place, stop):
     """Behind a table's name and its alias, where `set ` or ` where ` stands, or the end; NONE."""
     place = skip_name(place, stop, _SPACE, _OPEN)
@@ -301,7 +293,7 @@ def _behind_table(place, stop):
     return place
 
 
-@kernel
+@part
 def _put_image(cells, before, table, is_old, out):
     """The image of cells; those that the statement does not say are as `before` (0: null); returns
     its end."""
@@ -329,13 +321,13 @@ def _put_image(cells, before, table, is_old, out):
     return out
 
 
-@kernel
+@part
 def _clear(cells, columns):
     for number in range(columns):
         store64(cells + CELL_BYTES * number, NO_CELL)
 
 
-@kernel
+@part
 def _statement(place, stop, table, old, new, order, state):
     """Reads one statement into the split cells; returns CREATED, UPDATED, DELETED, or NONE."""
     columns = load64(table + COLUMNS)
@@ -376,7 +368,7 @@ def _statement(place, stop, table, old, new, order, state):
     return NONE
 
 
-@kernel
+@part
 def put_statement(place, stop, table, scratch, most_columns, out):
     """The images of the statement between two addresses at `out`; returns their end, or NONE for an
     odd one, which has no image. `scratch` (see `parse_batch`) says at OPERATION what it does."""
@@ -396,7 +388,7 @@ def put_statement(place, stop, table, scratch, most_columns, out):
     return _put_image(new, old, table, False, out) if operation == UPDATED else out
 
 
-@kernel
+@entry
 def parse_batch(
     offsets, rows, tail, shift, tables, numbers, scratch, most_columns, out, ends, operations,
     status,

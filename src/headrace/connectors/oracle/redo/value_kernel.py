@@ -12,13 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.images import NO_CELL, NULL, TEXT
+from headrace.connect.kernels.functions import inlined_part, part
 from headrace.connect.kernels.memory import (
     byte_mask16,
     copy,
     copy16,
     count_trailing_zeros,
-    inlined_kernel,
-    kernel,
     load8,
     load64,
     store8,
@@ -57,19 +56,19 @@ _MASK_0, _MASK_1, _MASK_2 = _MASK
 _UTC_1, _UTC_2 = as_word(b" +00:00"), as_word(b"+00:00")
 
 
-@inlined_kernel
+@inlined_part
 def _put(cell, address, length):
     store64(cell, TEXT)
     store64(cell + 8, address)
     store64(cell + 16, length)
 
 
-@inlined_kernel
+@inlined_part
 def _is_digit(byte):
     return (byte - _ZERO) & 0xFF <= 9
 
 
-@kernel
+@part
 def _joined_text(place, stop, cell, arena):
     """Texts in quotes and UNISTR('…'), with `||` between them, to the arena; returns the end of the
     value, or NONE. The cell's address and length tell where the arena is free."""
@@ -147,7 +146,7 @@ def _joined_text(place, stop, cell, arena):
         return place
 
 
-@kernel
+@part
 def _unit(place, stop):
     """The four hexadecimal digits behind a backslash; NONE."""
     if stop - place < 5:
@@ -165,7 +164,7 @@ def _unit(place, stop):
     return unit
 
 
-@kernel
+@part
 def _put_point(point, out):
     """A code point in UTF-8; returns its end."""
     if point < 0x80:
@@ -187,7 +186,7 @@ def _put_point(point, out):
     return out + 4
 
 
-@inlined_kernel
+@inlined_part
 def _quoted_text(place, stop, cell, arena):
     """A text in quotes: where it lies if no quote inside is doubled and nothing is joined to it."""
     end = find_byte(place + 1, stop, QUOTE)
@@ -206,7 +205,7 @@ def _quoted_text(place, stop, cell, arena):
     return behind
 
 
-@inlined_kernel
+@inlined_part
 def _number(place, stop, cell, arena):
     """Digits with or without sign and fraction; returns their end, or NONE. Zeros that are not
     needed, signs of zero and exponents are odd."""
@@ -246,7 +245,7 @@ def _number(place, stop, cell, arena):
     return end
 
 
-@inlined_kernel
+@inlined_part
 def _closing(place, stop):
     """Behind the quote and the parenthesis that close an argument, or behind the usual mask of a
     date; NONE for others."""
@@ -267,7 +266,7 @@ def _closing(place, stop):
     return NONE
 
 
-@inlined_kernel
+@inlined_part
 def _fraction_end(place, stop):
     """The end of up to nine digits of a fraction whose point stands at `place`; NONE."""
     end = place + 1
@@ -276,7 +275,7 @@ def _fraction_end(place, stop):
     return end
 
 
-@inlined_kernel
+@inlined_part
 def _significant(place, end):
     """The end of a fraction without zeros behind it, and without the point when it has none."""
     while end > place + 1 and load8(end - 1) == _ZERO:
@@ -284,7 +283,7 @@ def _significant(place, end):
     return place if end == place + 1 else end
 
 
-@inlined_kernel
+@inlined_part
 def _timestamp(place, stop, cell):
     """TO_DATE('…', mask) and TO_TIMESTAMP('…'), where their text lies."""
     if has_word(place, stop, _TO_DATE, 8):
@@ -307,7 +306,7 @@ def _timestamp(place, stop, cell):
     return _closing(end, stop)
 
 
-@kernel
+@part
 def _zoned(place, stop, column, cell, arena):
     """TO_TIMESTAMP_TZ('… +01:00') as events show it."""
     if not (
@@ -366,7 +365,7 @@ def _zoned(place, stop, column, cell, arena):
     return _closing(end, stop)
 
 
-@kernel
+@part
 def _hexadecimal(place, stop, cell, arena):
     """HEXTORAW('…') as bytes."""
     if not (has_word(place, stop, _HEXTORAW, 8) and has_word(place + 8, stop, _OPEN_QUOTE, 2)):
@@ -392,7 +391,7 @@ def _hexadecimal(place, stop, cell, arena):
     return place + 2
 
 
-@inlined_kernel
+@inlined_part
 def _rare(place, stop, column, form, cell):
     """NULL, what LogMiner does not support, and empty LOBs."""
     if has_word(place, stop, _NULL_WORD, 4):
@@ -410,7 +409,7 @@ def _rare(place, stop, column, form, cell):
     return NONE
 
 
-@kernel
+@part
 def read_value(place, stop, column, cell, arena):
     """Reads the value of a column at a place into a split cell, whose text lies in the statement or
     at `arena`, where there is room for twice the statement and 64 bytes more. The cell is NO_CELL

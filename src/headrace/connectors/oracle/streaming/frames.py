@@ -20,7 +20,8 @@ Numbers are in network byte order. A frame has the head of `frame_kernel`, and i
 from __future__ import annotations
 
 from headrace.connect.images import split_checked
-from headrace.connect.kernels.memory import kernel, load8, load32_be, load64, load64_be, store64
+from headrace.connect.kernels.functions import entry, part
+from headrace.connect.kernels.memory import load8, load32_be, load64, load64_be, store64
 from headrace.connectors.oracle.events import EXTRA_CELLS
 from headrace.streaming.changes import row_kernel
 from headrace.streaming.changes.frame_kernel import FRAME_HEAD_BYTES, PLACE_BYTES
@@ -49,7 +50,7 @@ BEGINS, ENDS, REACHED = ord("B"), ord("E"), ord("S")
 _EXTRA_CELLS = EXTRA_CELLS
 
 
-@kernel
+@entry
 def is_at_time(state, us):
     """From here on, rows of the open transaction are of this time."""
     if load64(state + 8 * row_kernel.COMMIT_US) != us:
@@ -57,7 +58,7 @@ def is_at_time(state, us):
         store64(state + 8 * row_kernel.TRANSACTION_ROW, -1)
 
 
-@kernel
+@part
 def _add_change(
     data, start, at, size, kind,
     rows, transactions, relations, options, scratch, state,
@@ -82,7 +83,7 @@ def _add_change(
     return status
 
 
-@kernel
+@entry
 def index_frames(
     data, written, start, rows, rows_room, transactions, transactions_room, ends, ends_room,
     relations, options, scratch, state,

@@ -16,11 +16,11 @@ from headrace.connect.images import (
     put_null,
     put_text_head,
 )
+from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.memory import (
     copy16,
     copy_text_mask16,
     count_trailing_zeros,
-    kernel,
     load8,
     load32_be,
     store8,
@@ -64,13 +64,13 @@ def _unescaped() -> np.ndarray:
 _UNESCAPED = _unescaped()
 
 
-@kernel
+@entry
 def image_bound(length, columns):  # type: ignore[no-untyped-def]
     """The most bytes that the image of a row of `length` bytes can have."""
     return length + CELL_HEAD_BYTES * columns + HEAD_BYTES
 
 
-@kernel
+@part
 def transcode(source, length, columns, out, capacity):  # type: ignore[no-untyped-def]
     """The image of one row, `length` bytes at `source` with its newline; returns its size.
 
@@ -153,7 +153,7 @@ def transcode(source, length, columns, out, capacity):  # type: ignore[no-untype
     return target - out
 
 
-@kernel
+@entry
 def transcode_rows(  # type: ignore[no-untyped-def]
     frames, length, columns, out, capacity, offsets, max_rows, state
 ):

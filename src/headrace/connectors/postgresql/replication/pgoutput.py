@@ -13,16 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.images import split_checked
-from headrace.connect.kernels.memory import (
-    address_of,
-    inlined_kernel,
-    kernel,
-    load8,
-    load32_be,
-    load64,
-    load64_be,
-    store64,
-)
+from headrace.connect.kernels.functions import entry, inlined_part, part
+from headrace.connect.kernels.memory import address_of, load8, load32_be, load64, load64_be, store64
 from headrace.streaming.changes import key_kernel, row_kernel
 from headrace.streaming.changes.id_table import find_number
 from headrace.streaming.changes.row_kernel import (
@@ -85,7 +77,7 @@ _KEEP_ALIVE_BYTES, _BEGIN_BYTES, _COMMIT_BYTES, _LEAST_CHANGE = 23, BODY + 21, B
 US_1970_TO_2000 = 946_684_800_000_000  # PostgreSQL counts from 2000-01-01 UTC
 
 
-@kernel
+@part
 def _keep_alive(frame, length, state):
     """A primary keep-alive; returns MORE or BROKEN."""
     if length < _KEEP_ALIVE_BYTES:
@@ -99,7 +91,7 @@ def _keep_alive(frame, length, state):
     return MORE
 
 
-@kernel
+@part
 def _begin(body, length, lsn, rows, transactions, state):
     """A BEGIN; returns MORE or BROKEN."""
     if length != _BEGIN_BYTES or load64(state + 8 * OPEN):
@@ -111,7 +103,7 @@ def _begin(body, length, lsn, rows, transactions, state):
     return MORE
 
 
-@kernel
+@part
 def _commit(body, length, lsn, rows, transactions, ends, state):
     """A COMMIT; returns MORE or BROKEN."""
     if length != _COMMIT_BYTES or load64(state + 8 * OPEN) == 0:
@@ -121,7 +113,7 @@ def _commit(body, length, lsn, rows, transactions, ends, state):
     return MORE
 
 
-@inlined_kernel
+@inlined_part
 def _check_resumed(lsn, state):
     """Compare the LSN at the place where the last process stopped inside a transaction."""
     if (
@@ -132,7 +124,7 @@ def _check_resumed(lsn, state):
         store64(state + 8 * CHECKED, 1 if lsn == load64(state + 8 * CHECK_LSN) else 2)
 
 
-@inlined_kernel
+@inlined_part
 def _change(
     frame,
     length,
@@ -206,7 +198,7 @@ def _change(
     return MORE
 
 
-@kernel
+@entry
 def index_frames(
     base,
     available,

@@ -270,4 +270,13 @@ DECLARATION = Declaration(
             "value.after": "shop.public.outbox.Value",
         },
     ),
+    kernels=(
+        "headrace.documents.bson",
+        "headrace.documents.extended_json",
+        "headrace.documents.field_kernel",
+        "headrace.documents.parsing.document_kernel",
+        "headrace.documents.scalars",
+        "headrace.documents.split_kernel",
+        "headrace.documents.writer",
+    ),
 )

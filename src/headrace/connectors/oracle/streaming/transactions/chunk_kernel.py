@@ -11,7 +11,8 @@ what is written in it ends: int64 each. Addresses are absolute.
 
 from __future__ import annotations
 
-from headrace.connect.kernels.memory import PADDING, kernel, load64, store64
+from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.memory import PADDING, load64, store64
 
 SMALLEST = 9
 """The smallest chunk has 2**SMALLEST bytes."""
@@ -40,14 +41,14 @@ WORDS = CLASSES + 6
 _BLOCK = CLASSES - 1
 
 
-@kernel
+@part
 def _keep(memory, chunk, number):
     """A chunk of this class is free."""
     store64(chunk + NEXT, load64(memory + 8 * (FREE + number)))
     store64(memory + 8 * (FREE + number), chunk)
 
 
-@kernel
+@part
 def _keep_rest(memory):
     """What is left of the block that is being cut becomes chunks."""
     rest, end = load64(memory + 8 * REST), load64(memory + 8 * REST_END)
@@ -61,7 +62,7 @@ def _keep_rest(memory):
     store64(memory + 8 * REST_END, 0)
 
 
-@kernel
+@part
 def take_chunk(memory, number):
     """A chunk of this class, with its head; 0: a block must be given first."""
     chunk = load64(memory + 8 * (FREE + number))
@@ -86,7 +87,7 @@ def take_chunk(memory, number):
     return chunk
 
 
-@kernel
+@part
 def take_huge(memory, size):
     """The block that was given for an entry of `size` bytes; 0: it must be given first."""
     chunk = load64(memory + 8 * GIVEN)
@@ -99,7 +100,7 @@ def take_huge(memory, size):
     return chunk
 
 
-@kernel
+@part
 def end_of_chunk(memory, chunk):
     """Where a chunk that was just taken ends."""
     number = load64(chunk + CLASS)
@@ -108,7 +109,7 @@ def end_of_chunk(memory, chunk):
     return chunk + (1 << (SMALLEST + number))
 
 
-@kernel
+@part
 def free_chunk(memory, chunk):
     """Nobody uses a chunk any more."""
     number = load64(chunk + CLASS)
@@ -122,7 +123,7 @@ def free_chunk(memory, chunk):
         _keep(memory, chunk, number)
 
 
-@kernel
+@part
 def free_chunks(memory, chunk):
     """Nobody uses a chunk and those behind it any more."""
     while chunk:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.images import put_head, put_null, put_text_head, store32_be
-from headrace.connect.kernels.memory import copy, inlined_kernel, kernel, load8, load64, store64
+from headrace.connect.kernels.functions import entry, inlined_part, part
+from headrace.connect.kernels.memory import copy, load8, load64, store64
 from headrace.connect.kernels.text import mix, put_int
 from headrace.connectors.oracle.events import EXTRA_CELLS
 from headrace.connectors.oracle.redo.statement_kernel import (
@@ -65,9 +66,8 @@ ROW_WORDS = 21
 ROW_SIZE = 8 * ROW_WORDS
 
 NOTHING, STARTS, CHANGES, CANCELS, COMMITS, ENDS, LACKING_STATEMENT, APART = range(8)
-"""What a row does. ENDS: a rollback, and whatever else drops a transaction. What the last two are,
-`row_words` decides before rows are held: changes whose statement LogMiner could not make, and rows
-that tell of a value apart from its row."""
+"""What a row does. ENDS: a rollback, and whatever else drops a transaction. `row_words` finds the
+last two before rows are held: changes without a statement, rows of a value apart from its row."""
 
 # A transaction: int64 words.
 (
@@ -129,7 +129,7 @@ _EXTRA_CELLS = EXTRA_CELLS
 _I, _D = b"id"
 
 
-@kernel
+@part
 def _slot(table, mask, transactions, xid):
     """Where a transaction stands in the hash table, or could."""
     slot = mix(np.int64(0x9E3779B9), xid) & mask
@@ -140,7 +140,7 @@ def _slot(table, mask, transactions, xid):
         slot = (slot + 1) & mask
 
 
-@kernel
+@part
 def _forget(table, mask, transactions, slot):
     """Takes an entry out of the hash table; those behind it move up."""
     hole = slot
@@ -159,7 +159,7 @@ def _forget(table, mask, transactions, slot):
         at = (at + 1) & mask
 
 
-@kernel
+@part
 def _number_of(table, mask, transactions, count, xid):
     """The number of an open transaction; -1: there is none. Where LogMiner does not know the
     sequence of an id, the only one with the same segment and slot."""
@@ -179,7 +179,7 @@ def _number_of(table, mask, transactions, count, xid):
     return same
 
 
-@kernel
+@part
 def _opened(table, mask, transactions, buffer, xid, scn, us):
     """The number of a new transaction; there is room for it."""
     number = load64(buffer + 8 * FREE_TRANSACTION)
@@ -199,7 +199,7 @@ def _opened(table, mask, transactions, buffer, xid, scn, us):
     return number
 
 
-@kernel
+@part
 def empty_transaction(transaction, buffer, memory):
     """Frees what is held of a transaction."""
     free_chunks(memory, load64(transaction + 8 * FIRST))
@@ -209,7 +209,7 @@ def empty_transaction(transaction, buffer, memory):
         store64(transaction + 8 * word, 0)
 
 
-@kernel
+@entry
 def release_transaction(number, transactions, buffer, memory):
     """Frees a transaction that the hash table does not have any more."""
     transaction = transactions + TRANSACTION_SIZE * number
@@ -219,7 +219,7 @@ def release_transaction(number, transactions, buffer, memory):
     store64(buffer + 8 * FREE_TRANSACTION, number)
 
 
-@kernel
+@part
 def _close(table, mask, transactions, buffer, number):
     """An open transaction is open no more."""
     xid = load64(transactions + TRANSACTION_SIZE * number + 8 * ID)
@@ -227,7 +227,7 @@ def _close(table, mask, transactions, buffer, number):
     store64(buffer + 8 * OPEN_COUNT, load64(buffer + 8 * OPEN_COUNT) - 1)
 
 
-@kernel
+@entry
 def drop_transaction(table, mask, transactions, buffer, memory, number):
     """Forgets an open transaction and what is held of it."""
     _close(table, mask, transactions, buffer, number)
@@ -235,7 +235,7 @@ def drop_transaction(table, mask, transactions, buffer, memory, number):
     return np.int64(0)
 
 
-@kernel
+@entry
 def abandon_transaction(transaction, buffer, memory):
     """Frees what is held of an open transaction, and what comes of it is left out."""
     empty_transaction(transaction, buffer, memory)
@@ -244,7 +244,7 @@ def abandon_transaction(transaction, buffer, memory):
     return np.int64(0)
 
 
-@kernel
+@part
 def _room(transaction, memory, buffer, size):
     """Where an entry of `size` bytes goes; 0: memory is lacking."""
     last = load64(transaction + 8 * LAST)
@@ -278,7 +278,7 @@ def _room(transaction, memory, buffer, size):
     return chunk + CHUNK_HEAD_BYTES
 
 
-@kernel
+@part
 def _put_text(out, text, length):
     """A text's cell, or a null one; returns its end."""
     if text == 0:
@@ -286,7 +286,7 @@ def _put_text(out, text, length):
     return copy(text, length, put_text_head(out, length))
 
 
-@kernel
+@part
 def _put_extra(out, row):
     """The row's own image, see events.py; returns its end."""
     out = put_head(out, _EXTRA_CELLS)
@@ -302,7 +302,7 @@ def _put_extra(out, row):
     return end
 
 
-@inlined_kernel
+@inlined_part
 def _most_bytes(row, table):
     """What a row's images take at most."""
     size = load64(row + 8 * IMAGES_BYTES)
@@ -314,7 +314,7 @@ def _most_bytes(row, table):
     return size if first in (_I, _D) else 2 * size
 
 
-@kernel
+@part
 def _hold(transaction, row, memory, buffer, scratch, most_columns):
     """Holds a change; returns _HELD, _ODD, or 0 when memory is lacking."""
     texts = (
@@ -357,7 +357,7 @@ def _hold(transaction, row, memory, buffer, scratch, most_columns):
     return np.int64(_HELD)
 
 
-@kernel
+@part
 def _cancel(transaction, row_hash):
     """Cancels the newest change of a row that is not cancelled yet; whether there was one."""
     entry = load64(transaction + 8 * NEWEST)
@@ -374,7 +374,7 @@ def _cancel(transaction, row_hash):
     return False
 
 
-@kernel
+@part
 def _is_left_out(transaction, users, clients):
     """Whether a transaction's user or client is not captured. `users` and `clients`: a byte for
     each name, 0 where it is not."""
@@ -384,19 +384,19 @@ def _is_left_out(transaction, users, clients):
     )
 
 
-@kernel
+@part
 def _count(buffer, word):
     store64(buffer + 8 * word, load64(buffer + 8 * word) + 1)
 
 
-@kernel
+@part
 def _count_lost(buffer, word, scn_word, row):
     _count(buffer, word)
     store64(buffer + 8 * scn_word, load64(row + 8 * SCN))
     store64(buffer + 8 * scn_word + 8, load64(row + 8 * XID))
 
 
-@kernel
+@part
 def _commit(
     row, number, table, mask, transactions, buffer, memory, pending, users, clients,
 ):  # fmt: skip
@@ -424,7 +424,7 @@ def _commit(
     store64(buffer + 8 * PENDING_COUNT, waiting + 1)
 
 
-@kernel
+@part
 def _know(transaction, row):
     """What a row says of its transaction, where nothing did before it."""
     if load64(transaction + 8 * BY_USER) < 0:
@@ -433,7 +433,7 @@ def _know(transaction, row):
         store64(transaction + 8 * BY_CLIENT, load64(row + 8 * CLIENT))
 
 
-@kernel
+@entry
 def hold_rows(
     rows, first, last, table, mask, transactions, count, buffer, memory, pending, users, clients,
     scratch, most_columns,
@@ -491,7 +491,7 @@ def hold_rows(
     return ALL_HELD
 
 
-@kernel
+@entry
 def enter(table, mask, transactions, numbers, count):
     """Enters transactions, by their numbers, into a hash table that has none of them."""
     for at in range(count):

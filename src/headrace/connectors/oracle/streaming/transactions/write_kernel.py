@@ -5,14 +5,8 @@
 from __future__ import annotations
 
 from headrace.connect.images import put_head, put_null, put_text_head
-from headrace.connect.kernels.memory import (
-    copy,
-    kernel,
-    load64,
-    load64_be,
-    store8,
-    store64,
-)
+from headrace.connect.kernels.functions import entry, part
+from headrace.connect.kernels.memory import copy, load64, load64_be, store8, store64
 from headrace.connect.kernels.text import put_int
 from headrace.connectors.oracle.events import TRANSACTION_CELLS
 from headrace.connectors.oracle.streaming.frames import (
@@ -65,7 +59,7 @@ _LETTER, _ZERO, _NINE = ord("a") - 10, ord("0"), 9
 _DIGITS = 16
 
 
-@kernel
+@part
 def _put_int_text(out, number):
     """A number's cell; returns its end."""
     text = out + 5
@@ -74,7 +68,7 @@ def _put_int_text(out, number):
     return end
 
 
-@kernel
+@part
 def _put_hexadecimal(out, number):
     """The cell of 16 hexadecimal digits; returns its end."""
     out = put_text_head(out, _DIGITS)
@@ -84,7 +78,7 @@ def _put_hexadecimal(out, number):
     return out + _DIGITS
 
 
-@kernel
+@part
 def _first_live(transaction):
     """The first entry that is not cancelled; there is one."""
     chunk = load64(transaction + 8 * FIRST)
@@ -98,7 +92,7 @@ def _first_live(transaction):
         chunk = load64(chunk + NEXT)
 
 
-@kernel
+@part
 def _put_beginning(out, transaction, users, options):
     """The frame of a transaction's beginning; returns its end. `users`: address and bytes of each
     user's name."""
@@ -125,7 +119,7 @@ def _put_beginning(out, transaction, users, options):
     return end
 
 
-@kernel
+@entry
 def write_ready(ready, count, cursor, transactions, buffer, memory, users, options, out, room):
     """The frames of `count` transactions (their numbers at `ready`) from the cursor on, as many
     bytes of them as there is room for; a frame may be parted. Returns how many bytes were

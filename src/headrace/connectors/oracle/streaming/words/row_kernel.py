@@ -13,10 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.kernels.equality import same_bytes
+from headrace.connect.kernels.functions import entry, inlined_part, part
 from headrace.connect.kernels.memory import (
     PADDING,
-    inlined_kernel,
-    kernel,
     load8,
     load32_signed,
     load64,
@@ -113,12 +112,12 @@ RELATION_OF, ADDRESS_OF, MARK_OF, HASH_OF = range(4)
 FOUND_WORDS = 4
 
 
-@inlined_kernel
+@inlined_part
 def _column(columns, number):
     return columns + 8 * TEXTS + _TEXT_SIZE * number
 
 
-@inlined_kernel
+@inlined_part
 def _offset(column, row):
     offsets = load64(column + 8 * OFFSETS)
     if load64(column + 8 * IS_WIDE):
@@ -126,7 +125,7 @@ def _offset(column, row):
     return load32_signed(offsets + 4 * row)
 
 
-@kernel
+@part
 def _text(column, row):
     """The address of a text; 0: it is null."""
     validity = load64(column + 8 * VALIDITY)
@@ -138,12 +137,12 @@ def _text(column, row):
     return address + load64(column + 8 * MOVED) if row >= load64(column + 8 * TAIL) else address
 
 
-@inlined_kernel
+@inlined_part
 def _size(column, row):
     return _offset(column, row + 1) - _offset(column, row)
 
 
-@kernel
+@entry
 def find_tails(columns, count):
     """Says of each column of texts where its tail begins: the rows that must be moved, because
     memory may end behind them."""
@@ -157,7 +156,7 @@ def find_tails(columns, count):
         store64(column + 8 * TAIL_BYTES, _offset(column, count) - _offset(column, row))
 
 
-@kernel
+@entry
 def move_tails(columns, room):
     """Copies the tails to `room`, which has as many bytes, and PADDING more for each column."""
     for number in range(TEXT_COLUMNS):
@@ -170,7 +169,7 @@ def move_tails(columns, room):
         room += size + PADDING
 
 
-@inlined_kernel
+@inlined_part
 def _xid(column, row):
     """A transaction's id; 0: it is null. A shorter one has zeros in front."""
     raw = _text(column, row)
@@ -183,14 +182,14 @@ def _xid(column, row):
     return xid
 
 
-@inlined_kernel
+@inlined_part
 def _is_entry(entry, first, first_size, second, second_size):
     return same_bytes(load64(entry), load64(entry + 8), first, first_size) and same_bytes(
         load64(entry + 16), load64(entry + 24), second, second_size
     )
 
 
-@kernel
+@entry
 def slot_of(numbers, first, first_size, second, second_size):
     """The entry of two texts among TextNumbers, or the one where they belong."""
     mask = load64(numbers + 8 * MASK)
@@ -202,7 +201,7 @@ def slot_of(numbers, first, first_size, second, second_size):
         place += 1
 
 
-@inlined_kernel
+@inlined_part
 def _number(numbers, first, first_size, second, second_size):
     """The number of two texts, or NEW. The same ones mostly follow one another."""
     entry = load64(numbers + 8 * LAST)
@@ -214,7 +213,7 @@ def _number(numbers, first, first_size, second, second_size):
     return load64(entry + 32)
 
 
-@inlined_kernel
+@inlined_part
 def _name(numbers, column, row):
     """The number of a name, -1 where it is null, or NEW."""
     text = _text(column, row)
@@ -223,7 +222,7 @@ def _name(numbers, column, row):
     return _number(numbers, text, _size(column, row), text, np.int64(0))
 
 
-@inlined_kernel
+@inlined_part
 def _table(columns, row):
     """The number of a row's table, -1 where it has none, or NEW."""
     owners, names = _column(columns, OWNERS), _column(columns, NAMES)
@@ -233,7 +232,7 @@ def _table(columns, row):
     return _number(load64(columns + 8 * TABLES), owner, _size(owners, row), name, _size(names, row))
 
 
-@inlined_kernel
+@inlined_part
 def _put_trimmed(words, at, text, size):
     """A text without the blanks around it."""
     while size > 0 and load8(text) <= _SPACE:
@@ -245,7 +244,7 @@ def _put_trimmed(words, at, text, size):
     store64(words + 8 * at + 8, size)
 
 
-@inlined_kernel
+@inlined_part
 def _put_shown(columns, row, words, does):
     """What the source block shows of a row, and the hash of its id."""
     rs_ids, row_ids = _column(columns, RS_IDS), _column(columns, ROW_IDS)
@@ -264,7 +263,7 @@ def _put_shown(columns, row, words, does):
     store64(words + 8 * SSN, load64(ssns + 8 * row) if ssns else np.int64(-1))
 
 
-@kernel
+@entry
 def put_words(columns, first, count, words):
     """The words of the rows [first, count), ROW_WORDS each from `words` on for the row 0; RELATION
     is the number of the table. Returns `count`, or a row with a name that has no number yet, from
@@ -327,7 +326,7 @@ def put_words(columns, first, count, words):
     return np.int64(count)
 
 
-@inlined_kernel
+@inlined_part
 def _hold_undone(columns, words, code, table):
     """A change that is undone, of a table whose values the redo may hold apart, is held, too, so
     that what it takes back is found when the transaction is whole."""
@@ -340,7 +339,7 @@ def _hold_undone(columns, words, code, table):
     store64(words + 8 * MARK, 1)
 
 
-@kernel
+@entry
 def put_tables(columns, words, count, found):
     """The tables of the rows whose words `put_words` made: FOUND_WORDS each at `found`, by number;
     rows of those that are not captured do nothing."""

@@ -1,0 +1,127 @@
+"""Compile the kernels of connectors ahead of time, for a container's image.
+
+Without it the first start of an installation compiles what its query needs. `headrace compile
+postgresql` compiles all that a query of that connector may need, `headrace compile postgresql json
+file` less: what one with this converter and this sink needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from headrace.cli.messages import Messages
+from headrace.cli.stopping import STOP
+from headrace.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from headrace.spark.kernels.needed import Kernels
+
+COMPILING = "compiling kernels"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the verb takes."""
+    parser.add_argument(
+        "name",
+        nargs="*",
+        metavar="CONNECTOR",
+        help="a connector, or a converter or sink that its queries use; nothing: all kernels",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compiles, and prints how many kernels that were. Raises HeadraceError."""
+    from headrace.spark.kernels.compiled import folder
+    from headrace.spark.kernels.needed import named_kernels
+
+    messages = Messages()
+    STOP.listen()
+    kernels = named_kernels(arguments.name)
+    compilation = compile_kernels(kernels, messages)
+    if compilation is not None:
+        try:
+            while not compilation.is_over(0.1):
+                STOP.check()
+        except BaseException:
+            compilation.kill()
+            raise
+        compilation.require_success()
+    messages.end()
+    count = sum(map(len, kernels.values()))
+    what = "were compiled already" if compilation is None else "are compiled"
+    messages.info(f"{count} kernels {what}, in {folder()}")
+    return 0
+
+
+class Compilation:
+    """A process that compiles. Its progress is a phase of `messages` until it is over.
+
+    The compiler has a process of its own, and so no part in a terminal's Ctrl-C: a thread that
+    compiles cannot be ended, and a process that ends under it crashes.
+    """
+
+    def __init__(self, command: Sequence[str], messages: Messages) -> None:
+        """`command` is what Python runs."""
+        self._messages = messages
+        self._process = subprocess.Popen(
+            [sys.executable, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, name="headrace compiling", daemon=True)
+        self._reader.start()
+
+    def is_over(self, seconds: float) -> bool:
+        """Whether it ends within so many seconds; its progress is not reported any more then."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        self._reader.join()
+        return True
+
+    def require_success(self) -> None:
+        """Raises HeadraceError("kernels.not_compiled"), once it is over."""
+        if self._process.returncode:
+            raise HeadraceError(
+                "kernels.not_compiled",
+                f"Compiling kernels ended with exit status {self._process.returncode}",
+                "Its output above says why: often the disk is full, or memory is short (about "
+                "1 GB for each core).",
+            )
+
+    def kill(self) -> None:
+        """End it now."""
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as lines:
+            for line in lines:
+                numbers = line.split()
+                if len(numbers) != 2 or not all(number.isdigit() for number in numbers):
+                    continue  # what an imported module prints
+                done, total = map(int, numbers)
+                self._messages.phase(
+                    COMPILING, f"{done} of {total}", {"kernels": done, "kernels_total": total}
+                )
+
+
+def compile_kernels(kernels: Kernels, messages: Messages) -> Compilation | None:
+    """Compiles those of the kernels that are not compiled yet, in the background, and says so."""
+    from headrace.spark.kernels.compiled import missing_kernels
+    from headrace.spark.kernels.compiler import command
+
+    missing = missing_kernels(kernels)
+    if not missing:
+        return None
+    messages.phase(COMPILING, f"0 of {len(missing)}, once per installation")
+    return Compilation(command(missing), messages)

@@ -1,0 +1,76 @@
+"""Compiled functions: entries, which Python calls, and parts, which only kernels call.
+
+Each content of the sources has a folder of its own for what was compiled of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from numba import __version__ as numba_version
+from numba import config, njit
+
+from headrace.connect.cache_folders import kernel_folder
+from headrace.connect.kernels.numba_internals import make_part, share_kernels
+
+
+def _kernel_sources(package: Path) -> list[Path]:
+    """The modules below `package` that compile kernels, and the modules that these import names
+    from at the beginning of a line, near and far. What is imported from a package (`from
+    headrace.debezium import decimals`) is not followed."""
+    texts = {source: source.read_text() for source in package.rglob("*.py")}
+    waiting = [
+        source
+        for source, text in texts.items()
+        if "@entry\ndef " in text or "part\ndef " in text or "@intr" in text
+    ]
+    sources = set(waiting)
+    while waiting:
+        source = waiting.pop()
+        text = texts.get(source) or source.read_text()
+        for name in re.findall(r"^from headrace\.([\w.]+) import", text, re.MULTILINE):
+            imported = package.joinpath(*name.split(".")).with_suffix(".py")
+            if imported not in sources and imported.exists():
+                sources.add(imported)
+                waiting.append(imported)
+    return sorted(sources)
+
+
+def _sources_digest() -> str:
+    """Stands for the content of the sources that make kernels. Each content has a folder of its
+    own, because Numba's cache does not notice changes in the modules that a kernel calls; each
+    version of Numba, too, because they overwrite each other's files; and each installation where
+    Numba keeps files by the paths of sources."""
+    package = Path(__file__).resolve().parents[2]
+    state = hashlib.sha256(b"" if share_kernels() else bytes(package))
+    state.update(f"{numba_version}\n".encode())
+    for source in _kernel_sources(package):
+        state.update(f"{source.relative_to(package)}\n".encode() + source.read_bytes())
+    return state.hexdigest()[:16]
+
+
+config.CACHE_DIR = str(kernel_folder(_sources_digest()))
+
+# Kernels never run under the GIL, and divide as C does.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+
+
+def entry(function: Callable[..., Any]) -> Any:
+    """A kernel that Python calls, or another kernel by its address: compiled, kept on disk and
+    optimised as one with the parts that it calls. All its arguments are int64."""
+    return njit(cache=True, **_OPTIONS)(function)
+
+
+def part(function: Callable[..., Any]) -> Any:
+    """What only kernels call: linked into them, never a product of its own."""
+    return make_part(function, is_inlined=False, options=_OPTIONS)
+
+
+def inlined_part(function: Callable[..., Any]) -> Any:
+    """A part of a hot loop that has a name: compiled into its caller as if it stood there, once for
+    each set of constants."""
+    return make_part(function, is_inlined=True, options=_OPTIONS)

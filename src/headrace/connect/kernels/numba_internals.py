@@ -1,0 +1,184 @@
+"""All that headrace uses of Numba beyond its public names: where compiled functions are kept, and
+how parts of them are compiled. The next version of Numba may have other names; without them parts
+are plain `njit` functions, which compile slower and give the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from numba import config, njit, types
+from numba.core.caching import CacheImpl, _CacheLocator, _SourceFileBackedLocatorMixin
+
+_PACKAGE = f"{__name__.partition('.')[0]}."
+
+PLAIN_PARTS = "HEADRACE_PLAIN_PARTS"
+"""The environment variable that has parts compiled by plain `njit`, for a comparison."""
+
+
+class KernelLocator(_SourceFileBackedLocatorMixin, _CacheLocator):
+    """The folder of a kernel's module below `numba.config.CACHE_DIR`, whose name stands for the
+    content of all sources that make kernels: installations of the same sources share it, wherever
+    they are."""
+
+    def __init__(self, py_func: Callable[..., object], py_file: str) -> None:
+        self._py_file = py_file
+        self._lineno = py_func.__code__.co_firstlineno
+        self._folder = Path(config.CACHE_DIR)
+        self._module = py_func.__module__
+
+    def get_cache_path(self) -> str:
+        """See Numba's _CacheLocator."""
+        return str(self._folder / self._module.removeprefix(_PACKAGE))
+
+    def get_source_stamp(self) -> str:
+        """See Numba's _CacheLocator."""
+        return self._folder.name
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., object], py_file: str) -> KernelLocator | None:
+        """None: another package's function, which is left to Numba's own locators."""
+        if not py_func.__module__.startswith(_PACKAGE):
+            return None
+        located: KernelLocator | None = super().from_function(py_func, py_file)
+        return located
+
+
+def share_kernels() -> bool:
+    """Have Numba ask KernelLocator first; whether it does. It does not where the user chose
+    locators (`NUMBA_CACHE_LOCATOR_CLASSES`): files lie by the paths of sources then."""
+    if getattr(config, "CACHE_LOCATOR_CLASSES", ""):
+        return False
+    if KernelLocator not in CacheImpl._locator_classes:
+        CacheImpl._locator_classes.insert(0, KernelLocator)
+    return True
+
+
+def _without_literals(given: Any) -> Any:
+    """A constant is no type of its own."""
+    plain = types.unliteral(given)
+    if isinstance(plain, types.Tuple | types.UniTuple):
+        return types.Tuple([_without_literals(item) for item in plain])
+    return plain
+
+
+def _part_dispatcher() -> Any:
+    """The class of parts. Raises ImportError or AttributeError where Numba has other names."""
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import CompilerBase, DefaultPassBuilder
+    from numba.core.compiler_machinery import register_pass
+    from numba.core.registry import CPUDispatcher
+    from numba.core.typed_passes import NativeLowering
+
+    for owner, name in (
+        (JITCodeLibrary, "finalize"),
+        (JITCodeLibrary, "_get_module_for_linking"),
+        (JITCodeLibrary, "_finalize_dynamic_globals"),
+        (CPUDispatcher, "get_call_template"),
+        (CPUDispatcher, "add_overload"),
+        (DefaultPassBuilder, "define_nopython_pipeline"),
+    ):
+        getattr(owner, name)
+
+    class PartLibrary(JITCodeLibrary):
+        """A part's code: what calls it links it, and is optimised together with it. It is not
+        optimised and has no machine code by itself."""
+
+        def finalize(self) -> None:
+            """See Numba's CodeLibrary."""
+            self._raise_if_finalized()
+            for library in dict.fromkeys(self._linking_libraries):
+                self._reload_init.update(library._reload_init)
+                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+    @register_pass(mutates_CFG=True, analysis_only=False)
+    class PartLowering(NativeLowering):
+        """Lowers a part into a library of its own, for its callers."""
+
+        _name = "headrace_part_lowering"
+
+        def run_pass(self, state: Any) -> bool:
+            """See Numba's LoweringPass."""
+            state.library = PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.flags.no_compile = True
+            super().run_pass(state)
+            lowered = state["cr"]
+            address = object()  # by which callers name the function; nobody calls it there
+            state.targetctx.insert_user_function(address, lowered.fndesc, [state.library])
+            state.reload_init.extend(state.library._reload_init)
+            state["cr"] = lowered._replace(cfunc=address)
+            return True
+
+    class PartCompiler(CompilerBase):
+        """Numba's pipeline with PartLowering."""
+
+        def define_pipelines(self) -> list[Any]:
+            """See Numba's CompilerBase."""
+            passes = DefaultPassBuilder.define_nopython_pipeline(self.state, "headrace_part")
+            passes.passes = [
+                (PartLowering, text) if step is NativeLowering else (step, text)
+                for step, text in passes.passes
+            ]
+            passes._finalized = False
+            passes.finalize()
+            return [passes]
+
+    class PartDispatcher(CPUDispatcher):
+        """A function that only compiled functions call."""
+
+        keeps_literals = False
+
+        def get_call_template(self, args: Any, kws: Any) -> Any:
+            """See Numba's Dispatcher: constants are no types, but where they are kept."""
+            if not self.keeps_literals:
+                args = tuple(map(_without_literals, args))
+                kws = {name: _without_literals(given) for name, given in kws.items()}
+            return super().get_call_template(args, kws)
+
+        def add_overload(self, cres: Any) -> None:
+            """See Numba's Dispatcher: Python finds no overload."""
+            self.overloads[tuple(cres.signature.args)] = cres
+
+        def __call__(self, *_args: object, **_kwargs: object) -> Any:
+            name = f"{self.py_func.__module__}.{self.py_func.__name__}"
+            raise TypeError(f"{name} is a part of kernels, and Python cannot call it: see `entry`")
+
+    PartDispatcher.pipeline_class = PartCompiler
+    return PartDispatcher
+
+
+def _dispatcher_or_none() -> Any:
+    if os.environ.get(PLAIN_PARTS):
+        return None
+    try:
+        return _part_dispatcher()
+    except (ImportError, AttributeError):
+        return None
+
+
+_Part = _dispatcher_or_none()
+
+
+def make_part(function: Callable[..., Any], *, is_inlined: bool, options: dict[str, Any]) -> Any:
+    """A function that only compiled functions call: typed and lowered once per set of types,
+    without wrappers, machine code or file of its own."""
+    if _Part is None:
+        return njit(cache=True, forceinline=is_inlined, **options)(function)
+    part = _Part(
+        py_func=function,
+        targetoptions={
+            "nopython": True,
+            "forceinline": is_inlined,
+            "no_cpython_wrapper": True,
+            "no_cfunc_wrapper": True,
+            "boundscheck": None,
+            **options,
+        },
+        pipeline_class=_Part.pipeline_class,
+    )
+    part.keeps_literals = is_inlined
+    return part

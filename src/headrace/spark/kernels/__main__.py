@@ -1,0 +1,73 @@
+"""`python -m headrace.spark.kernels`: compiles kernels, and prints what that took.
+
+    python -m headrace.spark.kernels postgresql json
+    python -m headrace.spark.kernels --all
+
+Names are those of connectors, converters and sinks; with connectors alone all converters and sinks
+are compiled. It prints CPU seconds (those of its child processes included), how many kernels were
+compiled, and how many files that made. The exit status is 1 if nothing was to be compiled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+
+from headrace.errors import HeadraceError
+from headrace.spark.kernels.compiled import folder
+from headrace.spark.kernels.compiler import compile_kernels, die_with_parent
+from headrace.spark.kernels.needed import Kernels, all_kernels, named_kernels
+
+
+def _cpu_seconds() -> float:
+    used = (getrusage(RUSAGE_SELF), getrusage(RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def print_progress(done: int, total: int) -> None:
+    """A line of two numbers for who started this process; when nobody reads it any more, the
+    process ends."""
+    try:
+        sys.stdout.write(f"{done} {total}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os._exit(1)
+
+
+def _read(listed: list[str]) -> Kernels:
+    kernels: dict[str, list[str]] = {}
+    for text in listed:
+        module, _, name = text.partition(":")
+        kernels.setdefault(module, []).append(name)
+    return kernels
+
+
+def main(arguments: list[str]) -> int:
+    """Compiles; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m headrace.spark.kernels", description="Compile kernels."
+    )
+    parser.add_argument("name", nargs="*", help="a connector, converter or sink")
+    parser.add_argument("--all", action="store_true", help="all kernels, which no name means, too")
+    parser.add_argument("--progress", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args(arguments)
+    if asked.progress:
+        die_with_parent()
+        compile_kernels(_read(asked.name), print_progress)
+        return 0
+    try:
+        kernels = named_kernels(asked.name) if asked.name and not asked.all else all_kernels()
+    except HeadraceError as error:
+        parser.error(str(error))
+    made = compile_kernels(kernels)
+    files = sum(1 for _ in folder().rglob("*.nbc"))
+    sys.stdout.write(
+        f"{_cpu_seconds():.1f} CPU-s, {made} kernels compiled, {files} files in {folder()}\n"
+    )
+    return 0 if made else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

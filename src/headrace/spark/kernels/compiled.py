@@ -1,0 +1,72 @@
+"""Which kernels are compiled: an empty file for each, beside what Numba keeps."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from importlib import import_module
+from pathlib import Path
+
+import numba
+from llvmlite import binding
+
+import headrace.connect.kernels.functions  # noqa: F401 - names the folder of compiled kernels
+from headrace.connect.kernels.loading import load
+from headrace.connectors.registry import definitions, left_out
+from headrace.spark.kernels.needed import SHARED, Kernels, all_kernels, listed
+
+
+def folder() -> Path:
+    """Where compiled kernels are; it need not be there."""
+    return Path(numba.config.CACHE_DIR)
+
+
+def _stamp(module: str, name: str) -> Path:
+    processor = numba.config.CPU_NAME or binding.get_host_cpu_name()
+    made_for = (platform.python_version(), numba.__version__, processor)
+    return folder() / "-".join(("compiled", *made_for)) / f"{module}.{name}"
+
+
+def missing_kernels(kernels: Kernels) -> list[tuple[str, str]]:
+    """Those that this installation did not compile yet. A process that is killed while it compiles
+    leaves some."""
+    return [kernel for kernel in listed(kernels) if not _stamp(*kernel).exists()]
+
+
+def mark_compiled(module: str, name: str) -> None:
+    """This kernel is compiled."""
+    stamp = _stamp(module, name)
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    stamp.touch()
+
+
+@contextmanager
+def _of_its_owner(module: str, name: str) -> Iterator[None]:
+    """A kernel of another package's connector that cannot be used is a warning: its connector need
+    not be the one in use."""
+    owner = None
+    if name not in SHARED.get(module, ()):
+        owners = (each for each in definitions() if name in each.kernels.get(module, ()))
+        owner = next(owners, None)
+    what = f"The kernel {module}.{name}"
+    with nullcontext() if owner is None else left_out(what, owner):
+        yield
+
+
+def load_kernel(module: str, name: str) -> None:
+    """Load a kernel, compiled now if it was not before."""
+    with _of_its_owner(module, name):
+        load(getattr(import_module(module), name))
+        mark_compiled(module, name)
+
+
+def load_compiled(kernels: Kernels | None = None) -> None:
+    """Load those of the kernels (None: of all) that are compiled and whose modules this process
+    has: loaded kernels take memory, tens of megabytes for one that reads a log."""
+    chosen = all_kernels() if kernels is None else kernels
+    missing = set(missing_kernels(chosen))
+    for module, name in listed(chosen):
+        if module in sys.modules and (module, name) not in missing:
+            load_kernel(module, name)

@@ -1,0 +1,107 @@
+"""Compiles kernels: on every core, one process of an installation at a time."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from headrace.connect.deadline import Deadline
+from headrace.spark.kernels.compiled import folder, load_kernel, missing_kernels
+from headrace.spark.kernels.needed import Kernels
+
+Report = Callable[[int, int], None]
+"""Gets the number of kernels that were compiled, and of those that were not when this began."""
+
+_LONGEST_S = 900
+"""Longer than any machine compiles."""
+_FIRST = (
+    "_hash_rows",
+    "parse_batch",
+    "parse_texts",
+    "run_plain",
+    "write_frames",
+    "index_frames",
+    "read_images",
+    "run_json",
+)
+"""Those that take longest: who begins with them has no core idle at the end."""
+
+
+def command(kernels: Iterable[tuple[str, str]]) -> list[str]:
+    """The arguments of Python for a process of its own that compiles these kernels. It prints how
+    far it is, two numbers a line: kernels that were compiled, and all of them."""
+    return ["-m", "headrace.spark.kernels", "--progress", *map(":".join, kernels)]
+
+
+def die_with_parent() -> None:
+    """End this process with the thread that started it, where the system can. It would see only
+    after the kernel that it compiles that nobody waits any more."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+
+
+@contextmanager
+def _only_compiler() -> Iterator[None]:
+    """Lets one process compile at a time: those that start beside it wait, and load what it made.
+    They compile for themselves where a file system has no locks, and where the other one takes
+    longer than a compilation does."""
+    folder().mkdir(parents=True, exist_ok=True)
+    deadline = Deadline(_LONGEST_S)
+    with (folder() / "compiling.lock").open("a") as lock:  # released when it is closed
+        while not _locks(lock) and not deadline.is_over:
+            time.sleep(0.1)
+        yield
+
+
+def _locks(lock: TextIO) -> bool:
+    """Whether nobody else has the lock."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def compile_kernels(kernels: Kernels, report: Report = lambda _done, _total: None) -> int:
+    """Compile those of the kernels that are not compiled; returns how many these were."""
+    if not missing_kernels(kernels):
+        return 0
+    with _only_compiler():
+        missing = missing_kernels(kernels)  # another process may have compiled meanwhile
+        total = len(missing)
+        report(0, total)
+        for done, _ in enumerate(_compiled(missing), 1):
+            report(done, total)
+    return total
+
+
+def _compiled(missing: list[tuple[str, str]]) -> Iterator[None]:
+    """Something for each kernel when it is compiled."""
+    places = {name: place for place, name in enumerate(_FIRST)}
+    in_order = sorted(missing, key=lambda kernel: places.get(kernel[1], len(places)))
+    workers = min(_cores(), len(in_order))
+    if workers < 2:
+        yield from map(_load, in_order)
+        return
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(workers, initializer=die_with_parent) as pool:
+        yield from pool.imap_unordered(_load, in_order)
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _load(kernel: tuple[str, str]) -> None:
+    load_kernel(*kernel)

@@ -1,0 +1,201 @@
+"""Which kernels a configuration needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from headrace.config.properties.connector import ConnectorConfig
+from headrace.config.properties.frames import ChainConfig, FrameConfig
+from headrace.config.properties.modes import ConverterName
+from headrace.config.suggestions import nearest
+from headrace.connectors.definition import ConnectorDefinition
+from headrace.connectors.registry import definition_of, definitions, has_driver
+from headrace.errors import HeadraceError
+
+Kernels = Mapping[str, Sequence[str]]
+"""Names of kernels by module; all their arguments are int64, and what they call is compiled into
+them."""
+
+SHARED: Kernels = {
+    "headrace.connect.evaluation.comparing": ("_same_cells",),
+    "headrace.connect.evaluation.gathering": (
+        "_gather",
+        "_gather_one",
+        "_copy_bytes",
+        "_copy_fixed",
+    ),
+    "headrace.connect.evaluation.json_objects": ("find_members", "add_members"),
+    "headrace.connect.evaluation.units": ("_count_units", "_shorten"),
+    "headrace.connect.evaluation.zoned_texts": ("_read", "_write"),
+    "headrace.streaming.counts": ("count_rows", "endings_size", "write_endings"),
+    "headrace.streaming.changes.key_hashes": ("_hash_rows",),
+    "headrace.converters.kernel": ("emit", "emit_headers"),
+    "headrace.converters.json.kernel": ("run_json",),
+    "headrace.converters.patches": ("_insert",),
+    "headrace.converters.plain.kernel": ("run_plain",),
+    "headrace.converters.reading.envelope_kernel": ("open_envelopes", "schema_hash"),
+    "headrace.converters.reading.images_kernel": ("read_images",),
+    "headrace.converters.typed.variant_kernel": (
+        "put_fixed",
+        "put_lists",
+        "put_objects",
+        "put_texts",
+    ),
+    "headrace.documents.bson": ("value_size",),
+    "headrace.documents.columns.indenting": ("_indent_column",),
+    "headrace.documents.extended_json": ("_put_column",),
+    "headrace.documents.field_kernel": ("filter_fields", "filter_names"),
+    "headrace.documents.parsing.document_kernel": ("parse_texts",),
+    "headrace.documents.scalars": ("put_decimal128",),
+    "headrace.documents.split_kernel": ("split_values", "scatter_leaves"),
+    "headrace.documents.target_schema.kernel": (
+        "convert",
+        "find_elements",
+        "find_fields",
+        "open_values",
+    ),
+    "headrace.documents.writer": ("put_cell",),
+    "headrace.kafka.message_kernel": ("produce_rows",),
+    "headrace.relational.row_lookup": ("_mark_lacking",),
+    "headrace.sinks.file.lines": ("_write_lines",),
+    "headrace.sinks.file.merge": ("_gather",),
+    "headrace.spool.extract": ("_gather", "_gather_transactions", "relocate_entries"),
+    "headrace.streaming.changes.row_kernel": ("open_transaction",),
+    "headrace.streaming.changes.transaction_kernel": ("add_end",),
+    "headrace.transforms.debezium.java_hashes": ("_hash_texts",),
+}
+"""Those of modules that no connector owns; a connector's own are in its definition."""
+
+_OF_EVERY_QUERY = (
+    "headrace.connect.evaluation.gathering",
+    "headrace.streaming.counts",
+    "headrace.streaming.changes.key_hashes",
+    "headrace.converters.kernel",
+    "headrace.converters.json.kernel",
+    "headrace.converters.patches",
+    "headrace.spool.extract",
+    "headrace.streaming.changes.row_kernel",
+    "headrace.streaming.changes.transaction_kernel",
+)
+_OF_FRAMES = (
+    "headrace.connect.evaluation.gathering",
+    "headrace.connect.evaluation.json_objects",
+    "headrace.converters.kernel",
+    "headrace.converters.json.kernel",
+    "headrace.converters.patches",
+    "headrace.converters.reading.envelope_kernel",
+    "headrace.converters.reading.images_kernel",
+    "headrace.documents.parsing.document_kernel",
+)
+_OF_DOCUMENTS = (
+    "headrace.connect.evaluation.gathering",
+    "headrace.documents.bson",
+    "headrace.documents.extended_json",
+    "headrace.documents.parsing.document_kernel",
+    "headrace.documents.scalars",
+    "headrace.documents.target_schema.kernel",
+)
+_PLAIN = ("headrace.converters.plain.kernel",)
+OF_CONVERTERS: Mapping[ConverterName, Sequence[str]] = {
+    ConverterName.JSON: (),
+    ConverterName.AVRO: _PLAIN,
+    ConverterName.STRING: _PLAIN,
+    ConverterName.BYTES: _PLAIN,
+    ConverterName.SIMPLE: _PLAIN,
+    ConverterName.CLOUDEVENTS: _PLAIN,  # with Avro in it
+    ConverterName.ROW: (),
+    ConverterName.VARIANT: ("headrace.converters.typed.variant_kernel",),
+}
+"""The modules of a converter's kernels, beside those of every query."""
+OF_SINKS: Mapping[str, Sequence[str]] = {
+    "file": ("headrace.sinks.file.lines", "headrace.sinks.file.merge"),
+    "kafka": ("headrace.kafka.message_kernel",),
+}
+"""Likewise of a sink's."""
+
+
+def merged(parts: Iterable[Kernels]) -> dict[str, tuple[str, ...]]:
+    """All of them, each once."""
+    kernels: dict[str, tuple[str, ...]] = {}
+    for part in parts:
+        for module, names in part.items():
+            listed = kernels.get(module, ())
+            kernels[module] = (*listed, *(name for name in names if name not in listed))
+    return kernels
+
+
+def shared(modules: Iterable[str]) -> dict[str, Sequence[str]]:
+    """The kernels of shared modules."""
+    return {module: SHARED[module] for module in modules}
+
+
+def all_kernels() -> dict[str, tuple[str, ...]]:
+    """Those that connectors share, and those of the connectors whose driver is installed."""
+    installed = filter(has_driver, definitions())
+    return merged((SHARED, *(definition.kernels for definition in installed)))
+
+
+def needed_kernels(config: ConnectorConfig, *sinks: str) -> dict[str, tuple[str, ...]]:
+    """What a query of this configuration calls: its connector, converters, transforms and `sinks`
+    (file, kafka). Raises HeadraceError for transforms that cannot be made."""
+    modules = [*_OF_EVERY_QUERY, *_of_records(config)]
+    for sink in sinks:
+        modules += OF_SINKS[sink]
+    return merged((shared(modules), definition_of(config).kernels))
+
+
+def frame_kernels(config: FrameConfig) -> dict[str, tuple[str, ...]]:
+    """What transforms of a DataFrame call, which read records as well. Raises HeadraceError as
+    `needed_kernels`."""
+    return merged((shared((*_OF_FRAMES, *_of_records(config))),))
+
+
+def document_kernels() -> dict[str, tuple[str, ...]]:
+    """What columns of documents that are texts of Extended JSON call."""
+    return merged((shared(_OF_DOCUMENTS),))
+
+
+def _of_records(config: ConnectorConfig | ChainConfig) -> list[str]:
+    """The modules of what transforms and converters call."""
+    from headrace.transforms.reading import chain_of
+
+    modules = [*chain_of(config).kernels]
+    for role in ("key", "value", "header"):
+        modules += OF_CONVERTERS[config.converter(role)]
+    return modules
+
+
+def named_kernels(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """What queries with these connectors, converters and sinks call. Where no converter is named
+    all of them count, with all sinks and transforms.
+
+    Raises HeadraceError("kernels.unknown_name").
+    """
+    connectors = {definition.name: definition for definition in definitions()}
+    converters = {str(name): modules for name, modules in OF_CONVERTERS.items()}
+    known = (*connectors, *converters, *OF_SINKS)
+    for name in names:
+        if name not in known:
+            near = nearest(name, known)
+            raise HeadraceError(
+                "kernels.unknown_name",
+                f"{name} is not a connector, a converter or a sink"
+                + (f"; did you mean {near}?" if near else ""),
+                f"Name some of {', '.join(known)}.",
+            )
+    chosen: list[ConnectorDefinition] = [connectors[name] for name in names if name in connectors]
+    own = [definition.kernels for definition in chosen or filter(has_driver, definitions())]
+    if not any(name in converters for name in names):
+        return merged((SHARED, *own))
+    modules = [*_OF_EVERY_QUERY]
+    for name in names:
+        modules += converters.get(name, ())
+        modules += OF_SINKS.get(name, ())
+    return merged((shared(modules), *own))
+
+
+def listed(kernels: Kernels) -> Iterator[tuple[str, str]]:
+    """Modules and names, a pair a kernel."""
+    for module, names in kernels.items():
+        for name in names:
+            yield module, name

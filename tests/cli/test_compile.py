@@ -1,0 +1,162 @@
+"""The kernels that a query needs are compiled before it starts; the command says how far it is."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import itertools
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numba
+import pytest
+
+from headrace.cli import main
+from headrace.cli.compile import Compilation, compile_kernels
+from headrace.cli.messages import LogFormat, Messages
+from headrace.errors import HeadraceError
+from headrace.spark.kernels import compiler
+from headrace.spark.kernels.compiled import mark_compiled
+from headrace.spark.kernels.needed import listed, named_kernels
+
+KERNELS = {"headrace.spool.extract": ("_gather",), "headrace.streaming.counts": ("count_rows",)}
+
+
+def minutes() -> Callable[[], float]:
+    """A clock on which every look is a minute later."""
+    times = itertools.count(60, 60)
+    return lambda: float(next(times))
+
+
+def wait_for(compilation: Compilation | None) -> None:
+    assert compilation is not None
+    while not compilation.is_over(60):
+        pass
+
+
+def test_the_first_start_says_how_many_kernels_are_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def counts(kernels: Sequence[tuple[str, str]]) -> list[str]:
+        assert list(kernels) == list(listed(KERNELS))
+        return ["-c", "for n in range(1, 46): print(n, 45, flush=True)"]
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(compiler, "command", counts)
+    stream = io.StringIO()
+    wait_for(compile_kernels(KERNELS, Messages(stream, log_format=LogFormat.JSON, clock=minutes())))
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert lines[0]["message"] == "compiling kernels: 0 of 2, once per installation"
+    assert [line["kernels"] for line in lines[1:]] == [*range(1, 46)]
+    assert lines[-1]["message"] == "compiling kernels: 45 of 45"
+
+
+def test_a_terminal_shows_the_progress_in_one_line(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "TERM": "xterm"}
+    script = (
+        "from headrace.cli.compile import compile_kernels\n"
+        "from headrace.cli.messages import Messages\n"
+        f"compilation = compile_kernels({KERNELS!r}, Messages())\n"
+        "while not compilation.is_over(1): pass\n"
+        "compilation.require_success()\n"
+    )
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stderr=theirs, stdout=theirs, env=environment
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(ours, 4096)
+            except OSError:  # the terminal's end
+                break
+            if not piece:
+                break
+            shown += piece
+        os.close(ours)
+    assert process.returncode == 0
+    progress = re.findall(rb"compiling kernels: (\d of 2)", shown)
+    assert progress[0] == b"0 of 2"
+    assert progress[-1] == b"2 of 2"
+
+
+def test_a_compiler_whose_reader_was_killed_ends() -> None:
+    script = (
+        "from headrace.spark.kernels.__main__ import print_progress\n"
+        "while True: print_progress(1, 2)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"1 2\n"
+        process.stdout.close()
+        assert process.wait(60) == 1
+
+
+def test_the_compiler_and_its_processes_die_with_the_command(tmp_path: Path) -> None:
+    sleeps = (
+        "import os, time; from headrace.spark.kernels import compiler;"
+        "compiler.load_kernel = lambda *_: None; compiler._cores = lambda: 2;"
+        "compiler._load = time.sleep; compiler._compiled([(1, 'a'), (2, 'b')]);"
+        "compiler.die_with_parent(); os.write(2, b'up'); time.sleep(600)"
+    )
+    script = (
+        "import time\n"
+        "from headrace.cli.compile import Compilation\n"
+        "from headrace.cli.messages import Messages\n"
+        f"Compilation(['-c', {sleeps!r}], Messages())\n"
+        "time.sleep(600)\n"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stderr=subprocess.PIPE, env=environment
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.read(2) == b"up"
+        process.kill()
+        # The end of the pipe, which the compiler has, too.
+        assert process.stderr.read() == b""
+
+
+def test_a_compiler_that_fails_is_an_error() -> None:
+    compilation = Compilation(["-c", "raise SystemExit(3)"], Messages(io.StringIO()))
+    wait_for(compilation)
+    with pytest.raises(HeadraceError, match="exit status 3") as failed:
+        compilation.require_success()
+    assert failed.value.code == "kernels.not_compiled"
+
+
+def test_later_starts_say_and_compile_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    for kernel in listed(KERNELS):
+        mark_compiled(*kernel)
+    assert compile_kernels(KERNELS, Messages()) is None
+    assert capsys.readouterr().err == ""
+
+
+def test_the_verb_compiles_what_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    kernels = named_kernels(["postgresql", "json"])
+    for kernel in listed(kernels):
+        mark_compiled(*kernel)
+    assert main(["compile", "postgresql", "json"]) == 0
+    count = len(list(listed(kernels)))
+    assert f"{count} kernels were compiled already, in {tmp_path}" in capsys.readouterr().err
+
+
+def test_the_verb_names_what_is_close_to_a_wrong_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", "postgres"]) == 1
+    assert "did you mean postgresql? [kernels.unknown_name]" in capsys.readouterr().err

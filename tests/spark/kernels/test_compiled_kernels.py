@@ -1,0 +1,97 @@
+"""The list of kernels that a start compiles."""
+
+from __future__ import annotations
+
+import errno
+import pkgutil
+import subprocess
+import sys
+import threading
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import numba
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+import headrace
+from headrace.connectors.registry import definitions
+from headrace.spark.kernels import compiled, compiler, needed
+from tests.spark.kernels.calls import called_in
+
+
+def modules() -> list[ModuleType]:
+    names = (m.name for m in pkgutil.walk_packages(headrace.__path__, "headrace."))
+    return [import_module(n) for n in names if not n.endswith(("__main__", "spark.daemon"))]
+
+
+def listed() -> set[Dispatcher]:
+    return {
+        getattr(import_module(m), name)
+        for m, names in needed.all_kernels().items()
+        for name in names
+    }
+
+
+def test_every_kernel_that_python_calls_is_listed() -> None:
+    called = set().union(*(called_in(module) for module in modules()))
+    assert called == listed()
+
+
+def test_a_compilation_that_was_killed_leaves_the_rest_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    kernels = {"a": ("x", "y")}
+    assert compiled.missing_kernels(kernels) == [("a", "x"), ("a", "y")]
+    compiled.mark_compiled("a", "x")
+    assert compiled.missing_kernels(kernels) == [("a", "y")]
+    loaded: list[tuple[str, str]] = []
+    monkeypatch.setattr(compiler, "load_kernel", lambda *kernel: loaded.append(kernel))
+    assert compiler.compile_kernels(kernels) == 1
+    assert loaded == [("a", "y")]
+
+
+def test_the_daemon_of_workers_loads_what_tasks_run_and_not_the_planner() -> None:
+    script = "from headrace.spark import daemon; daemon.preload(); import sys; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = set(run.stdout.split())
+    assert {module for one in definitions() for module in one.worker_modules} <= loaded
+    assert "headrace.connectors.postgresql.reading.snapshot_source" not in loaded
+
+
+def test_a_process_that_starts_beside_a_compilation_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    asked, compiled_by_second = threading.Event(), []
+
+    def missing(kernels: needed.Kernels) -> list[tuple[str, str]]:
+        found = compiled.missing_kernels(kernels)
+        asked.set()
+        return found
+
+    monkeypatch.setattr(compiler, "missing_kernels", missing)
+    monkeypatch.setattr(compiler, "load_kernel", lambda *kernel: compiled_by_second.append(kernel))
+    with compiler._only_compiler():
+        second = threading.Thread(target=compiler.compile_kernels, args=({"a": ("x",)},))
+        second.start()
+        assert asked.wait(60)
+        compiled.mark_compiled("a", "x")
+    second.join()
+    assert compiled_by_second == []
+
+
+def test_a_file_system_without_locks_only_means_that_processes_do_not_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    loaded: list[tuple[str, str]] = []
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("fcntl.flock", fails)
+    monkeypatch.setattr(compiler, "load_kernel", lambda *kernel: loaded.append(kernel))
+    compiler.compile_kernels({"a": ("x",)})
+    assert loaded == [("a", "x")]

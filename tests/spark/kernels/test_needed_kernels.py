@@ -1,0 +1,121 @@
+"""What a configuration needs of the kernels: whatever its modules import, and no more."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import headrace
+from headrace.connectors.registry import built_in, parse_options
+from headrace.spark.kernels.needed import (
+    OF_CONVERTERS,
+    SHARED,
+    named_kernels,
+    needed_kernels,
+)
+from headrace.transforms.registry import _TRANSFORMS, find_transform
+from tests.spark.kernels.calls import called_in
+
+SOURCES = Path(headrace.__file__).parents[1]
+OF_TEXTS = {"headrace.documents.parsing.document_kernel"}
+"""Documents are texts in DataFrames only, see `frame_kernels`."""
+OF_DOCUMENTS = {name for name in SHARED if name.startswith("headrace.documents.")}
+
+
+def path_of(module: str) -> Path | None:
+    place = SOURCES.joinpath(*module.split("."))
+    for path in (place.with_suffix(".py"), place / "__init__.py"):
+        if path.exists():
+            return path
+    return None
+
+
+@cache
+def imports(module: str) -> frozenset[str]:
+    """The modules of headrace that a module imports at its top level."""
+    path = path_of(module)
+    assert path is not None
+    names: set[str] = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("headrace"):
+            names.add(node.module or "")
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return frozenset(name for name in names if path_of(name) is not None)
+
+
+def kernels_behind(*roots: str) -> set[str]:
+    """The modules of the kernels that Python calls in what the roots import, near and far."""
+    seen: set[str] = set()
+    waiting = list(roots)
+    while waiting:
+        module = waiting.pop()
+        if module not in seen:
+            seen.add(module)
+            waiting += imports(module)
+    return {
+        kernel.py_func.__module__ for module in seen for kernel in called_in(import_module(module))
+    }
+
+
+def of_every_query() -> set[str]:
+    return set(named_kernels(["postgresql", "json"]))
+
+
+@pytest.mark.parametrize("name", [definition.name for definition in built_in()])
+def test_a_connector_needs_what_its_modules_import(name: str) -> None:
+    (definition,) = (each for each in built_in() if each.name == name)
+    opened = getattr(definition, "open_function", "").partition(":")[0]
+    imported = kernels_behind(opened, *definition.worker_modules)
+    missing = imported - set(named_kernels([name, "json"]))
+    assert missing <= OF_DOCUMENTS, "documents are rendered for connectors that have them"
+    if name == "mongodb":
+        assert missing <= {"headrace.documents.scalars"}
+
+
+@pytest.mark.parametrize("java_class", sorted(_TRANSFORMS))
+def test_a_transform_declares_the_kernels_that_its_module_imports(java_class: str) -> None:
+    module = "headrace.transforms." + _TRANSFORMS[java_class].partition(":")[0]
+    declared = set(find_transform(java_class).kernels)
+    behind = kernels_behind(module) - {"headrace.connect.evaluation.gathering"}
+    assert declared <= behind
+    assert behind - declared <= (OF_TEXTS if ".documents." in module else set())
+
+
+def test_a_query_of_postgresql_and_json_needs_no_other_kernels() -> None:
+    modules = of_every_query()
+    assert not modules & OF_DOCUMENTS
+    assert "headrace.converters.plain.kernel" not in modules
+    assert not any(re.match(r"headrace\.connectors\.(?!postgresql)", name) for name in modules)
+
+
+def test_converters_transforms_and_sinks_of_a_configuration_count() -> None:
+    config = parse_options(
+        {
+            "connector.class": "postgresql",
+            "topic.prefix": "t",
+            "database.hostname": "h",
+            "database.dbname": "d",
+            "database.user": "u",
+            "database.password": "p",
+            "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+            "transforms": "r",
+            "transforms.r.type": "io.debezium.transforms.partitions.PartitionRouting",
+            "transforms.r.partition.payload.fields": "change.id",
+            "transforms.r.partition.topic.num": "3",
+        }
+    )
+    modules = set(needed_kernels(config, "kafka")) - of_every_query()
+    assert modules == {
+        "headrace.converters.plain.kernel",
+        "headrace.kafka.message_kernel",
+        "headrace.transforms.debezium.java_hashes",
+    }
+
+
+def test_every_converter_says_what_it_needs() -> None:
+    assert set(SHARED) >= {module for modules in OF_CONVERTERS.values() for module in modules}

@@ -1,0 +1,69 @@
+"""Words that standard English for programmers does not have, counted: a count may only fall.
+
+`python -m tests.wording` compares the sources, the tests and the documentation with
+`tests/wording.txt`; `make check` runs it. A line of that file is a count and the word.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+COUNTS = Path(__file__).with_suffix(".txt")
+_PLACES = ("src", "tests", "docs", "benchmarks", "README.md", "CONTRIBUTING.md", "Makefile")
+_SUFFIXES = (".py", ".md", "")
+_SELF = (Path(__file__), COUNTS)
+
+
+def texts(root: Path = ROOT) -> Iterator[str]:
+    """The text of each file that people write."""
+    for place in _PLACES:
+        top = root / place
+        for file in [top] if top.is_file() else sorted(top.rglob("*")):
+            if file.is_file() and file.suffix in _SUFFIXES and file not in _SELF:
+                yield file.read_text()
+
+
+def count(words: Iterable[str], written: Iterable[str]) -> dict[str, int]:
+    """How often each of the words stands in the texts, by itself and in small letters."""
+    patterns = {word: re.compile(r"\b" + r"\s+".join(word.split()) + r"\b") for word in words}
+    counts = dict.fromkeys(patterns, 0)
+    for text in written:
+        for word, pattern in patterns.items():
+            counts[word] += len(pattern.findall(text))
+    return counts
+
+
+def differences(allowed: dict[str, int], counts: dict[str, int]) -> list[str]:
+    """A sentence for each word whose count is not the one that is written down."""
+    sentences = []
+    for word, most in allowed.items():
+        if counts[word] > most:
+            sentences.append(
+                f'"{word}" stands {counts[word]} times, {most} are allowed: use another word'
+            )
+        elif counts[word] < most:
+            sentences.append(f'"{word}" stands {counts[word]} times: write that into {COUNTS.name}')
+    return sentences
+
+
+def read_counts(text: str) -> dict[str, int]:
+    """The counts of `wording.txt`, by word."""
+    split = (line.split(" ", 1) for line in text.splitlines())
+    return {word: int(number) for number, word in split}
+
+
+def main() -> int:
+    """The exit status: 1 if a count differs."""
+    allowed = read_counts(COUNTS.read_text())
+    sentences = differences(allowed, count(allowed, texts()))
+    for sentence in sentences:
+        print(sentence, file=sys.stderr)
+    return 1 if sentences else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
