@@ -72,3 +72,8 @@ def test_what_stands_for_something_reads_as_english() -> None:
     assert "NAME has VALUE more than once" in page
     # Statements are what they are.
     assert "GRANT USAGE ON SCHEMA SCHEMA TO DATABASE_USER; GRANT SELECT ON " in page
+
+
+def test_places_that_are_filled_in_later_are_words_in_capitals() -> None:
+    assert re.findall(r"\{[a-z_]+\}", reference()) == []
+    assert "ALTER USER DATABASE_USER ACCOUNT UNLOCK" in reference()
