@@ -80,6 +80,9 @@ WRONG: list[tuple[str, Any]] = [
     ("BINARY", "?"),
     ("INT", 3_000_000_000),
     ("BIGINT", "text"),
+    ("STRING COMMENT 'io.debezium.time.MicroTime'", "text"),
+    ("TIMESTAMP_NTZ COMMENT 'io.debezium.time.Timestamp'", (1 << 63) - 1),
+    ("VARIANT", "text"),
 ]
 
 
@@ -113,7 +116,7 @@ def test_a_value_that_is_none_of_its_type_fails_the_query(
     spark: SparkSession, kind: str, value: Any
 ) -> None:
     events = spark.createDataFrame([(event({"c0": value}),)], "value string")
-    with pytest.raises(Exception, match=r"headrace\.table: no |MALFORMED|more than 38|cast"):
+    with pytest.raises(Exception, match=r"the column after\.c0 does not fit its type"):
         headrace.table(events, "t", columns([kind])).select("after").collect()
 
 

@@ -43,6 +43,7 @@ from headrace.connect.schema import DECIMAL
 from headrace.converters.typed.types import MOST_DIGITS
 from headrace.debezium import temporal
 from headrace.debezium.decimals import VARIABLE_SCALE_DECIMAL_NAME
+from headrace.spark.tables.misfits import misfit
 
 PLAIN = "plain"
 """As a comment: numbers and texts that say what they mean, such as a decimal as text or number."""
@@ -93,25 +94,27 @@ _MADE = (
 )
 
 
-def decoded(value: Column, target: DataType, name: str | None = None) -> Column:
-    """A column of `wire_type(target, name)` as one of `target`."""
+def decoded(value: Column, target: DataType, path: str, name: str | None = None) -> Column:
+    """A column of `wire_type(target, name)` as one of `target`; `path` names it in errors."""
     if isinstance(target, StructType):
         members = [
-            decoded(value.getField(f.name), f.dataType, comment_of(f)).alias(f.name)
+            decoded(value.getField(f.name), f.dataType, f"{path}.{f.name}", comment_of(f)).alias(
+                f.name
+            )
             for f in target.fields
         ]
         return F.when(value.isNotNull(), F.struct(*members))
     if isinstance(target, ArrayType):
-        return F.transform(value, _each(target.elementType, name))
+        return F.transform(value, _each(target.elementType, path, name))
     if isinstance(target, MapType):
-        inner = _each(target.valueType, name)
+        inner = _each(target.valueType, path, name)
         return F.transform_values(value, lambda _, item: inner(item))
     if name == VARIABLE_SCALE_DECIMAL_NAME and isinstance(target, StringType):
-        return checked(value, _variable_text(value), target)
+        return checked(value, _variable_text(value), target, path)
     if name in _TIMES and isinstance(target, StringType):
-        return _clock(value, _TIMES[name])
+        return checked(value, _clock(value, _TIMES[name]), target, path)
     if isinstance(target, VariantType):
-        return F.parse_json(value)
+        return checked(value, F.try_parse_json(value), target, path)
     if isinstance(target, DecimalType):
         made = _decimal(value, target, name)
     elif isinstance(target, DateType):
@@ -129,21 +132,17 @@ def decoded(value: Column, target: DataType, name: str | None = None) -> Column:
         made = F.try_to_binary(value, F.lit("base64"))
     else:
         return value
-    return checked(value, made, target)
+    return checked(value, made, target, path)
 
 
-def _each(target: DataType, name: str | None) -> Callable[[Column], Column]:
-    return lambda element: decoded(element, target, name)
+def _each(target: DataType, path: str, name: str | None) -> Callable[[Column], Column]:
+    return lambda element: decoded(element, target, path, name)
 
 
-def checked(value: Column, made: Column, target: DataType) -> Column:
+def checked(value: Column, made: Column, target: DataType, path: str) -> Column:
     """`made`, or an error where it is null and `value` is not."""
-    message = F.concat(F.lit(f"headrace.table: no {target.simpleString()}: "), _shown(value))
-    return F.coalesce(made, F.when(value.isNotNull(), F.raise_error(message).cast(target)))
-
-
-def _shown(value: Column) -> Column:
-    return F.to_json(F.struct(value.alias("value")))
+    error = F.raise_error(F.lit(str(misfit(path, target.simpleString())))).cast(target)
+    return F.coalesce(made, F.when(value.isNotNull(), error))
 
 
 def bound(value: Column, body: Callable[[Column], Column]) -> Column:
@@ -227,7 +226,7 @@ def _micros(value: Column, name: str | None) -> Column:
     number = value.try_cast("bigint")
     if name == temporal.NANO_TIMESTAMP.name:
         return F.call_function("div", F.when(number % 1000 == 0, number), F.lit(1000))
-    return number * _MICROSECONDS.get(name, 1)
+    return F.try_multiply(number, F.lit(_MICROSECONDS.get(name, 1)))
 
 
 def _after_epoch(micros: Column) -> Column:
@@ -235,7 +234,8 @@ def _after_epoch(micros: Column) -> Column:
 
 
 def _clock(value: Column, unit: int) -> Column:
-    """A time of day as text, `HH:MM:SS.ffffff`; 24:00:00 is the end of the day."""
-    micros = value.cast("bigint") * unit
+    """A time of day as text, `HH:MM:SS.ffffff`; 24:00:00 is the end of the day; null where the
+    text is no number."""
+    micros = F.try_multiply(value.try_cast("bigint"), F.lit(unit))
     of_day = F.date_format(_after_epoch(micros), "HH:mm:ss.SSSSSS")
     return F.when(micros == temporal.MICROS_PER_DAY, F.lit("24:00:00.000000")).otherwise(of_day)

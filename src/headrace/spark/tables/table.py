@@ -34,12 +34,17 @@ from headrace.errors import HeadraceError
 from headrace.spark.query.options import is_configuration, read_configuration
 from headrace.spark.tables.documents import document
 from headrace.spark.tables.forms import decoded, wire_type
+from headrace.spark.tables.misfits import CORRUPT, refused
 from headrace.spark.tables.unknown_columns import UnknownColumns, column_names
 
 PLACES = ("sequence", "partition", "offset", "timestamp")
 """Columns of events that say where they are, and are kept."""
 _MOST_TEXT = str((1 << 31) - 1)
-_OPTIONS = {"mode": "FAILFAST", "maxStringLen": _MOST_TEXT}
+_OPTIONS = {
+    "mode": "PERMISSIVE",
+    "columnNameOfCorruptRecord": CORRUPT,
+    "maxStringLen": _MOST_TEXT,
+}
 _JSON_NAME = "io.debezium.data.Json"
 
 
@@ -136,12 +141,25 @@ def _unwrapped(
 ) -> DataFrame:
     """With the column `unwrapped`: JSON as a struct, with its schema beside it or without."""
     text = F.col(name).cast("string")
+    prefix = "key." if name == "key" else ""
+    held = StructField(CORRUPT, StringType())
     if "payload" in kind.names:
-        return events.withColumn(unwrapped, F.from_json(text, kind, _OPTIONS))
-    both = StructType([*kind.fields, StructField("payload", kind)])
-    events = events.withColumn(parsed, F.from_json(text, both, _OPTIONS))
-    plain = F.struct(*(F.col(parsed).getField(f.name).alias(f.name) for f in kind.fields))
-    return events.withColumn(unwrapped, F.coalesce(F.col(parsed).getField("payload"), plain))
+        whole = StructType([*kind.fields, held])
+        events = events.withColumn(parsed, F.from_json(text, whole, _OPTIONS))
+        fits = F.struct(*(F.col(parsed).getField(f.name).alias(f.name) for f in kind.fields))
+        fits = F.when(F.col(parsed).isNotNull(), fits)
+        failure = refused(F.col(parsed), kind, text, prefix)
+    else:
+        whole = StructType([*kind.fields, StructField("payload", kind), held])
+        events = events.withColumn(parsed, F.from_json(text, whole, _OPTIONS))
+        plain = F.struct(*(F.col(parsed).getField(f.name).alias(f.name) for f in kind.fields))
+        payload, told = F.col(parsed).getField("payload"), F.get_json_object(text, "$.payload")
+        fits = F.coalesce(payload, plain)
+        failure = F.when(told.isNotNull(), refused(payload, kind, told, prefix)).otherwise(
+            refused(plain, kind, text, prefix)
+        )
+    is_misfit = F.col(parsed).getField(CORRUPT).isNotNull()
+    return events.withColumn(unwrapped, F.when(is_misfit, failure).otherwise(fits))
 
 
 def _envelope(layout: _Layout, *, is_wire: bool) -> StructType:
@@ -177,12 +195,12 @@ def _fields(
                 unknown = UnknownFields.DROP
             image = document(image, layout.row, conflict, unknown)
         elif is_wire:
-            image = decoded(image, layout.row)
+            image = decoded(image, layout.row, name)
         if columns is not None and not layout.is_document:
             image = columns.refused(name, image, layout.row)
         made.append(image.alias(name))
     source = value.getField("source")
-    made.append((decoded(source, layout.source) if is_wire else source).alias("source"))
+    made.append((decoded(source, layout.source, "source") if is_wire else source).alias("source"))
     made.append(value.getField("ts_ms").alias("ts_ms"))
     return made
 
@@ -228,7 +246,7 @@ def _key(events: DataFrame, layout: _Layout) -> tuple[DataFrame, Column]:
     wire = wire_type(layout.key)
     assert isinstance(wire, StructType)
     events = _unwrapped(events, "key", wire, _PARSED_KEY, _KEY)
-    return events, F.when(column.isNotNull(), decoded(F.col(_KEY), layout.key))
+    return events, F.when(column.isNotNull(), decoded(F.col(_KEY), layout.key, "key"))
 
 
 def topics_named(topics: Sequence[str], name: str) -> list[str]:
@@ -237,6 +255,10 @@ def topics_named(topics: Sequence[str], name: str) -> list[str]:
     exact = [topic for topic in topics if f".{topic}".endswith(f".{name}")]
     lowered = f".{name}".lower()
     return exact or [topic for topic in topics if f".{topic}".lower().endswith(lowered)]
+
+
+_NONE = "is not the name of a captured table"
+_SEVERAL = "is the name of several captured tables"
 
 
 def _asked(config: ConnectorConfig, name: str) -> _Layout:
@@ -248,7 +270,7 @@ def _asked(config: ConnectorConfig, name: str) -> _Layout:
         known = ", ".join(shape.topic for shape in shapes[:10]) or "none"
         raise HeadraceError(
             "spark.no_such_table",
-            f"{name} is {len(chosen)} of the captured tables; their topics: {known}",
+            f"{name} {_SEVERAL if chosen else _NONE}; the topics of the captured tables: {known}",
             "Name a table that the properties capture as in its topic, such as inventory.orders.",
         )
     unknown = UnknownFields(config.headrace_table_unknown_columns)
