@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from struct import pack
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.config.configuration import Configuration
 from headrace.config.kinds import Kind
@@ -17,7 +19,10 @@ from headrace.connect.records import Column, Node, Records, Shape, Struct
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member, with_defaults, with_fields
 from headrace.errors import HeadraceError
-from headrace.transforms.debezium.columns.well_known_binary import with_swapped_coordinates
+from headrace.transforms.debezium.columns.well_known_binary import (
+    with_swapped_coordinates,
+    with_swapped_points,
+)
 from headrace.transforms.example import Example
 from headrace.transforms.transform import Declaration, Ordering, PerShape, passing
 
@@ -87,6 +92,7 @@ class SwapGeometryCoordinates:
         records = others
         shape, places = self._swapped(records.shape)
         for place in places:
+            made: pa.Array | list[object]
             if isinstance(place, _Geometry):
                 made = self._geometries(records, place)
             else:
@@ -95,10 +101,22 @@ class SwapGeometryCoordinates:
             records = with_values(records, place.column, made)
         yield records.with_shape(shape)
 
-    def _geometries(self, records: Records, geometry: _Geometry) -> list[object]:
-        binary, srids = values(records, geometry.wkb), values(records, geometry.srid)
-        pairs = zip(_bytes(binary), srids.to_pylist(), strict=True)
-        return [self._bytes(wkb, srid) for wkb, srid in pairs]
+    def _geometries(self, records: Records, geometry: _Geometry) -> pa.Array:
+        """The bytes of geometries, those of the wanted SRIDs swapped: points all at once, others
+        (each has parts of its own) one by one."""
+        binary = values(records, geometry.wkb).cast(pa.large_binary())
+        srids = values(records, geometry.srid)
+        wanted = pc.is_in(srids, pa.array(self._srids, srids.type, safe=False))
+        swaps = np.asarray(pc.and_(binary.is_valid(), pc.fill_null(wanted, False)))
+        if not swaps.any():
+            return binary
+        binary, others = with_swapped_points(binary, swaps)
+        if not others.any():
+            return binary
+        made: list[bytes | None] = binary.to_pylist()
+        for row in np.flatnonzero(others).tolist():
+            made[row] = self._bytes(made[row], srids[row].as_py())
+        return pa.array(made, pa.large_binary())
 
     def _bytes(self, wkb: bytes | None, srid: object) -> bytes | None:
         if wkb is None or srid not in self._srids:
@@ -133,11 +151,6 @@ class SwapGeometryCoordinates:
             case Type.MAP if isinstance(value, Mapping) and schema.values is not None:
                 return {key: self._within(schema.values, each) for key, each in value.items()}
         return value
-
-
-def _bytes(binary: pa.Array) -> list[bytes | None]:
-    made: list[bytes | None] = binary.to_pylist()
-    return made
 
 
 def _swapped(shape: Shape) -> _Swapped:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 import numpy as np
+import pyarrow as pa
 
 _Z, _M, _SRID = 0x8000_0000, 0x4000_0000, 0x2000_0000
 _KIND = 0xFF
@@ -22,6 +23,43 @@ def with_swapped_coordinates(wkb: bytes) -> bytes:
     swapper = _Swapper(wkb)
     swapper.geometry(depth=0)
     return bytes(swapper.made[: swapper.at])
+
+
+_HEAD = 5
+"""Bytes of a geometry's byte order and type."""
+
+
+def with_swapped_points(
+    binary: pa.LargeBinaryArray, swaps: np.ndarray
+) -> tuple[pa.LargeBinaryArray, np.ndarray]:
+    """The array with x and y of those points in the other order that `swaps` (bool) names, and
+    which of these are left as they are, because they are no points or bytes follow their last
+    ordinate."""
+    offsets = np.frombuffer(binary.buffers()[1], np.int64)[binary.offset :][: len(binary) + 1]
+    data = np.frombuffer(binary.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]].copy()
+    starts, lengths = offsets[:-1] - offsets[0], np.diff(offsets)
+    rows = np.flatnonzero(swaps & (lengths >= _HEAD))
+    heads = data[starts[rows, np.newaxis] + np.arange(_HEAD)].astype(np.uint32)
+    little = heads[:, 0] == 1
+    codes = np.where(
+        little,
+        heads[:, 1] | heads[:, 2] << 8 | heads[:, 3] << 16 | heads[:, 4] << 24,
+        heads[:, 4] | heads[:, 3] << 8 | heads[:, 2] << 16 | heads[:, 1] << 24,
+    )
+    ordinates = 2 + ((codes & _Z) != 0) + ((codes & _M) != 0)
+    before = _HEAD + 4 * ((codes & _SRID) != 0)
+    is_point = ((codes & _KIND) == _POINT) & (lengths[rows] == before + 8 * ordinates)
+    points = rows[is_point]
+    places = (starts[points] + before[is_point])[:, np.newaxis] + np.arange(16)
+    data[places] = np.roll(data[places], 8, axis=1)
+    others = swaps.copy()
+    others[points] = False
+    made = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), len(binary),
+        [pa.array(np.asarray(binary.is_valid())).buffers()[1], pa.py_buffer(offsets - offsets[0]),
+         pa.py_buffer(data)],
+    )  # fmt: skip
+    return made, others
 
 
 class _Swapper:
