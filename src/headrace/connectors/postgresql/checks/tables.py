@@ -37,15 +37,20 @@ def no_privilege(
     is asked for."""
     quoted = SQL.dialect.quoted
     name, schema, role = quoted(*table.path), quoted(table.schema), quoted(config.database_user)
-    what = f"The role {config.database_user} may not read {table.name}"
-    remedy = f"GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT ON {name} TO {role};"
     if goes_on:
-        what += ": its changes arrive, and no snapshot of it can be taken"
-        remedy += (
-            f" For tables to come, as who makes them: ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} "
-            f"GRANT SELECT ON TABLES TO {role}"
+        return HeadraceError(
+            "postgresql.no_privilege",
+            f"The role {config.database_user} may not read {table.name}: its changes arrive, and "
+            "no snapshot of it can be taken",
+            f"GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT ON {name} TO {role}; "
+            "For later tables, as the role that creates them: ALTER DEFAULT PRIVILEGES IN SCHEMA "
+            f"{schema} GRANT SELECT ON TABLES TO {role}",
         )
-    return HeadraceError("postgresql.no_privilege", what, remedy)
+    return HeadraceError(
+        "postgresql.no_privilege",
+        f"The role {config.database_user} may not read {table.name}",
+        f"GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT ON {name} TO {role};",
+    )
 
 
 def unreadable(
