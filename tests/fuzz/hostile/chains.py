@@ -53,6 +53,10 @@ _INPUTS = {
     "plain_documents": _WITHOUT_SCHEMAS, "avro": _AVRO,
 }  # fmt: skip
 
+_FILTERS = {"Filter", "SchemaChangeEventFilter", "EventRouter", "MongoEventRouter"}
+_UNWRAPPERS = {"ExtractNewRecordState", "ExtractNewDocumentState"}
+_ROWS = ("before", "after", "updateDescription", "patch")
+
 
 @dataclass(frozen=True)
 class Chain:
@@ -61,6 +65,22 @@ class Chain:
     name: str
     form: str
     properties: Properties = field(repr=False)
+    kinds: frozenset[str] = frozenset()
+
+    def leaves_out(self, value: bytes | None) -> bool:
+        """Whether a transform may leave a record with this value out: a filter, an outbox router,
+        and of those that unwrap events tombstones and events without a row (truncations)."""
+        if self.kinds & _FILTERS:
+            return True
+        if not self.kinds & _UNWRAPPERS:
+            return False
+        try:
+            event = json.loads(value or b"null")
+        except (ValueError, RecursionError):
+            return False
+        if isinstance(event, dict) and self.form not in ("plain", "plain_documents"):
+            event = event.get("payload")
+        return not isinstance(event, dict) or not any(map(event.get, _ROWS))
 
     def sound(self, number: int) -> tuple[bytes, bytes]:
         """The key and the value of a record that it takes."""
@@ -78,7 +98,8 @@ def _chain(form: str, *steps: Properties) -> Chain:
     for number, step in enumerate(steps):
         properties |= {f"transforms.t{number}.{n}": value for n, value in step.items()}
     name = " > ".join([form, *(step["type"] for step in steps)])
-    return Chain(name + " " + json.dumps(steps), form, properties)
+    kinds = frozenset(step["type"] for step in steps)
+    return Chain(name + " " + json.dumps(steps), form, properties, kinds)
 
 
 def _step(kind: str, **options: str) -> Properties:
@@ -151,6 +172,12 @@ _ROW_STEPS: tuple[tuple[Properties, ...], ...] = (
      {"type": "SetSchemaMetadata$Value", "schema.name": "n", "schema.version": "3"}),
     ({"type": "SchemaChangeEventFilter", "schema.change.event.exclude.list": "DROP"},
      {"type": "RegexRouter", "regex": "(.*)", "replacement": "$1-x"}),
+    (_step("VectorToJsonConverter"),),
+    (UNWRAP, _step("VectorToJsonConverter"), _step("Flatten$Value")),
+    (_step("SwapGeometryCoordinates", srids="0,1,5,4326,-1"),),
+    (UNWRAP, _step("SwapGeometryCoordinates", srids="0,1,5,20000")),
+    (_step("ExtractSchemaToNewRecord"),),
+    (UNWRAP, _step("ExtractSchemaToNewRecord")),
     (UNWRAP, {"type": "TimestampRouter", "topic.format": "${topic}-${timestamp}",
               "timestamp.format": "yyyyMMdd"}),
 )  # fmt: skip

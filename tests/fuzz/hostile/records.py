@@ -265,9 +265,70 @@ def _avro_record(random: Random, depth: int) -> tuple[Any, Encode]:
     return made, lambda: b"".join(encode() for encode in parts)
 
 
+def _small_items() -> tuple[tuple[Any, tuple[bytes, ...]], ...]:
+    """Types of each kind, and small values of them."""
+    numbers = (b"\0", b"\x02", b"\x7f")
+    of_int = ("date", "time-millis"), {"connect.type": "int8"}
+    of_long = "timestamp-millis", "timestamp-micros"
+    decimal = {"logicalType": "decimal", "precision": 9, "scale": 2}
+    blocks = (b"\x02\x05", b"\x04\x01\x00", b"\x06\x80\x00\x01")
+    dense = {"type": "array", "connect.name": "io.debezium.data.FloatVector", "items": "float"}
+    fields = [{"name": "a", "type": ["null", {"type": "bytes", **decimal}]}]
+    made: list[tuple[Any, tuple[bytes, ...]]] = [
+        *((kind, numbers) for kind in ("int", "long")),
+        *(({"type": "int", "logicalType": each}, numbers) for each in of_int[0]),
+        ({"type": "int", **of_int[1]}, (b"\x02",)),
+        *(({"type": "long", "logicalType": each}, numbers) for each in of_long),
+        ("boolean", (b"\0", b"\1")), ("string", (b"\0", b"\x02a", b"\x04\xc3\xa9")),
+        ("bytes", (b"\0", b"\x02\xff")), ({"type": "bytes", **decimal}, blocks),
+        ("float", (b"\xcd\xcc\x8c?", b"\0\0\xc0\x7f")),
+        ("double", (b"\x9a\x99\x99\x99\x99\x99\xb9?",)),
+        ({"type": "fixed", "name": "x1", "size": 1, **decimal}, (b"\x05",)),
+        ({"type": "fixed", "name": "x0", "size": 0}, (b"",)),
+        ({"type": "enum", "name": "e", "symbols": ["a", "b"]}, (b"\0", b"\2")),
+        ({"type": "array", "items": "int"}, (b"\0", b"\2\2\0")), (dense, (b"\2\0\0\x80?\0",)),
+        ({"type": "map", "values": "int"}, (b"\0", b"\2\2a\2\0")),
+        ({"type": "record", "name": "r0", "fields": []}, (b"",)),
+        ({"type": "record", "name": "r1", "fields": fields}, (b"\0", b"\2\2\5")),
+    ]  # fmt: skip
+    return tuple(made)
+
+
+_SMALL_ITEMS = _small_items()
+
+
+def _long_array(random: Random) -> tuple[Any, Encode]:
+    """An array of so many small values as a record of MOST_BYTES holds."""
+    kind, values = random.choice(_SMALL_ITEMS)
+    if random.randrange(3) == 0:
+        kind, values = ["null", kind], (b"\0", *(b"\2" + each for each in values))
+    some = [random.choice(values) for _ in range(100)]
+    if kind == "float" or (isinstance(kind, dict) and kind.get("scale") == 2 and len(values) > 1):
+        size = b"" if kind == "float" else b"\6"
+        some = [size + random.randbytes(4 - len(size)) for _ in range(240_000)]
+    raw = b"".join(some)
+    times = min((MOST_BYTES - 100) // max(1, len(raw)), 999_000 // len(some))
+    body = long(times * len(some)) + raw * times + long(0)
+    fields = [{"name": "f0", "type": {"type": "array", "items": kind}}]
+    return {"type": "record", "name": "long", "fields": fields}, lambda: body
+
+
+def _wide_record(random: Random) -> tuple[Any, Encode]:
+    """A record of many fields, now and then deep in others."""
+    kind = random.choice(("int", ["null", "string"], {"type": "bytes", "logicalType": "decimal"}))
+    many = random.choice((300, 3_000, 15_000))
+    fields = [{"name": f"f{each}", "type": kind} for each in range(many)]
+    made: dict[str, Any] = {"type": "record", "name": "wide", "fields": fields}
+    for depth in range(random.choice((0, 0, 3, 30, 60))):
+        fields = [{"name": "f0", "type": made}]
+        made = {"type": "record", "name": f"around{depth}", "fields": fields}
+    return made, lambda: b"\0" * many
+
+
 def avro(random: Random) -> tuple[str, bytes]:
     """A schema, and a value of it."""
-    schema, encode = _avro_record(random, 0)
+    large = random.choice((_long_array, _long_array, _wide_record))
+    schema, encode = large(random) if random.randrange(12) == 0 else _avro_record(random, 0)
     shown = dumped(schema)
     if random.randrange(40) == 0:
         shown = dumped(anything(random))

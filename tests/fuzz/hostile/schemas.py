@@ -104,8 +104,37 @@ def _semantic(random: Random) -> Described:
     return _decimal(random)
 
 
+def _long_array(random: Random) -> Described:
+    """An array of so many small values as fill a record."""
+    kind, named, _ = random.choice(_LEAVES)
+    schema: dict[str, Any] = {"type": kind, "optional": True}
+    if named is not None:
+        schema["name"] = named
+    shown = {"boolean": "true", "string": '""', "bytes": '"AQ=="', "double": "1.5"}.get(kind, "1")
+    match random.randrange(6):
+        case 0:
+            schema = {"type": "bytes", "name": DECIMAL, "parameters": {"scale": "2"}}
+            shown = random.choice(('"AQ=="', "1", "0.25"))
+        case 1:
+            schema = {"type": "struct", "optional": True, "fields": [schema | {"field": "a"}]}
+            shown = f'{{"a":{shown}}}'
+        case 2:
+            schema = {"type": "array", "items": schema}
+            shown = random.choice(("[]", f"[{shown}]"))
+    if random.randrange(4) == 0:
+        schema, shown = schema | {"optional": True}, "null"
+    times = random.choice((40_000, _FILLED // (len(shown) + 1)))
+    return {"type": "array", "items": schema, "optional": True}, [Raw(shown)] * times
+
+
+_FILLED = 950_000
+"""Bytes of a value that fills a record."""
+
+
 def described(random: Random, depth: int = 0) -> Described:
     """A schema and a value of it, either of them broken now and then."""
+    if depth == 0 and random.randrange(200) == 0:
+        return _long_array(random)
     if depth < 3 and random.randrange(150) == 0:
         many = random.choice((30, 6_000))
         inner = _of("s.Long", **{f"k{number}": _plain("int8", Raw("1")) for number in range(many)})
@@ -236,9 +265,10 @@ def envelope(random: Random) -> Described:
     """A change event of rows."""
     members = {"id": _plain("int32", _integer(random))}
     if random.randrange(40) == 0:
-        wide = random.choice((300, 3_000, 8_000))
-        members |= {f"c{n}": described(random, 3) for n in range(min(wide, 300))}
-        members |= {f"w{n}": _plain("int8", None) for n in range(wide)}
+        wide = random.choice((300, 3_000, 8_000, 9_500))
+        mixed = 0 if wide == 9_500 else 300
+        members |= {f"c{n}": described(random, 3) for n in range(min(wide, mixed))}
+        members |= {f"w{n:x}": _plain("int8", None) for n in range(wide)}
     else:
         members |= {name(random): described(random) for _ in range(random.randrange(1, 5))}
     if random.randrange(3) == 0:
