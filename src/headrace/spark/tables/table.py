@@ -129,7 +129,8 @@ def _columns(events: DataFrame, layout: _Layout, conflict: ConflictPolicy, name:
         keys = [key.alias("key")]
     unknown = None
     if layout.unknown is UnknownFields.FAIL and isinstance(layout.row, StructType):
-        names = column_names(kind)
+        payload = F.col(_PARSED).getField("payload") if is_wire else F.lit(None)
+        names = column_names(kind, F.col(_VALUE), payload)
         unknown = None if names is None else UnknownColumns(name, layout.row.names, names)
     fields = _fields(F.col(_VALUE), layout, conflict, unknown, is_wire=is_wire)
     others = [F.col(each) for each in PLACES if each in events.columns]
@@ -197,7 +198,7 @@ def _fields(
         elif is_wire:
             image = decoded(image, layout.row, name)
         if columns is not None and not layout.is_document:
-            image = columns.refused(name, image, layout.row)
+            image = columns.refused(image, layout.row)
         made.append(image.alias(name))
     source = value.getField("source")
     made.append((decoded(source, layout.source, "source") if is_wire else source).alias("source"))

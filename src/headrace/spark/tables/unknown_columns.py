@@ -3,7 +3,7 @@ their values would be lost without a word."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column
@@ -14,26 +14,35 @@ from headrace.errors import HeadraceError
 
 _COLUMNS = "{columns}"
 """Stands in the error for the columns that each row has too many."""
-Names = Callable[[str], Column]
-"""The names in `before` or `after` of an event: an array of strings, or null."""
 
 
-def column_names(kind: DataType) -> Names | None:
-    """How the names in events are found whose column `value` has this type; None: a struct, whose
-    fields are all that there is."""
+def column_names(kind: DataType, value: Column, payload: Column) -> Column | None:
+    """The names of the columns that an event has, which is in the column `value` of this type: an
+    array of strings, or null; None: a struct, whose fields are all that there is.
+
+    `value` is the event as a struct, `payload` null where its JSON has no schema around it. Rows
+    before and after a change have the same columns, so one of them is looked at, once per event.
+    """
+    has_after = value.getField("after").isNotNull()
     if isinstance(kind, VariantType):
-        return lambda member: F.map_keys(
-            F.variant_get("value", f"$.{member}", "map<string, variant>")
-        )
+
+        def of_variant(member: str) -> Column:
+            return F.map_keys(F.variant_get("value", f"$.{member}", "map<string, variant>"))
+
+        return F.when(has_after, of_variant("after")).otherwise(of_variant("before"))
     if not isinstance(kind, StringType | BinaryType):
         return None
-    text = F.col("value").cast("string")
 
-    def names(member: str) -> Column:
-        with_schema = F.get_json_object(text, f"$.payload.{member}")
-        return F.json_object_keys(F.coalesce(with_schema, F.get_json_object(text, f"$.{member}")))
+    def of_text(path: str) -> Column:
+        return F.json_object_keys(F.get_json_object(F.col("value").cast("string"), path))
 
-    return names
+    has_schema = payload.isNotNull()
+    return (
+        F.when(has_schema & has_after, of_text("$.payload.after"))
+        .when(has_schema, of_text("$.payload.before"))
+        .when(has_after, of_text("$.after"))
+        .otherwise(of_text("$.before"))
+    )
 
 
 @dataclass(frozen=True)
@@ -42,13 +51,13 @@ class UnknownColumns:
 
     table: str
     known: Sequence[str]
-    names: Names
+    names: Column
 
-    def refused(self, member: str, image: Column, kind: DataType) -> Column:
-        """`image`, which is `member` of the event and of the type `kind`; an error where the event
-        has more columns."""
+    def refused(self, image: Column, kind: DataType) -> Column:
+        """`image`, a row of the event and of the type `kind`; an error where the event has more
+        columns."""
         known = F.array(*map(F.lit, self.known)).cast("array<string>")
-        unknown = F.array_except(self.names(member), known)
+        unknown = F.array_except(self.names, known)
         error = HeadraceError(
             "spark.unknown_columns",
             f"headrace.table: events of {self.table} have columns that the table did not have when "
