@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,6 +53,11 @@ class Findings(list[Finding]):
                 raise HeadraceError(finding.code, finding.message, finding.remedy)
             if finding.level == "warning":
                 log.warning("%s", HeadraceError(finding.code, finding.message, finding.remedy))
+
+    def add_all(self, findings: Iterable[Finding]) -> None:
+        """Add findings of another list."""
+        for each in findings:
+            self.add(each.code, each.level, each.message, each.remedy)
 
     def guard(self, part: Callable[[], None]) -> None:
         """Run a part of the checks; a HeadraceError that it raises is a finding."""

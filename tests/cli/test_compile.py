@@ -103,28 +103,38 @@ def test_a_compiler_whose_reader_was_killed_ends() -> None:
 
 
 def test_the_compiler_and_its_processes_die_with_the_command(tmp_path: Path) -> None:
-    sleeps = (
-        "import os, time; from headrace.spark.kernels import compiler;"
-        "compiler.load_kernel = lambda *_: None; compiler._cores = lambda: 2;"
-        "compiler._load = time.sleep; compiler._compiled([(1, 'a'), (2, 'b')]);"
-        "compiler.die_with_parent(); os.write(2, b'up'); time.sleep(600)"
+    """The command, the compiler and its two workers have the pipe: its end is theirs."""
+    sleeping = tmp_path / "sleeping.py"
+    sleeping.write_text(
+        "import os, sys, time\n"
+        "from headrace.spark.kernels import __main__ as program, compiler\n"
+        "def sleep(kernel):\n"
+        "    os.write(2, b'.')\n"
+        "    time.sleep(600)\n"
+        "compiler._load, compiler._cores = sleep, lambda: 2\n"
+        "if __name__ == '__main__':\n"
+        "    program.main(['--progress', 'a:x', 'a:y'])\n"
     )
     script = (
         "import time\n"
         "from headrace.cli.compile import Compilation\n"
         "from headrace.cli.messages import Messages\n"
-        f"Compilation(['-c', {sleeps!r}], Messages())\n"
+        f"Compilation([{str(sleeping)!r}], Messages())\n"
         "time.sleep(600)\n"
     )
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     with subprocess.Popen(
-        [sys.executable, "-c", script], stderr=subprocess.PIPE, env=environment
+        [sys.executable, "-c", script],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=environment,
     ) as process:
         assert process.stderr is not None
-        assert process.stderr.read(2) == b"up"
+        said = b""
+        while said.count(b".") < 2:
+            said += process.stderr.read(1)
         process.kill()
-        # The end of the pipe, which the compiler has, too.
-        assert process.stderr.read() == b""
+        process.stderr.read()  # to the end of the pipe, which all of them have
 
 
 def test_a_compiler_that_fails_is_an_error() -> None:

@@ -76,6 +76,14 @@ def test_a_change_is_written_without_a_worker_and_without_a_process_for_the_comm
     assert "20 events" in said
     # Each of them would have cost four processes.
     assert not list((state / "checkpoint").rglob("*.crc"))
+    for note in (state / "sink", None):  # the note of the sink, and what 0.1.0 left without one
+        other = command("run", str(file), "--checkpoint", str(state))
+        _, said = other.communicate(timeout=240)
+        assert other.returncode == 1, said
+        assert "belongs to a query with the sink file: the sink console would miss" in said
+        assert "[cli.other_sink]" in said
+        if note is not None:
+            note.unlink()
 
 
 def test_keys_and_values_that_are_texts_are_strings_of_the_lines(tmp_path, command, server, source):

@@ -66,3 +66,25 @@ def test_a_short_password_of_another_property_changes_no_remark(password: str) -
     assert len(plain) == 3
     found = examine(wrong | {"database.password": password})[1]
     assert [str(problem) for problem in found] == plain
+
+
+def test_the_name_of_an_environment_hides_no_table_that_begins_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("STAGE", "prod")
+    config, _ = examine(
+        {
+            "connector.class": "postgresql",
+            "topic.prefix": "t",
+            "database.hostname": "h",
+            "database.dbname": "d",
+            "database.user": "u",
+            "database.password": "p",
+            "transforms": "r",
+            "transforms.r.type": "org.apache.kafka.connect.transforms.RegexRouter",
+            "transforms.r.regex": "(.*)",
+            "transforms.r.replacement": "${env:STAGE}.$1",
+        }
+    )
+    answer = "permission denied for table products"
+    assert config.hidden.in_error(answer) == answer

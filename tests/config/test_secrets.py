@@ -146,3 +146,35 @@ def test_an_answer_that_tells_a_part_of_a_secret_in_the_text_at_work_is_left_out
     assert "ter2" not in hidden.in_error(answer, about="heartbeat.action.query")
     plain = 'table "t" does not exist'
     assert hidden.in_error(plain, about="heartbeat.action.query") == plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER ROLE x PASSWORD E'hunter22abc'",
+        "ALTER ROLE x PASSWORD U&'hunter22abc'",
+        "ALTER ROLE x PASSWORD $$hunter22abc$$",
+        "OPTIONS (password $x$hunter22abc$x$)",
+        "dblink_connect_u('c','host=h password=''hunter22abc''')",
+        "set_config('app.password','hunter22abc',false)",
+        "SET my.password TO hunter22abc",
+        "SET app.secret TO 'hunter22abc'",
+        "f(password=>'hunter22abc')",
+        "PASSWORD = N'hunter22abc'",
+        "Authorization: Bearer hunter22abc",
+        "user_info=u:hunter22abc",
+    ],
+)
+def test_passwords_are_seen_in_the_forms_that_sql_and_clients_have(text: str) -> None:
+    assert "hunter22abc" not in without_passwords(text)
+
+
+def test_a_text_full_of_words_for_passwords_takes_time_in_proportion_to_its_length() -> None:
+    """With a quadratic search these take minutes."""
+    for text in ("token" * 12_000, 'password="' * 6_000, "pwd=" * 15_000, "://a:" * 12_000):
+        without_passwords(text)
+    assert "characters" in without_passwords("pwd=x" * 100_000)
+    many = ";".join(f"pwd=é{number}" for number in range(8_000))
+    assert without_passwords("é17 is wrong", many) == (
+        f"a text of {len(many)} characters, which may have passwords in it"
+    )

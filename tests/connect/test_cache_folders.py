@@ -93,7 +93,8 @@ def test_a_link_is_not_followed(folder: Folder, tmp_path: Path) -> None:
 def test_without_a_usable_one_it_is_temporary(folder: Folder, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
     made = folder(tmp_path)
-    assert made.parent == tmp_path / "temporary"
+    assert made.parent.parent == tmp_path / "temporary"
+    assert folder(tmp_path) == made, "other processes find what one has put there"
     assert mode(made) == 0o700
 
 
@@ -111,8 +112,8 @@ def test_installations_of_the_same_sources_share_their_kernels(tmp_path: Path) -
     copy = tmp_path / "elsewhere"
     shutil.copytree(Path(headrace.__file__).parent, copy / "headrace")
     script = (
-        "import headrace; from headrace.connect.kernels.text import units_length;"
-        "print(headrace.__file__, units_length._cache.cache_path)"
+        "import headrace; from headrace.connect.kernels.text import hash_bytes;"
+        "print(headrace.__file__, hash_bytes._cache.cache_path)"
     )
     environment = {**os.environ, "PYTHONPATH": str(copy), "HEADRACE_CACHE_DIR": str(tmp_path / "c")}
     environment.pop("NUMBA_CACHE_DIR", None)

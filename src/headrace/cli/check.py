@@ -193,5 +193,5 @@ def _of_kafka(pipeline: Pipeline) -> list[Finding]:
     from headrace.spark.sinks.kafka_source import sink_options
 
     findings = Findings()
-    findings.guard(lambda: findings.extend(check_kafka(sink_options(pipeline.config))))
+    findings.guard(lambda: findings.add_all(check_kafka(sink_options(pipeline.config))))
     return findings

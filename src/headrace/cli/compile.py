@@ -1,8 +1,8 @@
 """Compile the kernels of connectors ahead of time, for a container's image.
 
-Without it the first start of an installation compiles what its query needs. `headrace compile
-postgresql` compiles all that a query of that connector may need, `headrace compile postgresql json
-file` less: what one with this converter and this sink needs.
+Without it the first start of an installation compiles what its query needs. With a connector's name
+all that its queries may need is compiled; with those of a converter and a sink, too, what queries
+with these need.
 """
 
 from __future__ import annotations

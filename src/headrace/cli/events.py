@@ -121,7 +121,7 @@ def _print_lines(
     from headrace.sinks.file.standard_output import StandardOutputSink
 
     checkpoint = state / "checkpoint"
-    with exclusive(state):
+    with exclusive(state, "standard output"):
         pipeline.validate(checkpoint)
         session = open_session(
             "events",
@@ -177,7 +177,7 @@ def append_to_file(
     _check_texts(pipeline)
     target = Output(output, state / "file", sync=sync)
     target.look()
-    with exclusive(state):
+    with exclusive(state, "file"):
         pipeline.validate(checkpoint)
         before = target.open().rows
         session = open_session(

@@ -33,7 +33,7 @@ def send_to_kafka(
     load_client(SINK)
     options = sink_options(pipeline.config)
     folder = PlanFolder(state / "kafka")
-    with exclusive(state):
+    with exclusive(state, "kafka"):
         pipeline.validate(checkpoint)
         folder.open()
         session = open_session(

@@ -369,8 +369,9 @@ def refuse_file(folder: Path) -> None:
 
 
 @contextmanager
-def exclusive(folder: Path) -> Iterator[None]:
-    """One process per state folder. Raises HeadraceError("cli.state_in_use")."""
+def exclusive(folder: Path, sink: str) -> Iterator[None]:
+    """One process per state folder, and one sink: another one would miss what this one has had.
+    Raises HeadraceError("cli.state_in_use") and ("cli.other_sink")."""
     refuse_file(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -390,7 +391,26 @@ def exclusive(folder: Path) -> Iterator[None]:
                 f"Another process uses the folder {folder}",
                 "Stop it first, or name another folder.",
             ) from error
+        _require_sink(folder, sink)
         yield
+
+
+def _require_sink(folder: Path, sink: str) -> None:
+    """Note which sink the events of a state folder go to."""
+    from headrace.spark.checkpoint import stored_offset
+
+    note = folder / "sink"
+    if stored_offset(folder / "checkpoint") is not None:
+        kept = [name for name in ("file", "kafka") if (folder / name).exists()]  # of 0.1.0
+        former = note.read_text() if note.exists() else (kept or [sink])[0]
+        if former != sink:
+            raise HeadraceError(
+                "cli.other_sink",
+                f"The folder {folder} belongs to a query with the sink {former}: the sink {sink} "
+                "would miss the events that went there, and the other way round",
+                "Name another folder for each sink.",
+            )
+    note.write_text(sink)
 
 
 def positive_seconds(text: str) -> float:

@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     if sink == "file":
         pipeline = pipeline.with_overrides(POSITION_SLICES)
     folder = arguments.checkpoint or pipeline.config.headrace_checkpoint_dir
-    with trial(pipeline, is_trial=not folder), _state_folder(sink, folder) as state:
+    with _state_folder(sink, folder) as state, trial(pipeline, is_trial=not folder):
         summary = _run_sink(sink, pipeline, state, arguments, messages)
     messages.note(summary_line(summary, arguments), summary_figures(summary, arguments))
     return 0
@@ -104,7 +104,7 @@ def _run_sink(
         for name in kafka_options.unknown_options(pipeline.config.headrace_sink):
             messages.warning(f"headrace.sink.{name}: the sink kafka has no such option")
         return send_to_kafka(pipeline, state, checkpoint, arguments, messages)
-    with exclusive(state):
+    with exclusive(state, sink):
         pipeline.validate(checkpoint)
         session = open_session(
             "run",

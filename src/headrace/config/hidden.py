@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -17,6 +18,8 @@ from headrace.errors import HeadraceError
 
 _PART = 4
 """So many characters of a value in a row are a part of it."""
+_SENT = re.compile(r"query|statement|override|condition|filter|pipeline|string|ur[li]|host|user")
+"""In names of properties whose texts go to a server, so that its answers quote parts of them."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,9 @@ class HiddenTexts:
         """The text of a driver, a server or a client without what is hidden, but for names of the
         database's objects. `about` is the property whose text was at work, empty where it was
         none: an answer that shows a part of what is hidden in it is left out. None: any property
-        may have been, but for those that are secrets as a whole."""
+        may have been, but for those that are secrets as a whole; a part of what a reference stands
+        for is as long as a secret (`LONG`) then, unless the text goes to a server: shorter ones are
+        in names of tables."""
         hidden = [each for each in self.properties if not each.is_name]
         text = without_secrets(
             text, {value: mark for each in hidden for value, mark in each.values}
@@ -104,7 +109,7 @@ class HiddenTexts:
             quoted = [each for each in hidden if not each.is_secret]
         else:
             quoted = [each for each in hidden if each.is_about(about)]
-        if any(_shows(each, text, hidden) for each in quoted):
+        if any(_shows(each, text, hidden, _part_of(each, about)) for each in quoted):
             names = ", ".join(dict.fromkeys(each.name for each in quoted))
             return f"the reason is not shown, because it tells a part of what is hidden in {names}"
         return text
@@ -120,8 +125,17 @@ def _is_quoted(hidden: HiddenText) -> bool:
     return hidden.is_reference or not hidden.is_secret
 
 
-def _shows(hidden: HiddenText, text: str, properties: Iterable[HiddenText]) -> bool:
-    """Whether a part of a value is in `text`, other than in names and texts as they are shown."""
+def _part_of(hidden: HiddenText, about: str | None) -> int:
+    """How many characters in a row are a part of a value in an error `about` a property."""
+    is_elsewhere = about is None and hidden.is_reference and not _SENT.search(hidden.name)
+    return LONG if is_elsewhere else _PART
+
+
+def _shows(
+    hidden: HiddenText, text: str, properties: Iterable[HiddenText], part: int = _PART
+) -> bool:
+    """Whether `part` characters of a value are in `text`, other than in names and texts as they are
+    shown."""
     for each in properties:
         for written in (each.text, repr(each.text)[1:-1], each.name):
             text = text.replace(written, "\0")
@@ -132,8 +146,8 @@ def _shows(hidden: HiddenText, text: str, properties: Iterable[HiddenText]) -> b
     values = [value for value in values if not any(o in value for o in values if o != value)]
     # A shorter value is hidden where it stands alone; letters of it are in most words.
     return any(
-        value[start : start + _PART] in text
+        value[start : start + part] in text
         for value in values
-        for start in range(len(value) - _PART + 1)
-        if value[start : start + _PART].strip()
+        for start in range(len(value) - part + 1)
+        if value[start : start + part].strip()
     )

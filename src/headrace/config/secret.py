@@ -20,8 +20,11 @@ _WORDS = (
 )
 _SECRET_NAME = re.compile(rf"{_WORDS}|user\.?info|ssl\.key\.pem$|keystore\.key$", re.IGNORECASE)
 _LOGIN_NAME = re.compile(r"user\.?info", re.IGNORECASE)
+_MOST_FOUND, _MOST_READ = 100, 1 << 16
+"""Passwords that are looked for in a text, and its characters."""
 _SALT = re.compile(r"(\.with\.salt\.).+", re.IGNORECASE | re.DOTALL)
-_QUOTED = r""""(?:[^"\\]|\\.|"")*"|'(?:[^'\\]|\\.|'')*'"""
+_QUOTED = r""""(?:[^"\\]|\\.|""){0,2000}"|'(?:[^'\\]|\\.|''){0,2000}'"""
+_SQL_TEXT = rf"(?:[ENB]|U&)?(?:{_QUOTED}|\$(?P<tag>\w*)\$.{{0,2000}}?\$(?P=tag)\$)"
 _BARE = r"""(?:\$\{[^}]*\}|[^\s;,&'")}])+"""
 _PASSWORDS = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
@@ -31,11 +34,15 @@ _PASSWORDS = tuple(
         # user/PASSWORD@host
         r"""(?:^|[\s"'(=]|:(?!\d))[\w$#.-]+/("[^"]*"|[^\s/@"']+)@""",
         # password=…, PWD=…, "password": "…"; no comparison
-        rf"(?:{_WORDS})[\w.-]*[\"']?\s*=(?![=~>])\s*({_QUOTED}|['\"]?{_BARE})",
-        rf"(?:{_WORDS})[\w.-]*[\"']\s*:\s*({_QUOTED})",
+        rf"(?:{_WORDS}|user\.?_?info)[\w.-]{{0,64}}[\"']?\s*=(?![=~>])\s*"
+        rf"(''[^']+''|{_SQL_TEXT}|['\"]?{_BARE})",
+        rf"(?:{_WORDS})[\w.-]{{0,64}}[\"']\s*:\s*({_QUOTED})",
+        r"\b(?:Bearer|Basic)\s+([\w.~+/=-]{8,})",
         r"SESSION_TOKEN:([^\s,&]+)",
         # SQL
-        rf"\bPASSWORD\s+({_QUOTED})",
+        rf"\b(?:{_WORDS})\s+({_SQL_TEXT})",
+        rf"(?:{_WORDS})[\w.-]{{0,64}}\s*(?:=>|\bTO\b)\s*({_SQL_TEXT}|{_BARE})",
+        rf"(?:{_WORDS})[\w.-]{{0,64}}'\s*,\s*({_SQL_TEXT})",
         rf"\bIDENTIFIED\s+BY\s+(?:VALUES\s+)?({_QUOTED}|{_BARE})",
     )
 )
@@ -88,13 +95,25 @@ def passwords_in(text: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for pattern in _PASSWORDS:
         for match in pattern.finditer(text):
-            password = match[1]
-            if password[:1] in ("'", '"'):
-                mark, password = password[0], password[1:].removesuffix(password[0])
-                password = re.sub(rf"\\(.)|{mark}({mark})", r"\1\2", password)
+            password = _unquoted(match[1])
+            if len(found) == _MOST_FOUND:
+                return tuple(found)
             if password.strip() and not _NO_PASSWORD.fullmatch(password):
                 found[password] = None
     return tuple(found)
+
+
+def _unquoted(text: str) -> str:
+    """What a text in quotes of SQL, of Java or of JSON stands for."""
+    if text.startswith("''") and text.endswith("''") and len(text) > 4:
+        return text[2:-2]  # within a text of SQL
+    text = re.sub(r"^(?:[ENB]|U&)(?=['\"])", "", text, flags=re.IGNORECASE)
+    if tag := re.match(r"\$\w*\$", text):
+        return text.removeprefix(tag[0]).removesuffix(tag[0])
+    if text[:1] not in ("'", '"'):
+        return text
+    mark, text = text[0], text[1:].removesuffix(text[0])
+    return re.sub(rf"\\(.)|{mark}({mark})", r"\1\2", text)
 
 
 def secrets_in(name: str, text: str, *, is_secret: bool) -> tuple[str, ...]:
@@ -114,9 +133,11 @@ def without_secrets(text: str, secrets: Mapping[str, str] | Iterable[str]) -> st
     text = _PLACES.sub("\N{REPLACEMENT CHARACTER}", text)
     if not isinstance(secrets, Mapping):
         secrets = dict.fromkeys(secrets, HIDDEN)
-    pattern, marks = _pattern(tuple(secrets.items()))
-    if pattern is None:
+    lowered = text.lower()
+    present = tuple(item for item in _all_forms(tuple(secrets.items())) if item[0] in lowered)
+    if not present:
         return text
+    pattern, marks = _pattern(present)
     # What follows a hidden secret may stand alone only now; marks are not looked into.
     while True:
         hidden = pattern.sub(lambda match: chr(_PLACE + (match.lastindex or 1)), text)
@@ -125,9 +146,14 @@ def without_secrets(text: str, secrets: Mapping[str, str] | Iterable[str]) -> st
         text = hidden
 
 
-def without_passwords(text: str) -> str:
-    """`text` with stars in the place of the passwords that can be seen to be such in it."""
-    return without_secrets(text, passwords_in(text))
+def without_passwords(text: str, written: str | None = None) -> str:
+    """`text` with stars in the place of the passwords that can be seen to be such in it, or in the
+    text `written` that it is about. It is not shown where that is too long to look through."""
+    written = text if written is None else written
+    passwords = () if len(written) > _MOST_READ else passwords_in(written)
+    if len(written) > _MOST_READ or len(passwords) == _MOST_FOUND:
+        return f"a text of {len(written)} characters, which may have passwords in it"
+    return without_secrets(text, passwords)
 
 
 def printable_name(name: str) -> str:
@@ -135,23 +161,27 @@ def printable_name(name: str) -> str:
     return _SALT.sub(rf"\g<1>{HIDDEN}", name)
 
 
-@lru_cache(maxsize=16)
-def _pattern(
-    secrets: tuple[tuple[str, str], ...],
-) -> tuple[re.Pattern[str] | None, tuple[str, ...]]:
-    """What finds the secrets, a group for each form of one, and the marks of the groups."""
+@lru_cache(maxsize=64)
+def _all_forms(secrets: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str, str], ...]:
+    """Each form of the secrets, the longest first: in small letters, as it is, and its mark."""
     marks: dict[str, str] = {}
     for secret, mark in secrets:
         for form in _forms(secret):
             marks.setdefault(form, mark)
     longest_first = sorted(filter(str.strip, marks), key=len, reverse=True)
-    if not longest_first:
-        return None, ()
+    return tuple((form.lower(), form, marks[form]) for form in longest_first)
+
+
+@lru_cache(maxsize=64)
+def _pattern(
+    forms: tuple[tuple[str, str, str], ...],
+) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """What finds these of `_all_forms`, a group for each, and the marks of the groups."""
     pattern = "|".join(
         f"((?i:{re.escape(form)}))" if len(form) >= LONG else rf"(?<!\w)({re.escape(form)})(?!\w)"
-        for form in longest_first
+        for _, form, _ in forms
     )
-    return re.compile(pattern), tuple(marks[form] for form in longest_first)
+    return re.compile(pattern), tuple(mark for _, _, mark in forms)
 
 
 def _forms(secret: str) -> Iterator[str]:

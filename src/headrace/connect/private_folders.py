@@ -9,11 +9,15 @@ from pathlib import Path
 
 
 def private_folder(folder: Path, prefix: str) -> Path:
-    """`folder`, or one beside it with the number of this user, or a fresh temporary one whose name
-    begins with `prefix`: the first that is private."""
+    """`folder`, or one beside it with the number of this user, or one of that name in a temporary
+    folder of this user, or a fresh temporary one whose name begins with `prefix`: the first that is
+    private."""
     for place in (folder, folder.with_name(f"{folder.name}-{os.geteuid()}")):
         if make_private(place):
             return place
+    temporary = Path(tempfile.gettempdir()) / f"{prefix}{os.geteuid()}"
+    if make_private(temporary) and make_private(temporary / folder.name):
+        return temporary / folder.name
     return Path(tempfile.mkdtemp(prefix=prefix))
 
 

@@ -7,7 +7,7 @@ import logging
 from typing import Generic, Protocol, TypeVar
 
 from headrace.config.properties.connector import ConnectorConfig
-from headrace.config.secret import passwords_in, without_secrets
+from headrace.config.secret import without_passwords
 from headrace.errors import HeadraceError
 from headrace.signals.channels import Channels
 from headrace.signals.notifications import HEEDED, IGNORED, tell
@@ -112,7 +112,7 @@ class Heeding(Generic[P]):
         except Exception as problem:
             self._actions.progress = before
             expected = isinstance(problem, ValueError)
-            reason = without_secrets(str(problem), passwords_in(signal.data or ""))
+            reason = without_passwords(str(problem), signal.data or "")
             log.warning("signal %s is ignored: %s", signal.id, reason, exc_info=not expected)
             tell(signal.id, IGNORED, {"reason": reason})
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.config.properties.connector import ConnectorConfig
-from headrace.config.secret import passwords_in, without_secrets
+from headrace.config.secret import without_passwords
 from headrace.errors import HeadraceError
 from headrace.signals.data_collections import named
 from headrace.signals.files import append_line
@@ -85,7 +85,7 @@ def make_signal(kind: str, data: str | Mapping[str, Any], name: str | None) -> S
     except ValueError as problem:
         raise HeadraceError(
             "signals.invalid",
-            f"The signal {kind} is wrong: {without_secrets(str(problem), passwords_in(text))}",
+            f"The signal {kind} is wrong: {without_passwords(str(problem), text)}",
             f"For example: {_EXAMPLE}; `headrace signal --help` has more.",
         ) from None
     if isinstance(action, WindowMark) or len(signal.id) > 36:

@@ -155,6 +155,22 @@ def test_every_statement_of_the_action_query_is_looked_at(
     assert tables.execute("SELECT * FROM other") == []
 
 
+def test_a_missing_privilege_of_the_action_query_is_found_before_it_runs(tables: Database) -> None:
+    tables.execute("DROP ROLE IF EXISTS beater; CREATE ROLE beater LOGIN PASSWORD 'beat'")
+    more = {"database__user": "beater", "database__password": "beat"}
+    config = parse_configuration(
+        properties(tables, heartbeat__action__query="INSERT INTO other VALUES (1)", **more)
+    )
+    assert isinstance(config, PostgresConfig)
+    examined = heartbeat_query(config)
+    assert examined is not None
+    (finding,) = examined.examine()
+    assert "permission denied for table other" in finding.message
+    tables.execute("GRANT INSERT ON other TO beater")
+    assert heartbeat_query(config).examine() == []  # type: ignore[union-attr]
+    tables.execute("DROP OWNED BY beater; DROP ROLE beater")
+
+
 def test_another_failure_of_the_action_query_is_a_warning(
     tables: Database, caplog: pytest.LogCaptureFixture
 ) -> None:

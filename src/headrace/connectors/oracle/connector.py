@@ -74,7 +74,7 @@ class OracleDatabase(Source[OraclePosition]):
         self._readiness.prepare()
         require(self._run.config, None if stored is None else stored.to_json())
         if self._heartbeat_query is not None and self._sends_heartbeats:
-            self._heartbeat_query.examine().require(log)
+            self._heartbeat_query.examine().require(log)  # which logs its warnings
         if stored is not None and not stored.is_initial and stored.snapshot is None:
             self._position.check(stored, self._readiness.incarnation)
 

@@ -77,7 +77,7 @@ class PostgresDatabase(Source[PostgresPosition]):
         connection, _ = self._readiness.prepare(stored)
         with connection, closing(self._run.catalog):
             if self._heartbeat_query is not None and self._config.heartbeat_interval_ms:
-                self._heartbeat_query.examine().require(log)
+                self._heartbeat_query.examine().require(log)  # which logs its warnings
             resumes = stored is not None and not stored.is_initial
             continues = stored is not None and resumes and stored.snapshot is None
             if stored is not None and resumes:

@@ -14,8 +14,9 @@ from headrace.connectors.postgresql.source import CONNECTOR
 from headrace.errors import HeadraceError
 from headrace.relational.heartbeat_query import PROPERTY, Failure, HeartbeatQuery
 
-_LOOKED_AT = ("DELETE", "INSERT", "MERGE", "SELECT", "UPDATE", "VALUES", "WITH")
-"""What changes nothing that a later statement of the same query may need in order to be parsed."""
+_LOOKED_AT = ("DELETE", "INSERT", "MERGE", "UPDATE", "VALUES")
+"""What changes nothing that a later statement of the same query may need in order to be parsed. The
+functions of a SELECT may do so, and SELECT … INTO does."""
 _FAILURES = {
     "42P01": Failure.NO_TABLE,
     **dict.fromkeys(("57P01", "57P02", "57P03"), Failure.SERVER_GOES),
@@ -32,14 +33,20 @@ def heartbeat_query(config: PostgresConfig) -> HeartbeatQuery | None:
         kept.get().execute(query.encode())
 
     def prepare(query: str) -> None:
-        # Parse alone: of DML the server looks at tables and columns, and nothing runs. It takes one
-        # statement at a time.
+        # Parsed, the server looks at tables and columns of DML, planned at privileges, too; nothing
+        # runs. It takes one statement at a time.
         for statement in _statements(query):
             result = kept.get().pgconn.prepare(b"", statement.encode())
             if result.status == pq.ExecStatus.FATAL_ERROR:
                 raise psycopg.errors.error_from_result(result)
             if not statement.lstrip("( \n").upper().startswith(_LOOKED_AT):
                 return  # what follows may need what it makes
+            try:
+                kept.get().execute(f"EXPLAIN {statement}".encode())
+            except psycopg.errors.InsufficientPrivilege:
+                raise
+            except psycopg.Error:
+                pass  # values that cannot be computed, which is found when the statement runs
 
     def explain(error: Exception) -> tuple[Failure, HeadraceError] | None:
         if not isinstance(error, psycopg.Error):

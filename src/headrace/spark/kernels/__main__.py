@@ -1,7 +1,4 @@
-"""`python -m headrace.spark.kernels`: compiles kernels, and prints what that took.
-
-    python -m headrace.spark.kernels postgresql json
-    python -m headrace.spark.kernels --all
+"""`python -m headrace.spark.kernels NAME …`: compiles kernels, and prints what that took.
 
 Names are those of connectors, converters and sinks; with connectors alone all converters and sinks
 are compiled. It prints CPU seconds (those of its child processes included), how many kernels were

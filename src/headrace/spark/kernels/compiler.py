@@ -78,7 +78,8 @@ def compile_kernels(kernels: Kernels, report: Report = lambda _done, _total: Non
     with _only_compiler():
         missing = missing_kernels(kernels)  # another process may have compiled meanwhile
         total = len(missing)
-        report(0, total)
+        if total:
+            report(0, total)
         for done, _ in enumerate(_compiled(missing), 1):
             report(done, total)
     return total

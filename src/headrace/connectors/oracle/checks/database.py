@@ -117,7 +117,7 @@ def _check_heartbeat(checked: Checked) -> None:
     """Whether heartbeat.action.query can run, where heartbeats are sent."""
     query = heartbeat_query(checked.config)
     if query is not None and checked.config.heartbeat_interval_ms:
-        checked.findings.extend(query.examine())
+        checked.findings.add_all(query.examine())
 
 
 def _check_character_sets(checked: Checked) -> None:

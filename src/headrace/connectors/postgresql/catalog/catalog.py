@@ -299,7 +299,15 @@ def _column(row: tuple[Any, ...], types: Mapping[int, TypeFacts]) -> CatalogColu
     name, type_oid, typmod, not_null, default, generated, comment, fills, number, collation = row
     declared = PostgresType(types.get(type_oid) or _no_type(type_oid), typmod)
     return CatalogColumn(
-        name, declared, not_null, default, comment, generated, fills, number, collation
+        name,
+        declared,
+        not_null,
+        default,
+        comment,
+        generated=generated,
+        fills=fills,
+        number=number,
+        collation=collation,
     )
 
 

@@ -105,4 +105,4 @@ def check_heartbeat(checked: Checked) -> None:
     """Whether heartbeat.action.query can run, where heartbeats are sent."""
     query = heartbeat_query(checked.config)
     if query is not None and checked.config.heartbeat_interval_ms:
-        checked.findings.extend(query.examine())
+        checked.findings.add_all(query.examine())

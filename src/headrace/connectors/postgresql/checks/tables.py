@@ -40,8 +40,8 @@ def no_privilege(
     if goes_on:
         return HeadraceError(
             "postgresql.no_privilege",
-            f"The role {config.database_user} may not read {table.name}: its changes arrive, and "
-            "no snapshot of it can be taken",
+            f"The role {config.database_user} may not read {table.name}: no snapshot of it can be "
+            "taken, and no rows of it can be looked up",
             f"GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT ON {name} TO {role}; "
             "For later tables, as the role that creates them: ALTER DEFAULT PRIVILEGES IN SCHEMA "
             f"{schema} GRANT SELECT ON TABLES TO {role}",

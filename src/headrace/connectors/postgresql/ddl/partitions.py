@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import psycopg
 
+from headrace.snapshots.chunks import Cut
 from headrace.snapshots.tables import Leaf, SnapshotTable
 
 Partitions = Mapping[int, str]
@@ -74,9 +75,11 @@ def require_same_cuts(
     """The table with the partitions that its snapshot sees: those that were attached since it was
     planned, and have pages, stand behind the others, unless they will be read anyway. `present` are
     the partitions with their sizes, `begun` is how many leaves were begun. A partition that is
-    gone keeps its place, and has no row."""
+    gone keeps its place, and has no row. A statement of one's own reads all of them at once."""
     if table.parts is None:
         return table
+    if table.kind is Cut.WHOLE:
+        return table.cut(table.leaves, to_text(seen))
     added = unplanned(from_text(table.parts), seen)
     expected = {leaf.id for leaf in table.leaves[begun:]}
     more = (leaf for leaf in present if leaf.id in added and leaf.pages > 0)

@@ -114,6 +114,7 @@ def table_state(
         f"EXISTS (SELECT FROM pg_catalog.pg_partition_ancestors({int(oid)}::oid) a"
         f" WHERE a.relid = {int(table.id)}::oid)"
         for oid in parts
+        if oid != table.id  # a table without partitions is its only one
     ]
     # The tables are looked at when they are locked: their functions are evaluated later.
     rewritten = _REWRITTEN.replace("%s", f"'{{{','.join(str(int(oid)) for oid in ids)}}}'")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import psycopg
 
-from headrace.config.secret import passwords_in, without_secrets
+from headrace.config.secret import without_passwords
 from headrace.connectors.postgresql.reading.copy_reader import read_copy
 from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.errors import HeadraceError
@@ -35,7 +35,7 @@ def check_filter(connection: psycopg.Connection, table: tuple[str, str], conditi
             connection.execute(query.encode())
     except _REFUSALS as error:
         answer = error.diag.message_primary or str(error)
-        shown = without_secrets(answer, passwords_in(condition))
+        shown = without_passwords(answer, condition)
         raise ValueError(f"its filter fails: {shown}") from None
 
 
