@@ -102,7 +102,7 @@ def test_a_table_that_is_not_published_is_left_out_with_the_way_out(
     assert rows() == [("t", 1), ("t", 2)]
     for table in ("late", "parts"):
         add = f'ALTER PUBLICATION "{name}" ADD TABLE "public"."{table}";'
-        what = f"The publication {name} lacks public.{table}: their changes never arrive"
+        what = f"The publication {name} lacks public.{table}: their changes do not arrive until"
         told = [text for text in caplog.messages if text.startswith(f"signal {one} leaves")]
         assert [what in text and add in text for text in told].count(True) == 1
 
