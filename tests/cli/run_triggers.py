@@ -26,7 +26,7 @@ REQUIRED = {
 
 def main(folder: Path) -> None:
     session = open_session(
-        "test", Messages(quiet=True), master="local[2]", idle_exit=None, debug=False
+        "test", Messages(quiet=True), kernels={}, master="local[2]", idle_exit=None, debug=False
     )
     spark = session.spark
     spark.dataSource.register(NumberedSource)

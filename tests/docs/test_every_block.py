@@ -86,7 +86,9 @@ NOT_RUN = {
     "headrace demo": "it runs until Ctrl-C; tests/cli/test_demo.py runs it",
     "docker ": "there is no Docker where tests run",
     "kafka-console-consumer.sh": "a program of Kafka's, which tests have no copy of",
+    "headrace run application.properties --checkpoint run/": "as kafka.md's, with a sink",
     "headrace run application.properties --checkpoint state/": "as kafka.md's, with a sink",
+    "headrace compile": "it takes a minute and more; tests/cli/test_compile.py runs it",
 }
 """Commands that no test runs, by their first words, and why."""
 

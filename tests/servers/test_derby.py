@@ -201,6 +201,6 @@ def test_without_jars_it_says_what_is_missing(
 ) -> None:
     monkeypatch.setenv("HEADRACE_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr("headrace.testing.db2.derby._DERBY", ("org.apache.derby", "none", "0"))
-    with pytest.raises(HeadraceError, match="not to be had here") as caught, DerbyServer():
+    with pytest.raises(HeadraceError, match="is not available here") as caught, DerbyServer():
         pass
     assert caught.value.code == "embedded.not_installed"

@@ -12,7 +12,7 @@ from headrace.cli.pipeline import open_session
 
 def main(properties, checkpoint, wanted):
     session = open_session(
-        "test", Messages(quiet=True), master="local[2]", idle_exit=None, debug=False
+        "test", Messages(quiet=True), kernels={}, master="local[2]", idle_exit=None, debug=False
     )
     spark = session.spark
     headrace.register(spark)

@@ -22,7 +22,7 @@ def main(folder, sink, idle_exit):
         Output(folder / "out.jsonl", folder / "state").open()
     messages = Messages()
     session = open_session(
-        "test", messages, master="local[2,4]", idle_exit=float(idle_exit), debug=False
+        "test", messages, kernels={}, master="local[2,4]", idle_exit=float(idle_exit), debug=False
     )
     spark = session.spark
     spark.dataSource.register(NumberedSource)

@@ -184,7 +184,7 @@ def test_without_a_registry_the_source_process_says_so_and_tasks_are_not_begun(
     assert error.retriable
     assert "schema.registry.url" in error.remedy
     assert "secret" not in str(error)
-    assert f"http://********@{door.url.removeprefix('http://')}" in error.message
+    assert f"{door.url} does not answer" in error.message
     door.failures = 0
     assert stream.read_until(1)
     stream.reader.stop()

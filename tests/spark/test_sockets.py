@@ -22,7 +22,7 @@ import os, sys
 from headrace.cli.messages import Messages
 from headrace.cli.pipeline import open_session
 session = open_session(
-    "test", Messages(quiet=True), master="local[1]", idle_exit=None, debug=False
+    "test", Messages(quiet=True), kernels={}, master="local[1]", idle_exit=None, debug=False
 )
 spark = session.spark
 from pyspark.sql.functions import udf

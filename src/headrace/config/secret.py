@@ -20,7 +20,7 @@ _WORDS = (
 )
 _SECRET_NAME = re.compile(rf"{_WORDS}|user\.?info|ssl\.key\.pem$|keystore\.key$", re.IGNORECASE)
 _LOGIN_NAME = re.compile(r"user\.?info", re.IGNORECASE)
-_MOST_FOUND, _MOST_READ = 100, 1 << 16
+_MOST_FOUND, _MOST_READ = 100, 1 << 20
 """Passwords that are looked for in a text, and its characters."""
 _SALT = re.compile(r"(\.with\.salt\.).+", re.IGNORECASE | re.DOTALL)
 _QUOTED = r""""(?:[^"\\]|\\.|""){0,2000}"|'(?:[^'\\]|\\.|''){0,2000}'"""

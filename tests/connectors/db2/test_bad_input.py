@@ -149,7 +149,7 @@ def test_a_capture_that_stops_is_warned_of_once_each_time(
         with connect(config) as connection:
             watch.look(connection)
             watch.look(connection)
-        return sum("[db2.capture_stopped]" in one.message for one in caplog.records)
+        return sum("[db2.capture_stopped, retriable]" in one.message for one in caplog.records)
 
     now, before = "CURRENT_TIMESTAMP", "'2020-01-02 03:04:05'"
     assert [looked(moved) for moved in (now, before, before, now, before)] == [0, 1, 0, 0, 1]
@@ -172,5 +172,5 @@ def test_what_is_no_error_is_warned_of_once_however_often_a_stream_begins(
         watch.look(connection)
     told = [re.search(r"\[(.*?)\]", one.message) for one in caplog.records]
     assert sorted(code[1] for code in told if code) == [
-        "db2.capture_stopped", "db2.not_registered", "db2.updates_without_before",
+        "db2.capture_stopped, retriable", "db2.not_registered", "db2.updates_without_before",
     ]  # fmt: skip

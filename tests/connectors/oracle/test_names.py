@@ -39,15 +39,15 @@ def test_the_signal_table_is_named_with_its_database_or_without(named: str, tabl
 @pytest.mark.parametrize(
     ("named", "problem"),
     [
-        ("SIGNALS", "is no DATABASE.SCHEMA.TABLE"),
-        ("ORCLPDB1.S.my.signals", "is no DATABASE.SCHEMA.TABLE"),
-        ("S..SIGNALS", "is no DATABASE.SCHEMA.TABLE"),
-        ("OTHER.S.SIGNALS", "is in another database than ORCLPDB1"),
+        ("SIGNALS", ": it is not DATABASE.SCHEMA.TABLE"),
+        ("ORCLPDB1.S.my.signals", ": it is not DATABASE.SCHEMA.TABLE"),
+        ("S..SIGNALS", ": it is not DATABASE.SCHEMA.TABLE"),
+        ("OTHER.S.SIGNALS", ": it is in another database than ORCLPDB1"),
     ],
 )
 def test_a_signal_table_that_can_be_none_is_refused(named: str, problem: str) -> None:
     with pytest.raises(
-        HeadraceError, match=f"signal.data.collection = {re.escape(named)} {problem}"
+        HeadraceError, match=f"signal.data.collection = {re.escape(named)}{problem}"
     ):
         parse_configuration({**GIVEN, "signal.data.collection": named})
 

@@ -93,4 +93,4 @@ def test_changes_under_a_name_that_is_not_captured_are_warned_of(
         reader = Reader(database.properties(table_include_list=r"public\.p"))
         reader.step()
         reader.stop()
-    assert "names the changes of public.p by their partitions" in caplog.text
+    assert "names changes by their partition, which is not captured: public.p" in caplog.text
