@@ -23,7 +23,7 @@ from headrace.cli import main
 from headrace.cli.compile import Compilation, compile_kernels
 from headrace.cli.messages import LogFormat, Messages
 from headrace.errors import HeadraceError
-from headrace.spark.kernels import compiler
+from headrace.spark.kernels import process
 from headrace.spark.kernels.compiled import mark_compiled
 from headrace.spark.kernels.needed import listed, named_kernels
 
@@ -50,7 +50,7 @@ def test_the_first_start_says_how_many_kernels_are_compiled(
         return ["-c", "for n in range(1, 46): print(n, 45, flush=True)"]
 
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(compiler, "command", counts)
+    monkeypatch.setattr(process, "command", counts)
     stream = io.StringIO()
     wait_for(compile_kernels(KERNELS, Messages(stream, log_format=LogFormat.JSON, clock=minutes())))
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import argparse
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from headrace.cli.messages import Messages
 from headrace.cli.stopping import STOP
-from headrace.errors import HeadraceError
+from headrace.spark.kernels import process
 
 if TYPE_CHECKING:
     from headrace.spark.kernels.needed import Kernels
@@ -68,12 +67,7 @@ class Compilation:
     def __init__(self, command: Sequence[str], messages: Messages) -> None:
         """`command` is what Python runs."""
         self._messages = messages
-        self._process = subprocess.Popen(
-            [sys.executable, *command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
+        self._process = process.start(command)
         self._reader = threading.Thread(target=self._read, name="headrace compiling", daemon=True)
         self._reader.start()
 
@@ -88,13 +82,7 @@ class Compilation:
 
     def require_success(self) -> None:
         """Raises HeadraceError("kernels.not_compiled"), once it is over."""
-        if self._process.returncode:
-            raise HeadraceError(
-                "kernels.not_compiled",
-                f"Compiling kernels ended with exit status {self._process.returncode}",
-                "Its output above says why: often the disk is full, or memory is short (about "
-                "1 GB for each core).",
-            )
+        process.require_success(self._process)
 
     def kill(self) -> None:
         """End it now."""
@@ -103,25 +91,18 @@ class Compilation:
         self._reader.join()
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as lines:
-            for line in lines:
-                numbers = line.split()
-                if len(numbers) != 2 or not all(number.isdigit() for number in numbers):
-                    continue  # what an imported module prints
-                done, total = map(int, numbers)
-                self._messages.phase(
-                    COMPILING, f"{done} of {total}", {"kernels": done, "kernels_total": total}
-                )
+        for done, total in process.read_progress(self._process):
+            self._messages.phase(
+                COMPILING, f"{done} of {total}", {"kernels": done, "kernels_total": total}
+            )
 
 
 def compile_kernels(kernels: Kernels, messages: Messages) -> Compilation | None:
     """Compiles those of the kernels that are not compiled yet, in the background, and says so."""
     from headrace.spark.kernels.compiled import missing_kernels
-    from headrace.spark.kernels.compiler import command
 
     missing = missing_kernels(kernels)
     if not missing:
         return None
     messages.phase(COMPILING, f"0 of {len(missing)}, once per installation")
-    return Compilation(command(missing), messages)
+    return Compilation(process.command(missing), messages)

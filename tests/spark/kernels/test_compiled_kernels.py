@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import pkgutil
 import subprocess
 import sys
@@ -95,3 +96,27 @@ def test_a_file_system_without_locks_only_means_that_processes_do_not_wait(
     monkeypatch.setattr(compiler, "load_kernel", lambda *kernel: loaded.append(kernel))
     compiler.compile_kernels({"a": ("x",)})
     assert loaded == [("a", "x")]
+
+
+def test_the_compiler_finds_modules_where_the_process_does_that_started_it(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "own_kernels.py").write_text(
+        "from headrace.connect.kernels.functions import entry\n"
+        "@entry\ndef twice(number):\n    return 2 * number\n"
+    )
+    script = (
+        "import sys; sys.path.append('elsewhere');"
+        "from headrace.spark.kernels.beforehand import compile_beforehand;"
+        "compile_beforehand({'own_kernels': ('twice',)});"
+        "from headrace.spark.kernels.compiled import missing_kernels;"
+        "print(missing_kernels({'own_kernels': ('twice',)}))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.stdout == "[]\n", run.stderr

@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -32,12 +32,6 @@ _FIRST = (
     "run_json",
 )
 """Those that take longest: who begins with them has no core idle at the end."""
-
-
-def command(kernels: Iterable[tuple[str, str]]) -> list[str]:
-    """The arguments of Python for a process of its own that compiles these kernels. It prints how
-    far it is, two numbers a line: kernels that were compiled, and all of them."""
-    return ["-m", "headrace.spark.kernels", "--progress", *map(":".join, kernels)]
 
 
 def die_with_parent() -> None:
