@@ -5,7 +5,6 @@ Properties are those of Confluent's serializers for Java, without the converter'
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from importlib import import_module
@@ -225,8 +224,3 @@ def _module() -> Any:
 def _without_logins(text: str) -> str:
     """A text with URLs, without what stands in them before the host. A password may hold an @."""
     return without_passwords(re.sub(r"//[^/\s,]*@", f"//{HIDDEN}@", text))
-
-
-def same_schema(left: str, right: str) -> bool:
-    """Whether two texts are the same JSON."""
-    return bool(json.loads(left) == json.loads(right))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -283,8 +283,3 @@ def fence(options: KafkaOptions, suffixes: Sequence[str], pause: Pause = time.sl
     with ThreadPoolExecutor(min(len(suffixes), _MOST_FENCED_AT_ONCE)) as pool:
         for _ in pool.map(one, suffixes):
             pass
-
-
-def read_nothing() -> Iterator[pa.RecordBatch]:
-    """Of an empty slice."""
-    return iter(())
