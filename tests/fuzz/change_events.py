@@ -13,7 +13,7 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.mongodb.events import CollectionFacts, MongoSource
 from headrace.connectors.mongodb.streaming import event_parts, frames, index
 from headrace.connectors.mongodb.streaming.known_collections import Collections
-from headrace.connectors.mongodb.streaming.replies import Member, members
+from headrace.connectors.mongodb.streaming.replies import Member, each_member, members
 from headrace.documents.bson import DOCUMENT, Kind
 from headrace.documents.fields import FieldRules
 from headrace.streaming.changes.key_columns import KeyRendering
@@ -107,7 +107,9 @@ def _plain(raw: bytes) -> dict[str, object]:
     parts = members(raw)
     update = parts.get("updateDescription")
     inner = members(raw, update.begin) if update and update.kind == DOCUMENT else None
-    key = members(raw, parts["documentKey"].begin)["_id"]
+    # Nothing after `_id` in a documentKey is read.
+    in_key = each_member(raw, parts["documentKey"].begin)
+    key = next(member for name, member in in_key if name == "_id")
     operation = parts["operationType"]
     letter = _OPERATIONS[raw[operation.begin + 4 : operation.end - 1]]
     before, after = parts.get("fullDocumentBeforeChange"), parts.get("fullDocument")

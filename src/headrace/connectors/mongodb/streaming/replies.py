@@ -6,6 +6,7 @@ No object is made of an event: a reply says where its batch is.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -90,13 +91,17 @@ def _of_kind(member: Member, kind: Kind) -> Member:
 
 def members(data: bytes, start: int = 0) -> dict[str, Member]:
     """The members of the document that begins at `start`. Raises ValueError where it is broken."""
+    return dict(each_member(data, start))
+
+
+def each_member(data: bytes, start: int = 0) -> Iterator[tuple[str, Member]]:
+    """The members of a document in turn. Raises ValueError at the first that is broken."""
     # What is read behind the value of a member lies in the document around it.
     address = address_of(np.frombuffer(data, np.uint8))
     size = int(value_size(DOCUMENT, address + start, len(data) - start))
     if size < 0:
         raise ValueError("a document has a wrong length")
     place, last = start + _INT32.size, start + size - 1
-    by_name = {}
     while place < last:
         kind, name = data[place], data[place + 1 : data.index(0, place + 1, last + 1)]
         begin = place + len(name) + 2
@@ -104,5 +109,4 @@ def members(data: bytes, start: int = 0) -> dict[str, Member]:
         if length < 0:
             raise ValueError("a member has a wrong length or type")
         place = begin + length
-        by_name[name.decode(errors="replace")] = Member(kind, begin, place)
-    return by_name
+        yield name.decode(errors="replace"), Member(kind, begin, place)
