@@ -120,3 +120,11 @@ class Encoding(IntEnum):
     BSON_TRUNCATED_ARRAYS = 54
     """Binary: a BSON array of documents `{field, newSize}` as a JSON array of `{field, size}`;
     null when it is empty."""
+
+
+FIRST_DOCUMENT = int(Encoding.EXTENDED_JSON_LEGACY)
+"""The codes from here on are those of cells that hold BSON values."""
+
+AS_JSON, AS_TEXT, AS_AVRO = range(3)
+"""How the kernel that writes such cells does it: as JSON values; as the texts of strings, without
+quotes; in Avro's binary encoding (BSON_TEXTS only)."""

@@ -26,6 +26,7 @@ from headrace.converters.plain.kernel import run_plain
 from headrace.converters.shapes import CompiledShape, Converters, named
 from headrace.converters.typed.batches import batch_column
 from headrace.converters.typed.converters import ColumnConverter
+from headrace.documents.kernels.cells import put_document
 from headrace.errors import HeadraceError
 
 MOST_ROWS = 10_000
@@ -254,6 +255,8 @@ class SliceConverter:
             compiled = CompiledShape(shape, self.converters, self._headers.names)
             for form in compiled.forms:
                 self._load_interpreter(form)
+            if compiled.has_documents:
+                self._state[code.PUT_DOCUMENT] = address_of_kernel(put_document)
             self._compiled[shape] = compiled
         return compiled
 

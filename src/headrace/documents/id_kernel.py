@@ -13,7 +13,7 @@ import numpy as np
 
 from headrace.connect.kernels.bytes_text import put_base64
 from headrace.connect.kernels.equality import same_bytes
-from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.memory import (
     PADDING,
     load8,
@@ -62,9 +62,9 @@ from headrace.documents.scalars import (
     put_sorted_options,
 )
 
-AS_RENDERED, VALUES, TEXTS, NUMBERS = range(4)
-"""What a key shows of an `_id`: its Extended JSON, which has a hash of its own; a value of the
-Connect type that it has by itself; a text (a declared STRING); a number of a declared type."""
+VALUES, TEXTS, NUMBERS = range(1, 4)
+"""What a key shows of an `_id`, where it is not its Extended JSON: a value of the Connect type that
+it has by itself; a text (a declared STRING); a number of a declared type."""
 
 # Seconds are read with and without a sign; both are the same up to this many milliseconds.
 _MILLIS = 1000 << 32
@@ -269,7 +269,7 @@ def _value_hash(seed, kind, place, size, out):
             return seed
 
 
-@part
+@entry
 def id_hash(seed, address, length, form, out):
     """Hash of an `_id`, a type byte and its value of `length` bytes together, by what a key of this
     form (VALUES, TEXTS or NUMBERS) shows of it. `out` is memory to write in: `length` times

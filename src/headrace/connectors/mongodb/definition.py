@@ -31,6 +31,8 @@ class MongoDefinition(NamedDefinition):
         "headrace.documents.bson": ("value_size",),
         "headrace.documents.extended_json": ("_put_column",),
         "headrace.documents.field_kernel": ("filter_fields", "filter_names"),
+        "headrace.documents.id_kernel": ("id_hash",),
+        "headrace.documents.kernels.cells": ("put_document",),
         "headrace.documents.writer": ("put_cell",),
     }
     worker_modules: Sequence[str] = (

@@ -10,13 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.encoding import Encoding
+from headrace.connect.images import BINARY
 from headrace.connect.kernels.bytes_text import put_hexadecimal
-from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.java_floats import put_double, put_single
+from headrace.connect.kernels.json_text import put_boolean, put_bytes
 from headrace.connect.kernels.memory import load8, load16, load32, load32_signed, load64, store8
 from headrace.connect.kernels.text import put_int
-from headrace.converters.json.cells import put_boolean, put_bytes
-from headrace.converters.json.documents import FIRST_DOCUMENT, encode_document
+from headrace.converters.json.cells import encode
 
 _BOOLEAN = int(Encoding.BINARY_BOOLEAN)
 _INT16, _INT32, _INT64 = int(Encoding.INT16_LE), int(Encoding.INT32_LE), int(Encoding.INT64_LE)
@@ -66,6 +67,13 @@ def encode_binary(address, length, code, out):
         return put_boolean(load8(address) == 1, out)
     if code == _BINARY_HEX and length >= 0:
         return _put_hexadecimal(address, length, out)
-    if code >= FIRST_DOCUMENT:
-        return encode_document(address, length, code, out)
     return np.int64(-1)
+
+
+@entry
+def encode_cell(kind, address, length, code, parameter, out):
+    """Write the JSON value of a cell that has one, and holds no BSON: for kernels that call it by
+    its address."""
+    if kind == BINARY:
+        return encode_binary(address, length, code, out)
+    return encode(address, length, code, parameter, out)

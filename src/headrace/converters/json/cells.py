@@ -1,10 +1,10 @@
 """Compiled cell encoders: a value's canonical text becomes JSON text.
 
-`encode` writes one non-null cell and is what the converters call; the `put_*` kernels write the
-other parts of an event. Everything works on addresses (see `headrace.connect.kernels.memory`): the
-input needs `PADDING` readable bytes behind it, the output `6 * length + 64` writable bytes. Any
-bytes are safe: text that does not have its canonical form is answered with -1, never read or
-written out of bounds. The answer -1 also stands for values outside the common case, which
+`encode` writes one non-null cell. Everything works on addresses (see
+`headrace.connect.kernels.memory`): the input needs `PADDING` readable bytes behind it, the output
+`6 * length + 64` writable bytes. Any bytes are safe: text that does not have its canonical form is
+answered with -1, never read or written out of bounds. The answer -1 also stands for values outside
+the common case, which
 `headrace.converters.json.values.render_cell` renders exactly.
 
 JSON is written as Kafka Connect's JsonConverter (Jackson) writes it.
@@ -15,18 +15,10 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.connect.encoding import Encoding
-from headrace.connect.kernels.bytes_text import put_base64, put_three_bytes
+from headrace.connect.kernels.bytes_text import put_three_bytes
 from headrace.connect.kernels.functions import part
-from headrace.connect.kernels.memory import (
-    copy,
-    copy16,
-    copy16_json_mask,
-    count_trailing_zeros,
-    load8,
-    load64,
-    store8,
-    store64,
-)
+from headrace.connect.kernels.json_text import put_boolean, put_string
+from headrace.connect.kernels.memory import copy, load8, load64, store8
 from headrace.connect.kernels.text import (
     HIGH_BITS,
     POWERS_OF_TEN,
@@ -39,7 +31,6 @@ from headrace.converters.json.floats import put_float
 from headrace.converters.json.numbers import (
     put_decimal,
     put_decimal_string,
-    put_integer_base64,
     put_raw_int,
     put_variable_decimal,
 )
@@ -54,30 +45,7 @@ from headrace.converters.json.times import (
     timestamp_micros,
 )
 
-__all__ = [
-    "copy",
-    "encode",
-    "put_boolean",
-    "put_bytes",
-    "put_integer_base64",
-    "put_string",
-]
-
 _QUOTE, _BACKSLASH, _PAD = ord('"'), ord("\\"), ord("=")
-_TRUE = int.from_bytes(b"true", "little")
-_FALSE = int.from_bytes(b"false", "little")
-
-
-def _escape(byte: int) -> int:
-    """What Jackson writes for a character that it escapes; the length is in the highest byte."""
-    short = {8: b"b", 9: b"t", 10: b"n", 12: b"f", 13: b"r", _QUOTE: b'"', _BACKSLASH: b"\\"}
-    text = b"\\" + short.get(byte, b"u00%02X" % byte)
-    return int.from_bytes(text.ljust(7, b"\0") + bytes([len(text)]), "little")
-
-
-# By byte; only control characters, the quote and the backslash are ever looked up.
-_ESCAPES = np.array([_escape(byte) for byte in range(_BACKSLASH + 1)], np.int64)
-
 _RAW, _STRING, _BOOLEAN = int(Encoding.RAW), int(Encoding.STRING), int(Encoding.BOOLEAN)
 _JSON = int(Encoding.JSON)
 _DECIMAL, _DECIMAL_STRING = int(Encoding.DECIMAL), int(Encoding.DECIMAL_STRING)
@@ -92,87 +60,6 @@ _MOST_NANOS_IN_MICROS = (2**63 - 1) // 1000
 _NUMERIC_DOUBLE = int(Encoding.NUMERIC_DOUBLE)
 _VARIABLE_DECIMAL = int(Encoding.VARIABLE_DECIMAL)
 _TRUNCATED_STRING = int(Encoding.TRUNCATED_STRING)
-
-
-@part
-def _put_escaped_unit(unit, out):  # type: ignore[no-untyped-def]
-    store8(out, _BACKSLASH_BYTE)
-    store8(out + 1, 117)
-    for i in range(4):
-        digit = (unit >> (12 - 4 * i)) & 15
-        store8(out + 2 + i, digit + 48 if digit < 10 else digit + 55)
-
-
-@part
-def _put_surrogates(address, end, out):  # type: ignore[no-untyped-def]
-    """A character of four bytes as two escapes, as Jackson writes it to bytes; returns the end,
-    `out + 1` when the bytes are no such character and the first was copied."""
-    store8(out, load8(address))
-    if end - address < 4:
-        return out + 1
-    point = (
-        ((load8(address) & 7) << 18)
-        | ((load8(address + 1) & 63) << 12)
-        | ((load8(address + 2) & 63) << 6)
-        | (load8(address + 3) & 63)
-    )
-    if point < 0x10000 or point > 0x10FFFF:
-        return out + 1
-    _put_escaped_unit(0xD800 + ((point - 0x10000) >> 10), out)
-    _put_escaped_unit(0xDC00 + ((point - 0x10000) & 0x3FF), out + 6)
-    return out + 12
-
-
-_BACKSLASH_BYTE = 92
-
-
-@part
-def put_string(address, length, out):  # type: ignore[no-untyped-def]
-    """A JSON string; returns its end. Writes up to `6 * length + 2` bytes and 16 more."""
-    store8(out, _QUOTE)
-    out += 1
-    end = address + length
-    while address < end:
-        mask = copy16_json_mask(out, address)
-        count = end - address
-        if count < 16:
-            mask &= (1 << count) - 1
-        else:
-            count = 16
-        while mask:
-            place = count_trailing_zeros(mask)
-            if load8(address + place) >= 0xF0:
-                end_of_pair = _put_surrogates(address + place, end, out + place)
-                address += place + (4 if end_of_pair != out + place + 1 else 1)
-                out = end_of_pair
-                count = np.int64(0)
-                break
-            escape = _ESCAPES[load8(address + place)]
-            size = escape >> 56
-            store64(out + place, escape)
-            copy16(out + place + size, address + place + 1)
-            out += size - 1
-            mask &= mask - 1
-        out += count
-        address += count
-    store8(out, _QUOTE)
-    return out + 1
-
-
-@part
-def put_boolean(value, out):  # type: ignore[no-untyped-def]
-    """`true` or `false`; returns its end. Writes up to 8 bytes."""
-    store64(out, _TRUE if value else _FALSE)
-    return out + (4 if value else 5)
-
-
-@part
-def put_bytes(address, length, out):  # type: ignore[no-untyped-def]
-    """Base64 of bytes in quotes; returns its end."""
-    store8(out, _QUOTE)
-    out = put_base64(address, length, out + 1)
-    store8(out, _QUOTE)
-    return out + 1
 
 
 @part

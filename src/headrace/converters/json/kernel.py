@@ -11,11 +11,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.encoding import Encoding
+from headrace.connect.encoding import AS_JSON, FIRST_DOCUMENT, Encoding
 from headrace.connect.evaluation.time_texts import LAST_INSTANT
 from headrace.connect.images import BINARY, UNAVAILABLE, has_value
 from headrace.connect.kernels.functions import entry, inlined_part
-from headrace.connect.kernels.memory import copy, copy16, load8, load32, load64, store8, store64
+from headrace.connect.kernels.json_text import put_string
+from headrace.connect.kernels.memory import (
+    caller_of,
+    copy,
+    copy16,
+    load8,
+    load32,
+    load64,
+    store8,
+    store64,
+)
 from headrace.connect.kernels.text import put_int
 from headrace.connect.rows import TRANSACTION_NUMBERS
 from headrace.converters.instructions import (
@@ -45,6 +55,7 @@ from headrace.converters.instructions import (
     PREFIX,
     PREFIX_LENGTH,
     PRESENCE,
+    PUT_DOCUMENT,
     ROW_CHARACTER,
     ROW_INT,
     SIZE,
@@ -63,7 +74,7 @@ from headrace.converters.instructions import (
     C,
 )
 from headrace.converters.json.binary import encode_binary
-from headrace.converters.json.cells import encode, put_string
+from headrace.converters.json.cells import encode
 from headrace.converters.json.numbers import put_decimal, put_raw_int
 from headrace.converters.prints import TEXT_BYTES, patch, put_instant
 from headrace.converters.row_cells import ROW_SIZE, image_of, made_cell, presence_of, split_cell
@@ -71,6 +82,7 @@ from headrace.converters.row_cells import ROW_SIZE, image_of, made_cell, presenc
 _NULL_BYTES = int.from_bytes(b"null", "little")
 _QUOTE = ord('"')
 _SHORT = 16
+_call = caller_of(5)
 _STRING, _RAW, _DECIMAL = int(Encoding.STRING), int(Encoding.RAW), int(Encoding.DECIMAL)
 
 # Texts repeat from row to row, so they are printed once; each is an int64 length and 32 bytes.
@@ -85,7 +97,10 @@ def _put_cell(at, cell, state, out):
         address = load64(cell + 8)
         length = load64(cell + 16)
         encoding = load64(at + C)
-        if kind == BINARY:
+        if kind == BINARY and encoding & 255 >= FIRST_DOCUMENT:
+            put_document = load64(state + 8 * PUT_DOCUMENT)
+            end = _call(put_document, (address, length, encoding & 255, AS_JSON, out))
+        elif kind == BINARY:
             end = encode_binary(address, length, encoding & 255, out)
         elif encoding & 255 == _STRING and length >= 0:
             # What `encode` does with the most frequent ones, without the way through it.

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.encoding import Encoding
+from headrace.connect.encoding import AS_AVRO, AS_TEXT, FIRST_DOCUMENT, Encoding
 from headrace.connect.images import BINARY
+from headrace.connect.kernels.avro import put_block, put_long
 from headrace.connect.kernels.bytes_text import put_base64, put_hexadecimal
 from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.json_text import put_boolean
 from headrace.connect.kernels.memory import (
+    caller_of,
     copy,
     load8,
     load16,
@@ -28,8 +31,7 @@ from headrace.connect.kernels.memory import (
 )
 from headrace.connect.kernels.text import put_int, units_length
 from headrace.converters.instructions import Form
-from headrace.converters.json.cells import hex_bytes, nanoseconds, put_boolean, time_number
-from headrace.converters.json.documents import FIRST_DOCUMENT
+from headrace.converters.json.cells import hex_bytes, nanoseconds, time_number
 from headrace.converters.json.numbers import put_decimal_string, put_raw_int
 from headrace.converters.json.times import (
     NO_TIME,
@@ -39,16 +41,11 @@ from headrace.converters.json.times import (
     put_timestamptz,
 )
 from headrace.converters.plain.numbers import (
-    put_block,
     put_decimal_bytes,
     put_float_text,
     put_integer_text,
-    put_long,
     put_variable_decimal_bytes,
 )
-from headrace.documents import writer
-from headrace.documents.bson import ARRAY, STRING, name_end, value_size
-from headrace.documents.dialects import DIALECTS
 
 _AVRO, _RAW_FORM, _QUOTED = int(Form.AVRO), int(Form.RAW), int(Form.QUOTED)
 _RAW, _STRING, _BOOLEAN = int(Encoding.RAW), int(Encoding.STRING), int(Encoding.BOOLEAN)
@@ -67,8 +64,6 @@ _BINARY_BOOLEAN = int(Encoding.BINARY_BOOLEAN)
 _INT16, _INT32, _INT64 = int(Encoding.INT16_LE), int(Encoding.INT32_LE), int(Encoding.INT64_LE)
 _FLOAT32, _FLOAT64 = int(Encoding.FLOAT32_LE), int(Encoding.FLOAT64_LE)
 _BSON_TEXTS = int(Encoding.BSON_TEXTS)
-_DIALECTS = np.array([DIALECTS[e] for e in sorted(DIALECTS)], np.int64)
-_LAST_DIALECT = FIRST_DOCUMENT + len(_DIALECTS) - 1
 _MOST_PLAIN_SCALE = 6  # of a BigDecimal whose text never has an exponent
 _MOST_LENGTH_BYTES = 5  # of a text's length in Avro
 _TIMESTAMPTZ, _ISO_TIMESTAMP = int(Encoding.TIMESTAMPTZ), int(Encoding.ISO_TIMESTAMP)
@@ -78,6 +73,8 @@ _HEX_MARK = int.from_bytes(b"\\x", "little")
 _ZERO, _SMALL_A = ord("0"), ord("a")
 
 _QUOTE, _BACKSLASH = ord('"'), ord("\\")
+
+_call = caller_of(5)
 
 
 @part
@@ -153,15 +150,11 @@ def _put_binary_text(address, length, code, out):
 
 
 @part
-def _put_string_of_bytes(address, length, code, out):
+def _put_string_of_bytes(documents, address, length, code, out):
     """The string that a binary cell makes."""
     if code == _BINARY_HEX:
         return put_hexadecimal(address, length, out)
-    if code > _LAST_DIALECT:
-        return np.int64(-1)
-    dialect = _DIALECTS[code - FIRST_DOCUMENT]
-    end = writer.put_cell(address, length, dialect, 0, writer.GROWTH, out)
-    return end if end >= 0 else np.int64(-1)
+    return _call(documents, (address, length, code, AS_TEXT, out))
 
 
 @part
@@ -208,38 +201,6 @@ def _put_hex_bytes(address, length, out):
         address += count
         out += count >> 1
     return out
-
-
-@part
-def _put_texts(address, length, out):
-    """A BSON array of strings as an Avro array; -1 when it is none. An empty one is left to
-    Python: it is null."""
-    if length < 1 or load8(address) != ARRAY or value_size(ARRAY, address + 1, length - 1) < 0:
-        return np.int64(-1)
-    last = address + load32_signed(address + 1)
-    if last + 1 != address + length:
-        return np.int64(-1)
-    count = 0
-    place = address + 5
-    while place < last:
-        kind = load8(place)
-        place = name_end(place + 1, last) + 1
-        size = value_size(kind, place, last - place)
-        if size < 0 or kind != STRING:
-            return np.int64(-1)
-        place += size
-        count += 1
-    if count == 0:
-        return np.int64(-1)
-    out = put_long(count, out)
-    place = address + 5
-    while place < last:
-        place = name_end(place + 1, last) + 1
-        size = load32_signed(place)
-        out = put_block(place + 4, size - 1, out)
-        place += 4 + size
-    store8(out, 0)
-    return out + 1
 
 
 @part
@@ -301,9 +262,9 @@ def _put_avro_text(address, length, code, parameter, out):
 
 
 @part
-def put_value(form, kind, address, length, code, parameter, out):
+def put_value(form, kind, address, length, code, parameter, documents, out):
     """A cell's value in one of the plain forms, without a union's branch; returns its end, or
-    -1."""
+    -1. The kernel at `documents` writes cells that hold BSON."""
     if length < 0:
         return np.int64(-1)
     begin = out
@@ -313,7 +274,7 @@ def put_value(form, kind, address, length, code, parameter, out):
             return put_block(address, length, out)
         if kind == BINARY:
             if code == _BSON_TEXTS:
-                return _put_texts(address, length, out)
+                return _call(documents, (address, length, code, AS_AVRO, out))
             end = _put_avro_binary(address, length, code, out)
         else:
             end = _put_avro_text(address, length, code, parameter, out)
@@ -330,7 +291,7 @@ def put_value(form, kind, address, length, code, parameter, out):
         end = _put_scalar_text(address, length, code, parameter, out)
     if end == -2:
         if kind == BINARY:
-            end = _put_string_of_bytes(address, length, code, begin)
+            end = _put_string_of_bytes(documents, address, length, code, begin)
         elif code == _TRUNCATED_STRING:
             end = copy(address, units_length(address, length, parameter), begin)
         else:

@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace.connect.evaluation.time_texts import LAST_INSTANT
 from headrace.connect.images import UNAVAILABLE, has_value
+from headrace.connect.kernels.avro import put_block, put_long
 from headrace.connect.kernels.functions import entry, inlined_part
 from headrace.connect.kernels.memory import copy, load8, load64, store8
 from headrace.connect.kernels.text import put_int
@@ -36,6 +37,7 @@ from headrace.converters.instructions import (
     PREFIX,
     PREFIX_LENGTH,
     PRESENCE,
+    PUT_DOCUMENT,
     ROW_CHARACTER,
     ROW_INT,
     STRUCT,
@@ -52,7 +54,6 @@ from headrace.converters.instructions import (
     Form,
 )
 from headrace.converters.plain.cells import put_value, quote
-from headrace.converters.plain.numbers import put_block, put_long
 from headrace.converters.prints import patch, put_instant
 from headrace.converters.row_cells import ROW_SIZE, image_of, made_cell, presence_of, split_cell
 
@@ -97,8 +98,9 @@ def _put_cell(at, cell, state, out):
         encoding = load64(at + C)
         form = load64(at + FORM)
         end = put_value(
-            form, kind, address, length, encoding & 255, encoding >> 8, _branch(at, out)
-        )
+            form, kind, address, length, encoding & 255, encoding >> 8,
+            load64(state + 8 * PUT_DOCUMENT), _branch(at, out),
+        )  # fmt: skip
         if end < 0:
             end = patch(state, address, length, at, out)
         return end

@@ -1,4 +1,4 @@
-"""Compiled writers of numbers in Avro's binary encoding, and readers of floating-point texts.
+"""Numbers of texts in Avro's binary encoding, and readers of floating-point texts, compiled.
 
 The rules on memory are those of `headrace.converters.json.cells`.
 """
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.kernels.avro import put_long
 from headrace.connect.kernels.float_texts import float_bits
 from headrace.connect.kernels.functions import part
-from headrace.connect.kernels.memory import copy, load8, store8, store64
+from headrace.connect.kernels.memory import load8, store8, store64
 from headrace.connect.kernels.text import POWERS_OF_TEN, count_leading_zeros, parse_digits
 from headrace.converters.json.numbers import (
     MOST_DIGITS,
@@ -22,25 +23,6 @@ from headrace.converters.json.numbers import (
 )
 
 _DASH, _POINT, _ZERO = ord("-"), ord("."), ord("0")
-
-
-@part
-def put_long(value, out):
-    """An int or long: zig-zag, seven bits per byte, lowest first; returns its end. Writes at most
-    10 bytes."""
-    value = (value << 1) ^ (value >> 63)
-    while value & ~0x7F:
-        store8(out, (value & 0x7F) | 0x80)
-        value = (value >> 7) & 0x1FFFFFFFFFFFFFF
-        out += 1
-    store8(out, value)
-    return out + 1
-
-
-@part
-def put_block(address, length, out):
-    """A string or bytes: the length and the bytes; returns its end."""
-    return copy(address, length, put_long(length, out))
 
 
 @part

@@ -30,6 +30,7 @@ SHARED: Kernels = {
     "headrace.streaming.counts": ("count_rows", "endings_size", "write_endings"),
     "headrace.streaming.changes.key_hashes": ("_hash_rows",),
     "headrace.converters.kernel": ("emit", "emit_headers"),
+    "headrace.converters.json.binary": ("encode_cell",),
     "headrace.converters.json.kernel": ("run_json",),
     "headrace.converters.patches": ("_insert",),
     "headrace.converters.plain.kernel": ("run_plain",),
@@ -45,6 +46,8 @@ SHARED: Kernels = {
     "headrace.documents.columns.indenting": ("_indent_column",),
     "headrace.documents.extended_json": ("_put_column",),
     "headrace.documents.field_kernel": ("filter_fields", "filter_names"),
+    "headrace.documents.id_kernel": ("id_hash",),
+    "headrace.documents.kernels.cells": ("put_document",),
     "headrace.documents.parsing.document_kernel": ("parse_texts",),
     "headrace.documents.scalars": ("put_decimal128",),
     "headrace.documents.split_kernel": ("split_values", "scatter_leaves"),
@@ -71,6 +74,7 @@ _OF_EVERY_QUERY = (
     "headrace.streaming.counts",
     "headrace.streaming.changes.key_hashes",
     "headrace.converters.kernel",
+    "headrace.converters.json.binary",
     "headrace.converters.json.kernel",
     "headrace.converters.patches",
     "headrace.spool.extract",
@@ -85,6 +89,7 @@ _OF_FRAMES = (
     "headrace.converters.patches",
     "headrace.converters.reading.envelope_kernel",
     "headrace.converters.reading.images_kernel",
+    "headrace.documents.kernels.cells",
     "headrace.documents.parsing.document_kernel",
 )
 _OF_DOCUMENTS = (

@@ -1,7 +1,8 @@
 """Hashes and comparisons of keys, compiled: keys that render the same are the same key.
 
 Integers and texts are taken as the log has them, which is how they are rendered; other types are
-rendered first, as JSON. What no compiled encoder renders is noted in the scratch memory, and
+rendered first, as JSON, by kernels whose addresses are in the scratch memory: none of them is
+linked into what reads a log. What no kernel renders is noted in the scratch memory, and
 whoever called renders it (`key_columns.py`) and calls again. Where transforms or the converter
 show different keys alike, the hash is that of what they show (FORM).
 """
@@ -12,15 +13,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from headrace.connect.encoding import AS_JSON, FIRST_DOCUMENT
 from headrace.connect.images import BINARY, CELL_BYTES, TEXT, UNAVAILABLE, has_value
 from headrace.connect.kernels.equality import same_bytes
 from headrace.connect.kernels.functions import part
-from headrace.connect.kernels.memory import PADDING, load8, load64, store64
+from headrace.connect.kernels.memory import PADDING, caller_of, load8, load64, store64
 from headrace.connect.kernels.text import hash_bytes, mix
-from headrace.converters.json.binary import encode_binary
-from headrace.converters.json.cells import encode
-from headrace.documents.id_kernel import AS_RENDERED, id_hash
-from headrace.documents.writer import GROWTH, SLACK
 
 # A key column: eight int64. The texts are what a null and an unavailable cell show.
 (
@@ -31,7 +29,7 @@ from headrace.documents.writer import GROWTH, SLACK
     NULL_LENGTH,  # or NO_TEXT
     UNAVAILABLE_TEXT,
     UNAVAILABLE_LENGTH,
-    FORM,  # what the hash is made of: AS_RENDERED, NOTHING, or a form of `documents.id_kernel`
+    FORM,  # what the hash is made of: AS_RENDERED, NOTHING, or a form that HASH_ID knows
 ) = range(8)
 COLUMN_WORDS = 8
 _COLUMN_SIZE = 8 * COLUMN_WORDS
@@ -40,16 +38,21 @@ MOST_COLUMNS = 4096  # of any table
 
 _QUOTE = ord('"')
 AS_SENT = -1
-NOTHING = -1
-"""The form of a column that counts for nothing in hashes."""
+NOTHING, AS_RENDERED = -1, 0
+"""The forms of a column that counts for nothing in hashes, and of one whose text is hashed."""
 NO_TEXT = -1  # length of a JSON null
 _LACKING = -2
 _TOO_LARGE = -3
 
+GROWTH, SLACK = 8, 512
+"""Bytes of text for a byte of a cell that kernels may write, and bytes beside them."""
+
 # The scratch memory: the cells of two images, two texts that encoders write, and the texts of one
-# frame that Python renders: how many there are, whether one is lacking, and per text the cell's
-# address, the key column's address, the text's address (0: lacking) and its length (the cell's,
-# while it is lacking).
+# frame that Python renders: how many there are, and whether one is lacking; the addresses of the
+# kernels that write JSON of cells (ENCODE_CELL), of cells that hold BSON (PUT_DOCUMENT), and hash
+# the latter by a form (HASH_ID), where there are such columns; and per text the cell's address, the
+# key column's address, the text's address (0: lacking) and its length (the cell's, while it is
+# lacking).
 CELLS = CELL_BYTES * MOST_COLUMNS
 _LARGEST_CELL = 6000
 _TEXT_BYTES = GROWTH * _LARGEST_CELL + SLACK + PADDING
@@ -57,10 +60,13 @@ _FIRST_TEXT = 2 * CELLS
 _SECOND_TEXT = _FIRST_TEXT + _TEXT_BYTES
 RENDERED = _SECOND_TEXT + _TEXT_BYTES
 LACKING = RENDERED + 8
-ENTRIES = RENDERED + 16
+ENCODE_CELL, PUT_DOCUMENT, HASH_ID = RENDERED + 16, RENDERED + 24, RENDERED + 32
+ENTRIES = RENDERED + 40
 ENTRY_WORDS = 4
 _MOST_ENTRIES = 2 * MOST_COLUMNS
 SCRATCH = ENTRIES + 8 * ENTRY_WORDS * _MOST_ENTRIES
+
+_call5, _call6 = caller_of(5), caller_of(6)
 
 
 @part
@@ -105,10 +111,12 @@ def _text(column, cells, fallback, scratch, out):
         return address, length
     if length <= _LARGEST_CELL:
         parameter = load64(column + 8 * PARAMETER)
-        if kind == BINARY:
-            end = encode_binary(address, length, encoding, out)
+        if kind == BINARY and encoding >= FIRST_DOCUMENT:
+            put_document = load64(scratch + PUT_DOCUMENT)
+            end = _call5(put_document, (address, length, encoding, AS_JSON, out))
         else:
-            end = encode(address, length, encoding, parameter, out)
+            encode_cell = load64(scratch + ENCODE_CELL)
+            end = _call6(encode_cell, (kind, address, length, encoding, parameter, out))
         if end >= 0:
             if load8(out) == _QUOTE:
                 return out + 1, end - out - 2
@@ -131,7 +139,10 @@ def key_hash(topic, columns, count, cells, fallback, scratch):
             if length > _LARGEST_CELL:
                 value = mix(value, _TOO_LARGE)
             else:
-                value = id_hash(value, load64(cell + 8), length, form, scratch + _FIRST_TEXT)
+                value = _call5(
+                    load64(scratch + HASH_ID),
+                    (value, load64(cell + 8), length, form, scratch + _FIRST_TEXT),
+                )
             continue
         if load64(cell) == TEXT and load64(column + 8 * ENCODING) == AS_SENT:
             value = hash_bytes(value, load64(cell + 8), load64(cell + 16))

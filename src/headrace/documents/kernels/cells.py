@@ -1,7 +1,8 @@
-"""Compiled encoders for cells that hold BSON values.
+"""Cells that hold BSON values as what converters write: JSON, texts, Avro.
 
-Part of `headrace.converters.json.cells`, whose rules on memory hold here too, but that Extended
-JSON takes `GROWTH * length + SLACK` bytes.
+Converters, and what hashes keys, call `put_document` by its address: they have no part of it. Its
+rules on memory are those of `headrace.documents.writer`: it writes up to
+`GROWTH * length + SLACK` bytes.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -10,17 +11,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.encoding import Encoding
-from headrace.connect.kernels.functions import part
+from headrace.connect.encoding import AS_AVRO, AS_JSON, FIRST_DOCUMENT, Encoding
+from headrace.connect.kernels.avro import put_block, put_long
+from headrace.connect.kernels.functions import entry, part
+from headrace.connect.kernels.json_text import put_string
 from headrace.connect.kernels.memory import load8, load32_signed, load64, store8, store64
 from headrace.connect.kernels.text import as_word, put_int
-from headrace.converters.json.cells import put_string
 from headrace.documents.bson import ARRAY, DOCUMENT, INT32, STRING, name_end, value_size
 from headrace.documents.dialects import DIALECTS, Dialect
 from headrace.documents.writer import GROWTH, put_cell
-
-FIRST_DOCUMENT = int(Encoding.EXTENDED_JSON_LEGACY)
-"""The codes from here on are this module's."""
 
 _TEXTS, _TRUNCATED_ARRAYS = int(Encoding.BSON_TEXTS), int(Encoding.BSON_TRUNCATED_ARRAYS)
 _DIALECTS = np.array([DIALECTS[e] for e in sorted(DIALECTS)], np.int64)
@@ -106,15 +105,54 @@ def _put_array(address, length, code, out):
 
 
 @part
-def encode_document(address, length, code, out):
-    """Write the JSON value of a cell that holds BSON, as `binary.encode_binary` does for others;
-    -1 also where Extended JSON needs more room than most."""
+def _put_avro_texts(address, length, out):
+    """A BSON array of strings as an Avro array; -1 when it is none. An empty one is left to
+    Python: it is null."""
+    if length < 1 or load8(address) != ARRAY or value_size(ARRAY, address + 1, length - 1) < 0:
+        return np.int64(-1)
+    last = address + load32_signed(address + 1)
+    if last + 1 != address + length:
+        return np.int64(-1)
+    count = 0
+    place = address + 5
+    while place < last:
+        kind = load8(place)
+        place = name_end(place + 1, last) + 1
+        size = value_size(kind, place, last - place)
+        if size < 0 or kind != STRING:
+            return np.int64(-1)
+        place += size
+        count += 1
+    if count == 0:
+        return np.int64(-1)
+    out = put_long(count, out)
+    place = address + 5
+    while place < last:
+        place = name_end(place + 1, last) + 1
+        size = load32_signed(place)
+        out = put_block(place + 4, size - 1, out)
+        place += 4 + size
+    store8(out, 0)
+    return out + 1
+
+
+@entry
+def put_document(address, length, code, way, out):
+    """Write a cell of the encoding `code` in one of the ways AS_JSON, AS_TEXT and AS_AVRO; returns
+    its end. -1: it is for Python, as what needs more room than most documents do."""
     if code in (_TEXTS, _TRUNCATED_ARRAYS):
-        return _put_array(address, length, code, out)
+        if way == AS_JSON:
+            return _put_array(address, length, code, out)
+        if way == AS_AVRO and code == _TEXTS:
+            return _put_avro_texts(address, length, out)
+        return np.int64(-1)
     if code > _TRUNCATED_ARRAYS:
         return np.int64(-1)
-    store8(out, _QUOTE)
     dialect = _DIALECTS[code - FIRST_DOCUMENT]
+    if way != AS_JSON:
+        end = put_cell(address, length, dialect, 0, GROWTH, out)
+        return end if end >= 0 else np.int64(-1)
+    store8(out, _QUOTE)
     end = put_cell(address, length, dialect, 1, GROWTH, out + 1)
     if end < 0:
         return np.int64(-1)
