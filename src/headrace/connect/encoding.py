@@ -24,9 +24,9 @@ from enum import IntEnum
 class Encoding(IntEnum):
     """What form a cell has, and what a compiled encoder writes for it.
 
-    A column type chooses a code and an int64 parameter; `headrace.converters.json.cells` has the
-    kernel of each code. A kernel that meets a value outside its common case leaves the cell to
-    `headrace.converters.json.values.render_cell`, which is exact for every value.
+    A column type chooses a code and an int64 parameter; `headrace.converters.json.kernels.cells`
+    has the kernel of each code. A kernel that meets a value outside its common case leaves the
+    cell to `headrace.converters.json.values.render_cell`, which is exact for every value.
     """
 
     RAW = 0

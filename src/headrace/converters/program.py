@@ -20,8 +20,8 @@ from headrace.connect.rows import (
 )
 from headrace.converters import instructions as code
 from headrace.converters.instructions import Form
-from headrace.documents import writer
 from headrace.documents.dialects import DIALECTS
+from headrace.documents.kernels import writer
 from headrace.errors import HeadraceError
 
 CLOCKS = {"ms": code.CLOCK_MS, "us": code.CLOCK_US, "ns": code.CLOCK_NS}

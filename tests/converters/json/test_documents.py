@@ -20,7 +20,7 @@ from headrace.converters.json.values import JsonOptions, render
 from headrace.documents.cells import decoder
 from headrace.documents.dialects import DIALECTS
 from headrace.documents.kernels.cells import put_document
-from headrace.documents.writer import GROWTH, SLACK
+from headrace.documents.kernels.writer import GROWTH, SLACK
 from headrace.errors import HeadraceError
 from tests.converters.json_converter import json_converter
 from tests.documents.plain_bson import encode_value, strange

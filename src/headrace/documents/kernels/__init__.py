@@ -1,1 +1,1 @@
-"""Kernels over BSON."""
+"""Compiled functions over BSON."""

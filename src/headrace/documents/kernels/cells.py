@@ -1,7 +1,7 @@
 """Cells that hold BSON values as what converters write: JSON, texts, Avro.
 
 Converters, and what hashes keys, call `put_document` by its address: they have no part of it. Its
-rules on memory are those of `headrace.documents.writer`: it writes up to
+rules on memory are those of `headrace.documents.kernels.writer`: it writes up to
 `GROWTH * length + SLACK` bytes.
 """
 
@@ -17,9 +17,10 @@ from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.json_text import put_string
 from headrace.connect.kernels.memory import load8, load32_signed, load64, store8, store64
 from headrace.connect.kernels.text import as_word, put_int
-from headrace.documents.bson import ARRAY, DOCUMENT, INT32, STRING, name_end, value_size
+from headrace.documents.bson import ARRAY, DOCUMENT, INT32, STRING
 from headrace.documents.dialects import DIALECTS, Dialect
-from headrace.documents.writer import GROWTH, put_cell
+from headrace.documents.kernels.value_sizes import name_end, value_size
+from headrace.documents.kernels.writer import GROWTH, put_cell
 
 _TEXTS, _TRUNCATED_ARRAYS = int(Encoding.BSON_TEXTS), int(Encoding.BSON_TRUNCATED_ARRAYS)
 _DIALECTS = np.array([DIALECTS[e] for e in sorted(DIALECTS)], np.int64)

@@ -16,15 +16,15 @@ from headrace.connect.kernels.loading import address_of_kernel
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell
 from headrace.connect.schema import Type
-from headrace.converters.json.binary import encode_cell
+from headrace.converters.json.kernels.binary import encode_cell
 from headrace.converters.json.values import JsonOptions, render, render_cell
 from headrace.debezium.naming.topics import topic_hash
-from headrace.documents import id_kernel, writer
 from headrace.documents.dialects import DIALECTS
-from headrace.documents.id_kernel import id_hash
+from headrace.documents.kernels import id_kernel, writer
 from headrace.documents.kernels.cells import put_document
+from headrace.documents.kernels.id_kernel import id_hash
 from headrace.errors import HeadraceError
-from headrace.streaming.changes import key_kernel
+from headrace.streaming.changes.kernels import key_kernel
 from headrace.streaming.facts import EventSettings, Facts
 from headrace.transforms.reading import chain_of
 from headrace.transforms.transform import Ordering
@@ -53,7 +53,7 @@ class KeyRendering:
     """Transforms may make one topic of several: equal keys have one hash, whatever their topics."""
     id_form: int = key_kernel.AS_RENDERED
     """What transforms leave of an `_id`: where it is not what the log has, a form of
-    `headrace.documents.id_kernel`."""
+    `headrace.documents.kernels.id_kernel`."""
     joins_texts: bool = False
     """The converter writes the columns of a key one after the other, without quotes."""
 

@@ -36,7 +36,11 @@ from headrace.connectors.oracle.streaming.transactions.chunk_kernel import (
     take_chunk,
     take_huge,
 )
-from headrace.streaming.changes.frame_kernel import FRAME_HEAD_BYTES, put_frame_head, put_number
+from headrace.streaming.changes.kernels.frame_kernel import (
+    FRAME_HEAD_BYTES,
+    put_frame_head,
+    put_number,
+)
 
 # A row of redo: int64 words. Texts are addresses and bytes (address 0: null).
 (
