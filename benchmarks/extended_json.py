@@ -18,7 +18,7 @@ from headrace.connect.kernels.functions import entry
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.documents.bson import DOCUMENT
 from headrace.documents.dialects import Dialect
-from headrace.documents.writer import GROWTH, SLACK, put_value
+from headrace.documents.kernels.writer import GROWTH, SLACK, put_value
 
 DOCUMENTS = 2_000
 PASSES = 300

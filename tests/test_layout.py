@@ -50,3 +50,19 @@ def test_no_function_is_longer_than_100_lines() -> None:
 
 def test_the_first_connector_stays_within_its_lines() -> None:
     assert sum(map(lines, POSTGRESQL.rglob("*.py"))) <= MOST_POSTGRESQL_LINES
+
+
+def test_kernels_of_shared_rooms_stand_in_packages_called_kernels() -> None:
+    """The import contracts name them there."""
+    decorators = {"entry", "part", "inlined_part"}
+    rooms = [ROOT / "src/headrace" / room for room in ("streaming", "converters", "documents")]
+    with_kernels = {
+        path
+        for path in FILES
+        if any(room in path.parents for room in rooms)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+        and any(isinstance(d, ast.Name) and d.id in decorators for d in node.decorator_list)
+    }
+    assert len(with_kernels) > 30
+    assert {name(path) for path in with_kernels if path.parent.name != "kernels"} == set()

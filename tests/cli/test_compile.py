@@ -27,7 +27,10 @@ from headrace.spark.kernels import process
 from headrace.spark.kernels.compiled import mark_compiled
 from headrace.spark.kernels.needed import listed, named_kernels
 
-KERNELS = {"headrace.spool.extract": ("_gather",), "headrace.streaming.counts": ("count_rows",)}
+KERNELS = {
+    "headrace.spool.extract": ("_gather",),
+    "headrace.streaming.kernels.count_kernel": ("count_rows",),
+}
 
 
 def minutes() -> Callable[[], float]:

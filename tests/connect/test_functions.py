@@ -18,7 +18,7 @@ import numpy as np
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.postgresql.reading.copy_text import transcode_rows
 from headrace.connect.kernels.functions import entry
-from headrace.converters.json.cells import encode
+from headrace.converters.json.kernels.cells import encode
 from headrace.connect.encoding import Encoding
 
 @entry

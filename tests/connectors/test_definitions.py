@@ -146,7 +146,10 @@ class Claimant(Other):
 
 class Breaking(Other):
     name = "breaking"
-    kernels = {"headrace.streaming.counts": ("no_such_kernel",), "no_such_module": ("read",)}
+    kernels = {
+        "headrace.streaming.kernels.count_kernel": ("no_such_kernel",),
+        "no_such_module": ("read",),
+    }
     worker_modules = ("no_such_module",)
     verbs = {"run": "journal_rewind", "half": "journal_half", "away": "no_such_module"}
 

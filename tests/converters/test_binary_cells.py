@@ -11,15 +11,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headrace.connect import images
-from headrace.connect.encoding import Encoding
+from headrace.connect.encoding import FIRST_DOCUMENT, Encoding
 from headrace.connect.images import CellKind, split, split_checked
 from headrace.connect.kernels.functions import entry
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell, Image, Shape, group_by_shape, struct_of
 from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences
 from headrace.connect.schema import Schema, Type
-from headrace.converters.json import binary
-from headrace.converters.json.documents import FIRST_DOCUMENT
+from headrace.converters.json.kernels import binary
 from headrace.converters.json.values import JsonOptions, render
 from tests.compiled import callable_part
 from tests.converters.json_converter import json_converter

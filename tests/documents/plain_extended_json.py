@@ -14,8 +14,8 @@ from bson.dbref import DBRef
 from bson.regex import Regex
 
 from headrace.connect.java_numbers import java_double
-from headrace.documents.characters import RAW_BITS
 from headrace.documents.dialects import Dialect
+from headrace.documents.kernels.characters import RAW_BITS
 from tests.documents.plain_bson import EPOCH, Pointer, Symbol, Undefined, millis, options
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}

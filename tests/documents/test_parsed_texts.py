@@ -24,7 +24,7 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.documents.bson import MOST_DEPTH
 from headrace.documents.dialects import Dialect
 from headrace.documents.extended_json import to_extended_json, value_to_extended_json
-from headrace.documents.parsing.document_kernel import PLAIN, parse_texts
+from headrace.documents.parsing.kernels.document_kernel import PLAIN, parse_texts
 from headrace.documents.parsing.plain import bson_of
 from headrace.documents.parsing.texts import parsed
 from headrace.errors import HeadraceError

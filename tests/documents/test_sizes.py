@@ -16,10 +16,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headrace.connect.kernels.memory import PADDING
-from headrace.documents.bson import MOST_DEPTH, NO_ROOM, Kind, elements
+from headrace.documents.bson import MOST_DEPTH, NO_ROOM, Kind
 from headrace.documents.dialects import Dialect
+from headrace.documents.elements import elements
 from headrace.documents.extended_json import to_extended_json, value_to_extended_json
-from headrace.documents.writer import GROWTH, MOST_GROWTH, SLACK
+from headrace.documents.kernels.writer import GROWTH, MOST_GROWTH, SLACK
 from tests.documents.golden_documents import golden_documents
 from tests.documents.plain_bson import encode, encode_value
 from tests.documents.plain_extended_json import extended_json

@@ -15,7 +15,7 @@ from headrace.connect.kernels.functions import entry
 from headrace.connect.kernels.memory import PADDING
 from headrace.documents.bson import MOST_DEPTH, NO_ROOM
 from headrace.documents.dialects import Dialect
-from headrace.documents.writer import GROWTH, MOST_GROWTH, SLACK, put_cell
+from headrace.documents.kernels.writer import GROWTH, MOST_GROWTH, SLACK, put_cell
 from tests.documents.golden_documents import golden_documents
 from tests.documents.plain_bson import encode, strange
 from tests.documents.plain_extended_json import extended_json
@@ -106,7 +106,7 @@ def is_sound(cell: bytes) -> bool:
 
 @entry
 def write_text(source, length, dialect, escaped, growth, out):  # type: ignore[no-untyped-def]
-    """See headrace.documents.writer.put_cell."""
+    """See headrace.documents.kernels.writer.put_cell."""
     return put_cell(source, length, dialect, escaped, growth, out)
 
 

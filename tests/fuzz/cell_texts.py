@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import PADDING
-from headrace.converters.json.cells import encode
+from headrace.converters.json.kernels.cells import encode
 from headrace.converters.json.values import render_cell
 from headrace.errors import HeadraceError
 from headrace.relational.types.column_type import ColumnType

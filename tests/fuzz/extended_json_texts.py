@@ -10,7 +10,7 @@ from headrace.connect.images import TEXT
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.documents.dialects import Dialect
 from headrace.documents.extended_json import value_to_extended_json
-from headrace.documents.parsing.document_kernel import (
+from headrace.documents.parsing.kernels.document_kernel import (
     MARGIN,
     NAME_BYTES,
     NO_ROOM,

@@ -11,8 +11,8 @@ from bson.errors import BSONError
 
 from headrace.connect.kernels.memory import PADDING
 from headrace.documents.bson import NO_ROOM
-from headrace.documents.field_kernel import FIELD_EXISTS, filter_fields, filter_names
 from headrace.documents.fields import FieldRules, PathRule
+from headrace.documents.kernels.field_kernel import FIELD_EXISTS, filter_fields, filter_names
 from tests.documents.golden_fields import field_cases
 from tests.documents.plain_bson import encode, encode_value
 from tests.documents.plain_fields import PlainRules, Taken

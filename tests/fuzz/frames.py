@@ -12,7 +12,7 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
 from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.relational.events import RelationFacts
-from headrace.streaming.changes import key_kernel, row_kernel
+from headrace.streaming.changes.kernels import key_kernel, row_kernel
 from headrace.streaming.changes.key_columns import KeyColumns, KeyScratch
 from tests.connectors.postgresql.facts import KEYS, column
 from tests.connectors.postgresql.replication.pgoutput import (

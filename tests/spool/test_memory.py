@@ -17,7 +17,7 @@ from headrace.errors import HeadraceError
 from headrace.spool.extract import pack_inline
 from headrace.spool.segment import SEGMENT_BYTES, TOKEN_BYTES, MappedSegment
 from headrace.spool.spool import Spool
-from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.kernels import row_kernel
 
 ONE_SEGMENT = SEGMENT_BYTES - PADDING - TOKEN_BYTES
 

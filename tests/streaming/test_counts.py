@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headrace.connect.rows import BEGIN, ENDING, ROW
 from headrace.debezium.java_collections import java_hash
 from headrace.spool.index import SegmentIndex
-from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.counts import TransactionCounts
 
 NAMES = ['public."quoted"', "public.ä", "s.𝄞", *(f"public.t{i}" for i in range(60))]

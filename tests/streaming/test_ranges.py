@@ -14,7 +14,7 @@ from headrace.connect.rows import ROW
 from headrace.connectors.postgresql.position import PostgresPosition
 from headrace.spool.index import SegmentIndex
 from headrace.spool.spool import Piece
-from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.ranges import (
     Backlog,
     Limit,

@@ -24,9 +24,9 @@ from enum import IntEnum
 class Encoding(IntEnum):
     """What form a cell has, and what a compiled encoder writes for it.
 
-    A column type chooses a code and an int64 parameter; `headrace.converters.json.cells` has the
-    kernel of each code. A kernel that meets a value outside its common case leaves the cell to
-    `headrace.converters.json.values.render_cell`, which is exact for every value.
+    A column type chooses a code and an int64 parameter; `headrace.converters.json.kernels.cells`
+    has the kernel of each code. A kernel that meets a value outside its common case leaves the
+    cell to `headrace.converters.json.values.render_cell`, which is exact for every value.
     """
 
     RAW = 0
@@ -120,3 +120,11 @@ class Encoding(IntEnum):
     BSON_TRUNCATED_ARRAYS = 54
     """Binary: a BSON array of documents `{field, newSize}` as a JSON array of `{field, size}`;
     null when it is empty."""
+
+
+FIRST_DOCUMENT = int(Encoding.EXTENDED_JSON_LEGACY)
+"""The codes from here on are those of cells that hold BSON values."""
+
+AS_JSON, AS_TEXT, AS_AVRO = range(3)
+"""How the kernel that writes such cells does it: as JSON values; as the texts of strings, without
+quotes; in Avro's binary encoding (BSON_TEXTS only)."""

@@ -10,7 +10,7 @@ from headrace.connectors.naming import name_adjustment
 from headrace.debezium.event_format import FORMATS, EventFormat
 from headrace.debezium.transactions import MESSAGES
 from headrace.signals.channels import has_channels
-from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.counts import TransactionCounts
 from headrace.streaming.facts import EventSettings, SourceBlock
 

@@ -11,7 +11,7 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import Flag, RowTable
 from headrace.connect.sized_cache import SizedCache
 from headrace.converters import instructions as code
-from headrace.converters import kernel
+from headrace.converters.kernels.emit import emit_headers
 from headrace.converters.patches import Patches, Unrenderable
 from headrace.converters.shapes import CompiledShape
 
@@ -95,7 +95,7 @@ class HeaderColumn:
         while True:
             state[code.HEADERS] = address_of(self._output)
             state[code.HEADERS_CAPACITY] = len(self._output) - PADDING
-            kernel.emit_headers(address_of(state))
+            emit_headers(address_of(state))
             state[code.START] = state[code.NEXT]
             if state[code.STATUS] == code.DONE:
                 break

@@ -123,10 +123,11 @@ DONE, FULL, UNUSUAL = range(3)
     HEADER_LISTS,  # address of an int32 per row: how many headers there are up to its end
     RUN_JSON,  # addresses of the interpreters
     RUN_PLAIN,
+    PUT_DOCUMENT,  # address of what writes cells that hold BSON, where there are such
     TRANSACTION,  # a number of the row's transaction; it grows, and none gets one again
     SPLIT_COLUMNS,  # how many columns of its image are split
-) = range(48)
-STATE_WORDS = 48
+) = range(49)
+STATE_WORDS = 49
 
 # Words of a shape's entry in `programs` (int64). The bounds of the bytes that a row takes: a
 # constant, and bytes for each byte of its images and made cells.

@@ -4,8 +4,6 @@ The compiled pass notes what it cannot write (misses) for some rows, Python rend
 pass runs over those rows again with the texts in a hash table by cell and instruction.
 """
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-
 from __future__ import annotations
 
 import ctypes
@@ -13,10 +11,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from headrace.connect.kernels.functions import entry
-from headrace.connect.kernels.memory import PADDING, address_of, load64, store64
+from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.converters import instructions as code
-from headrace.converters.prints import patch_slot
+from headrace.converters.kernels.prints import insert_patches
 from headrace.converters.program import Render
 from headrace.errors import HeadraceError
 
@@ -34,21 +31,6 @@ class Unrenderable(Exception):
         super().__init__(errors)
         self.errors = errors
         self.instructions = instructions
-
-
-@entry
-def _insert(entries, count, table, mask):
-    """Put (address, instruction, text, length) entries into an open-addressed table; a length of -1
-    is a null."""
-    for i in range(count):
-        entry = entries + 32 * i
-        address = load64(entry)
-        instruction = load64(entry + 8)
-        bucket = patch_slot(address, instruction) & mask
-        while load64(table + 32 * bucket):
-            bucket = (bucket + 1) & mask
-        for word in range(4):
-            store64(table + 32 * bucket + 8 * word, load64(entry + 8 * word))
 
 
 def _unfit(error: Exception) -> HeadraceError:
@@ -139,5 +121,5 @@ class Patches:
         if size != len(self._table):
             self._table = np.zeros((size, 4), np.int64)
             entries = self._entries
-        _insert(address_of(entries), len(entries), address_of(self._table), size - 1)
+        insert_patches(address_of(entries), len(entries), address_of(self._table), size - 1)
         self._tell()

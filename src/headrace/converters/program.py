@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from headrace.connect.encoding import Encoding
+from headrace.connect.encoding import FIRST_DOCUMENT, Encoding
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell, Choice, Column, ColumnIdentity, Image, Instant, RowField
 from headrace.connect.records import TransactionField as Numbered
@@ -20,8 +20,8 @@ from headrace.connect.rows import (
 )
 from headrace.converters import instructions as code
 from headrace.converters.instructions import Form
-from headrace.documents import writer
 from headrace.documents.dialects import DIALECTS
+from headrace.documents.kernels import writer
 from headrace.errors import HeadraceError
 
 CLOCKS = {"ms": code.CLOCK_MS, "us": code.CLOCK_US, "ns": code.CLOCK_NS}
@@ -52,9 +52,9 @@ class Program:
     A row takes at most `largest` bytes, and `growth` bytes for each byte of its images and made
     cells, because a text may be shown several times. `columns` is how many columns of an image are
     read, `source_columns` of an image of source fields; `guard` is what a row must have, or the
-    root is null. `counted` says whether the rows' order in their transaction is read. `cells` maps
-    the address of an instruction to what renders its cell when the kernel cannot, `nodes` to the
-    node that it shows.
+    root is null. `counted` says whether the rows' order in their transaction is read,
+    `has_documents` whether cells hold BSON. `cells` maps the address of an instruction to what
+    renders its cell when the kernel cannot, `nodes` to the node that it shows.
     """
 
     address: int
@@ -65,6 +65,7 @@ class Program:
     source_columns: int
     guard: int
     counted: bool
+    has_documents: bool
     cells: Mapping[int, Render]
     nodes: Mapping[int, Cell | Column]
     memory: tuple[np.ndarray, ...]
@@ -126,6 +127,7 @@ class Assembler:
     """Images that the rows have here: otherwise a struct around this place is null."""
     guard: int = code.ALWAYS
     counted: bool = False
+    has_documents: bool = False
     largest: int = PADDING
     instructions: list[list[int]] = field(default_factory=list)
     jumps: list[tuple[int, int, int]] = field(default_factory=list)
@@ -166,6 +168,8 @@ class Assembler:
     def shows(self, at: int, node: Cell | Column, encoding: Encoding, render: Render) -> None:
         """The instruction `at` shows a cell; `render` does it where the kernel cannot."""
         self._cells[at], self._nodes[at] = render, node
+        if encoding >= FIRST_DOCUMENT:
+            self.has_documents = True
         if encoding in DIALECTS:
             self.largest += writer.SLACK
         if isinstance(node, Column):
@@ -270,6 +274,7 @@ class Assembler:
             self._columns.get(True, 0),
             self.guard,
             self.counted,
+            self.has_documents,
             {start + at * size: render for at, render in self._cells.items()}
             | {start + at * size + 1: render for at, render in self._failures.items()},
             {start + at * size + null: node for at, node in self._nodes.items() for null in (0, 1)},

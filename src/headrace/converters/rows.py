@@ -16,16 +16,17 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import NO_PARTITION, Records, Shape
 from headrace.connect.rows import ROW, SEQUENCE_LENGTH, RowTable, Sequences
 from headrace.converters import instructions as code
-from headrace.converters import kernel
 from headrace.converters.converter import Converter
 from headrace.converters.headers import HEADER, HeaderColumn
-from headrace.converters.json.kernel import run_json
+from headrace.converters.json.kernels.interpreter import run_json
+from headrace.converters.kernels.emit import emit, scratch_bytes
 from headrace.converters.order import in_total_order, partitions_in_order
 from headrace.converters.patches import Patches, Unrenderable
-from headrace.converters.plain.kernel import run_plain
+from headrace.converters.plain.kernels.interpreter import run_plain
 from headrace.converters.shapes import CompiledShape, Converters, named
 from headrace.converters.typed.batches import batch_column
 from headrace.converters.typed.converters import ColumnConverter
+from headrace.documents.kernels.cells import put_document
 from headrace.errors import HeadraceError
 
 MOST_ROWS = 10_000
@@ -254,6 +255,8 @@ class SliceConverter:
             compiled = CompiledShape(shape, self.converters, self._headers.names)
             for form in compiled.forms:
                 self._load_interpreter(form)
+            if compiled.has_documents:
+                self._state[code.PUT_DOCUMENT] = address_of_kernel(put_document)
             self._compiled[shape] = compiled
         return compiled
 
@@ -266,8 +269,8 @@ class SliceConverter:
 
     def _make_room(self, columns: int) -> None:
         """A scratch for images of so many columns."""
-        if kernel.scratch_bytes(columns) + PADDING > len(self._scratch):
-            self._scratch = np.zeros(kernel.scratch_bytes(columns) + PADDING, np.uint8)
+        if scratch_bytes(columns) + PADDING > len(self._scratch):
+            self._scratch = np.zeros(scratch_bytes(columns) + PADDING, np.uint8)
             self._state[code.COLUMNS] = columns
 
     def _begin(self, part: _Slice) -> None:
@@ -312,7 +315,7 @@ class SliceConverter:
             state[code.KEY_ENDS] = address_of(key_ends) + 4 * done
             state[code.KEY_PRESENT] = address_of(buffers.key_present) + done
             state[code.SEQUENCES] = address_of(buffers.sequences) + length * done
-            made = kernel.emit(address_of(state))
+            made = emit(address_of(state))
             largest = max(int(state[code.VALUE_BYTES]), int(state[code.KEY_BYTES]))
             if largest > LARGEST_TEXT:  # of the one row in grown buffers
                 raise Unrenderable({start: _too_large(part, start, f"has {largest} bytes")}, {})

@@ -76,6 +76,7 @@ class CompiledShape:
                            default=0)  # fmt: skip
         self.forms = frozenset(p.form for p in programs + of_headers)
         self.counted = any(p.counted for p in programs + of_headers)
+        self.has_documents = any(p.has_documents for p in programs + of_headers)
         self.renders: Mapping[int, Render] = {
             at: render for p in programs + of_headers for at, render in p.cells.items()
         }

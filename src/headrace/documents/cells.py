@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from headrace.connect.encoding import Encoding
-from headrace.documents.bson import ARRAY, DOCUMENT, UNKNOWN_KIND, Kind, broken, elements
+from headrace.documents.bson import ARRAY, DOCUMENT, UNKNOWN_KIND, Kind, broken
 from headrace.documents.dialects import DIALECTS, Dialect
+from headrace.documents.elements import elements
 from headrace.documents.extended_json import value_to_extended_json
-from headrace.documents.field_kernel import NAME_TAKEN
 from headrace.documents.fields import field_exists
+from headrace.documents.kernels.field_kernel import NAME_TAKEN
 
 
 def decoder(encoding: Encoding) -> Callable[[bytes], object]:

@@ -5,18 +5,16 @@
 `documents.value_not_understood`, and read no byte outside of it.
 """
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.kernels.functions import entry
-from headrace.connect.kernels.memory import PADDING, address_of, load8, load32_signed, store32
-from headrace.documents.bson import DOCUMENT, NO_ROOM, broken
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.documents.bson import DOCUMENT, broken
 from headrace.documents.dialects import Dialect
-from headrace.documents.writer import GROWTH, MOST_GROWTH, SLACK, put_cell, put_value
+from headrace.documents.kernels.column_kernel import put_column
+from headrace.documents.kernels.writer import GROWTH, MOST_GROWTH, SLACK, put_cell
 from headrace.errors import HeadraceError
 
 _LARGEST_TEXTS = (1 << 31) - 1
@@ -37,28 +35,6 @@ def value_to_extended_json(value: bytes, dialect: Dialect) -> str:
         if end >= 0:
             return text[: end - start].tobytes().decode()
     raise broken(end)
-
-
-@entry
-def _put_column(offsets, bits, first, count, data, dialect, growth, ends, start, out, capacity):
-    """The texts of `count` documents, and where behind `start` each ends (int32); returns how many
-    are written: fewer where the next one may need more room. Where it is broken the answer is
-    `fault << 32 | written`. `offsets` are int32; `bits`: the validity, 0: no nulls."""
-    for i in range(count):
-        at = first + i
-        if bits == 0 or (load8(bits + (at >> 3)) >> (at & 7)) & 1:
-            begin = load32_signed(offsets + 4 * at)
-            length = load32_signed(offsets + 4 * at + 4) - begin
-            if out - start + growth * length + SLACK > capacity:
-                return np.int64(i)
-            end = put_value(DOCUMENT, data + begin, length, dialect, 0, growth, out)
-            if end == NO_ROOM:
-                return np.int64(i)
-            if end < 0:
-                return end << 32 | i
-            out = end
-        store32(ends + 4 * i, out - start)
-    return np.int64(count)
 
 
 def column_to_extended_json(documents: pa.BinaryArray, dialect: Dialect) -> pa.StringArray:
@@ -82,7 +58,7 @@ def column_to_extended_json(documents: pa.BinaryArray, dialect: Dialect) -> pa.S
     done, growth, batch = 0, GROWTH, count
     while done < count:
         start = address_of(texts)
-        made = _put_column(
+        made = put_column(
             address_of(places), bits, first + done, batch, address_of(source), int(dialect), growth,
             address_of(ends) + 4 * (done + 1), start, start + int(ends[done]), len(texts),
         )  # fmt: skip

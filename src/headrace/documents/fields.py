@@ -1,7 +1,7 @@
 """Fields that documents lose or that get another name: `field.exclude.list` and `field.renames`.
 
 `FieldRules` applies the rules of one collection to BSON bytes; compiled readers call
-`headrace.documents.field_kernel` with its `address` and `count`.
+`headrace.documents.kernels.field_kernel` with its `address` and `count`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.documents.bson import NO_ROOM, broken
-from headrace.documents.field_kernel import (
+from headrace.documents.kernels.field_kernel import (
     FIELD_EXISTS,
     MOST_NODES,
     RULE_WORDS,

@@ -13,7 +13,7 @@ import numpy as np
 
 from headrace.connect.kernels.memory import address_of
 from headrace.documents.bson import ARRAY, CODE_WITH_SCOPE, DOCUMENT, NO_ROOM, Kind, broken
-from headrace.documents.split_kernel import (
+from headrace.documents.kernels.split_kernel import (
     LEAVES_PER_BYTE,
     NUMBERED,
     SIGNED_SECONDS,

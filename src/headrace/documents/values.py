@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.documents.bson import OLD_BINARY, Kind
-from headrace.documents.scalars import MOST_OPTIONS, put_decimal128
+from headrace.documents.kernels.scalars import MOST_OPTIONS, put_decimal128
 
 _INT32, _INT64, _DOUBLE = struct.Struct("<i"), struct.Struct("<q"), struct.Struct("<d")
 _TIMESTAMP = struct.Struct("<II")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from headrace.connect.kernels.memory import address_of
-from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.key_columns import KeyColumns, KeyRendering, KeyScratch
 from headrace.streaming.changes.unchanged import compared_columns
 from headrace.streaming.facts import BorderFacts, EventSettings, Facts

@@ -16,8 +16,8 @@ from headrace.errors import HeadraceError
 from headrace.offsets.position import Position
 from headrace.spool.index import SegmentIndex
 from headrace.spool.spool import Piece
-from headrace.streaming.changes import row_kernel
-from headrace.streaming.changes.row_kernel import FULL, KEY, MORE, OWN_WORDS
+from headrace.streaming.changes.kernels import row_kernel
+from headrace.streaming.changes.kernels.row_kernel import FULL, KEY, MORE, OWN_WORDS
 from headrace.streaming.reader import LogReader, Publish, Received
 from headrace.streaming.relations import RelationVersions
 

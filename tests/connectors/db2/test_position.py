@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headrace.connect.rows import ENDING, ROW, low_half
 from headrace.connectors.db2.lsn import ORDER_BYTES, format_lsn, lsn_of, parse_lsn, place_of
 from headrace.connectors.db2.position import Db2Position, DeliveredChange
-from headrace.streaming.changes.row_kernel import END
+from headrace.streaming.changes.kernels.row_kernel import END
 
 LSNS = st.sampled_from((10, 16)).flatmap(
     lambda size: st.integers(0, (1 << 8 * size) - 3).map(

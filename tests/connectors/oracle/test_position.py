@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headrace.connect.rows import ROW, put_place
 from headrace.connectors.oracle.position import OraclePosition, ThreadCommit
 from headrace.connectors.oracle.scn import format_xid, parse_xid, place_of
-from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.kernels import row_kernel
 
 XID = parse_xid("06001c0027030000")
 SCNS, XIDS = st.integers(1, (1 << 62)), st.integers(0, (1 << 64) - 2)

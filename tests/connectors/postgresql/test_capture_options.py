@@ -16,7 +16,7 @@ from headrace.connectors.postgresql.replica_identity_rules import (
     parse_identity_rules,
 )
 from headrace.errors import HeadraceError
-from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.kernels import row_kernel
 from tests.compiled import callable_part
 from tests.connectors.postgresql.harness import Reader
 from tests.servers.postgresql import Database

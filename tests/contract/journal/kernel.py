@@ -7,9 +7,9 @@ from __future__ import annotations
 from headrace.connect.kernels.functions import entry
 from headrace.connect.kernels.memory import load8, load32_be, load64, load64_be, store64
 from headrace.connect.rows import NULL
-from headrace.streaming.changes import row_kernel
-from headrace.streaming.changes.image_kernel import add_images
-from headrace.streaming.changes.transaction_kernel import (
+from headrace.streaming.changes.kernels import row_kernel
+from headrace.streaming.changes.kernels.image_kernel import add_images
+from headrace.streaming.changes.kernels.transaction_kernel import (
     begin_transaction,
     end_transaction,
     is_full,

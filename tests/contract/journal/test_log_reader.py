@@ -12,8 +12,8 @@ from headrace.converters.json.values import JsonOptions
 from headrace.offsets.position import PlacePosition
 from headrace.spool.extract import relocate
 from headrace.spool.spool import Spool
+from headrace.streaming.changes.kernels.row_kernel import TOMBSTONES
 from headrace.streaming.changes.key_columns import KeyRendering
-from headrace.streaming.changes.row_kernel import TOMBSTONES
 from headrace.streaming.facts import EventSettings
 from headrace.streaming.receiver import Receiver
 from headrace.streaming.relations import RelationVersions

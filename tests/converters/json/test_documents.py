@@ -10,18 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connect.encoding import Encoding
+from headrace.connect.encoding import AS_JSON, Encoding
 from headrace.connect.json_values import quote
-from headrace.connect.kernels.functions import entry
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell, Image, Shape, group_by_shape, struct_of
 from headrace.connect.rows import ROW, TRANSACTION, RowTable, Sequences
 from headrace.connect.schema import Field, Schema, Type
-from headrace.converters.json import binary
 from headrace.converters.json.values import JsonOptions, render
 from headrace.documents.cells import decoder
 from headrace.documents.dialects import DIALECTS
-from headrace.documents.writer import GROWTH, SLACK
+from headrace.documents.kernels.cells import put_document
+from headrace.documents.kernels.writer import GROWTH, SLACK
 from headrace.errors import HeadraceError
 from tests.converters.json_converter import json_converter
 from tests.documents.plain_bson import encode_value, strange
@@ -41,17 +40,13 @@ OPTIONS = JsonOptions()
 UNDEFINED = '"": {"$undefined": true}'
 
 
-@entry
-def _encode(address: int, length: int, code: int, out: int) -> int:
-    return binary.encode_binary(address, length, code, out)
-
-
 def encoded(cell: bytes, encoding: Encoding) -> str | None:
     """None: the cell is for Python."""
     source = np.frombuffer(cell + bytes(PADDING), np.uint8)
     out = np.zeros(GROWTH * len(cell) + SLACK, np.uint8)
-    end = _encode(address_of(source), len(cell), int(encoding), address_of(out))
-    return None if end < 0 else out[: end - address_of(out)].tobytes().decode()
+    start = address_of(out)
+    end = put_document(address_of(source), len(cell), int(encoding), AS_JSON, start)
+    return None if end < 0 else out[: end - start].tobytes().decode()
 
 
 @given(values, st.sampled_from(list(DIALECTS)))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.kernels.memory import address_of
-from headrace.converters.json import cells as json_cells
+from headrace.converters.json.kernels import cells as json_cells
 from tests.compiled import callable_part
 from tests.converters.json.encoders import (
     encoded,

@@ -8,7 +8,7 @@ import json
 from hypothesis import strategies as st
 
 from headrace.connect.encoding import Encoding
-from headrace.converters.json import cells as json_cells
+from headrace.connect.kernels import json_text
 from headrace.debezium.column_rules import truncated
 from tests.compiled import callable_part
 from tests.converters.json.encoders import (
@@ -18,9 +18,9 @@ from tests.converters.json.encoders import (
     output_of,
 )
 
-_put_bytes = callable_part(json_cells.put_bytes)
+_put_bytes = callable_part(json_text.put_bytes)
 
-_put_string = callable_part(json_cells.put_string)
+_put_string = callable_part(json_text.put_string)
 
 
 @given(st.text(st.characters(codec="utf-8")) | st.text('ab"\\\n\t\x01\x1f\x7f\u00e9\U0001f600'))

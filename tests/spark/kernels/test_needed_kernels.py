@@ -22,7 +22,7 @@ from headrace.transforms.registry import _TRANSFORMS, find_transform
 from tests.spark.kernels.calls import called_in
 
 SOURCES = Path(headrace.__file__).parents[1]
-OF_TEXTS = {"headrace.documents.parsing.document_kernel"}
+OF_TEXTS = {"headrace.documents.parsing.kernels.document_kernel"}
 """Documents are texts in DataFrames only, see `frame_kernels`."""
 OF_DOCUMENTS = {name for name in SHARED if name.startswith("headrace.documents.")}
 
@@ -74,7 +74,7 @@ def test_a_connector_needs_what_its_modules_import(name: str) -> None:
     missing = imported - set(named_kernels([name, "json"]))
     assert missing <= OF_DOCUMENTS, "documents are rendered for connectors that have them"
     if name == "mongodb":
-        assert missing <= {"headrace.documents.scalars"}
+        assert missing <= {"headrace.documents.kernels.scalars"}
 
 
 @pytest.mark.parametrize("java_class", sorted(_TRANSFORMS))
@@ -89,7 +89,7 @@ def test_a_transform_declares_the_kernels_that_its_module_imports(java_class: st
 def test_a_query_of_postgresql_and_json_needs_no_other_kernels() -> None:
     modules = of_every_query()
     assert not modules & OF_DOCUMENTS
-    assert "headrace.converters.plain.kernel" not in modules
+    assert "headrace.converters.plain.kernels.interpreter" not in modules
     assert not any(re.match(r"headrace\.connectors\.(?!postgresql)", name) for name in modules)
 
 
@@ -111,7 +111,7 @@ def test_converters_transforms_and_sinks_of_a_configuration_count() -> None:
     )
     modules = set(needed_kernels(config, "kafka")) - of_every_query()
     assert modules == {
-        "headrace.converters.plain.kernel",
+        "headrace.converters.plain.kernels.interpreter",
         "headrace.kafka.message_kernel",
         "headrace.transforms.debezium.java_hashes",
     }

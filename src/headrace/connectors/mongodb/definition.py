@@ -28,10 +28,12 @@ class MongoDefinition(NamedDefinition):
         ),
         "headrace.connectors.mongodb.streaming.frames": ("write_frames",),
         "headrace.connectors.mongodb.streaming.index": ("index_frames",),
-        "headrace.documents.bson": ("value_size",),
-        "headrace.documents.extended_json": ("_put_column",),
-        "headrace.documents.field_kernel": ("filter_fields", "filter_names"),
-        "headrace.documents.writer": ("put_cell",),
+        "headrace.documents.kernels.value_sizes": ("value_size",),
+        "headrace.documents.kernels.column_kernel": ("put_column",),
+        "headrace.documents.kernels.field_kernel": ("filter_fields", "filter_names"),
+        "headrace.documents.kernels.id_kernel": ("id_hash",),
+        "headrace.documents.kernels.cells": ("put_document",),
+        "headrace.documents.kernels.writer": ("put_cell",),
     }
     worker_modules: Sequence[str] = (
         "headrace.streaming.slices",

@@ -11,8 +11,9 @@ from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.connection import connect, diagnose
 from headrace.connectors.mongodb.events import DOCUMENT, ID
 from headrace.connectors.mongodb.extended_json import read_extended_json
-from headrace.documents.bson import Kind, elements
+from headrace.documents.bson import Kind
 from headrace.documents.dialects import Dialect
+from headrace.documents.elements import elements
 from headrace.documents.extended_json import value_to_extended_json
 from headrace.errors import HeadraceError
 from headrace.signals.collection import Cells

@@ -25,7 +25,7 @@ from headrace.connect.schema import Schema
 from headrace.converters import instructions as code
 from headrace.converters.embedded import Embedded
 from headrace.converters.instructions import Form
-from headrace.converters.plain.kernel import (
+from headrace.converters.plain.kernels.interpreter import (
     ABSENT,
     CLOSE,
     JUMP,

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from headrace.connect.json_values import MOST_CELLS
 from headrace.converters.reading.avro_schemas import load_avro, read_value
-from headrace.converters.reading.images_kernel import AVRO
+from headrace.converters.reading.kernels.images_kernel import AVRO
 from headrace.converters.reading.part import NO_VALUE, Opened, PartForm
 from headrace.converters.reading.texts import NO_SPAN, Texts, texts_of
 from headrace.errors import HeadraceError

@@ -12,7 +12,7 @@ from headrace.connect.json_values import MOST_CELLS, Allowance, load_schema, loa
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.schema import SCHEMALESS, Schema, Type
 from headrace.converters.json.values import JsonOptions
-from headrace.converters.reading.envelope_kernel import (
+from headrace.converters.reading.kernels.envelope_kernel import (
     LEFT_TO_PYTHON,
     NO_VALUE,
     OPENED_BYTES,
@@ -20,7 +20,7 @@ from headrace.converters.reading.envelope_kernel import (
     open_envelopes,
     schema_hash,
 )
-from headrace.converters.reading.images_kernel import JSON
+from headrace.converters.reading.kernels.images_kernel import JSON
 from headrace.converters.reading.part import Opened, PartForm, without_forbidden_nulls
 from headrace.converters.reading.texts import NO_SPAN, Texts, is_utf8, texts_of
 from headrace.errors import HeadraceError

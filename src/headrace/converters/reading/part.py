@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from headrace.connect.json_values import MOST_CELLS
 from headrace.connect.schema import Schema, Type
-from headrace.converters.reading.envelope_kernel import NO_VALUE
 from headrace.converters.reading.fields import NO_UNIONS, UnionShape
+from headrace.converters.reading.kernels.envelope_kernel import NO_VALUE
 from headrace.converters.reading.texts import Texts
 from headrace.errors import HeadraceError
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.connect.schema import Schema, Type
-from headrace.converters.reading.images_kernel import RAW_BYTES, TEXT_BYTES
+from headrace.converters.reading.kernels.images_kernel import RAW_BYTES, TEXT_BYTES
 from headrace.converters.reading.part import NO_VALUE, Opened, PartForm
 from headrace.converters.reading.texts import is_utf8, texts_of
 from headrace.errors import HeadraceError

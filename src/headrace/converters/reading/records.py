@@ -29,9 +29,9 @@ from headrace.connect.rows import ROW, RowTable, no_transactions
 from headrace.connect.schema import Schema, Type
 from headrace.connect.sized_cache import SizedCache
 from headrace.connect.values.many_values import collected_after
-from headrace.converters.reading import images_kernel as kernel
 from headrace.converters.reading.fields import FieldTable, field_table
-from headrace.converters.reading.json_kernel import NUMBER_BYTES
+from headrace.converters.reading.kernels import images_kernel as kernel
+from headrace.converters.reading.kernels.json_kernel import NUMBER_BYTES
 from headrace.converters.reading.part import NO_VALUE, Opened, PartForm, Reader
 from headrace.errors import HeadraceError
 

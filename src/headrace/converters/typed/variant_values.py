@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.converters.typed import variant_kernel as kernel
+from headrace.converters.typed.kernels import variant_kernel as kernel
 from headrace.errors import HeadraceError
 
 MOST_BYTES = 128 << 20

@@ -1,90 +1,12 @@
 """Compact texts of JSON indented as BSON's Java library does it, many at a time."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.kernels.functions import entry, part
-from headrace.connect.kernels.json_scan import (
-    CLOSE_ARRAY,
-    CLOSE_OBJECT,
-    COMMA,
-    OPEN_ARRAY,
-    OPEN_OBJECT,
-    QUOTE,
-    skip_string,
-)
-from headrace.connect.kernels.memory import (
-    PADDING,
-    address_of,
-    copy,
-    load8,
-    load32_signed,
-    store8,
-    store64,
-)
-
-_NEWLINE, _SPACE = ord("\n"), ord(" ")
-_STEP = 2
-"""Spaces of a level."""
-
-
-@part
-def _new_line(depth, out, writes):
-    """A line's end and the spaces of the next one; returns their end."""
-    size = 1 + _STEP * depth
-    if writes:
-        store8(out, _NEWLINE)
-        for place in range(1, size):
-            store8(out + place, _SPACE)
-    return out + size
-
-
-@part
-def _indent(place, end, out, writes):
-    """A compact text, indented; returns its end. `writes`: it is written, not only counted."""
-    depth = np.int64(0)
-    while place < end:
-        byte = load8(place)
-        begin = place
-        place += 1
-        if byte == QUOTE:
-            place = skip_string(place, end)
-            if place < 0:
-                place = end
-            if writes:
-                copy(begin, place - begin, out)
-            out += place - begin
-            continue
-        closes = byte in (CLOSE_OBJECT, CLOSE_ARRAY)
-        opens = byte in (OPEN_OBJECT, OPEN_ARRAY)
-        if closes:
-            depth -= 1
-            before = load8(begin - 1)
-            if before not in (OPEN_OBJECT, OPEN_ARRAY):
-                out = _new_line(depth, out, writes)
-        if writes:
-            store8(out, byte)
-        out += 1
-        if opens:
-            depth += 1
-        if byte == COMMA or (opens and load8(place) not in (CLOSE_OBJECT, CLOSE_ARRAY)):
-            out = _new_line(depth, out, writes)
-    return out
-
-
-@entry
-def _indent_column(offsets, count, texts, ends, out, writes):
-    """`count` texts (int32 `offsets`), one behind the other at `out`; their `ends` are int64."""
-    begin = out
-    for i in range(count):
-        place = texts + load32_signed(offsets + 4 * i)
-        out = _indent(place, texts + load32_signed(offsets + 4 * i + 4), out, writes)
-        store64(ends + 8 * i, out - begin)
-    return out - begin
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.documents.kernels.indent_kernel import indent_column
 
 
 def indented(texts: pa.StringArray) -> pa.LargeStringArray:
@@ -99,8 +21,8 @@ def indented(texts: pa.StringArray) -> pa.LargeStringArray:
     places = np.ascontiguousarray(places)
     ends = np.zeros(count + 1, np.int64)
     state = (address_of(places), count, address_of(source), address_of(ends) + 8)
-    size = int(_indent_column(*state, 0, 0))
+    size = int(indent_column(*state, 0, 0))
     out = np.empty(size + PADDING, np.uint8)
-    _indent_column(*state, address_of(out), 1)
+    indent_column(*state, address_of(out), 1)
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(out[:size])]
     return pa.Array.from_buffers(pa.large_string(), count, buffers)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.documents.parsing.document_kernel import (
+from headrace.documents.parsing.kernels.document_kernel import (
     MANY_NAMES,
     MARGIN,
     NAME_BYTES,

@@ -35,9 +35,9 @@ from headrace.connect.records import Column, ColumnIdentity
 from headrace.connect.schema import DECIMAL, Schema, Type
 from headrace.documents.bson import ARRAY, DOCUMENT, broken
 from headrace.documents.cells import decoder
-from headrace.documents.target_schema import kernel
 from headrace.documents.target_schema.ddl import DATE, JSON, TIMESTAMPS, precision_and_scale
 from headrace.documents.target_schema.exact import exact_scalar
+from headrace.documents.target_schema.kernels import value_kernel
 from headrace.documents.target_schema.policies import Conflicts, Label
 from headrace.documents.values import elements_of
 
@@ -45,16 +45,16 @@ _KIND, _ADDRESS, _LENGTH = range(3)
 """Columns of cells."""
 _INTEGER_BYTES = {Type.INT8: 1, Type.INT16: 2, Type.INT32: 4, Type.INT64: 8}
 _TARGETS = {
-    Type.BOOLEAN: kernel.TO_BOOLEAN,
-    Type.FLOAT32: kernel.TO_FLOAT,
-    Type.FLOAT64: kernel.TO_DOUBLE,
-    Type.STRING: kernel.TO_TEXT,
-    Type.BYTES: kernel.TO_BYTES,
-    Type.ARRAY: kernel.TO_ARRAY,
-    Type.MAP: kernel.TO_MAP,
-    Type.STRUCT: kernel.TO_STRUCT,
+    Type.BOOLEAN: value_kernel.TO_BOOLEAN,
+    Type.FLOAT32: value_kernel.TO_FLOAT,
+    Type.FLOAT64: value_kernel.TO_DOUBLE,
+    Type.STRING: value_kernel.TO_TEXT,
+    Type.BYTES: value_kernel.TO_BYTES,
+    Type.ARRAY: value_kernel.TO_ARRAY,
+    Type.MAP: value_kernel.TO_MAP,
+    Type.STRUCT: value_kernel.TO_STRUCT,
 }
-_COPIES = (kernel.TO_VALUE, kernel.TO_MAP, kernel.TO_ARRAY)
+_COPIES = (value_kernel.TO_VALUE, value_kernel.TO_MAP, value_kernel.TO_ARRAY)
 _MAP_KEY = Schema(Type.STRING)
 
 
@@ -103,11 +103,11 @@ def node_of(schema: Schema) -> Column:
 
 
 def opened(cells: np.ndarray) -> np.ndarray:
-    """The column of values (see `headrace.documents.target_schema.kernel`) that are given as cells
-    (int64 of kind, address, length): a type byte and its value each."""
+    """The column of values (see `kernels/value_kernel.py`) that are given as cells (int64 of kind,
+    address, length): a type byte and its value each."""
     cells = np.ascontiguousarray(cells, np.int64)
     out = np.empty_like(cells)
-    kernel.open_values(address_of(cells), len(cells), address_of(out))
+    value_kernel.open_values(address_of(cells), len(cells), address_of(out))
     return out
 
 
@@ -144,13 +144,13 @@ class _Conversion:
         """Values by themselves; of arrays, maps and structs what `Converted.cells` says."""
         to, digits, scale = _target(schema)
         count = len(values)
-        room = count * kernel.SPARE_PER_VALUE
+        room = count * value_kernel.SPARE_PER_VALUE
         if to in _COPIES:
-            lengths = values[values[:, _KIND] != kernel.NOTHING, _LENGTH]
+            lengths = values[values[:, _KIND] != value_kernel.NOTHING, _LENGTH]
             room = int(lengths.sum()) + count
         spare = np.empty(room + PADDING, np.uint8)
         out = np.empty((count, 3), np.int64)
-        others = kernel.convert(
+        others = value_kernel.convert(
             address_of(values), count, to, digits, scale, address_of(out), address_of(spare)
         )
         memory: tuple[object, ...] = (spare,)
@@ -163,10 +163,12 @@ class _Conversion:
     ) -> object:
         """Values that the kernel left, and conflicts; returns the memory of the first."""
         texts: list[np.ndarray] = []
-        for at in np.flatnonzero(np.isin(out[:, _KIND], (kernel.CONFLICT, kernel.LEFT))).tolist():
+        for at in np.flatnonzero(
+            np.isin(out[:, _KIND], (value_kernel.CONFLICT, value_kernel.LEFT))
+        ).tolist():
             kind, address, length = values[at].tolist()
             raw = ctypes.string_at(address, length)
-            if out[at, _KIND] == kernel.LEFT:
+            if out[at, _KIND] == value_kernel.LEFT:
                 try:
                     made, cell = cell_of(schema, exact_scalar(kind, raw, schema))
                 except (ValueError, ArithmeticError, LookupError):
@@ -192,7 +194,7 @@ class _Conversion:
         names[:, 0] = address_of(held) + np.cumsum(names[:, 1]) - names[:, 1]
         columns = np.empty((len(fields), count, 3), np.int64)
         unknown = np.empty(count, np.int64)
-        answer = kernel.find_fields(
+        answer = value_kernel.find_fields(
             address_of(values), count, address_of(names), len(fields), address_of(columns),
             address_of(unknown),
         )  # fmt: skip
@@ -224,10 +226,12 @@ class _Conversion:
         container = ARRAY if schema.type is Type.ARRAY else DOCUMENT
         count = len(values)
         ends = np.empty(count + 1, np.int64)
-        total = kernel.find_elements(address_of(values), count, container, address_of(ends), 0, 0)
+        total = value_kernel.find_elements(
+            address_of(values), count, container, address_of(ends), 0, 0
+        )
         _check(total)
         elements, names = np.empty((total, 3), np.int64), np.empty((total, 3), np.int64)
-        kernel.find_elements(
+        value_kernel.find_elements(
             address_of(values), count, container, address_of(ends), address_of(elements),
             address_of(names),
         )  # fmt: skip
@@ -261,13 +265,13 @@ def _check(answer: int) -> None:
 def _target(schema: Schema) -> tuple[int, int, int]:
     """What the kernel converts to, and its two parameters."""
     if schema.name == DECIMAL:
-        return (kernel.TO_DECIMAL, *precision_and_scale(schema))
+        return (value_kernel.TO_DECIMAL, *precision_and_scale(schema))
     if schema.name == JSON:
-        return kernel.TO_VALUE, 0, 0
+        return value_kernel.TO_VALUE, 0, 0
     if schema.name in TIMESTAMPS:
-        return kernel.TO_MILLIS, 0, 0
+        return value_kernel.TO_MILLIS, 0, 0
     if schema.name == DATE:
-        return kernel.TO_DAYS, 0, 0
+        return value_kernel.TO_DAYS, 0, 0
     if schema.type in _INTEGER_BYTES:
-        return kernel.TO_INTEGER, _INTEGER_BYTES[schema.type], 0
+        return value_kernel.TO_INTEGER, _INTEGER_BYTES[schema.type], 0
     return _TARGETS[schema.type], 0, 0

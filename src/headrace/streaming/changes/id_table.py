@@ -1,30 +1,12 @@
 """Numbers by ids, in memory that kernels search."""
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call"
-
 from __future__ import annotations
 
 import numpy as np
 
-from headrace.connect.kernels.functions import part
-from headrace.connect.kernels.memory import load64
-from headrace.connect.kernels.text import wrapping_multiply
+from headrace.streaming.changes.kernels.id_kernel import SPREAD
 
-_SPREAD = 2654435761
 _FIRST_ENTRIES = 256
-
-
-@part
-def find_number(table, mask, identity):
-    """The number of an id in the memory of an IdTable, or -1."""
-    entry = wrapping_multiply(identity, _SPREAD) & mask
-    while True:
-        candidate = load64(table + 16 * entry)
-        if candidate == identity:
-            return load64(table + 16 * entry + 8)
-        if candidate < 0:
-            return -1
-        entry = (entry + 1) & mask
 
 
 class IdTable:
@@ -50,7 +32,7 @@ class IdTable:
         self._enter(identity, number)
 
     def _enter(self, identity: int, number: int) -> None:
-        entry = (identity * _SPREAD) & self.mask
+        entry = (identity * SPREAD) & self.mask
         while self.memory[2 * entry] not in (-1, identity):
             entry = (entry + 1) & self.mask
         self.memory[2 * entry : 2 * entry + 2] = (identity, number)

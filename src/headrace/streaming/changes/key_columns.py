@@ -11,27 +11,33 @@ import numpy as np
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.properties.modes import ConverterName
-from headrace.connect.encoding import Encoding
+from headrace.connect.encoding import FIRST_DOCUMENT, Encoding
+from headrace.connect.kernels.loading import address_of_kernel
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Cell
 from headrace.connect.schema import Type
+from headrace.converters.json.kernels.binary import encode_cell
 from headrace.converters.json.values import JsonOptions, render, render_cell
 from headrace.debezium.naming.topics import topic_hash
-from headrace.documents import id_kernel
 from headrace.documents.dialects import DIALECTS
-from headrace.documents.id_kernel import AS_RENDERED
+from headrace.documents.kernels import id_kernel, writer
+from headrace.documents.kernels.cells import put_document
+from headrace.documents.kernels.id_kernel import id_hash
 from headrace.errors import HeadraceError
-from headrace.streaming.changes import key_kernel
+from headrace.streaming.changes.kernels import key_kernel
 from headrace.streaming.facts import EventSettings, Facts
 from headrace.transforms.reading import chain_of
 from headrace.transforms.transform import Ordering
 
+assert key_kernel.GROWTH >= writer.GROWTH
+assert key_kernel.SLACK >= writer.SLACK
 _AS_SENT = (Encoding.RAW, Encoding.STRING)
 _ID_FORMS: Mapping[Ordering | None, int] = {
     Ordering.ID_VALUES: id_kernel.VALUES,
     Ordering.ID_TEXTS: id_kernel.TEXTS,
     Ordering.ID_NUMBERS: id_kernel.NUMBERS,
 }
+assert key_kernel.AS_RENDERED not in _ID_FORMS.values()
 Text = bytes | None
 """What a key shows in one column, quotes left out; None is JSON's null."""
 
@@ -45,8 +51,9 @@ class KeyRendering:
     converter: JsonOptions = field(default_factory=JsonOptions)
     merges_topics: bool = False
     """Transforms may make one topic of several: equal keys have one hash, whatever their topics."""
-    id_form: int = AS_RENDERED
-    """What transforms leave of an `_id`, a form of `headrace.documents.id_kernel`."""
+    id_form: int = key_kernel.AS_RENDERED
+    """What transforms leave of an `_id`: where it is not what the log has, a form of
+    `headrace.documents.kernels.id_kernel`."""
     joins_texts: bool = False
     """The converter writes the columns of a key one after the other, without quotes."""
 
@@ -63,7 +70,7 @@ class KeyRendering:
                 decimal_numeric=str(config.key_converter_decimal_format) == "NUMERIC",
             ),
             merges_topics=chain.merges_topics,
-            id_form=_ID_FORMS.get(chain.id_ordering, AS_RENDERED),
+            id_form=_ID_FORMS.get(chain.id_ordering, key_kernel.AS_RENDERED),
             joins_texts=config.converter("key") is ConverterName.STRING,
         )
 
@@ -84,7 +91,9 @@ class KeyRendering:
         ):
             # A text may hold what stands between columns or elements.
             return [key_kernel.NOTHING] * len(cells)
-        return [self.id_form if cell.encoding in DIALECTS else AS_RENDERED for cell in cells]
+        return [
+            self.id_form if cell.encoding in DIALECTS else key_kernel.AS_RENDERED for cell in cells
+        ]
 
 
 def spreads_keys(config: ConnectorConfig) -> bool:
@@ -194,12 +203,21 @@ class KeyScratch:
             .view(np.int64)
             .reshape(-1, key_kernel.ENTRY_WORDS)
         )
+        self._called = memory[key_kernel.ENCODE_CELL : key_kernel.ENTRIES].view(np.int64)
         self._count[0] = self._lacking[0] = 0
+        self._called[:] = 0
         self._owners: dict[int, tuple[KeyColumns, int]] = {}
         self._texts: list[np.ndarray] = []
 
     def know(self, columns: KeyColumns) -> None:
-        """Columns whose cells may be lacking."""
+        """Columns whose cells the kernels meet; what renders these is loaded."""
+        encodings, forms = columns.table[:, key_kernel.ENCODING], columns.table[:, key_kernel.FORM]
+        if ((encodings >= 0) & (encodings < FIRST_DOCUMENT)).any():
+            self._called[0] = address_of_kernel(encode_cell)
+        if (encodings >= FIRST_DOCUMENT).any():
+            self._called[1] = address_of_kernel(put_document)
+        if (forms > key_kernel.AS_RENDERED).any():
+            self._called[2] = address_of_kernel(id_hash)
         for place in range(len(columns)):
             self._owners[address_of(columns.table[place])] = columns, place
 

@@ -9,7 +9,7 @@ import numpy as np
 from headrace.connect.kernels.memory import address_of
 from headrace.connect.rows import ROW, RowKind
 from headrace.spool.index import SegmentIndex
-from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.kernels import row_kernel
 
 
 @dataclass(frozen=True)

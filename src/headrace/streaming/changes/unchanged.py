@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace.connect.encoding import Encoding
 from headrace.connect.records import Cell
-from headrace.streaming.changes.row_kernel import (
+from headrace.streaming.changes.kernels.row_kernel import (
     BYTES_BEGINNING,
     EXACT,
     NUMERIC,

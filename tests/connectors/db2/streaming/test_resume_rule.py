@@ -21,7 +21,7 @@ from headrace.connectors.db2.streaming.change_numbers import ChangeNumbers, resu
 from headrace.connectors.db2.streaming.told_tables import SchemaChange
 from headrace.relational.schema_changes import SchemaChangeFacts
 from headrace.spool.spool import Spool
-from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.key_columns import KeyRendering
 from headrace.streaming.facts import EventSettings
 from headrace.streaming.ranges import rows_until

@@ -11,8 +11,8 @@ from headrace.connect.images import cells
 from headrace.connectors.mongodb.reading.document_images import document_images, id_of
 from headrace.documents.cells import decoder
 from headrace.documents.dialects import DIALECTS
-from headrace.documents.field_kernel import NAME_TAKEN
 from headrace.documents.fields import FieldRules, PathRule
+from headrace.documents.kernels.field_kernel import NAME_TAKEN
 from headrace.errors import HeadraceError
 from headrace.snapshots.image_block import ImageBlock
 from tests.documents.plain_bson import encode

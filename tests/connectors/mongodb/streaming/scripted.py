@@ -23,8 +23,8 @@ from headrace.connectors.mongodb.streaming.replies import Reply, read_reply
 from headrace.documents.fields import FieldRules, PathRule
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Spool, memory_at
+from headrace.streaming.changes.kernels.row_kernel import TOMBSTONES
 from headrace.streaming.changes.key_columns import KeyRendering
-from headrace.streaming.changes.row_kernel import TOMBSTONES
 from headrace.streaming.facts import EventSettings
 from headrace.streaming.receiver import Receiver
 from tests.connectors.harness import wait_for

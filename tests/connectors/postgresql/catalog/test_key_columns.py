@@ -22,7 +22,7 @@ from headrace.connectors.postgresql.types.type_facts import TypeFacts
 from headrace.converters.json.values import JsonOptions
 from headrace.errors import HeadraceError
 from headrace.relational.events import ColumnFacts, RelationFacts
-from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.key_columns import KeyColumns, KeyRendering
 from headrace.streaming.changes.key_hashes import key_hashes
 from headrace.streaming.facts import shape_of

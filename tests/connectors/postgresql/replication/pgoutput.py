@@ -9,7 +9,7 @@ import numpy as np
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.rows import NULL, ROW, TRANSACTION
 from headrace.connectors.postgresql.replication import pgoutput as decoder
-from headrace.streaming.changes import key_kernel, row_kernel
+from headrace.streaming.changes.kernels import key_kernel, row_kernel
 from headrace.streaming.changes.key_columns import KeyColumns, KeyScratch
 
 VIRTUAL = 1 << 20

@@ -10,7 +10,7 @@ from headrace.connectors.postgresql.replication import pgoutput as decoder
 from headrace.connectors.postgresql.replication.pgoutput_messages import parse_origin
 from headrace.debezium.column_rules import truncated
 from headrace.errors import HeadraceError
-from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.kernels import row_kernel
 from tests.connectors.postgresql.replication.pgoutput import (
     VIRTUAL,
     Index,

@@ -13,8 +13,8 @@ from headrace.connectors.postgresql.replication.pgoutput_reader import (
     ReaderOptions,
 )
 from headrace.spool.spool import Spool
-from headrace.streaming.changes import row_kernel
 from headrace.streaming.changes.id_table import IdTable
+from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.changes.key_columns import KeyScratch
 from headrace.streaming.reader import LogReader, Received
 from headrace.streaming.receiver import Receiver

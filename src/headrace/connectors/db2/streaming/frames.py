@@ -36,8 +36,8 @@ from headrace.connect.kernels.memory import (
 )
 from headrace.connect.rows import BEGIN, ROW, offset_in_row
 from headrace.connectors.db2.lsn import ORDER_BYTES
-from headrace.streaming.changes import row_kernel
-from headrace.streaming.changes.frame_kernel import (
+from headrace.streaming.changes.kernels import row_kernel
+from headrace.streaming.changes.kernels.frame_kernel import (
     FRAME_HEAD_BYTES,
     PLACE_BYTES,
     put_frame_head,
@@ -45,16 +45,16 @@ from headrace.streaming.changes.frame_kernel import (
     put_place,
     put_place_frame,
 )
-from headrace.streaming.changes.image_kernel import add_images
-from headrace.streaming.changes.key_kernel import CELLS
-from headrace.streaming.changes.late_kernel import (
+from headrace.streaming.changes.kernels.image_kernel import add_images
+from headrace.streaming.changes.kernels.key_kernel import CELLS
+from headrace.streaming.changes.kernels.late_kernel import (
     OWN_WORDS,
     begin_late,
     end_late,
     take_back_beginning,
     tell_beginning,
 )
-from headrace.streaming.changes.transaction_kernel import advance, is_full
+from headrace.streaming.changes.kernels.transaction_kernel import advance, is_full
 
 # Words of `state` behind those of late_kernel.
 (

@@ -18,7 +18,7 @@ from headrace.connectors.db2.streaming.change_table import ChangeBlock, ChangeTa
 from headrace.connectors.db2.streaming.lsn_columns import LsnColumn
 from headrace.connectors.db2.streaming.pairing import NO_ROW, UPDATED
 from headrace.connectors.db2.streaming.told_tables import SchemaChange
-from headrace.streaming.changes.row_kernel import CREATE, DELETE, UPDATE
+from headrace.streaming.changes.kernels.row_kernel import CREATE, DELETE, UPDATE
 
 
 class Merged(NamedTuple):

@@ -24,16 +24,10 @@ from headrace.connect.kernels.memory import (
     store8,
     store64,
 )
-from headrace.documents.bson import (
-    DOCUMENT,
-    ID_NAME_SIZE,
-    NO_ROOM,
-    broken,
-    id_element,
-    value_size,
-)
-from headrace.documents.field_kernel import FIELD_EXISTS, NAME_TAKEN, filter_fields
+from headrace.documents.bson import DOCUMENT, NO_ROOM, broken
 from headrace.documents.fields import FieldRules
+from headrace.documents.kernels.field_kernel import FIELD_EXISTS, NAME_TAKEN, filter_fields
+from headrace.documents.kernels.value_sizes import ID_NAME_SIZE, id_element, value_size
 from headrace.errors import HeadraceError
 from headrace.snapshots.image_block import ImageBlock
 

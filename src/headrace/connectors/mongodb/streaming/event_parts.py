@@ -23,19 +23,12 @@ from headrace.connect.kernels.memory import (
     store64,
 )
 from headrace.connect.kernels.text import as_word
-from headrace.documents.bson import (
-    ARRAY,
-    DOCUMENT,
-    ID_NAME_SIZE,
-    STRING,
-    id_element,
-    name_end,
-    value_size,
-)
+from headrace.documents.bson import ARRAY, DOCUMENT, STRING
 from headrace.documents.bson import NULL as NULL_KIND
-from headrace.documents.field_kernel import filter_fields, filter_names
-from headrace.streaming.changes.row_kernel import CREATE, DELETE
-from headrace.streaming.changes.row_kernel import UPDATE as UPDATED_ROW
+from headrace.documents.kernels.field_kernel import filter_fields, filter_names
+from headrace.documents.kernels.value_sizes import ID_NAME_SIZE, id_element, name_end, value_size
+from headrace.streaming.changes.kernels.row_kernel import CREATE, DELETE
+from headrace.streaming.changes.kernels.row_kernel import UPDATE as UPDATED_ROW
 
 # The scratch memory for that: the parts that rules concern, and one that kernels need.
 _SCRATCH_PARTS = 6

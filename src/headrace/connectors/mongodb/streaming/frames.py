@@ -37,15 +37,9 @@ from headrace.connectors.mongodb.streaming.event_parts import (
     put_cell,
     put_key,
 )
-from headrace.documents.bson import (
-    DATE,
-    DOCUMENT,
-    INT64,
-    TIMESTAMP,
-    name_end,
-    value_size,
-)
-from headrace.streaming.changes.row_kernel import (
+from headrace.documents.bson import DATE, DOCUMENT, INT64, TIMESTAMP
+from headrace.documents.kernels.value_sizes import name_end, value_size
+from headrace.streaming.changes.kernels.row_kernel import (
     DELETE,
     FILTERED,
     OWN_WORDS,

@@ -38,9 +38,9 @@ from headrace.connectors.mongodb.streaming.frames import (
     TRANSACTION_NUMBER,
     WALL_MS,
 )
-from headrace.streaming.changes import row_kernel
-from headrace.streaming.changes.key_kernel import CELLS
-from headrace.streaming.changes.row_kernel import (
+from headrace.streaming.changes.kernels import row_kernel
+from headrace.streaming.changes.kernels.key_kernel import CELLS
+from headrace.streaming.changes.kernels.row_kernel import (
     BROKEN,
     COMMIT_US,
     ENDINGS,
@@ -66,7 +66,7 @@ from headrace.streaming.changes.row_kernel import (
     add_row,
     open_transaction,
 )
-from headrace.streaming.changes.transaction_kernel import advance
+from headrace.streaming.changes.kernels.transaction_kernel import advance
 
 # Words of the reader's state, behind those of `frames`.
 (

@@ -24,11 +24,11 @@ from headrace.connectors.mongodb.streaming.progress import StreamProgress
 from headrace.connectors.mongodb.streaming.replies import Reply, members
 from headrace.documents.bson import FAULTS
 from headrace.documents.bson import NO_ROOM as SCRATCH_FULL
-from headrace.documents.field_kernel import FIELD_EXISTS
 from headrace.documents.fields import field_exists
+from headrace.documents.kernels.field_kernel import FIELD_EXISTS
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
-from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.reader import Received
 from headrace.streaming.segment_reader import SegmentReader
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of
-from headrace.documents.bson import DOCUMENT, SMALLEST_DOCUMENT, Kind, value_size
+from headrace.documents.bson import DOCUMENT, SMALLEST_DOCUMENT, Kind
+from headrace.documents.kernels.value_sizes import value_size
 from headrace.errors import HeadraceError
 
 _INT32, _INT64 = struct.Struct("<i"), struct.Struct("<q")

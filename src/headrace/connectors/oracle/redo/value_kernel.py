@@ -26,7 +26,7 @@ from headrace.connect.kernels.memory import (
 from headrace.connect.kernels.text import as_word
 from headrace.connectors.oracle.redo.forms import Form
 from headrace.connectors.oracle.redo.scan import NONE, QUOTE, find_byte, has_word
-from headrace.converters.json.times import NO_TIME, timestamp_micros
+from headrace.converters.json.kernels.times import NO_TIME, timestamp_micros
 
 _TEXT_FORM, _NUMBER_FORM, _TIMESTAMP_FORM = int(Form.TEXT), int(Form.NUMBER), int(Form.TIMESTAMP)
 _BYTES_FORM, _ZONED_FORM, _LOCAL_FORM = int(Form.BYTES), int(Form.ZONED), int(Form.LOCAL)

@@ -23,17 +23,17 @@ from headrace.connect.images import split_checked
 from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.memory import load8, load32_be, load64, load64_be, store64
 from headrace.connectors.oracle.events import EXTRA_CELLS
-from headrace.streaming.changes import row_kernel
-from headrace.streaming.changes.frame_kernel import FRAME_HEAD_BYTES, PLACE_BYTES
-from headrace.streaming.changes.image_kernel import add_images
-from headrace.streaming.changes.late_kernel import (
+from headrace.streaming.changes.kernels import row_kernel
+from headrace.streaming.changes.kernels.frame_kernel import FRAME_HEAD_BYTES, PLACE_BYTES
+from headrace.streaming.changes.kernels.image_kernel import add_images
+from headrace.streaming.changes.kernels.late_kernel import (
     OWN_WORDS,
     begin_late,
     end_late,
     take_back_beginning,
     tell_beginning,
 )
-from headrace.streaming.changes.transaction_kernel import advance, is_full
+from headrace.streaming.changes.kernels.transaction_kernel import advance, is_full
 
 STATE_WORDS = OWN_WORDS
 """Words of `state`."""

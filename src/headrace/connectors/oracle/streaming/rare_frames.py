@@ -12,11 +12,11 @@ from headrace.connect.rows import NULL, RowKind, low_half
 from headrace.connectors.oracle.streaming import frames
 from headrace.connectors.oracle.streaming.tables import SchemaChange
 from headrace.spool.spool import Piece
-from headrace.streaming.changes import row_kernel
-from headrace.streaming.changes.frame_kernel import FRAME_HEAD_BYTES, PLACE_BYTES
-from headrace.streaming.changes.late_kernel import take_back_beginning, tell_beginning
+from headrace.streaming.changes.kernels import row_kernel
+from headrace.streaming.changes.kernels.frame_kernel import FRAME_HEAD_BYTES, PLACE_BYTES
+from headrace.streaming.changes.kernels.late_kernel import take_back_beginning, tell_beginning
+from headrace.streaming.changes.kernels.transaction_kernel import add_end
 from headrace.streaming.changes.row_writer import RareRecord, add_barrier, add_record
-from headrace.streaming.changes.transaction_kernel import add_end
 from headrace.streaming.relations import RelationVersions
 
 _HEAD = struct.Struct("!IB")

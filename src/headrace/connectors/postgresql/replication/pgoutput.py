@@ -15,9 +15,9 @@ import numpy as np
 from headrace.connect.images import split_checked
 from headrace.connect.kernels.functions import entry, inlined_part, part
 from headrace.connect.kernels.memory import address_of, load8, load32_be, load64, load64_be, store64
-from headrace.streaming.changes import key_kernel, row_kernel
-from headrace.streaming.changes.id_table import find_number
-from headrace.streaming.changes.row_kernel import (
+from headrace.streaming.changes.kernels import key_kernel, row_kernel
+from headrace.streaming.changes.kernels.id_kernel import find_number
+from headrace.streaming.changes.kernels.row_kernel import (
     BROKEN,
     COLUMNS,
     COMMIT_US,
@@ -34,7 +34,7 @@ from headrace.streaming.changes.row_kernel import (
     is_skipped,
     open_transaction,
 )
-from headrace.streaming.changes.transaction_kernel import (
+from headrace.streaming.changes.kernels.transaction_kernel import (
     advance,
     begin_transaction,
     end_transaction,

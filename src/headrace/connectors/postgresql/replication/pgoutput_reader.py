@@ -33,9 +33,9 @@ from headrace.connectors.postgresql.replication.stream import (
 )
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
-from headrace.streaming.changes import row_kernel
+from headrace.streaming.changes.kernels import row_kernel
+from headrace.streaming.changes.kernels.transaction_kernel import add_end
 from headrace.streaming.changes.row_writer import RareRecord, add_barrier, add_record
-from headrace.streaming.changes.transaction_kernel import add_end
 from headrace.streaming.segment_reader import SegmentReader
 
 # A reader that keeps the socket empty makes every send of the server a wake-up; letting the

@@ -11,7 +11,7 @@ from headrace.connectors.oracle.scn import format_xid, place_of
 from headrace.connectors.oracle.streaming import frames
 from headrace.connectors.oracle.streaming.transactions import write_kernel
 from headrace.connectors.oracle.streaming.transactions.buffer import Committed
-from headrace.streaming.changes.frame_kernel import FRAME_HEAD_BYTES, PLACE_BYTES
+from headrace.streaming.changes.kernels.frame_kernel import FRAME_HEAD_BYTES, PLACE_BYTES
 
 _HEAD, _NUMBER = struct.Struct("!IB"), struct.Struct("!q")
 _OF_CHANGE = struct.Struct("!Qq")

@@ -1,5 +1,4 @@
-"""Holds the changes of open transactions: rows of redo, in their order, into chunks of memory by
-transaction.
+"""Holds the changes of open transactions: rows of redo, in order, in chunks of each transaction.
 
 What is held of a change is the frame that the segment gets of it (frames.py), behind a head of its
 own. A rollback to a savepoint marks changes as cancelled, from the newest on; a rollback frees
@@ -36,7 +35,7 @@ from headrace.connectors.oracle.streaming.transactions.chunk_kernel import (
     take_chunk,
     take_huge,
 )
-from headrace.streaming.changes.frame_kernel import FRAME_HEAD_BYTES, put_frame_head, put_number
+from headrace.streaming.changes.kernels import frame_kernel
 
 # A row of redo: int64 words. Texts are addresses and bytes (address 0: null).
 (
@@ -328,9 +327,10 @@ def _hold(transaction, row, memory, buffer, scratch, most_columns):
     if entry == 0:
         return np.int64(0)
     frame = entry + ENTRY_HEAD_BYTES
-    body = frame + FRAME_HEAD_BYTES
+    body = frame + frame_kernel.FRAME_HEAD_BYTES
     store32_be(body, load64(row + 8 * RELATION))
-    body = put_number(put_number(body + 4, load64(row + 8 * SCN)), load64(row + 8 * US))
+    body = frame_kernel.put_number(body + 4, load64(row + 8 * SCN))
+    body = frame_kernel.put_number(body, load64(row + 8 * US))
     end = _put_extra(body, row)
     images, size, kind = load64(row + 8 * IMAGES), load64(row + 8 * IMAGES_BYTES), np.int64(0)
     if table:
@@ -341,7 +341,7 @@ def _hold(transaction, row, memory, buffer, scratch, most_columns):
     else:
         end = copy(images, size, end)
         kind = load64(row + 8 * KIND)
-    put_frame_head(frame, end, kind)
+    frame_kernel.put_frame_head(frame, end, kind)
     store64(entry + BEFORE, load64(transaction + 8 * NEWEST))
     store64(entry + HASH, load64(row + 8 * ROW_HASH))
     store64(entry + CANCELLED, 0)

@@ -35,7 +35,7 @@ from headrace.connectors.oracle.streaming.transactions.hold_kernel import (
     TRANSACTION_SIZE,
     release_transaction,
 )
-from headrace.streaming.changes.frame_kernel import (
+from headrace.streaming.changes.kernels.frame_kernel import (
     FRAME_HEAD_BYTES,
     put_frame_head,
     put_number,

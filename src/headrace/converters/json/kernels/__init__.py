@@ -1,0 +1,1 @@
+"""Compiled encoders of JSON, and the interpreter of programs that write it."""

@@ -1,0 +1,1 @@
+"""The compiled pass over rows, and what the interpreters of programs share."""

@@ -1,0 +1,418 @@
+"""The compiled pass from row images to keys, values and headers, in total order, any mix of shapes.
+
+It splits a row's images and runs the programs of its shape over them (see `program.py`), each by
+the interpreter of its form. Every argument is an address or a count. Images were checked against
+their frames when they were indexed; a cell's own text is checked by its encoder.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.connect.images import CELL_BYTES, split
+from headrace.connect.kernels.functions import entry, inlined_part, part
+from headrace.connect.kernels.memory import (
+    caller_of,
+    copy,
+    load8,
+    load32_signed,
+    load64,
+    store8,
+    store32,
+    store64,
+)
+from headrace.connect.rows import TRANSACTION, TRANSACTION_NUMBERS, Flag, offset_in_row
+from headrace.connect.rows import offset_in_transaction as in_transaction
+from headrace.converters.instructions import (
+    ALWAYS,
+    COLUMNS,
+    COUNT,
+    DONE,
+    EPOCH,
+    FIRST_ROW,
+    FIRST_TRANSACTION,
+    FULL,
+    HAS_COUNTERPART,
+    HAS_EXTRA,
+    HAS_NEW,
+    HAS_OLD,
+    HAS_TRANSACTION,
+    HEADER_COLUMNS,
+    HEADER_CONSTANT,
+    HEADER_COUNT,
+    HEADER_ENDS,
+    HEADER_GROWTH,
+    HEADER_LISTS,
+    HEADER_NAMES,
+    HEADER_PRESENT,
+    HEADER_SOURCE_COLUMNS,
+    HEADER_WORDS,
+    HEADERS,
+    HEADERS_CAPACITY,
+    KEY_BYTES,
+    KEY_CONSTANT,
+    KEY_ENDS,
+    KEY_FORM,
+    KEY_GROWTH,
+    KEY_GUARD,
+    KEY_PRESENT,
+    KEY_PROGRAM,
+    KEYS,
+    KEYS_CAPACITY,
+    MADE_COLUMNS,
+    MADE_COUNT,
+    MISS_COUNT,
+    MISSING,
+    MOST_MISSES,
+    MOST_ROWS,
+    NAME,
+    NEXT,
+    NO_VALUE,
+    ON,
+    ON_DELETE,
+    ON_EVERY,
+    PATCH_BYTES,
+    PROGRAM,
+    PROGRAM_FORM,
+    PROGRAM_GUARD,
+    PROGRAMS,
+    ROW_NUMBER,
+    RUN_JSON,
+    RUN_PLAIN,
+    SCRATCH,
+    SELECTED,
+    SEQUENCE_LENGTH,
+    SEQUENCES,
+    SHAPE_COLUMNS,
+    SHAPE_HEADER_COUNT,
+    SHAPE_HEADERS,
+    SHAPE_MADE,
+    SHAPE_SOURCE_COLUMNS,
+    SHAPE_WORDS,
+    SHAPES,
+    SPLIT_COLUMNS,
+    START,
+    STATUS,
+    TEXT,
+    TEXT_LENGTH,
+    UNUSUAL,
+    VALUE_BYTES,
+    VALUE_CONSTANT,
+    VALUE_ENDS,
+    VALUE_FORM,
+    VALUE_GROWTH,
+    VALUE_GUARD,
+    VALUE_PRESENT,
+    VALUE_PROGRAM,
+    VALUES,
+    VALUES_CAPACITY,
+    Form,
+)
+from headrace.converters.instructions import TRANSACTION as TRANSACTION_NUMBER
+from headrace.converters.kernels.prints import (
+    TEXT_BYTES,
+    print_clock,
+    print_transaction,
+    put_next_sequence,
+)
+from headrace.converters.kernels.row_cells import (
+    COUNTERPART,
+    COUNTERPART_IMAGE,
+    EXTRA,
+    EXTRA_IMAGE,
+    IMAGE_OF_TRANSACTION,
+    NEW,
+    NEW_IMAGE,
+    OLD,
+    ROW_SIZE,
+    TRANSACTION_IMAGE,
+    made_bytes,
+)
+
+# Rows without a miss after which the pass no longer looks for more.
+_QUIET_ROWS = 8
+
+# The scratch: texts of the row's transaction and of the clock (three), then the split cells of
+# five images.
+_CELLS = (TRANSACTION_NUMBERS + 3) * TEXT_BYTES
+_SPLIT_IMAGES = 5
+
+_TRANSACTION_SIZE = TRANSACTION.itemsize
+_SIZE = offset_in_row("size")
+_TRANSACTION = offset_in_row("transaction")
+_OPERATION = offset_in_row("operation")
+_FLAGS, _PART = offset_in_row("flags"), offset_in_row("part")
+_SIZE_OF_TRANSACTION = in_transaction("size")
+_KEY_CHANGE, _CREATE_PART = int(Flag.KEY_CHANGE), 2
+_JSON = int(Form.JSON)
+_call = caller_of(8)
+
+
+def scratch_bytes(columns: int) -> int:
+    """The scratch for shapes that read `columns` columns of an image."""
+    return _CELLS + _SPLIT_IMAGES * CELL_BYTES * columns
+
+
+@inlined_part
+def _begin_transaction(transaction, texts, state):
+    """What is printed once of a transaction; the cells of its image are not split yet."""
+    print_transaction(transaction, texts)
+    store64(state + 8 * TRANSACTION_NUMBER, load64(state + 8 * TRANSACTION_NUMBER) + 1)
+    store64(state + 8 * SPLIT_COLUMNS, 0)
+    return transaction
+
+
+@part
+def _split_row(row, transaction, cells, image_bytes, columns, source_columns, state):
+    """Split the first columns of the row's images, that of its transaction once; returns which of
+    them it has."""
+    images = np.int64(ALWAYS)
+    image = load64(row + OLD)
+    if image:
+        split(image, cells, columns)
+        images |= HAS_OLD
+    image = load64(row + NEW)
+    if image:
+        split(image, cells + image_bytes * NEW_IMAGE, columns)
+        images |= HAS_NEW
+    image = load64(row + COUNTERPART)
+    if image:
+        split(image, cells + image_bytes * COUNTERPART_IMAGE, columns)
+        images |= HAS_COUNTERPART
+    image = load64(row + EXTRA)
+    if image:
+        split(image, cells + image_bytes * EXTRA_IMAGE, source_columns)
+        images |= HAS_EXTRA
+    image = load64(transaction + IMAGE_OF_TRANSACTION)
+    if image:
+        images |= HAS_TRANSACTION
+        if source_columns > load64(state + 8 * SPLIT_COLUMNS):
+            split(image, cells + image_bytes * TRANSACTION_IMAGE, source_columns)
+            store64(state + 8 * SPLIT_COLUMNS, source_columns)
+    return images
+
+
+@inlined_part
+def _run(form, program, row, transaction, texts, state, cells, image_bytes, out):
+    """One program of a form over one row; returns the end, MISSING or NO_VALUE. Interpreters are
+    called by address: in place they would be compiled several times."""
+    if form == _JSON:
+        return _call(
+            load64(state + 8 * RUN_JSON),
+            (program, row, transaction, texts, state, cells, image_bytes, out),
+        )
+    return _call(
+        load64(state + 8 * RUN_PLAIN),
+        (program, row, transaction, texts, state, cells, image_bytes, out),
+    )
+
+
+@inlined_part
+def _size_of(row, transaction, shape, state):
+    """Bytes of the row's images and made cells; the latter are told to the interpreters."""
+    size = load64(row + _SIZE) + load64(transaction + _SIZE_OF_TRANSACTION)
+    made = load64(shape + 8 * SHAPE_MADE)
+    if made:
+        store64(state + 8 * MADE_COLUMNS, made)
+        index = (row - load64(state + 8 * FIRST_ROW)) // ROW_SIZE
+        size += made_bytes(made, load64(shape + 8 * MADE_COUNT), index)
+    return size
+
+
+@entry
+def emit(state):
+    """Render the selected rows from START until COUNT, MOST_ROWS rows or a full buffer; returns
+    the number rendered.
+
+    STATUS says why the pass stopped and NEXT where; MISSES are the cells that Python renders. A
+    row with a cell that is not there yet is UNUSUAL: the rows behind it are looked through as
+    well, so that Python renders many cells at a time, and NEXT is the first of them.
+    """
+    rows, selected = load64(state + 8 * FIRST_ROW), load64(state + 8 * SELECTED)
+    transactions = load64(state + 8 * FIRST_TRANSACTION)
+    shapes, programs = load64(state + 8 * SHAPES), load64(state + 8 * PROGRAMS)
+    count, most_rows = load64(state + 8 * COUNT), load64(state + 8 * MOST_ROWS)
+    values, keys = load64(state + 8 * VALUES), load64(state + 8 * KEYS)
+    values_capacity = load64(state + 8 * VALUES_CAPACITY)
+    keys_capacity = load64(state + 8 * KEYS_CAPACITY)
+    value_ends, key_ends = load64(state + 8 * VALUE_ENDS), load64(state + 8 * KEY_ENDS)
+    value_present = load64(state + 8 * VALUE_PRESENT)
+    key_present = load64(state + 8 * KEY_PRESENT)
+    sequence = load64(state + 8 * SEQUENCES)
+    sequence_length = load64(state + 8 * SEQUENCE_LENGTH)
+    epoch = load64(state + 8 * EPOCH)
+    patch_bytes = load64(state + 8 * PATCH_BYTES)
+    texts = load64(state + 8 * SCRATCH)
+    cells = texts + _CELLS
+    image_bytes = CELL_BYTES * load64(state + 8 * COLUMNS)
+    print_clock(state, texts)
+    printed = np.int64(0)
+    value_end = values
+    key_end = keys
+    done = 0
+    status = DONE
+    store32(value_ends, 0)
+    store32(key_ends, 0)
+    i = load64(state + 8 * START)
+    first_missing = np.int64(-1)
+    quiet = 0
+    before = np.int64(0)
+    while i < count:
+        row = rows + load64(selected + 8 * i) * ROW_SIZE
+        shape = programs + 8 * SHAPE_WORDS * load64(shapes + 8 * i)
+        transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
+        size = _size_of(row, transaction, shape, state)
+        value_bound = load64(shape + 8 * VALUE_GROWTH) * size + load64(shape + 8 * VALUE_CONSTANT)
+        key_bound = load64(shape + 8 * KEY_GROWTH) * size + load64(shape + 8 * KEY_CONSTANT)
+        if (
+            done >= most_rows
+            or value_end - values + value_bound + patch_bytes > values_capacity
+            or key_end - keys + key_bound + patch_bytes > keys_capacity
+        ):
+            status = FULL
+            break
+        if transaction != printed:
+            printed = _begin_transaction(transaction, texts, state)
+        images = _split_row(
+            row, transaction, cells, image_bytes, load64(shape + 8 * SHAPE_COLUMNS),
+            load64(shape + 8 * SHAPE_SOURCE_COLUMNS), state,
+        )  # fmt: skip
+        next_key = np.int64(NO_VALUE)
+        next_value = np.int64(NO_VALUE)
+        store64(state + 8 * ROW_NUMBER, i)
+        if images & load64(shape + 8 * KEY_GUARD):
+            next_key = _run(
+                load64(shape + 8 * KEY_FORM), load64(shape + 8 * KEY_PROGRAM), row, transaction,
+                texts, state, cells, image_bytes, key_end,
+            )  # fmt: skip
+        if load8(row + _OPERATION) and images & load64(shape + 8 * VALUE_GUARD):
+            next_value = _run(
+                load64(shape + 8 * VALUE_FORM), load64(shape + 8 * VALUE_PROGRAM), row,
+                transaction, texts, state, cells, image_bytes, value_end,
+            )  # fmt: skip
+        if next_key == MISSING or next_value == MISSING or first_missing >= 0:
+            quiet = 0 if next_key == MISSING or next_value == MISSING else quiet + 1
+            if first_missing < 0:
+                first_missing = i
+            full = load64(state + 8 * MISS_COUNT) >= load64(state + 8 * MOST_MISSES)
+            if full or quiet == _QUIET_ROWS:
+                break
+            i += 1
+            continue
+        store8(key_present + done, 0 if next_key == NO_VALUE else 1)
+        store8(value_present + done, 0 if next_value == NO_VALUE else 1)
+        put_next_sequence(row, before, epoch, sequence_length, sequence + sequence_length * done)
+        before = row
+        if next_key != NO_VALUE:
+            key_end = next_key
+        if next_value != NO_VALUE:
+            value_end = next_value
+        done += 1
+        store32(value_ends + 4 * done, value_end - values)
+        store32(key_ends + 4 * done, key_end - keys)
+        i += 1
+    if first_missing >= 0:
+        i = first_missing
+        status = UNUSUAL
+    store64(state + 8 * NEXT, i)
+    store64(state + 8 * STATUS, status)
+    store64(state + 8 * VALUE_BYTES, value_end - values)
+    store64(state + 8 * KEY_BYTES, key_end - keys)
+    return done
+
+
+@inlined_part
+def _is_on(header, row):
+    """Whether a row has the header."""
+    on = load64(header + 8 * ON)
+    if on == ON_EVERY:
+        return True
+    if load8(row + _FLAGS) & _KEY_CHANGE == 0:
+        return False
+    return (load64(row + _PART) != _CREATE_PART) == (on == ON_DELETE)
+
+
+@entry
+def emit_headers(state):
+    """Render the headers of the selected rows from START to COUNT. STATUS says why the pass
+    stopped and NEXT where: FULL is a row that has no room, UNUSUAL one with a cell that Python
+    renders."""
+    rows, selected = load64(state + 8 * FIRST_ROW), load64(state + 8 * SELECTED)
+    transactions = load64(state + 8 * FIRST_TRANSACTION)
+    shapes, programs = load64(state + 8 * SHAPES), load64(state + 8 * PROGRAMS)
+    count, output = load64(state + 8 * COUNT), load64(state + 8 * HEADERS)
+    capacity = load64(state + 8 * HEADERS_CAPACITY)
+    ends, lists = load64(state + 8 * HEADER_ENDS), load64(state + 8 * HEADER_LISTS)
+    present, names = load64(state + 8 * HEADER_PRESENT), load64(state + 8 * HEADER_NAMES)
+    number = load64(state + 8 * HEADER_COUNT)
+    patch_bytes = load64(state + 8 * PATCH_BYTES)
+    texts = load64(state + 8 * SCRATCH)
+    cells = texts + _CELLS
+    image_bytes = CELL_BYTES * load64(state + 8 * COLUMNS)
+    print_clock(state, texts)
+    printed = np.int64(0)
+    out = output + load32_signed(ends + 4 * number)
+    status = DONE
+    i = load64(state + 8 * START)
+    first_missing = np.int64(-1)
+    while i < count:
+        row = rows + load64(selected + 8 * i) * ROW_SIZE
+        shape = programs + 8 * SHAPE_WORDS * load64(shapes + 8 * i)
+        transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
+        size = _size_of(row, transaction, shape, state)
+        bound = load64(shape + 8 * HEADER_GROWTH) * size + load64(shape + 8 * HEADER_CONSTANT)
+        if out - output + bound + patch_bytes > capacity:
+            status = FULL
+            break
+        if transaction != printed:
+            printed = _begin_transaction(transaction, texts, state)
+        images = _split_row(
+            row, transaction, cells, image_bytes, load64(shape + 8 * HEADER_COLUMNS),
+            load64(shape + 8 * HEADER_SOURCE_COLUMNS), state,
+        )  # fmt: skip
+        store64(state + 8 * ROW_NUMBER, -1 - i)
+        header = load64(shape + 8 * SHAPE_HEADERS)
+        last = header + 8 * HEADER_WORDS * load64(shape + 8 * SHAPE_HEADER_COUNT)
+        missing = False
+        added = number
+        end = out
+        while header < last:
+            if _is_on(header, row):
+                rendered = np.int64(NO_VALUE)
+                program = load64(header + 8 * PROGRAM)
+                if program == 0:
+                    length = load64(header + 8 * TEXT_LENGTH)
+                    if length >= 0:
+                        rendered = copy(load64(header + 8 * TEXT), length, end)
+                elif images & load64(header + 8 * PROGRAM_GUARD):
+                    rendered = _run(
+                        load64(header + 8 * PROGRAM_FORM), program, row, transaction, texts,
+                        state, cells, image_bytes, end,
+                    )  # fmt: skip
+                if rendered == MISSING:
+                    missing = True
+                elif rendered != NO_VALUE:
+                    end = rendered
+                store8(present + added, 0 if rendered == NO_VALUE else 1)
+                store32(names + 4 * added, load64(header + 8 * NAME))
+                added += 1
+                store32(ends + 4 * added, end - output)
+            header += 8 * HEADER_WORDS
+        if missing and first_missing < 0:
+            first_missing = i
+        i += 1
+        if first_missing >= 0:
+            if load64(state + 8 * MISS_COUNT) >= load64(state + 8 * MOST_MISSES):
+                break
+            continue
+        out = end
+        number = added
+        store32(lists + 4 * i, number)
+    if first_missing >= 0:
+        i = first_missing
+        status = UNUSUAL
+    store64(state + 8 * HEADER_COUNT, number)
+    store64(state + 8 * NEXT, i)
+    store64(state + 8 * STATUS, status)

@@ -1,0 +1,1 @@
+"""Compiled readers of what converters wrote."""

@@ -1,0 +1,1 @@
+"""Compiled writers of Spark's VARIANT."""

@@ -1,0 +1,1 @@
+"""Compiled readers of Extended JSON."""

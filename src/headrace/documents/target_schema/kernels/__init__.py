@@ -1,0 +1,1 @@
+"""Compiled functions that bring values of BSON to a schema."""

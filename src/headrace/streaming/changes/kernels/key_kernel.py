@@ -1,0 +1,176 @@
+"""Hashes and comparisons of keys, compiled: keys that render the same are the same key.
+
+Integers and texts are taken as the log has them, which is how they are rendered; other types are
+rendered first, as JSON, by kernels whose addresses are in the scratch memory: none of them is
+linked into what reads a log. What no kernel renders is noted in the scratch memory, and
+whoever called renders it (`key_columns.py`) and calls again. Where transforms or the converter
+show different keys alike, the hash is that of what they show (FORM).
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.connect.encoding import AS_JSON, FIRST_DOCUMENT
+from headrace.connect.images import BINARY, CELL_BYTES, TEXT, UNAVAILABLE, has_value
+from headrace.connect.kernels.equality import same_bytes
+from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.memory import PADDING, caller_of, load8, load64, store64
+from headrace.connect.kernels.text import hash_bytes, mix
+
+# A key column: eight int64. The texts are what a null and an unavailable cell show.
+(
+    COLUMN,
+    ENCODING,  # or AS_SENT
+    PARAMETER,
+    NULL_TEXT,
+    NULL_LENGTH,  # or NO_TEXT
+    UNAVAILABLE_TEXT,
+    UNAVAILABLE_LENGTH,
+    FORM,  # what the hash is made of: AS_RENDERED, NOTHING, or a form that HASH_ID knows
+) = range(8)
+COLUMN_WORDS = 8
+_COLUMN_SIZE = 8 * COLUMN_WORDS
+
+MOST_COLUMNS = 4096  # of any table
+
+_QUOTE = ord('"')
+AS_SENT = -1
+NOTHING, AS_RENDERED = -1, 0
+"""The forms of a column that counts for nothing in hashes, and of one whose text is hashed."""
+NO_TEXT = -1  # length of a JSON null
+_LACKING = -2
+_TOO_LARGE = -3
+
+GROWTH, SLACK = 8, 512
+"""Bytes of text for a byte of a cell that kernels may write, and bytes beside them."""
+
+# The scratch memory: the cells of two images, two texts that encoders write, and the texts of one
+# frame that Python renders: how many there are, and whether one is lacking; the addresses of the
+# kernels that write JSON of cells (ENCODE_CELL), of cells that hold BSON (PUT_DOCUMENT), and hash
+# the latter by a form (HASH_ID), where there are such columns; and per text the cell's address, the
+# key column's address, the text's address (0: lacking) and its length (the cell's, while it is
+# lacking).
+CELLS = CELL_BYTES * MOST_COLUMNS
+_LARGEST_CELL = 6000
+_TEXT_BYTES = GROWTH * _LARGEST_CELL + SLACK + PADDING
+_FIRST_TEXT = 2 * CELLS
+_SECOND_TEXT = _FIRST_TEXT + _TEXT_BYTES
+RENDERED = _SECOND_TEXT + _TEXT_BYTES
+LACKING = RENDERED + 8
+ENCODE_CELL, PUT_DOCUMENT, HASH_ID = RENDERED + 16, RENDERED + 24, RENDERED + 32
+ENTRIES = RENDERED + 40
+ENTRY_WORDS = 4
+_MOST_ENTRIES = 2 * MOST_COLUMNS
+SCRATCH = ENTRIES + 8 * ENTRY_WORDS * _MOST_ENTRIES
+
+_call5, _call6 = caller_of(5), caller_of(6)
+
+
+@part
+def _rendered(scratch, column, address, length):
+    """What Python rendered for the cell at `address`; it is noted when it is not there yet."""
+    count = load64(scratch + RENDERED)
+    for i in range(count):
+        entry = scratch + ENTRIES + 8 * ENTRY_WORDS * i
+        if load64(entry) == address and load64(entry + 8) == column:
+            if load64(entry + 16):
+                return load64(entry + 16), load64(entry + 24)
+            return np.int64(0), np.int64(_LACKING)
+    store64(scratch + LACKING, 1)
+    if count < _MOST_ENTRIES:
+        entry = scratch + ENTRIES + 8 * ENTRY_WORDS * count
+        store64(entry, address)
+        store64(entry + 8, column)
+        store64(entry + 16, 0)
+        store64(entry + 24, length)
+        store64(scratch + RENDERED, count + 1)
+    return np.int64(0), np.int64(_LACKING)
+
+
+@part
+def _text(column, cells, fallback, scratch, out):
+    """Address and length of what a key column shows, quotes left out; an unavailable cell is
+    taken from `fallback` when that has a text."""
+    place = CELL_BYTES * load64(column)
+    cell = cells + place
+    kind = load64(cell)
+    if kind == UNAVAILABLE and fallback and has_value(load64(fallback + place)):
+        cell = fallback + place
+        kind = load64(cell)
+    if kind == UNAVAILABLE:
+        return load64(column + 8 * UNAVAILABLE_TEXT), load64(column + 8 * UNAVAILABLE_LENGTH)
+    if not has_value(kind):
+        return load64(column + 8 * NULL_TEXT), load64(column + 8 * NULL_LENGTH)
+    address = load64(cell + 8)
+    length = load64(cell + 16)
+    encoding = load64(column + 8 * ENCODING)
+    if encoding == AS_SENT:
+        return address, length
+    if length <= _LARGEST_CELL:
+        parameter = load64(column + 8 * PARAMETER)
+        if kind == BINARY and encoding >= FIRST_DOCUMENT:
+            put_document = load64(scratch + PUT_DOCUMENT)
+            end = _call5(put_document, (address, length, encoding, AS_JSON, out))
+        else:
+            encode_cell = load64(scratch + ENCODE_CELL)
+            end = _call6(encode_cell, (kind, address, length, encoding, parameter, out))
+        if end >= 0:
+            if load8(out) == _QUOTE:
+                return out + 1, end - out - 2
+            return out, end - out
+    return _rendered(scratch, column, address, length)
+
+
+@part
+def key_hash(topic, columns, count, cells, fallback, scratch):
+    """Hash of a topic and `count` key columns; nothing when scratch[LACKING] is set by it."""
+    value = topic
+    for i in range(count):
+        column = columns + _COLUMN_SIZE * i
+        cell = cells + CELL_BYTES * load64(column)
+        form = load64(column + 8 * FORM)
+        if form == NOTHING:
+            continue
+        if form != AS_RENDERED and load64(cell) == BINARY:
+            length = load64(cell + 16)
+            if length > _LARGEST_CELL:
+                value = mix(value, _TOO_LARGE)
+            else:
+                value = _call5(
+                    load64(scratch + HASH_ID),
+                    (value, load64(cell + 8), length, form, scratch + _FIRST_TEXT),
+                )
+            continue
+        if load64(cell) == TEXT and load64(column + 8 * ENCODING) == AS_SENT:
+            value = hash_bytes(value, load64(cell + 8), load64(cell + 16))
+            continue
+        address, length = _text(column, cells, fallback, scratch, scratch + _FIRST_TEXT)
+        value = mix(value, -1) if length < 0 else hash_bytes(value, address, length)
+    return value
+
+
+@part
+def same_key(columns, count, old, new, scratch):
+    """Whether two images of a row show the same key; nothing when scratch[LACKING] is set by it."""
+    same = True
+    for i in range(count):
+        column = columns + _COLUMN_SIZE * i
+        place = CELL_BYTES * load64(column)
+        if has_value(load64(old + place)) and load64(old + place) == load64(new + place):
+            if same_bytes(
+                load64(old + place + 8),
+                load64(old + place + 16),
+                load64(new + place + 8),
+                load64(new + place + 16),
+            ):
+                continue
+            if load64(column + 8 * ENCODING) == AS_SENT:
+                return False
+        a, size_a = _text(column, old, 0, scratch, scratch + _FIRST_TEXT)
+        b, size_b = _text(column, new, old, scratch, scratch + _SECOND_TEXT)
+        if not same_bytes(a, size_a, b, size_b):
+            same = False
+    return same

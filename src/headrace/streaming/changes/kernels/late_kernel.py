@@ -1,0 +1,80 @@
+"""Transactions that are told of with their first record, for the kernels that read logs in which
+most transactions may have none: then they have neither beginning nor end.
+
+The words of `state` are those of row_kernel.py, and BEGINNING behind them.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from headrace.connect.kernels.functions import entry, part
+from headrace.connect.kernels.memory import load64, store64
+from headrace.connect.rows import NULL
+from headrace.streaming.changes.kernels import row_kernel
+from headrace.streaming.changes.kernels.transaction_kernel import (
+    add_begin,
+    begin_transaction,
+    end_transaction,
+)
+
+BEGINNING = row_kernel.OWN_WORDS
+"""The bytes of the open transaction's beginning, while it has no records yet (0: it has some, or
+none is open)."""
+OWN_WORDS = BEGINNING + 1
+
+_NULL = int(NULL)
+
+
+@part
+def begin_late(rows, transactions, state, image, image_size, size):
+    """As `begin_transaction`, of a transaction without number whose beginning has `size` bytes of
+    log; its record is made with the first other one (`tell_beginning`)."""
+    begins = load64(state + 8 * row_kernel.BEGINS)
+    store64(state + 8 * row_kernel.BEGINS, 0)
+    begin_transaction(rows, transactions, state, _NULL, image, image_size, 0, 0)
+    store64(state + 8 * row_kernel.BEGINS, begins)
+    store64(state + 8 * BEGINNING, size)
+
+
+@entry
+def tell_beginning(rows, transactions, state):
+    """The record of the open transaction's beginning, where it has no record yet."""
+    size = load64(state + 8 * BEGINNING)
+    if size and load64(state + 8 * row_kernel.BEGINS):
+        ordinal = load64(state + 8 * row_kernel.ORDINAL)
+        store64(state + 8 * row_kernel.ORDINAL, 0)
+        place = load64(state + 8 * row_kernel.POSITION_LOW)
+        add_begin(rows, transactions, state, place, size)
+        store64(state + 8 * row_kernel.ORDINAL, ordinal)
+
+
+@entry
+def take_back_beginning(state, first):
+    """Takes the record of the beginning back, where nothing came behind it: the segment had `first`
+    rows before."""
+    if load64(state + 8 * BEGINNING) == 0:
+        return
+    borders = 1 if load64(state + 8 * row_kernel.BEGINS) else 0
+    if load64(state + 8 * row_kernel.ROWS) > first + borders:
+        store64(state + 8 * BEGINNING, 0)
+    else:
+        store64(state + 8 * row_kernel.ROWS, first)
+        store64(state + 8 * row_kernel.TRANSACTION_HAS_ROWS, 0)
+
+
+@part
+def end_late(rows, transactions, ends, state, size):
+    """As `end_transaction`, one place behind the transaction's own; its record is made where that
+    of the beginning was. `size`: bytes of log."""
+    high = load64(state + 8 * row_kernel.POSITION_HIGH)
+    low = load64(state + 8 * row_kernel.POSITION_LOW)
+    behind = low + 1
+    endings = load64(state + 8 * row_kernel.ENDINGS)
+    if load64(state + 8 * BEGINNING):
+        store64(state + 8 * row_kernel.ENDINGS, 0)
+    end_transaction(
+        rows, transactions, ends, state, high if behind else high + 1, behind, low, size
+    )
+    store64(state + 8 * row_kernel.ENDINGS, endings)
+    store64(state + 8 * BEGINNING, 0)

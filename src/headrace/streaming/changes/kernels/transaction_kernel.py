@@ -1,0 +1,126 @@
+"""Beginnings and ends of transactions, for the kernels that read a log; the words of `state` are
+those of row_kernel.py.
+
+A log without transactions is one whose every event is a transaction of its own.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.connect.kernels.functions import entry, inlined_part, part
+from headrace.connect.kernels.memory import load64, store64
+from headrace.connect.rows import BEGIN, ENDING
+from headrace.streaming.changes.kernels.row_kernel import (
+    BEGINS,
+    COMMIT_US,
+    COMPLETE,
+    COMPLETE_HIGH,
+    END,
+    ENDINGS,
+    ENDS,
+    LAST_COMMIT,
+    OPEN,
+    ORDINAL,
+    ORIGIN_POSITION,
+    ROWS,
+    TRANSACTION_HAS_ROWS,
+    TRANSACTION_ID,
+    TRANSACTION_IMAGE,
+    TRANSACTION_IMAGE_SIZE,
+    TRANSACTION_ROW,
+    TRANSACTIONS,
+    VERSIONS,
+    add_row,
+    open_transaction,
+)
+
+_END_SIZE = END.itemsize
+_MESSAGE_ROWS = 3
+"""Rows that one message of a log makes at most."""
+
+
+@inlined_part
+def is_full(state, rows_room, transactions_room, ends_room):
+    """Whether the tables of the index, which have room for so many entries, may lack it for what
+    the next message makes."""
+    return (
+        load64(state + 8 * ROWS) + _MESSAGE_ROWS > rows_room
+        or load64(state + 8 * TRANSACTIONS) + 1 > transactions_room
+        or load64(state + 8 * ENDS) + 1 > ends_room
+    )
+
+
+@part
+def _add_border(rows, transactions, state, place, size, relation, operation):
+    open_transaction(transactions, state)
+    store64(state + 8 * TRANSACTION_HAS_ROWS, 1)
+    add_row(rows, state, 0, 0, 0, place, 0, 0, size, relation, operation, 0)
+
+
+@inlined_part
+def add_begin(rows, transactions, state, place, size):
+    """The record of the open transaction's beginning, where there are such, before any other of its
+    rows. The transaction's next message is its first one."""
+    borders = load64(state + 8 * BEGINS)
+    if borders:
+        _add_border(rows, transactions, state, place, size, borders - 1, BEGIN)
+    store64(state + 8 * ORDINAL, 1)
+
+
+@part
+def begin_transaction(rows, transactions, state, identity, image, image_size, place, size):
+    """A transaction begins at the place in the words POSITION_HIGH and POSITION_LOW, and at the
+    time COMMIT_US, which the caller has set; `identity` is its number (NULL: it has none), the
+    image (virtual address and bytes) holds what the log says of it as texts (0, 0: nothing). Adds
+    the record of its border, which is at `place` of the log and has `size` bytes, where there are
+    such."""
+    store64(state + 8 * OPEN, 1)
+    store64(state + 8 * TRANSACTION_ID, identity)
+    store64(state + 8 * TRANSACTION_IMAGE, image)
+    store64(state + 8 * TRANSACTION_IMAGE_SIZE, image_size)
+    store64(state + 8 * TRANSACTION_ROW, -1)
+    store64(state + 8 * TRANSACTION_HAS_ROWS, 0)
+    store64(state + 8 * ORIGIN_POSITION, 0)
+    store64(state + 8 * VERSIONS, 0)
+    store64(state + 8 * ORDINAL, 0)
+    add_begin(rows, transactions, state, place, size)
+
+
+@part
+def end_transaction(rows, transactions, ends, state, high, low, place, size):
+    """The open transaction ends at the place `high` and `low` of the log: an entry of `ends`, if it
+    has rows, and the record of its border, as in `begin_transaction`."""
+    borders = load64(state + 8 * ENDINGS)
+    if borders:
+        _add_border(rows, transactions, state, place, size, borders - 1, ENDING)
+    store64(state + 8 * LAST_COMMIT, low)
+    if load64(state + 8 * TRANSACTION_HAS_ROWS):
+        add_end(ends, state, high, low)
+    store64(state + 8 * OPEN, 0)
+    advance(state, high, low)
+
+
+@entry
+def add_end(ends, state, high, low):
+    """A range may end here, behind all rows, at the place `high` and `low`."""
+    entry = ends + _END_SIZE * load64(state + 8 * ENDS)
+    store64(entry, load64(state + 8 * ROWS))
+    store64(entry + 8, high)
+    store64(entry + 16, low)
+    store64(entry + 24, load64(state + 8 * LAST_COMMIT))
+    store64(entry + 32, load64(state + 8 * COMMIT_US))
+    store64(state + 8 * ENDS, load64(state + 8 * ENDS) + 1)
+
+
+@inlined_part
+def advance(state, high, low):
+    """Everything up to this place was received."""
+    complete_high = load64(state + 8 * COMPLETE_HIGH)
+    if np.uint64(high) > np.uint64(complete_high) or (
+        high == complete_high and np.uint64(low) > np.uint64(load64(state + 8 * COMPLETE))
+    ):
+        store64(state + 8 * COMPLETE_HIGH, high)
+        store64(state + 8 * COMPLETE, low)
