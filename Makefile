@@ -15,6 +15,7 @@ DATABASE ?=
 QUICK ?=
 WORKERS ?= auto
 SEED ?=
+TESTS ?=
 ONLY ?=
 KIND ?=
 CONNECTORS := $(patsubst src/headrace/connectors/%/definition.py,%,$(wildcard src/headrace/connectors/*/definition.py))
@@ -51,8 +52,9 @@ setup: $(STAMP)  ## Create .venv and install everything
 demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 ends it; DATABASE=mongodb, db2 or oracle)
 	@$(BIN)/headrace demo $(if $(DATABASE),--database $(DATABASE)) $(if $(SECONDS),--seconds $(SECONDS))
 
-test: $(STAMP)  ## Run the tests, fast ones first (WORKERS=1: one at a time; PYTHON=python3.12: on that; NUMBA=0.63.0 likewise; SPARK=4.3.0: those with Spark, on that)
-	@$(BIN)/python -m pytest -q -m "$(if $(SPARK),spark and )not chaos" -n $(WORKERS) --no-loadscope-reorder
+test: $(STAMP)  ## Run the tests, fast ones first (TESTS=tests/cli: these; WORKERS=1: one at a time; SEED=1: other examples; PYTHON=python3.12: on that; NUMBA=0.63.0 likewise; SPARK=4.3.0: those with Spark, on that)
+	@$(BIN)/python -m pytest -q -m "$(if $(SPARK),spark and )not chaos" -n $(WORKERS) --no-loadscope-reorder \
+	  $(if $(SEED),--hypothesis-profile=random --hypothesis-seed=$(SEED)) $(TESTS)
 
 check: $(STAMP)  ## Format, lint, types, import contracts, wording, generated docs
 	@$(BIN)/ruff format --check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -13,6 +14,7 @@ from types import SimpleNamespace
 import numba
 import pytest
 
+import headrace
 from headrace.connect.kernels.functions import OPTIONS, entry, inlined_part, part
 from headrace.connect.kernels.loading import address_of_kernel
 from headrace.connect.kernels.numba_internals import LOWEST, PLAIN_PARTS, address_of_code
@@ -151,6 +153,16 @@ def test_the_oldest_numba_that_can_be_installed_is_the_oldest_whose_private_name
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     (asked,) = (one for one in project["dependencies"] if one.startswith("numba"))
     assert asked == f"numba>={LOWEST[0]}.{LOWEST[1]}"
+
+
+def test_private_names_of_numba_stand_in_one_file() -> None:
+    sources = Path(headrace.__file__).parent
+    private = re.compile(
+        r"numba\.core(?! import (?:cgutils, )?types$)|\bfndesc\b|\.overloads\b|_locator_classes",
+        re.M,
+    )
+    found = {path.name for path in sources.rglob("*.py") if private.search(path.read_text())}
+    assert found == {"numba_internals.py"}
 
 
 def test_a_numba_whose_kernels_have_no_address_makes_callbacks_of_them() -> None:
