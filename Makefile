@@ -2,9 +2,10 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 SPARK ?=
-# `make test SPARK=4.3.0` and `make test PYTHON=python3.12` have environments of their own.
+NUMBA ?=
+# `make test SPARK=4.3.0`, `NUMBA=0.63.0` and `PYTHON=python3.12` have environments of their own.
 OTHER_PYTHON := $(if $(filter command,$(firstword $(origin PYTHON))),-$(notdir $(PYTHON)))
-VARIANT := $(if $(SPARK),-spark-$(SPARK))$(OTHER_PYTHON)
+VARIANT := $(if $(SPARK),-spark-$(SPARK))$(if $(NUMBA),-numba-$(NUMBA))$(OTHER_PYTHON)
 VENV := .venv$(if $(filter test chaos,$(MAKECMDGOALS)),$(VARIANT))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -14,6 +15,7 @@ DATABASE ?=
 QUICK ?=
 WORKERS ?= auto
 SEED ?=
+TESTS ?=
 ONLY ?=
 KIND ?=
 CONNECTORS := $(patsubst src/headrace/connectors/%/definition.py,%,$(wildcard src/headrace/connectors/*/definition.py))
@@ -32,8 +34,9 @@ $(STAMP): pyproject.toml constraints.txt
 	  { echo "python3 -m venv does not work here; install your system's python3-venv" >&2; exit 1; }
 	@echo "2 of 3: downloading and installing Spark, Numba, Java, the drivers and the tools of the tests:" \
 	  "about 0.8 GB to download where pip has none of it yet, about 1.5 GB on disk; one to four minutes"
-	@# Another Spark brings its own py4j.
+	@# Another Spark brings its own py4j, and another Numba its own LLVM, for a NumPy that it knows.
 	@sed -e '' $(if $(SPARK),-e 's/^pyspark==.*/pyspark==$(SPARK)/' -e '/^py4j==/d') \
+	  $(if $(NUMBA),-e 's/^numba==.*/numba==$(NUMBA)/' -e '/^llvmlite==/d' -e '/^numpy==/d') \
 	  constraints.txt > $(CONSTRAINTS)
 	@# Of what pip says: packages of a megabyte and more, and its slow steps.
 	@$(BIN)/python -m pip install -c $(CONSTRAINTS) -e '.[dev]' | \
@@ -49,8 +52,9 @@ setup: $(STAMP)  ## Create .venv and install everything
 demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 ends it; DATABASE=mongodb, db2 or oracle)
 	@$(BIN)/headrace demo $(if $(DATABASE),--database $(DATABASE)) $(if $(SECONDS),--seconds $(SECONDS))
 
-test: $(STAMP)  ## Run the tests, fast ones first (WORKERS=1: one at a time; PYTHON=python3.12: on that; SPARK=4.3.0: those with Spark, on that)
-	@$(BIN)/python -m pytest -q -m "$(if $(SPARK),spark and )not chaos" -n $(WORKERS) --no-loadscope-reorder
+test: $(STAMP)  ## Run the tests, fast ones first (TESTS=tests/cli: these; WORKERS=1: one at a time; SEED=1: other examples; PYTHON=python3.12: on that; NUMBA=0.63.0 likewise; SPARK=4.3.0: those with Spark, on that)
+	@$(BIN)/python -m pytest -q -m "$(if $(SPARK),spark and )not chaos" -n $(WORKERS) --no-loadscope-reorder \
+	  $(if $(SEED),--hypothesis-profile=random --hypothesis-seed=$(SEED)) $(TESTS)
 
 check: $(STAMP)  ## Format, lint, types, import contracts, wording, generated docs
 	@$(BIN)/ruff format --check .

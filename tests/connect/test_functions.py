@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
+from ctypes import CFUNCTYPE, c_int64
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
 
-from headrace.connect.kernels.functions import entry, inlined_part, part
-from headrace.connect.kernels.numba_internals import PLAIN_PARTS
+import headrace
+from headrace.connect.kernels.functions import OPTIONS, entry, inlined_part, part
+from headrace.connect.kernels.loading import address_of_kernel
+from headrace.connect.kernels.numba_internals import LOWEST, PLAIN_PARTS, address_of_code
 
 _SAMPLE = """
 import numpy as np
@@ -50,7 +56,8 @@ def _sum(number):  # type: ignore[no-untyped-def]
 
 
 def test_a_part_is_typed_once_and_constants_are_no_types() -> None:
-    assert _sum(4) == 8 + 2 + 10 + 3 + 15
+    compiled_now = numba.njit(_sum.py_func)  # an entry may be on disk, of which no part is typed
+    assert compiled_now(4) == 8 + 2 + 10 + 3 + 15
     assert list(_double.overloads) == [(numba.int64,)]
     assert len(_triple.overloads) == 2
 
@@ -86,12 +93,83 @@ def test_parts_that_plain_numba_compiles_give_the_same(tmp_path: Path) -> None:
     assert run(tmp_path, _SAMPLE, **{PLAIN_PARTS: "1"}) == parts
 
 
-def test_a_numba_with_other_private_names_compiles_parts_plainly(tmp_path: Path) -> None:
+_PLAIN_SAMPLE = """
+from headrace.connect.kernels import numba_internals
+from headrace.connect.kernels.functions import entry, part
+
+@part
+def double(number): return 2 * number
+
+@entry
+def call(number): return double(number)
+
+print(call(4), double(5), numba_internals.share_kernels())
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "import numba.core.typed_passes as passes; del passes.NativeLowering",
+        "from numba.core.codegen import CPUCodeLibrary as library; made = library.__init__\n"
+        "def make(self, *given): made(self, *given); del self._linking_libraries\n"
+        "library.__init__ = make; import headrace.connect.kernels.numba_internals\n"
+        "library.__init__ = made",
+    ],
+    ids=["a class", "what a constructor sets"],
+)
+def test_a_numba_with_other_private_names_compiles_parts_plainly(
+    tmp_path: Path, change: str
+) -> None:
+    assert run(tmp_path, f"{change}\n{_PLAIN_SAMPLE}") == "8 10 True\n"
+
+
+def test_a_numba_whose_cache_has_other_private_names_keeps_files_by_the_paths_of_sources(
+    tmp_path: Path,
+) -> None:
     script = (
-        "import numba.core.typed_passes as passes; del passes.NativeLowering\n"
-        "from headrace.connect.kernels.functions import entry, part\n"
-        "@part\ndef double(number): return 2 * number\n"
-        "@entry\ndef call(number): return double(number)\n"
-        "print(call(4), double(5))\n"
+        "import numba.core.caching as caching; del caching._SourceFileBackedLocatorMixin\n"
+        "from headrace.connect.kernels import numba_internals\n"
+        "from headrace.transforms.debezium.java_hashes import _hash_texts\n"
+        "print(numba_internals.share_kernels(), _hash_texts._cache.cache_path)\n"
     )
-    assert run(tmp_path, script) == "8 10\n"
+    shared, place = run(tmp_path, script).split()
+    assert shared == "False"
+    assert Path(place).is_relative_to(tmp_path / "kernels")
+    assert Path(place).name.startswith("debezium_")  # the folder of the source, and its hash
+
+
+def test_a_numba_that_is_older_than_was_tried_is_used_by_its_public_names(tmp_path: Path) -> None:
+    change = (
+        "import numba; number = numba.version_info\n"
+        f"numba.version_info = number._replace(short=({LOWEST[0]}, {LOWEST[1] - 1}))\n"
+    )
+    assert run(tmp_path, change + _PLAIN_SAMPLE) == "8 10 False\n"
+
+
+def test_the_oldest_numba_that_can_be_installed_is_the_oldest_whose_private_names_are_used() -> (
+    None
+):
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    (asked,) = (one for one in project["dependencies"] if one.startswith("numba"))
+    assert asked == f"numba>={LOWEST[0]}.{LOWEST[1]}"
+
+
+def test_private_names_of_numba_stand_in_one_file() -> None:
+    sources = Path(headrace.__file__).parent
+    private = re.compile(
+        r"numba\.core(?! import (?:cgutils, )?types$)|\bfndesc\b|\.overloads\b|_locator_classes",
+        re.M,
+    )
+    found = {path.name for path in sources.rglob("*.py") if private.search(path.read_text())}
+    assert found == {"numba_internals.py"}
+
+
+def test_a_numba_whose_kernels_have_no_address_makes_callbacks_of_them() -> None:
+    ours = address_of_kernel(_sum)
+    lacking = SimpleNamespace(py_func=_sum.py_func)  # a kernel without `overloads`
+    callback = address_of_code(lacking, OPTIONS)
+    assert callback != ours
+    assert address_of_code(lacking, OPTIONS) == callback
+    for address in (ours, callback):
+        assert CFUNCTYPE(c_int64, c_int64)(address)(4) == _sum(4)

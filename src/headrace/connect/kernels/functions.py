@@ -56,21 +56,21 @@ def _sources_digest() -> str:
 config.CACHE_DIR = str(kernel_folder(_sources_digest()))
 
 # Kernels never run under the GIL, and divide as C does.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 def entry(function: Callable[..., Any]) -> Any:
     """A kernel that Python calls, or another kernel by its address: compiled, kept on disk and
     optimised as one with the parts that it calls. All its arguments are int64."""
-    return njit(cache=True, **_OPTIONS)(function)
+    return njit(cache=True, **OPTIONS)(function)
 
 
 def part(function: Callable[..., Any]) -> Any:
     """What only kernels call: linked into them, never a product of its own."""
-    return make_part(function, is_inlined=False, options=_OPTIONS)
+    return make_part(function, is_inlined=False, options=OPTIONS)
 
 
 def inlined_part(function: Callable[..., Any]) -> Any:
     """A part of a hot loop that has a name: compiled into its caller as if it stood there, once for
     each set of constants."""
-    return make_part(function, is_inlined=True, options=_OPTIONS)
+    return make_part(function, is_inlined=True, options=OPTIONS)

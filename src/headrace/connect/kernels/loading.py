@@ -6,6 +6,9 @@ from typing import Any
 
 import numba
 
+from headrace.connect.kernels.functions import OPTIONS
+from headrace.connect.kernels.numba_internals import address_of_code
+
 
 def load(kernel: Any) -> None:
     """Load a kernel whose arguments are all int64; compile it (seconds, the first time on a
@@ -16,9 +19,6 @@ def load(kernel: Any) -> None:
 
 def address_of_kernel(kernel: Any) -> int:
     """The address of a kernel whose arguments are all int64 and which gives an int64, for
-    `call_address`; valid while the process lives. Loads the kernel."""
+    `caller_of`; valid while the process lives. Loads the kernel."""
     load(kernel)
-    signature = (numba.int64,) * kernel.py_func.__code__.co_argcount
-    compiled = kernel.overloads[signature]
-    name = compiled.fndesc.llvm_cfunc_wrapper_name
-    return int(compiled.library.get_pointer_to_function(name))
+    return address_of_code(kernel, OPTIONS)

@@ -1,6 +1,8 @@
-"""All that headrace uses of Numba beyond its public names: where compiled functions are kept, and
-how parts of them are compiled. The next version of Numba may have other names; without them parts
-are plain `njit` functions, which compile slower and give the same."""
+"""All that headrace uses of Numba beyond its public names: where compiled functions are kept, how
+parts of them are compiled, and where their code is in memory. It was tried with `LOWEST` and with
+the version of constraints.txt. Others may have other names; without them files lie by the paths of
+sources, parts are plain `njit` functions, and a kernel that another one calls by its address is
+compiled twice. That is slower and gives the same."""
 
 from __future__ import annotations
 
@@ -9,51 +11,86 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from numba import config, njit, types
-from numba.core.caching import CacheImpl, _CacheLocator, _SourceFileBackedLocatorMixin
+from numba import cfunc, config, int64, njit, types, version_info
 
 _PACKAGE = f"{__name__.partition('.')[0]}."
+
+LOWEST = (0, 63)
+"""The oldest Numba whose private names are used, which pyproject.toml asks for."""
 
 PLAIN_PARTS = "HEADRACE_PLAIN_PARTS"
 """The environment variable that has parts compiled by plain `njit`, for a comparison."""
 
 
-class KernelLocator(_SourceFileBackedLocatorMixin, _CacheLocator):
-    """The folder of a kernel's module below `numba.config.CACHE_DIR`, whose name stands for the
-    content of all sources that make kernels: installations of the same sources share it, wherever
-    they are."""
+def _made_of_private_names(make: Callable[[], Any]) -> Any:
+    """What `make` gives; None where Numba is older than `LOWEST`, or has other names."""
+    if version_info.short < LOWEST:
+        return None
+    try:
+        return make()
+    except (ImportError, AttributeError):
+        return None
 
-    def __init__(self, py_func: Callable[..., object], py_file: str) -> None:
-        self._py_file = py_file
-        self._lineno = py_func.__code__.co_firstlineno
-        self._folder = Path(config.CACHE_DIR)
-        self._module = py_func.__module__
 
-    def get_cache_path(self) -> str:
-        """See Numba's _CacheLocator."""
-        return str(self._folder / self._module.removeprefix(_PACKAGE))
+def _kernel_locator() -> Any:
+    """The class that says where Numba keeps kernels. Raises ImportError or AttributeError where
+    Numba has other names."""
+    from numba.core.caching import CacheImpl, _CacheLocator, _SourceFileBackedLocatorMixin
 
-    def get_source_stamp(self) -> str:
-        """See Numba's _CacheLocator."""
-        return self._folder.name
+    class KernelLocator(_SourceFileBackedLocatorMixin, _CacheLocator):
+        """The folder of a kernel's module below `numba.config.CACHE_DIR`, whose name stands for the
+        content of all sources that make kernels: installations of the same sources share it,
+        wherever they are."""
 
-    @classmethod
-    def from_function(cls, py_func: Callable[..., object], py_file: str) -> KernelLocator | None:
-        """None: another package's function, which is left to Numba's own locators."""
-        if not py_func.__module__.startswith(_PACKAGE):
-            return None
-        located: KernelLocator | None = super().from_function(py_func, py_file)
-        return located
+        def __init__(self, py_func: Callable[..., object], py_file: str) -> None:
+            self._py_file = py_file
+            self._lineno = py_func.__code__.co_firstlineno
+            self._folder = Path(config.CACHE_DIR)
+            self._module = py_func.__module__
+
+        def get_cache_path(self) -> str:
+            """See Numba's _CacheLocator."""
+            return str(self._folder / self._module.removeprefix(_PACKAGE))
+
+        def get_source_stamp(self) -> str:
+            """See Numba's _CacheLocator."""
+            return self._folder.name
+
+        @classmethod
+        def from_function(cls, py_func: Callable[..., object], py_file: str) -> Any:
+            """None: another package's function, which is left to Numba's own locators."""
+            if not py_func.__module__.startswith(_PACKAGE):
+                return None
+            return super().from_function(py_func, py_file)
+
+    CacheImpl._locator_classes.insert(0, KernelLocator)
+    return KernelLocator
 
 
 def share_kernels() -> bool:
-    """Have Numba ask KernelLocator first; whether it does. It does not where the user chose
-    locators (`NUMBA_CACHE_LOCATOR_CLASSES`): files lie by the paths of sources then."""
-    if getattr(config, "CACHE_LOCATOR_CLASSES", ""):
-        return False
-    if KernelLocator not in CacheImpl._locator_classes:
-        CacheImpl._locator_classes.insert(0, KernelLocator)
-    return True
+    """Whether Numba keeps kernels where KernelLocator says, which it asks first. It does not where
+    the user chose locators (`NUMBA_CACHE_LOCATOR_CLASSES`): files lie by the paths of sources
+    then."""
+    return _Locator is not None
+
+
+def address_of_code(kernel: Any, options: dict[str, Any]) -> int:
+    """The address of a compiled kernel whose arguments are all int64 and which gives an int64;
+    valid while the process lives. `options` are those that the kernel was compiled with."""
+    signature = (int64,) * kernel.py_func.__code__.co_argcount
+    try:
+        compiled = kernel.overloads[signature]
+        name = compiled.fndesc.llvm_cfunc_wrapper_name
+        return int(compiled.library.get_pointer_to_function(name))
+    except AttributeError:
+        function = kernel.py_func
+        if function not in _callbacks:
+            _callbacks[function] = cfunc(int64(*signature), cache=True, **options)(function)
+        return int(_callbacks[function].address)
+
+
+_callbacks: dict[Callable[..., object], Any] = {}
+"""Callbacks of kernels; their code is in memory while they are."""
 
 
 def _without_literals(given: Any) -> Any:
@@ -69,7 +106,7 @@ def _part_dispatcher() -> Any:
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import CompilerBase, DefaultPassBuilder
     from numba.core.compiler_machinery import register_pass
-    from numba.core.registry import CPUDispatcher
+    from numba.core.registry import CPUDispatcher, cpu_target
     from numba.core.typed_passes import NativeLowering
 
     for owner, name in (
@@ -81,6 +118,15 @@ def _part_dispatcher() -> Any:
         (DefaultPassBuilder, "define_nopython_pipeline"),
     ):
         getattr(owner, name)
+    library = JITCodeLibrary(cpu_target.target_context.codegen(), "headrace_names")
+    for name in (
+        "_final_module",
+        "_finalized",
+        "_linking_libraries",
+        "_raise_if_finalized",
+        "_reload_init",
+    ):
+        getattr(library, name)
 
     class PartLibrary(JITCodeLibrary):
         """A part's code: what calls it links it, and is optimised together with it. It is not
@@ -151,16 +197,12 @@ def _part_dispatcher() -> Any:
     return PartDispatcher
 
 
-def _dispatcher_or_none() -> Any:
-    if os.environ.get(PLAIN_PARTS):
-        return None
-    try:
-        return _part_dispatcher()
-    except (ImportError, AttributeError):
-        return None
-
-
-_Part = _dispatcher_or_none()
+_Locator = (
+    None
+    if getattr(config, "CACHE_LOCATOR_CLASSES", "")
+    else _made_of_private_names(_kernel_locator)
+)
+_Part = None if os.environ.get(PLAIN_PARTS) else _made_of_private_names(_part_dispatcher)
 
 
 def make_part(function: Callable[..., Any], *, is_inlined: bool, options: dict[str, Any]) -> Any:
