@@ -8,6 +8,7 @@ import pytest
 
 from headrace.errors import HeadraceError
 from headrace.sinks.file import parts as files
+from headrace.sinks.file import tail
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import Part
 from tests.sinks.parts import Stop, values, write_part
@@ -51,9 +52,19 @@ def test_a_repeated_batch_is_written_once(output, tmp_path):
     assert list(output.parts.iterdir()) == []
 
 
-@pytest.mark.parametrize("call", ["os.fsync", "os.write", "pathlib.Path.replace"])
+@pytest.mark.parametrize("call", ["os.fsync", "os.pwrite", "pathlib.Path.replace"])
 @pytest.mark.parametrize("nth", range(4))
-def test_a_kill_during_commit_loses_and_repeats_nothing(output, tmp_path, monkeypatch, call, nth):
+@pytest.mark.parametrize("rows", [5, 500])
+def test_a_kill_during_commit_loses_and_repeats_nothing(
+    output, tmp_path, monkeypatch, call, nth, rows
+):
+    monkeypatch.setattr(tail, "_LARGE_BYTES", 10_000)
+    monkeypatch.setattr(tail, "_BUFFER_BYTES", 8192)
+
+    def parts():
+        pieces = [range(5 + rows * i, 5 + rows * (i + 1)) for i in range(3)]
+        return [write_part(tmp_path, 2, i, piece) for i, piece in enumerate(pieces)]
+
     output.commit([write_part(tmp_path, 1, 0, range(5))], 1, "q")
     target, name = (os, call[3:]) if call.startswith("os.") else (Path, "replace")
     original, calls = getattr(target, name), [0]
@@ -64,17 +75,15 @@ def test_a_kill_during_commit_loses_and_repeats_nothing(output, tmp_path, monkey
             raise Stop
         return original(*arguments)
 
-    parts = [write_part(tmp_path, 2, i, range(5 + 5 * i, 10 + 5 * i)) for i in range(3)]
+    written = parts()
     monkeypatch.setattr(target, name, dying)
     with suppress(Stop):
-        output.commit(parts, 2, "q")
-    monkeypatch.undo()
+        output.commit(written, 2, "q", keep_files=True)
+    monkeypatch.setattr(target, name, original)
     again = Output(output.path, output.folder)
     again.open()
-    again.commit(
-        [write_part(tmp_path, 2, i, range(5 + 5 * i, 10 + 5 * i)) for i in range(3)], 2, "q"
-    )
-    assert values(again) == list(range(20))
+    again.commit(parts(), 2, "q", keep_files=True)
+    assert values(again) == list(range(5 + 3 * rows))
 
 
 def test_another_checkpoint_is_refused(output, tmp_path):

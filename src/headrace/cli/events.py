@@ -207,3 +207,4 @@ def append_to_file(
             return summary
         finally:
             session.close()
+            target.close()

@@ -37,7 +37,7 @@ class PartsSink:
             return
         batches = rows_of_frame(self._spark, frame).to_batches()
         query = query_of(str(self._checkpoint))
-        self._output.commit(of_rows(iter(batches)), batch, query)
+        self._output.commit(of_rows(iter(batches)), batch, query, keep_files=True)
 
     def new_rows(self, _progress: Mapping[str, Any]) -> int:
         """Events that the output got since the last call."""

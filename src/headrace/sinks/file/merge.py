@@ -16,7 +16,8 @@ import numpy as np
 
 from headrace.connect.kernels.functions import entry
 from headrace.connect.kernels.memory import address_of, copy16, load8, load64, store8
-from headrace.sinks.file.parts import Part, write_all
+from headrace.sinks.file.parts import Part
+from headrace.sinks.file.tail import Tail
 
 _CHUNK = 16 << 20
 
@@ -36,8 +37,8 @@ def _gather(starts, lengths, order, first, last, out):
     return out
 
 
-def merge(output: int, parts: Sequence[Part], folder: Path) -> None:
-    """Write the lines of all parts to the file descriptor `output` in total order."""
+def merge(output: Tail, parts: Sequence[Part], folder: Path) -> None:
+    """Append the lines of all parts to the output in total order."""
     starts, lengths, sequences = [], [], []
     mapped = []
     for part in parts:
@@ -63,5 +64,5 @@ def merge(output: int, parts: Sequence[Part], folder: Path) -> None:
             address_of(start), address_of(length), address_of(order), first, last,
             address_of(buffer),
         )  # fmt: skip
-        write_all(output, buffer.data)
+        output.write(buffer.data)
         first = last

@@ -25,12 +25,13 @@ from typing import NamedTuple
 from headrace.connect.disk import force_to_disk
 from headrace.errors import HeadraceError
 from headrace.findings import counted
-from headrace.sinks.file.parts import Part, write_all
+from headrace.sinks.file.parts import Part
+from headrace.sinks.file.spares import drop_spares, keep_spares
+from headrace.sinks.file.tail import Tail
 from headrace.sinks.parts import sweep_parts
 
 _LOG = logging.getLogger(__name__)
 _VERSION = 1
-_COPY_BYTES = 4 << 20
 
 
 class Content(NamedTuple):
@@ -120,9 +121,12 @@ class Output:
     def _note(self, batch: int) -> Path:
         return self.parts / f"{batch}-tasks"
 
-    def commit(self, parts: Sequence[Part], batch: int, query: str) -> None:
+    def commit(
+        self, parts: Sequence[Part], batch: int, query: str, *, keep_files: bool = False
+    ) -> None:
         """Append a micro-batch in total order, unless it is there already. The last micro-batch is
-        replaced when it comes again with other records.
+        replaced when it comes again with other records. With `keep_files` the files of its parts
+        become spare ones, until `close`.
 
         Raises HeadraceError("file.other_checkpoint") when the output was written with another
         checkpoint or a later state of this one, ("file.overlapping_slices") when parts without
@@ -132,6 +136,7 @@ class Output:
             # A process left over from a killed driver may still be at it.
             with self._locked():
                 self._commit([part for part in parts if part.rows], batch, query)
+            keep_spares(self.parts, [part.name for part in parts if part.rows and keep_files])
             self.sweep(batch)
         except OSError as error:
             raise _not_writable(error) from error
@@ -139,6 +144,11 @@ class Output:
     def sweep(self, batch: int) -> None:
         """Delete the parts of micro-batches up to `batch`, of failed attempts too."""
         sweep_parts(self.parts, batch)
+
+    def close(self) -> None:
+        """Delete spare files. To be called when the query is over."""
+        if self.parts.exists():
+            drop_spares(self.parts)
 
     def _commit(self, parts: list[Part], batch: int, query: str) -> None:
         state = self._check()
@@ -158,17 +168,16 @@ class Output:
             if self.path.stat().st_size > state.length:
                 os.truncate(self.path, state.length)  # of a commit that did not finish
             return
-        with self.path.open("r+b", buffering=0) as output:
-            output.truncate(state.length)
-            output.seek(state.length)
+        added = sum(part.length for part in parts)
+        with Tail(self.path, state.length, added, sync=self.sync) as tail:
             ordered = sorted(parts, key=lambda part: part.first)
             if _is_total_order(ordered):
                 for part in ordered:
-                    _append(output.fileno(), self.parts / part.name, part.length)
+                    _append(tail, self.parts / part.name, part.length)
             elif all(part.indexed for part in ordered):
                 from headrace.sinks.file.merge import merge
 
-                merge(output.fileno(), ordered, self.parts)
+                merge(tail, ordered, self.parts)
             else:
                 raise HeadraceError(
                     "file.overlapping_slices",
@@ -176,9 +185,7 @@ class Output:
                     "Set headrace.slice.order=position at the source, or the sink's option "
                     "slices=any.",
                 )
-            if self.sync:
-                os.fsync(output.fileno())
-            length = output.tell()
+            length = tail.finish()
         content = Content.of(parts)
         self._write(State(batch, length, state.rows + content.rows, query, state.length, content))
 
@@ -295,16 +302,15 @@ def _is_total_order(parts: Sequence[Part]) -> bool:
     )
 
 
-def _append(output: int, path: Path, length: int) -> None:
+def _append(tail: Tail, path: Path, length: int) -> None:
     """Append a part. Reading into one warm buffer beats sendfile and copy_file_range here."""
-    buffer = memoryview(bytearray(min(_COPY_BYTES, length)))
     with path.open("rb", buffering=0) as part:
         left = length
         while left:
-            count = part.readinto(buffer[: min(left, len(buffer))])
+            count = part.readinto(tail.room()[:left])
             if not count:
                 raise OSError(f"part {path.name} is shorter than it was")
-            write_all(output, buffer[:count])
+            tail.add(count)
             left -= count
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.errors import HeadraceError
+from headrace.sinks.file.spares import take_spare
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -60,12 +61,14 @@ def write_part(
                 if not content:
                     continue
                 if not files:
-                    files = [_create(path, opened) for path in paths]
+                    files = [_create(path, opened, of_lines=path == paths[0]) for path in paths]
                 write_all(files[0], content)
                 if indexed:
                     index.add(batch.column("sequence"), lines.ends + length)
                 rows += batch.num_rows
                 length += len(content)
+            if files:
+                os.ftruncate(files[0], length)
             if indexed and files:
                 write_all(files[1], memoryview(index.content()))
     except BaseException:
@@ -75,10 +78,13 @@ def write_part(
     return Part(name, rows, length, lines.first or b"", lines.last, lines.sorted, indexed)
 
 
-def _create(path: Path, opened: contextlib.ExitStack) -> int:
-    """A new file: whoever has one of this name open keeps writing into his own."""
+def _create(path: Path, opened: contextlib.ExitStack, *, of_lines: bool) -> int:
+    """A file that nobody else writes into: whoever has one of this name open keeps writing into
+    his own. One `of_lines` may be a spare one, and be longer than what is written into it."""
     path.unlink(missing_ok=True)
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    is_spare = of_lines and take_spare(path)
+    fresh = 0 if is_spare else os.O_CREAT | os.O_EXCL
+    file = os.open(path, os.O_WRONLY | fresh, 0o644)
     opened.callback(os.close, file)
     return file
 
