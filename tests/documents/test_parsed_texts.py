@@ -208,6 +208,7 @@ def test_these_texts_are_parsed_as_by_plain_python(text: str) -> None:
         '{"$oid": "596e275826f08b2730779e1g"}', '{"$oid": "596e275826f08b2730779e"}',
         '{"$oid": 5}', '{"$oid": "596e275826f08b2730779e1f"', '{"$date": "2024-13-01T00:00:00Z"}',
         '{"$date": "2023-02-29T00:00:00Z"}', '{"$date": "2024-05-01T24:00:00Z"}',
+        '{"$date": {" $numberLong": "5"}}', '{"$date": {"\r$numberLong": "5"}}',
         '{"$date": "2024-05-01T00:00:00"}', '{"$date": null}', '{"$numberInt": "2147483648"}',
         '{"$numberInt": 1e400}', '{"$numberLong": "9223372036854775808"}',
         '{"$numberDecimal": "."}', '{"$numberDecimal": 5}', '{"$numberDecimal": "1E6145"}',

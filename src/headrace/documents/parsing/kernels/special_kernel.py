@@ -53,7 +53,7 @@ _NAN_BITS, _INFINITY_BITS, _NEGATIVE = 0x7FF8 << 48, 0x7FF0 << 48, -(1 << 63)
 NAN, INFINITY, NEGATIVE_INFINITY = map(token, ("NaN", "Infinity", "-Infinity"))
 _TRUE = token("true")
 
-_LONG = token('$numberLong"')
+_LONG = token('"$numberLong"')
 _TYPE, _BASE64, _SUBTYPE = map(token, ('"$type"', '"base64"', '"subType"'))
 _OPTIONS, _PATTERN, _NEW_OPTIONS = map(token, ('"$options"', '"pattern"', '"options"'))
 _TIME, _INCREMENT = map(token, ('"t"', '"i"'))
@@ -245,7 +245,7 @@ def _put_date(place, end, out):
     if byte == QUOTE:
         millis, place = _iso_millis(place + 1, end)
     elif byte == _OPEN:
-        place = behind_token(behind(place + 1, end, QUOTE), end, _LONG)
+        place = behind_token(place + 1, end, _LONG)
         place = behind(place, end, COLON)
         if place:
             millis, place = _quoted_integer(place, end)
