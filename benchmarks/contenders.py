@@ -21,16 +21,13 @@ _LIMIT_S = 900
 
 @dataclass(frozen=True)
 class Run:
-    """One run: seconds from the first read to the last event in the sink, and from the start.
-    `start_cpu_seconds` of `cpu_seconds` were used before the first read, where that was measured.
-    """
+    """One run: seconds from the first read to the last event in the sink, and from the start."""
 
     events: int
     seconds: float
     seconds_with_start: float
     cpu_seconds: float
     memory: int
-    start_cpu_seconds: float = 0.0
 
     @property
     def rate(self) -> float:
@@ -41,11 +38,6 @@ class Run:
     def cpu(self) -> float:
         """CPU seconds per million events, start included."""
         return self.cpu_seconds / self.events * 1e6
-
-    @property
-    def steady_cpu(self) -> float:
-        """CPU seconds per million events, from the first read."""
-        return (self.cpu_seconds - self.start_cpu_seconds) / self.events * 1e6
 
     def figures(self) -> dict[str, float]:
         """For the results file."""

@@ -17,7 +17,8 @@ Figures = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 def line(name: str, result: Run) -> str:
     return (
-        f"{name:34s} {result.rate:10,.0f} events/s  {result.cpu:6.1f} CPU-s per million  "
+        f"{name:34s} {result.events:9,d} events {result.rate:10,.0f}/s  "
+        f"{result.cpu_seconds:6.1f} CPU-s ({result.cpu:.1f} per million)  "
         f"{result.memory / 1e6:6,.0f} MB  {result.seconds:6.1f} s "
         f"({result.seconds_with_start:.1f} s with start)"
     )
@@ -26,8 +27,9 @@ def line(name: str, result: Run) -> str:
 def table(figures: Figures) -> str:
     """The results in Markdown."""
     lines = [
-        "| steady state | events/s | CPU-s per million | memory | rate | CPU |",
-        "|---|--:|--:|--:|--:|--:|",
+        "| steady state | events | seconds | CPU-s | events/s | CPU-s per million | memory | rate "
+        "| CPU |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for name in figures:
         for lane, found in figures[name].items():
@@ -39,7 +41,8 @@ def table(figures: Figures) -> str:
                 else "|"
             )
             lines.append(
-                f"| {name}: {lane} | {found['events_per_second']:,.0f} | "
+                f"| {name}: {lane} | {found['events']:,.0f} | {found['seconds']:.1f} | "
+                f"{found['cpu_seconds']:.1f} | {found['events_per_second']:,.0f} | "
                 f"{found['cpu_per_million']:.1f} | {found['memory'] / 1e6:,.0f} MB | {ratios} |"
             )
     if "start" in figures:

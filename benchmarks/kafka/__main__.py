@@ -1,9 +1,11 @@
-"""`python -m benchmarks.kafka`: a backlog of PostgreSQL into one broker, in turn by `headrace run`,
-exactly once, and by Debezium's connector in a standalone worker of Kafka Connect.
+"""`python -m benchmarks.kafka`, part of `make bench`: a backlog of PostgreSQL into one broker, in
+turn by `headrace run`, exactly once, and by Debezium's connector in a standalone worker of Kafka
+Connect.
 
-Prints rates and CPU (the broker's not included) and our ratio. Rates count from the first read of
-the log to the last record in the topic, CPU from the launch; the ratio of CPU is printed from the
-first read, too. Results go to benchmarks/results/.
+Both run at two sizes, and every run's records, rate and CPU (the broker's not included) are
+printed. What is compared lies between the sizes, so that no start is in it: the rate is the further
+records by the further seconds, and CPU the further CPU seconds by the further records. Results go
+to benchmarks/results/.
 """
 
 from __future__ import annotations
@@ -12,25 +14,24 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from benchmarks import report
 from benchmarks.contenders import HERE, Run
 from benchmarks.postgresql import workload
 from benchmarks.postgresql.__main__ import SETTINGS
 from benchmarks.postgresql.server import Server
 from benchmarks.processes import PeakMemory, cpu_seconds
-from benchmarks.scenarios import QUICK
+from benchmarks.scenarios import QUICK, Benchmark, Sizes, arguments, run_all
+from headrace.spark.kernels.beforehand import compile_beforehand
+from headrace.spark.kernels.needed import named_kernels
 from headrace.testing.embedded import PostgresServer
 from tests.golden.kafka.record import class_path
 from tests.servers.kafka import KafkaServer
 
-INSERTS = 40_000 if QUICK else 400_000
-ROUNDS = 1 if QUICK else 3
+SCENARIOS: dict[str, Sizes] = {"stream": (100_000, 1_000_000) if QUICK else (200_000, 2_000_000)}
 PARTITIONS = 4
 _STILL_S = 3.0
 _NO_LEADER = (
@@ -92,11 +93,10 @@ def measure(command: list[str], server: Server, topic: Topic, count: int, log: P
         memory = PeakMemory(process.pid)
         memory.start()
         try:
-            first, end, ended, cpu, start_cpu = None, -1, launched, 0.0, 0.0
+            first, end, ended, cpu = None, -1, launched, 0.0
             while end < count or time.time() - ended < _STILL_S:
                 if first is None:
                     first = server.first_read(connection, "stream")
-                    start_cpu = cpu_seconds(process.pid) if first is not None else 0.0
                 now = topic.end()
                 if now != end:
                     end, ended, cpu = now, time.time(), cpu_seconds(process.pid)
@@ -110,7 +110,9 @@ def measure(command: list[str], server: Server, topic: Topic, count: int, log: P
     seen = topic.count()
     if seen != count:
         raise RuntimeError(f"{seen} records in the topic, {count} are right")
-    return Run(count, ended - (first or launched), ended - launched, cpu, peak, start_cpu)
+    if first is None:
+        raise RuntimeError("nobody saw when the contender began to read")
+    return Run(count, ended - first, ended - launched, cpu, peak)
 
 
 def write(path: Path, properties: Mapping[str, str]) -> Path:
@@ -139,7 +141,8 @@ def connect(work: Path, name: str, connector: Mapping[str, str], brokers: str) -
         "offset.flush.interval.ms": "1000", "listeners": "http://127.0.0.1:0",
         "plugin.discovery": "only_scan",
     })  # fmt: skip
-    path = write(work / f"{name}.properties", {**connector, "tasks.max": "1"})
+    converters = {f"{role}.converter": converter for role in ("key", "value")}
+    path = write(work / f"{name}.properties", {**connector, **converters, "tasks.max": "1"})
     logging = work / "log4j2.properties"
     logging.write_text("rootLogger.level=warn\nrootLogger.appenderRef.c.ref=c\n"
                        "appender.c.type=Console\nappender.c.name=c\n"
@@ -149,60 +152,81 @@ def connect(work: Path, name: str, connector: Mapping[str, str], brokers: str) -
             str(worker), str(path)]  # fmt: skip
 
 
-LANES = {"Kafka Connect": connect, "headrace run": headrace}
+Command = Callable[[Path, str, Mapping[str, str], str], list[str]]
+
+
+class KafkaBenchmark(Benchmark):
+    """A stream into topics, a new one for each run."""
+
+    server: Server
+    peer = "Kafka Connect"
+
+    def __init__(
+        self, server: Server, work: Path, runs: int, kafka: KafkaServer, *, peers: bool
+    ) -> None:
+        super().__init__(server, work, runs, peers=peers)
+        self._kafka = kafka
+
+    def stream(self, sizes: Sizes) -> None:
+        """A backlog of inserts, updates and deletes, of two sizes."""
+        self.steady("stream into Kafka", self._streams, sizes)
+
+    def _streams(self, changes: int) -> dict[str, list[Run]]:
+        """Every run has its own slot, made before the changes."""
+        inserts, table = changes * 2 // 5, f"orders{changes}"
+        self.server.make_empty(table)
+        begin = {
+            name: self.server.from_now_on(table, name)
+            for word in ("connect", "headrace")
+            for name in (f"{word}_{changes}_{number}" for number in range(self.runs))
+        }
+        count = workload.make_backlog(self.server.server, table, inserts)
+        count += inserts // 2  # a tombstone behind each delete
+
+        def lane(word: str, command: Command) -> Callable[[int], Run]:
+            def measured(number: int) -> Run:
+                name = f"{word}_{changes}_{number}"
+                connector = {
+                    "name": name, "topic.prefix": name, **self.server.properties(),
+                    "key.converter.schemas.enable": "false",
+                    "value.converter.schemas.enable": "false",
+                    **begin[name],
+                }  # fmt: skip
+                topic = f"{name}.public.{table}"
+                words = command(self.work, name, connector, self._kafka.address)
+                seen = Topic(self._kafka, topic)
+                try:
+                    return measure(words, self.server, seen, count, self.work / f"{name}.log")
+                finally:
+                    self._kafka.delete_topic(topic)
+
+            return measured
+
+        found = self.measure_in_turn(
+            f"stream of {changes:,}",
+            {self.peer: lane("connect", connect), "headrace run": lane("headrace", headrace)},
+        )
+        self.server.forget_readers()
+        return found
 
 
 def main() -> None:
     """All rounds."""
-    runs: dict[str, list[Run]] = {lane: [] for lane in LANES}
+    chosen = arguments("kafka", SCENARIOS)
+    compile_beforehand(named_kernels(["postgresql", "json", "kafka"]))
     kafka = KafkaServer()
     kafka.start()
     try:
         with (
-            tempfile.TemporaryDirectory() as folder,
+            tempfile.TemporaryDirectory(prefix="headrace-bench-") as work,
             PostgresServer(settings=SETTINGS) as postgres,
         ):
-            work, server = Path(folder), Server(postgres)
-            workload.make_table(postgres, "orders", 0)
-            connectors: dict[str, dict[str, Any]] = {}
-            for number in range(ROUNDS):
-                for lane, word in (("Kafka Connect", "connect"), ("headrace run", "headrace")):
-                    name = f"{word}{number}"
-                    connectors[f"{lane} {number}"] = {
-                        "name": name, "topic.prefix": name, **server.properties(),
-                        "key.converter.schemas.enable": "false",
-                        "value.converter.schemas.enable": "false",
-                        **server.from_now_on("orders", name),
-                    }  # fmt: skip
-            changes = workload.make_backlog(postgres, "orders", INSERTS)
-            count = changes + INSERTS // 2  # a tombstone behind each delete
-            for number in range(ROUNDS):
-                for lane, command in LANES.items():
-                    connector = connectors[f"{lane} {number}"]
-                    name = str(connector["name"])
-                    topic = Topic(kafka, f"{name}.public.orders")
-                    if lane == "Kafka Connect":
-                        for role in ("key", "value"):
-                            connector[f"{role}.converter"] = (
-                                "org.apache.kafka.connect.json.JsonConverter"
-                            )
-                    words = command(work, name, connector, kafka.address)
-                    result = measure(words, server, topic, count, work / f"{name}.log")
-                    runs[lane].append(result)
-                    print(report.line(lane, result), flush=True)
+            benchmark = KafkaBenchmark(
+                Server(postgres), Path(work), chosen.runs, kafka, peers=chosen.peers
+            )
+            run_all("kafka", benchmark, SCENARIOS, chosen.scenario)
     finally:
         kafka.close()
-    best = {lane: max(of_lane, key=lambda one: one.rate) for lane, of_lane in runs.items()}
-    ours, peer = best["headrace run"], best["Kafka Connect"]
-    print(
-        f"{ours.rate / peer.rate:.1f}x the events/s, {ours.cpu / peer.cpu:.2f}x the CPU, "
-        f"{ours.steady_cpu / peer.steady_cpu:.2f}x from the first read"
-    )
-    figures = {
-        lane: {"records": count, "runs": [one.figures() for one in of_lane]}
-        for lane, of_lane in runs.items()
-    }
-    report.write("kafka-quick" if QUICK else "kafka", ROUNDS, {"backlog": figures})
 
 
 if __name__ == "__main__":
