@@ -203,7 +203,7 @@ class KeyScratch:
             .view(np.int64)
             .reshape(-1, key_kernel.ENTRY_WORDS)
         )
-        self._called = memory[key_kernel.ENCODE_CELL : key_kernel.ENTRIES].view(np.int64)
+        self._called = memory[key_kernel.CALLED : key_kernel.ENTRIES].view(np.int64)
         self._count[0] = self._lacking[0] = 0
         self._called[:] = 0
         self._owners: dict[int, tuple[KeyColumns, int]] = {}
@@ -213,11 +213,11 @@ class KeyScratch:
         """Columns whose cells the kernels meet; what renders these is loaded."""
         encodings, forms = columns.table[:, key_kernel.ENCODING], columns.table[:, key_kernel.FORM]
         if ((encodings >= 0) & (encodings < FIRST_DOCUMENT)).any():
-            self._called[0] = address_of_kernel(encode_cell)
+            self._called[key_kernel.ENCODE_CELL] = address_of_kernel(encode_cell)
         if (encodings >= FIRST_DOCUMENT).any():
-            self._called[1] = address_of_kernel(put_document)
+            self._called[key_kernel.PUT_DOCUMENT] = address_of_kernel(put_document)
         if (forms > key_kernel.AS_RENDERED).any():
-            self._called[2] = address_of_kernel(id_hash)
+            self._called[key_kernel.HASH_ID] = address_of_kernel(id_hash)
         for place in range(len(columns)):
             self._owners[address_of(columns.table[place])] = columns, place
 

@@ -8,21 +8,27 @@ import json
 from typing import Any
 
 import bson
+import numpy as np
 import pytest
 from bson.code import Code
 from bson.regex import Regex
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from headrace.connect.images import BINARY, NULL, TEXT, image_of
+from headrace.connect.kernels.memory import PADDING
 from headrace.connect.slices import Plan
 from headrace.connectors.engine import _plan
 from headrace.connectors.mongodb.config import MongoConfig
+from headrace.connectors.mongodb.events import CollectionFacts, MongoSource
 from headrace.connectors.mongodb.reading.document_images import document_images
 from headrace.connectors.mongodb.starting.run import Run
 from headrace.connectors.waiting import Waiting
 from headrace.documents.dialects import Dialect
 from headrace.documents.extended_json import value_to_extended_json
+from headrace.streaming.changes.key_columns import KeyRendering
 from headrace.streaming.changes.key_hashes import key_hashes
+from headrace.streaming.facts import EventSettings
 from headrace.transforms import apply_json
 from tests.documents.plain_bson import Pointer, Symbol, Undefined, encode, encode_value
 from tests.documents.values import values
@@ -217,3 +223,14 @@ def test_a_converter_that_shows_keys_alike_makes_one_slice_of_a_range(
 ) -> None:
     config = MongoConfig.parse(CONNECTION | transforms([UNWRAP]) | more)
     assert _plan(config, 4).slices == slices
+
+
+def test_texts_in_a_column_of_documents_are_left_to_python() -> None:
+    """No kernel is called for them: JSON's is not there for the columns of a collection."""
+    facts = CollectionFacts("shop.a.b", "a", "b")
+    images = [image_of([(kind, b"abc"), (NULL, b"")]) for kind in (TEXT, TEXT, BINARY)]
+    memory = np.frombuffer(b"".join(images) + bytes(PADDING), np.uint8)
+    offsets = np.cumsum([0, *map(len, images)])
+    rendering = KeyRendering(EventSettings("shop", MongoSource()))
+    first, second, broken = key_hashes(memory, offsets, facts, rendering).tolist()
+    assert first == second == broken

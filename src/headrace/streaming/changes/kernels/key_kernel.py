@@ -60,8 +60,9 @@ _FIRST_TEXT = 2 * CELLS
 _SECOND_TEXT = _FIRST_TEXT + _TEXT_BYTES
 RENDERED = _SECOND_TEXT + _TEXT_BYTES
 LACKING = RENDERED + 8
-ENCODE_CELL, PUT_DOCUMENT, HASH_ID = RENDERED + 16, RENDERED + 24, RENDERED + 32
-ENTRIES = RENDERED + 40
+CALLED = RENDERED + 16
+ENCODE_CELL, PUT_DOCUMENT, HASH_ID, _CALLED_WORDS = range(4)  # words at CALLED
+ENTRIES = CALLED + 8 * _CALLED_WORDS
 ENTRY_WORDS = 4
 _MOST_ENTRIES = 2 * MOST_COLUMNS
 SCRATCH = ENTRIES + 8 * ENTRY_WORDS * _MOST_ENTRIES
@@ -111,12 +112,13 @@ def _text(column, cells, fallback, scratch, out):
         return address, length
     if length <= _LARGEST_CELL:
         parameter = load64(column + 8 * PARAMETER)
-        if kind == BINARY and encoding >= FIRST_DOCUMENT:
-            put_document = load64(scratch + PUT_DOCUMENT)
-            end = _call5(put_document, (address, length, encoding, AS_JSON, out))
-        else:
-            encode_cell = load64(scratch + ENCODE_CELL)
+        end = np.int64(-1)
+        if encoding < FIRST_DOCUMENT:
+            encode_cell = load64(scratch + CALLED + 8 * ENCODE_CELL)
             end = _call6(encode_cell, (kind, address, length, encoding, parameter, out))
+        elif kind == BINARY:
+            put_document = load64(scratch + CALLED + 8 * PUT_DOCUMENT)
+            end = _call5(put_document, (address, length, encoding, AS_JSON, out))
         if end >= 0:
             if load8(out) == _QUOTE:
                 return out + 1, end - out - 2
@@ -140,7 +142,7 @@ def key_hash(topic, columns, count, cells, fallback, scratch):
                 value = mix(value, _TOO_LARGE)
             else:
                 value = _call5(
-                    load64(scratch + HASH_ID),
+                    load64(scratch + CALLED + 8 * HASH_ID),
                     (value, load64(cell + 8), length, form, scratch + _FIRST_TEXT),
                 )
             continue
