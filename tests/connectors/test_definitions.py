@@ -228,7 +228,7 @@ def test_they_hold_up_no_verb_and_replace_none(faulty_package: Path) -> None:
 def test_they_hold_up_no_worker(faulty_package: Path) -> None:
     script = (
         "from headrace.spark import daemon; from headrace.spark.kernels import compiled, needed;"
-        "kernels, counts = needed.all_kernels(), 'headrace.streaming.counts';"
+        "kernels, counts = needed.all_kernels(), 'headrace.streaming.kernels.count_kernel';"
         "compiled.load_kernel(counts, kernels[counts][-1]);"
         "compiled.load_kernel('no_such_module', *kernels['no_such_module']);"
         "daemon.preload(); import sys;"
@@ -237,7 +237,7 @@ def test_they_hold_up_no_worker(faulty_package: Path) -> None:
     run = python(faulty_package, "-c", script)
     assert run.stdout == "True\n", run.stderr
     for what in (
-        "The kernel headrace.streaming.counts.no_such_kernel",
+        "The kernel headrace.streaming.kernels.count_kernel.no_such_kernel",
         "The kernel no_such_module.read",
         "The module no_such_module",
     ):
