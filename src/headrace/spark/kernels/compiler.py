@@ -22,7 +22,6 @@ Report = Callable[[int, int], None]
 _LONGEST_S = 900
 """Longer than any machine compiles."""
 _FIRST = (
-    "_hash_rows",
     "parse_batch",
     "parse_texts",
     "run_plain",
