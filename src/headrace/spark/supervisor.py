@@ -90,6 +90,8 @@ class _Watch:
 
     rows: int = 0
     batches: int = 0
+    begun: int = 0
+    """How many micro-batches had reported when the query started."""
     failures: int = 0
     awaited: int = 0
     """The number of the micro-batch that was running and has not reported yet."""
@@ -240,6 +242,7 @@ class Supervisor:
         self._watch.last_active = time.monotonic()
         self._watch.said_idle = False
         self._watch.progress, self._watch.awaited = None, 0
+        self._watch.begun = self._watch.batches
         watched: Any = query  # annotated for whole seconds only
         while True:
             if self._stopping.is_set():
@@ -264,8 +267,9 @@ class Supervisor:
             return False
         if watch.batches < watch.awaited and not watch.said_idle:
             return False
-        # A source that connects, or waits for its place in the log, has not said anything yet.
-        if not watch.said_idle and watch.progress is None:
+        # A source that connects, or waits for its place in the log, has not said anything yet; and
+        # the first micro-batch may be one that was planned before the start.
+        if not watch.said_idle and watch.batches < watch.begun + 2:
             return False
         if not has_caught_up(watch.progress, self._limits.caught_up):
             return False

@@ -83,7 +83,7 @@ def test_a_start_asks_the_catalogue_as_often_for_many_tables_as_for_few(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = asked_by_start_and_stream(database, range(3), monkeypatch)
-    database.execute(f"SELECT pg_drop_replication_slot('{database.name}')")
+    database.drop_slot()
     many = asked_by_start_and_stream(database, range(3, 43), monkeypatch)
     assert many <= few + 6
     assert few < 60
@@ -134,7 +134,7 @@ def test_the_list_of_a_snapshot_is_asked_for_at_once(
         with queries(monkeypatch) as asked:
             reader.step()
         reader.stop()
-        database.execute(f"SELECT pg_drop_replication_slot('{database.name}')")
+        database.drop_slot()
         database.execute(f"DROP PUBLICATION {database.name}")
         counts.append(len(asked))
     assert counts[0] == counts[1]
