@@ -21,10 +21,13 @@ from pyspark.sql.streaming import StreamingQuery
 
 import headrace
 from headrace.spark.session import build_session
-from headrace.spark.source import COLUMNS
 from headrace.testing.embedded import PostgresServer
 
 _BATCHES, _WARM_UP = 80, 15
+_COLUMNS = (
+    "topic STRING NOT NULL, partition INT, key STRING, value STRING, "
+    "headers ARRAY<STRUCT<key: STRING, value: BINARY>>, sequence STRING NOT NULL"
+)
 _PARTS = ("addBatch", "queryPlanning", "walCommit", "commitOffsets", "latestOffset")
 
 
@@ -36,7 +39,7 @@ class Constants(DataSource):
         return "constants"
 
     def schema(self) -> str:
-        return COLUMNS
+        return _COLUMNS
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002
         return ConstantsReader()

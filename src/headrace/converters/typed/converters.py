@@ -47,8 +47,8 @@ class ColumnConverter(ABC):
         """One that writes nothing."""
         return compile_json(_NOTHING, _NO_SCHEMAS, made)
 
-    def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:
-        raise NotImplementedError  # refused by the configuration
+    def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:  # noqa: ARG002
+        raise AssertionError("the configuration refuses constants in columns")
 
     def column_of(self, records: Records) -> pa.Array:
         """What the records show, an array of `column`, one entry per record in their order.

@@ -44,7 +44,7 @@ _FIELD_LENGTH, _SIZE_LENGTH, _CLOSE_BRACE = 9, 8, ord("}")
 
 @part
 def _put_truncated_array(document, size, out):
-    """A document `{field, newSize}` as a struct; -1 when it is none."""
+    """A document `{field, newSize}` as a struct; -1 when it is not one."""
     last = document + size - 1
     place = document + 4
     field = np.int64(0)
@@ -75,7 +75,7 @@ def _put_truncated_array(document, size, out):
 
 @part
 def _put_array(address, length, code, out):
-    """An array of strings, or of truncated arrays; -1 when it is none."""
+    """An array of strings, or of truncated arrays; -1 when it is not one."""
     if length < 1 or load8(address) != ARRAY or value_size(ARRAY, address + 1, length - 1) < 0:
         return np.int64(-1)
     last = address + load32_signed(address + 1)
@@ -107,7 +107,7 @@ def _put_array(address, length, code, out):
 
 @part
 def _put_avro_texts(address, length, out):
-    """A BSON array of strings as an Avro array; -1 when it is none. An empty one is left to
+    """A BSON array of strings as an Avro array; -1 when it is not one. An empty one is left to
     Python: it is null."""
     if length < 1 or load8(address) != ARRAY or value_size(ARRAY, address + 1, length - 1) < 0:
         return np.int64(-1)

@@ -161,8 +161,8 @@ _ID_NAME = int.from_bytes(b"_id\0", "little")
 
 @part
 def id_element(document, size):
-    """Where the first element `_id` of a document begins, its type byte; 0: there is none; or a
-    fault. `size` is checked; what lies behind the element is not looked at."""
+    """Where the first element `_id` of a document begins, its type byte; 0: it has no such
+    element; or a fault. `size` is checked; what lies behind the element is not looked at."""
     last = document + size - 1
     place = document + 4
     while place < last:
