@@ -145,9 +145,16 @@ def test_nothing_is_left_of_a_connector_that_was_closed(
     connector.close()
     connector.close()  # a second time is nothing
     run.connector = connector = None
+    left: Counter[str] = Counter()
+
+    def is_nothing_left() -> bool:
+        nonlocal left
+        left = held(subject) - before
+        return not left
+
     with suppress(AssertionError):
-        wait_for(lambda: not held(subject) - before, 60)
-    assert held(subject) - before == Counter()
+        wait_for(is_nothing_left, 60)
+    assert left == Counter(), threading.enumerate()
     run.end()
 
 
