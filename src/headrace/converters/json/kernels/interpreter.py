@@ -14,7 +14,7 @@ import numpy as np
 from headrace.connect.encoding import AS_JSON, FIRST_DOCUMENT, Encoding
 from headrace.connect.evaluation.time_texts import LAST_INSTANT
 from headrace.connect.images import BINARY, UNAVAILABLE, has_value
-from headrace.connect.kernels.functions import entry, inlined_part
+from headrace.connect.kernels.functions import entry, inlined, inlined_part
 from headrace.connect.kernels.json_text import put_string
 from headrace.connect.kernels.memory import (
     caller_of,
@@ -89,6 +89,7 @@ _NULL_BYTES = int.from_bytes(b"null", "little")
 _QUOTE = ord('"')
 _SHORT = 16
 _call = caller_of(5)
+_put_string, _put_int = inlined(put_string), inlined(put_int)
 _STRING, _RAW, _DECIMAL = int(Encoding.STRING), int(Encoding.RAW), int(Encoding.DECIMAL)
 
 # Texts repeat from row to row, so they are printed once; each is an int64 length and 32 bytes.
@@ -110,7 +111,7 @@ def _put_cell(at, cell, state, out):
             end = encode_binary(address, length, encoding & 255, out)
         elif encoding & 255 == _STRING and length >= 0:
             # What `encode` does with the most frequent ones, without the way through it.
-            end = put_string(address, length, out)
+            end = _put_string(address, length, out)
         elif encoding & 255 == _RAW and length >= 0:
             end = put_raw_int(address, length, encoding >> 8, out)
         elif encoding & 255 == _DECIMAL and length >= 0:
@@ -198,7 +199,7 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
             else:
                 out = end
         elif code == ROW_INT:
-            out = put_int(load64(row + load64(at + A)), out)
+            out = _put_int(load64(row + load64(at + A)), out)
         elif code == TRANSACTION_INT:
             text = texts + _TEXT_OF_BYTE * load64(at + A)
             length = load64(text)
@@ -225,7 +226,7 @@ def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
         elif code == ORDER_INT:
             index = (row - load64(state + 8 * FIRST_ROW)) // ROW_SIZE
             order = load64(state + 8 * FIRST_ORDER) + 16 * index
-            out = put_int(load64(order + load64(at + A)), out)
+            out = _put_int(load64(order + load64(at + A)), out)
         elif code == STRUCT:
             if image_of(row, transaction, load64(at + A)) == 0:
                 out = copy(load64(at + NULL_TEXT), load64(at + NULL_LENGTH), out)

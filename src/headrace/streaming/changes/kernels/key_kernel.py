@@ -16,7 +16,7 @@ import numpy as np
 from headrace.connect.encoding import AS_JSON, FIRST_DOCUMENT
 from headrace.connect.images import BINARY, CELL_BYTES, TEXT, UNAVAILABLE, has_value
 from headrace.connect.kernels.equality import same_bytes
-from headrace.connect.kernels.functions import part
+from headrace.connect.kernels.functions import inlined_part, part
 from headrace.connect.kernels.memory import PADDING, caller_of, load8, load64, store64
 from headrace.connect.kernels.text import hash_bytes, mix
 
@@ -91,7 +91,7 @@ def _rendered(scratch, column, address, length):
     return np.int64(0), np.int64(_LACKING)
 
 
-@part
+@inlined_part
 def _text(column, cells, fallback, scratch, out):
     """Address and length of what a key column shows, quotes left out; an unavailable cell is
     taken from `fallback` when that has a text."""
@@ -126,7 +126,7 @@ def _text(column, cells, fallback, scratch, out):
     return _rendered(scratch, column, address, length)
 
 
-@part
+@inlined_part
 def key_hash(topic, columns, count, cells, fallback, scratch):
     """Hash of a topic and `count` key columns; nothing when scratch[LACKING] is set by it."""
     value = topic
@@ -154,7 +154,7 @@ def key_hash(topic, columns, count, cells, fallback, scratch):
     return value
 
 
-@part
+@inlined_part
 def same_key(columns, count, old, new, scratch):
     """Whether two images of a row show the same key; nothing when scratch[LACKING] is set by it."""
     same = True
