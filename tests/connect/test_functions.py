@@ -15,7 +15,7 @@ import numba
 import pytest
 
 import headrace
-from headrace.connect.kernels.functions import OPTIONS, entry, inlined_part, part
+from headrace.connect.kernels.functions import OPTIONS, entry, inlined, inlined_part, part
 from headrace.connect.kernels.loading import address_of_kernel
 from headrace.connect.kernels.numba_internals import LOWEST, PLAIN_PARTS, address_of_code
 
@@ -50,6 +50,9 @@ def _triple(number):  # type: ignore[no-untyped-def]
     return 3 * number
 
 
+_double_in_place = inlined(_double)
+
+
 @entry
 def _sum(number):  # type: ignore[no-untyped-def]
     return _double(number) + _double(1) + _double(5) + _triple(1) + _triple(5)
@@ -60,6 +63,16 @@ def test_a_part_is_typed_once_and_constants_are_no_types() -> None:
     assert compiled_now(4) == 8 + 2 + 10 + 3 + 15
     assert list(_double.overloads) == [(numba.int64,)]
     assert len(_triple.overloads) == 2
+
+
+def test_a_part_can_be_inlined_in_one_place_and_called_in_others() -> None:
+    @numba.njit
+    def compiled_now(number):  # type: ignore[no-untyped-def]
+        return _double_in_place(number) + _double(number)
+
+    assert compiled_now(4) == 16
+    assert _double_in_place.targetoptions["forceinline"]
+    assert not _double.targetoptions["forceinline"]
 
 
 def test_python_cannot_call_a_part() -> None:
