@@ -20,6 +20,8 @@ ONLY ?=
 KIND ?=
 CONNECTORS := $(patsubst src/headrace/connectors/%/definition.py,%,$(wildcard src/headrace/connectors/*/definition.py))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Demos and tests start thousands of processes, each of which would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo test check fmt bench golden chaos fuzz docs clean
 
