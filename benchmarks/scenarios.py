@@ -24,7 +24,8 @@ from benchmarks.server import BenchServer
 Sizes = tuple[int, ...]
 QUICK = os.environ.get("QUICK", "") not in ("", "0")
 _OURS = "headrace"  # our lanes begin with it
-_LEAST_SHARE = 0.1  # of the larger size's seconds lies between the sizes
+_LEAST_SHARE = 0.1
+"""The least share of the larger size's seconds that the difference to the smaller size may be."""
 
 
 class Benchmark:
@@ -178,8 +179,8 @@ class Benchmark:
 
 
 def _slope(small: list[Run], large: list[Run]) -> dict[str, float]:
-    """Rate and CPU between two sizes, by the medians of the runs at each. The rate is no number
-    where the larger size took hardly longer: that says how the start varied, and nothing else."""
+    """Rate and CPU between two sizes, by the medians of the runs at each. The rate is nan
+    where the larger size took hardly longer, because the difference is then one of two starts."""
 
     def median(runs: list[Run], name: str) -> float:
         return statistics.median(getattr(run, name) for run in runs)

@@ -62,7 +62,7 @@ for ((run = 1; run <= runs; run++)); do
   echo "run $run of $runs: SEED=$seed"
   run_make test SEED="$seed" TESTS="$*"
   status=$?
-  echo "run $run of $runs: SEED=$seed, exit status $status"
+  echo "run $run of $runs: SEED=$seed${*:+ TESTS=\"$*\"}, exit status $status"
   ((status == 0)) || failed=1
 done
 exit $failed

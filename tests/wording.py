@@ -13,8 +13,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 COUNTS = Path(__file__).with_suffix(".txt")
-_PLACES = ("src", "tests", "docs", "benchmarks", "README.md", "CONTRIBUTING.md", "Makefile")
-_SUFFIXES = (".py", ".md", "")
+_PLACES = (
+    *("src/headrace", "tests", "docs", "benchmarks", ".ci", "README.md", "CONTRIBUTING.md"),
+    *("CHANGELOG.md", "Makefile", "pyproject.toml"),
+)
+_SUFFIXES = (".py", ".md", ".sh", ".toml", "")
 _SELF = (Path(__file__), COUNTS)
 
 
@@ -28,8 +31,12 @@ def texts(root: Path = ROOT) -> Iterator[str]:
 
 
 def count(words: Iterable[str], written: Iterable[str]) -> dict[str, int]:
-    """How often each of the words stands in the texts, by itself and in small letters."""
-    patterns = {word: re.compile(r"\b" + r"\s+".join(word.split()) + r"\b") for word in words}
+    """How often each of the words stands in the texts, by itself, also where it begins a
+    sentence."""
+    patterns = {}
+    for word in words:
+        spaced = r"\s+".join(word[1:].split(" "))
+        patterns[word] = re.compile(rf"\b[{word[0].upper()}{word[0]}]{spaced}\b")
     counts = dict.fromkeys(patterns, 0)
     for text in written:
         for word, pattern in patterns.items():

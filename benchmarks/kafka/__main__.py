@@ -3,9 +3,9 @@ turn by `headrace run`, exactly once, and by Debezium's connector in a standalon
 Connect.
 
 Both run at two sizes, and every run's records, rate and CPU (the broker's not included) are
-printed. What is compared lies between the sizes, so that no start is in it: the rate is the further
-records by the further seconds, and CPU the further CPU seconds by the further records. Results go
-to benchmarks/results/.
+printed. The differences between the sizes are compared, so that no start counts: the rate is the
+difference in records divided by that in seconds, and CPU the difference in CPU seconds divided by
+that in records. Results go to benchmarks/results/.
 """
 
 from __future__ import annotations

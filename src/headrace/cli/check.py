@@ -17,7 +17,6 @@ from headrace.cli.pipeline import (
     Pipeline,
     add_file_argument,
     read_pipeline,
-    refuse_file,
     with_state,
 )
 from headrace.cli.sink_options import check_supported
@@ -27,6 +26,7 @@ from headrace.errors import HeadraceError
 from headrace.findings import Finding, Findings, counted, statements, steps
 from headrace.offsets.offset import OffsetObject
 from headrace.spark.checkpoint import finished_batch, stored_offset
+from headrace.spark.state_folder import refuse_file
 
 _SESSION = "ALTER SESSION SET "
 _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}

@@ -17,7 +17,6 @@ from headrace.cli.pipeline import (
     Pipeline,
     add_file_argument,
     add_run_arguments,
-    exclusive,
     open_messages,
     open_session,
     read_pipeline,
@@ -28,6 +27,7 @@ from headrace.cli.pipeline import (
 )
 from headrace.errors import HeadraceError
 from headrace.findings import counted
+from headrace.spark.state_folder import exclusive
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

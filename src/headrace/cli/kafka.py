@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.cli.pipeline import Pipeline, exclusive, open_session, spark_settings, supervise
+from headrace.cli.pipeline import Pipeline, open_session, spark_settings, supervise
+from headrace.spark.state_folder import exclusive
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import fcntl
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -356,61 +355,6 @@ def trial(pipeline: Pipeline, *, is_trial: bool) -> Iterator[None]:
     require_driver(definition)
     with definition.trial(pipeline.config):
         yield
-
-
-def refuse_file(folder: Path) -> None:
-    """A state folder that is a file. Raises HeadraceError("cli.state_not_writable")."""
-    if folder.is_file():
-        raise HeadraceError(
-            "cli.state_not_writable",
-            f"{folder} is a file, and a folder is needed for checkpoint and state",
-            "Name a folder; it is made where it is missing.",
-        )
-
-
-@contextmanager
-def exclusive(folder: Path, sink: str) -> Iterator[None]:
-    """One process per state folder, and one sink: another one would miss what this one has had.
-    Raises HeadraceError("cli.state_in_use") and ("cli.other_sink")."""
-    refuse_file(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "owner").open("ab")
-    except OSError as error:
-        raise HeadraceError(
-            "cli.state_not_writable",
-            f"The folder {folder} cannot be used ({error.strerror})",
-            "Name a folder that can be written.",
-        ) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise HeadraceError(
-                "cli.state_in_use",
-                f"Another process uses the folder {folder}",
-                "Stop it first, or name another folder.",
-            ) from error
-        _require_sink(folder, sink)
-        yield
-
-
-def _require_sink(folder: Path, sink: str) -> None:
-    """Note which sink the events of a state folder go to."""
-    from headrace.spark.checkpoint import stored_offset
-
-    note = folder / "sink"
-    if stored_offset(folder / "checkpoint") is not None:
-        kept = [name for name in ("file", "kafka") if (folder / name).exists()]  # of 0.1.0
-        former = note.read_text() if note.exists() else (kept or [sink])[0]
-        if former != sink:
-            raise HeadraceError(
-                "cli.other_sink",
-                f"The folder {folder} belongs to a query with the sink {former}: the sink {sink} "
-                "would miss the events that went there, and the other way round",
-                "Name another folder for each sink.",
-            )
-    note.write_text(sink)
 
 
 def positive_seconds(text: str) -> float:

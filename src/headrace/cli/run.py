@@ -16,7 +16,6 @@ from headrace.cli.pipeline import (
     Session,
     add_file_argument,
     add_run_arguments,
-    exclusive,
     open_messages,
     open_session,
     read_pipeline,
@@ -33,6 +32,7 @@ from headrace.cli.sink_options import (
 )
 from headrace.errors import HeadraceError
 from headrace.sinks.kafka import options as kafka_options
+from headrace.spark.state_folder import exclusive
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

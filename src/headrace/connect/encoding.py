@@ -24,9 +24,10 @@ from enum import IntEnum
 class Encoding(IntEnum):
     """What form a cell has, and what a compiled encoder writes for it.
 
-    A column type chooses a code and an int64 parameter; `headrace.converters.json.kernels.cells`
-    has the kernel of each code. A kernel that meets a value outside its common case leaves the
-    cell to `headrace.converters.json.values.render_cell`, which is exact for every value.
+    A column type chooses a code and an int64 parameter; `headrace.converters.json.kernels` has the
+    kernels of texts and binary values, `headrace.documents.kernels.cells` that of BSON. A kernel
+    that meets a value outside its common case leaves the cell to
+    `headrace.converters.json.values.render_cell`, which is exact for every value.
     """
 
     RAW = 0

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+import subprocess
+import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -11,9 +14,11 @@ from pathlib import Path
 import pytest
 
 import headrace
+from headrace.config.properties.modes import ConverterName
 from headrace.connectors.registry import built_in, parse_options
 from headrace.spark.kernels.needed import (
     OF_CONVERTERS,
+    OF_SINKS,
     SHARED,
     named_kernels,
     needed_kernels,
@@ -21,6 +26,7 @@ from headrace.spark.kernels.needed import (
 from headrace.transforms.registry import _TRANSFORMS, find_transform
 from tests.spark.kernels.calls import called_in
 
+ROOT = Path(__file__).parents[3]
 SOURCES = Path(headrace.__file__).parents[1]
 OF_TEXTS = {"headrace.documents.parsing.kernels.document_kernel"}
 """Documents are texts in DataFrames only, see `frame_kernels`."""
@@ -117,5 +123,20 @@ def test_converters_transforms_and_sinks_of_a_configuration_count() -> None:
     }
 
 
-def test_every_converter_says_what_it_needs() -> None:
-    assert set(SHARED) >= {module for modules in OF_CONVERTERS.values() for module in modules}
+def test_a_converter_loads_what_it_declares_and_no_more() -> None:
+    command = [sys.executable, "-m", "tests.spark.kernels.loaded"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = {name: set(modules) for name, modules in json.loads(run.stdout).items()}
+    assert loaded.keys() == set(map(str, OF_CONVERTERS))
+    for name, modules in loaded.items():
+        assert "headrace.converters.kernels.emit" in modules, run.stderr
+        assert modules & SHARED.keys() <= set(named_kernels(["postgresql", name])), name
+    for name in (ConverterName.AVRO, ConverterName.STRING, ConverterName.SIMPLE,
+                 ConverterName.VARIANT):  # fmt: skip
+        assert set(OF_CONVERTERS[name]) <= loaded[name]
+
+
+def test_the_kernels_of_a_sinks_folder_are_those_that_it_declares() -> None:
+    for name, modules in OF_SINKS.items():
+        own = (f"headrace.sinks.{name}.", f"headrace.{name}.")
+        assert set(modules) == {module for module in SHARED if module.startswith(own)}

@@ -15,7 +15,7 @@ from numba import __version__ as numba_version
 from numba import config, njit
 
 from headrace.connect.cache_folders import kernel_folder
-from headrace.connect.kernels.numba_internals import make_part, share_kernels
+from headrace.connect.kernels.numba_internals import PLAIN, make_part, share_kernels
 
 
 def _kernel_sources(package: Path) -> list[Path]:
@@ -43,11 +43,11 @@ def _kernel_sources(package: Path) -> list[Path]:
 def _sources_digest() -> str:
     """Stands for the content of the sources that make kernels. Each content has a folder of its
     own, because Numba's cache does not notice changes in the modules that a kernel calls; each
-    version of Numba, too, because they overwrite each other's files; and each installation where
-    Numba keeps files by the paths of sources."""
+    version of Numba, too, because they overwrite each other's files; plain parts, whose code is
+    another; and each installation where Numba keeps files by the paths of sources."""
     package = Path(__file__).resolve().parents[2]
     state = hashlib.sha256(b"" if share_kernels() else bytes(package))
-    state.update(f"{numba_version}\n".encode())
+    state.update(f"{numba_version}\n{'plain' if PLAIN else ''}\n".encode())
     for source in _kernel_sources(package):
         state.update(f"{source.relative_to(package)}\n".encode() + source.read_bytes())
     return state.hexdigest()[:16]
@@ -77,5 +77,6 @@ def inlined_part(function: Callable[..., Any]) -> Any:
 
 
 def inlined(known_part: Any) -> Any:
-    """A part as an inlined one, for the loops where its call would cost: 3 to 5 ns."""
+    """The same part, compiled into its callers: for loops that call it for each row or cell, where
+    a call takes 3 to 5 ns."""
     return inlined_part(known_part.py_func)

@@ -1,4 +1,4 @@
-"""Loads kernels before they are in a hurry."""
+"""Loads kernels before a stream needs them."""
 
 from __future__ import annotations
 

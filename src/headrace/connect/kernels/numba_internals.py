@@ -103,8 +103,9 @@ def _without_literals(given: Any) -> Any:
 
 def _part_dispatcher() -> Any:
     """The class of parts. Raises ImportError or AttributeError where Numba has other names."""
+    from numba.core.base import BaseContext
     from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import CompilerBase, DefaultPassBuilder
+    from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, Flags
     from numba.core.compiler_machinery import register_pass
     from numba.core.registry import CPUDispatcher, cpu_target
     from numba.core.typed_passes import NativeLowering
@@ -116,6 +117,10 @@ def _part_dispatcher() -> Any:
         (CPUDispatcher, "get_call_template"),
         (CPUDispatcher, "add_overload"),
         (DefaultPassBuilder, "define_nopython_pipeline"),
+        (BaseContext, "insert_user_function"),
+        (CompileResult, "_replace"),
+        (CompileResult, "cfunc"),
+        (Flags, "no_compile"),
     ):
         getattr(owner, name)
     library = JITCodeLibrary(cpu_target.target_context.codegen(), "headrace_names")
@@ -203,6 +208,8 @@ _Locator = (
     else _made_of_private_names(_kernel_locator)
 )
 _Part = None if os.environ.get(PLAIN_PARTS) else _made_of_private_names(_part_dispatcher)
+PLAIN = _Part is None
+"""Whether parts are plain `njit` functions."""
 
 
 def make_part(function: Callable[..., Any], *, is_inlined: bool, options: dict[str, Any]) -> Any:

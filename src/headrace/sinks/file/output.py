@@ -22,7 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from headrace.connect.disk import force_to_disk
+from headrace.connect.disk import force_to_disk, replace_text
 from headrace.errors import HeadraceError
 from headrace.findings import counted
 from headrace.sinks.file.parts import Part
@@ -269,8 +269,6 @@ class Output:
         return state
 
     def _write(self, state: State) -> None:
-        target = self.folder / "state.json"
-        fresh = self.folder / "state.json.new"
         document = {
             "v": _VERSION,
             "batchId": state.batch,
@@ -281,12 +279,7 @@ class Output:
             "content": state.content,
             "output": str(self.path.absolute()),
         }
-        with fresh.open("w") as file:
-            file.write(json.dumps(document) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(target)
-        force_to_disk(self.folder)
+        replace_text(self.folder / "state.json", json.dumps(document) + "\n")
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -35,8 +35,8 @@ class Tail:
         except BaseException:
             self.close()
             raise
-        # Starts at a page, as a write past the cache asks; the byte `_place` of the output goes
-        # there, and `_begin` to `_end` of it are to be written.
+        # The buffer begins at a page, because a write past the cache needs that. Its first byte is
+        # the byte `_place` of the output; those from `_begin` to `_end` are to be written.
         self._buffer = memoryview(mmap.mmap(-1, _BUFFER_BYTES))
         self._begin = self._end = length % _BLOCK
         self._place = length - self._begin

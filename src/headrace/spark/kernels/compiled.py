@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -24,9 +26,19 @@ def folder() -> Path:
 
 
 def _stamp(module: str, name: str) -> Path:
+    return folder() / _made_for() / f"{module}.{name}"
+
+
+@cache
+def _made_for() -> str:
+    """The name of a folder for what Numba compiles here: machine code of another Python, Numba or
+    processor does not count. Virtual machines on one processor may have different features."""
     processor = numba.config.CPU_NAME or binding.get_host_cpu_name()
-    made_for = (platform.python_version(), numba.__version__, processor)
-    return folder() / "-".join(("compiled", *made_for)) / f"{module}.{name}"
+    features = numba.config.CPU_FEATURES
+    if features is None:
+        features = binding.get_host_cpu_features().flatten()
+    digest = hashlib.sha256(features.encode()).hexdigest()[:8]
+    return "-".join(("compiled", platform.python_version(), numba.__version__, processor, digest))
 
 
 def missing_kernels(kernels: Kernels) -> list[tuple[str, str]]:

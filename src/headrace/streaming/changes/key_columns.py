@@ -20,7 +20,7 @@ from headrace.converters.json.kernels.binary import encode_cell
 from headrace.converters.json.values import JsonOptions, render, render_cell
 from headrace.debezium.naming.topics import topic_hash
 from headrace.documents.dialects import DIALECTS
-from headrace.documents.kernels import id_kernel, writer
+from headrace.documents.kernels import id_kernel
 from headrace.documents.kernels.cells import put_document
 from headrace.documents.kernels.id_kernel import id_hash
 from headrace.errors import HeadraceError
@@ -29,8 +29,6 @@ from headrace.streaming.facts import EventSettings, Facts
 from headrace.transforms.reading import chain_of
 from headrace.transforms.transform import Ordering
 
-assert key_kernel.GROWTH >= writer.GROWTH
-assert key_kernel.SLACK >= writer.SLACK
 _AS_SENT = (Encoding.RAW, Encoding.STRING)
 _ID_FORMS: Mapping[Ordering | None, int] = {
     Ordering.ID_VALUES: id_kernel.VALUES,

@@ -1,4 +1,4 @@
-"""Transactions that are told of with their first record, for the kernels that read logs in which
+"""Transactions that begin with their first record, for the kernels that read logs in which
 most transactions may have none: then they have neither beginning nor end.
 
 The words of `state` are those of row_kernel.py, and BEGINNING behind them.

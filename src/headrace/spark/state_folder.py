@@ -1,0 +1,75 @@
+"""The folder of a query's checkpoint and state: it has one process, and one sink."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headrace.connect.disk import replace_text
+from headrace.errors import HeadraceError
+from headrace.spark.checkpoint import stored_offset
+
+
+def refuse_file(folder: Path) -> None:
+    """A state folder that is a file. Raises HeadraceError("cli.state_not_writable")."""
+    if folder.is_file():
+        raise HeadraceError(
+            "cli.state_not_writable",
+            f"{folder} is a file, and a folder is needed for checkpoint and state",
+            "Name a folder; it is made where it is missing.",
+        )
+
+
+@contextmanager
+def exclusive(folder: Path, sink: str) -> Iterator[None]:
+    """One process per state folder, and one sink: another one would miss what this one has had.
+    Raises HeadraceError("cli.state_in_use"), ("cli.other_sink") and ("cli.state_not_writable")."""
+    refuse_file(folder)
+    with _usable(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "owner").open("ab")
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise HeadraceError(
+                "cli.state_in_use",
+                f"Another process uses the folder {folder}",
+                "Stop it first, or name another folder.",
+            ) from error
+        _require_sink(folder, sink)
+        yield
+
+
+@contextmanager
+def _usable(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise HeadraceError(
+            "cli.state_not_writable",
+            f"The folder {folder} cannot be used ({error.strerror})",
+            "Check the free space and the permissions, or name another folder.",
+        ) from error
+
+
+def _require_sink(folder: Path, sink: str) -> None:
+    """Note which sink the events of a state folder go to."""
+    note = folder / "sink"
+    with _usable(folder):
+        noted = note.read_text() if note.exists() else ""
+    if stored_offset(folder / "checkpoint") is not None:
+        kept = [name for name in ("file", "kafka") if (folder / name).exists()]  # of 0.1.0
+        former = noted or (kept or [sink])[0]
+        if former != sink:
+            raise HeadraceError(
+                "cli.other_sink",
+                f"The folder {folder} belongs to a query with the sink {former}: the sink {sink} "
+                "would miss the events that went there, and the other way round",
+                "Name another folder for each sink.",
+            )
+    if noted != sink:
+        with _usable(folder):
+            replace_text(note, sink)
