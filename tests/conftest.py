@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from importlib import util
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import settings
@@ -28,6 +28,10 @@ from tests.servers.oracle import OracleDatabase
 from tests.servers.postgresql import Database
 from tests.servers.registry import RegistryServer
 from tests.servers.sources import MongoSource, PostgresSource, Source
+from tests.servers.spark import WorkerSession
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _SLOW = ("oracle", "postgres", "mongodb", "db2", "spark", "chaos")
 
@@ -118,6 +122,20 @@ def kafka_server() -> Iterator[KafkaServer]:
         pytest.skip(str(error))
     yield server
     server.close()
+
+
+@pytest.fixture(scope="session")
+def worker_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerSession]:
+    session = WorkerSession(tmp_path_factory.mktemp("warehouse"))
+    yield session
+    session.close()
+
+
+@pytest.fixture(scope="module")
+def spark(worker_session: WorkerSession) -> Iterator[SparkSession]:
+    """The session that all tests of a worker share; nothing of a file is left for the next one."""
+    yield worker_session.get()
+    worker_session.clean()
 
 
 @pytest.fixture

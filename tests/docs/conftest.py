@@ -17,6 +17,7 @@ from tests.docs.pages import Block, block
 from tests.docs.shop import Shop, shop
 from tests.docs.terminal import Terminal
 from tests.servers.postgresql import await_free_slot
+from tests.servers.spark import WorkerSession
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,7 +63,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def spark(place: Path) -> Iterator[SparkSession]:
+def spark(place: Path, worker_session: WorkerSession) -> Iterator[SparkSession]:
+    worker_session.close()  # a page's has its folder and its environment
     jvm = DriverJvm(lambda line: print(line, file=sys.stderr))
     session = build_session("pages", master="local[2]", jvm=jvm)
     yield session

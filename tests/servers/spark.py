@@ -1,0 +1,106 @@
+"""The Spark session of a worker of the tests, with what they need of jars where those are to be
+had."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headrace.java import find_java
+from headrace.spark.jvm.gateway import DriverJvm
+from headrace.spark.session import build_session
+from headrace.testing.maven import NotFetched, fetch_jars
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_DELTA = (
+    ("io.delta", "delta-spark_4.2_2.13", "4.4.0"),
+    ("io.delta", "delta-storage", "4.4.0"),
+)
+_DELTA_SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+_KAFKA = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0")
+_WITH_SPARK = ("spark-", "scala-", "hadoop-", "slf4j-", "jsr305", "lz4-", "snappy-")
+"""Jars that a session has, or that Kafka's client finds there in other releases."""
+_ROOT = Path(__file__).parents[2]
+
+
+def _delta_jars() -> list[Path]:
+    """None where they cannot be fetched."""
+    java = find_java() / "bin" / "java"
+    try:
+        folders = [fetch_jars(java, module, alone=True) for module in _DELTA]
+    except NotFetched:
+        return []
+    return [jar for folder in folders for jar in sorted(folder.glob("*.jar"))]
+
+
+def _kafka_jars() -> list[Path]:
+    """What a session needs to read from Kafka; none where they cannot be fetched."""
+    try:
+        folder = fetch_jars(find_java() / "bin" / "java", _KAFKA)
+    except NotFetched:
+        return []
+    return [
+        jar
+        for jar in sorted(folder.glob("*.jar"))
+        if not jar.name.startswith(_WITH_SPARK) or "kafka" in jar.name
+    ]
+
+
+class WorkerSession:
+    """A Spark session in a JVM of its own, which is started when it is first asked for. A process
+    has one session: `close` makes room for another one."""
+
+    def __init__(self, warehouse: Path) -> None:
+        self._warehouse = warehouse
+        self._jvm: DriverJvm | None = None
+        self._session: SparkSession | None = None
+
+    def get(self) -> SparkSession:
+        """The session, which runs."""
+        if self._session is None:
+            delta = _delta_jars()
+            settings = {
+                "spark.sql.shuffle.partitions": "2",
+                "spark.sql.warehouse.dir": str(self._warehouse),
+                "spark.driver.memory": "1g",
+                "spark.jars": ",".join(map(str, [*delta, *_kafka_jars()])),
+                **(_DELTA_SETTINGS if delta else {}),
+            }
+            self._jvm = DriverJvm(lambda line: print(line, file=sys.stderr))
+            with pytest.MonkeyPatch.context() as patch:
+                # Workers import transforms of the tests.
+                paths = [str(_ROOT), os.environ.get("PYTHONPATH", "")]
+                patch.setenv("PYTHONPATH", os.pathsep.join(paths))
+                self._session = build_session(
+                    "tests", master="local[2,2]", settings=settings, jvm=self._jvm
+                )
+        return self._session
+
+    def clean(self) -> None:
+        """Ends what tests left running, and drops what they left in the catalogue."""
+        if self._session is None:
+            return
+        for query in self._session.streams.active:
+            query.stop()
+        for table in self._session.catalog.listTables():
+            if table.isTemporary:
+                self._session.catalog.dropTempView(table.name)
+            else:
+                self._session.sql(f"DROP TABLE `{table.name}`")
+
+    def close(self) -> None:
+        """Ends the session and its JVM."""
+        if self._session is not None and self._jvm is not None:
+            self._session.stop()
+            self._jvm.close()
+        self._session = self._jvm = None
