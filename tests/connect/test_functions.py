@@ -15,6 +15,7 @@ import numba
 import pytest
 
 import headrace
+from headrace.connect.kernels import numba_internals
 from headrace.connect.kernels.functions import OPTIONS, entry, inlined, inlined_part, part
 from headrace.connect.kernels.loading import address_of_kernel
 from headrace.connect.kernels.numba_internals import LOWEST, PLAIN_PARTS, address_of_code
@@ -73,6 +74,10 @@ def test_a_part_can_be_inlined_in_one_place_and_called_in_others() -> None:
     assert compiled_now(4) == 16
     assert _double_in_place.targetoptions["forceinline"]
     assert not _double.targetoptions["forceinline"]
+
+
+def test_parts_are_used_with_the_numba_of_the_constraints() -> None:
+    assert not numba_internals.PLAIN
 
 
 def test_python_cannot_call_a_part() -> None:

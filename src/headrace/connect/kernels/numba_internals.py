@@ -105,7 +105,7 @@ def _part_dispatcher() -> Any:
     """The class of parts. Raises ImportError or AttributeError where Numba has other names."""
     from numba.core.base import BaseContext
     from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, Flags
+    from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags, _LowerResult
     from numba.core.compiler_machinery import register_pass
     from numba.core.registry import CPUDispatcher, cpu_target
     from numba.core.typed_passes import NativeLowering
@@ -118,8 +118,7 @@ def _part_dispatcher() -> Any:
         (CPUDispatcher, "add_overload"),
         (DefaultPassBuilder, "define_nopython_pipeline"),
         (BaseContext, "insert_user_function"),
-        (CompileResult, "_replace"),
-        (CompileResult, "cfunc"),
+        (_LowerResult, "cfunc"),
         (Flags, "no_compile"),
     ):
         getattr(owner, name)
