@@ -27,6 +27,7 @@ from tests.servers.mongodb import SMALL_OPLOG, MongoDatabase
 from tests.servers.oracle import OracleDatabase
 from tests.servers.postgresql import Database
 from tests.servers.registry import RegistryServer
+from tests.servers.resident import Resident
 from tests.servers.sources import MongoSource, PostgresSource, Source
 
 _SLOW = ("oracle", "postgres", "mongodb", "db2", "spark", "chaos")
@@ -125,6 +126,14 @@ def kafka(kafka_server: KafkaServer) -> KafkaServer:
     """A running broker, whose topics are everybody's."""
     kafka_server.start()
     return kafka_server
+
+
+@pytest.fixture(scope="session")
+def resident() -> Iterator[Resident]:
+    """`headrace` on a Spark session that is there already, of this worker."""
+    started = Resident()
+    yield started
+    started.close()
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ _SPARK_WORKERS = 3  # a test with Spark starts a session of its own: a gigabyte,
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     """One test after the other, in the order of the run. Files with Spark, and files whose tests
     share a fixture, are one piece of work each; files with Kafka are one together, which has one
-    broker. One worker begins with Spark while the others do the rest; then two others join it."""
+    broker, and so are those with a resident `headrace`, which is one with its Spark. One worker
+    begins with Spark while the others do the rest; then two others join it."""
 
     def __init__(self, config: Any, log: Any = None) -> None:
         super().__init__(config, log)
@@ -26,6 +27,8 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         text = _text(self._root / path)
         if "kafka: KafkaServer" in text:
             return "kafka"
+        if "resident: Resident" in text:
+            return "resident"
         return path if self._has_spark(path) or 'scope="module"' in text else nodeid
 
     def _assign_work_unit(self, node: Any) -> None:
