@@ -129,11 +129,18 @@ def kafka(kafka_server: KafkaServer) -> KafkaServer:
 
 
 @pytest.fixture(scope="session")
-def resident() -> Iterator[Resident]:
-    """`headrace` on a Spark session that is there already, of this worker."""
+def resident_of_worker() -> Iterator[Resident]:
     started = Resident()
     yield started
     started.close()
+
+
+@pytest.fixture
+def resident(resident_of_worker: Resident) -> Iterator[Resident]:
+    """`headrace` on a Spark session that is there already, of this worker; what a failed test
+    leaves running, ends."""
+    yield resident_of_worker
+    resident_of_worker.end_started()
 
 
 @pytest.fixture

@@ -1,10 +1,14 @@
 """`headrace` of a process that is there already, with a Spark session that many command lines share
 one after the other: a run takes a fifth of what one takes that starts a JVM of its own. It is for
 tests of what a run says and writes. How a command starts and ends, is killed, or brings its own
-settings of Spark, is a matter of tests that start it by themselves."""
+settings of Spark, is a matter of tests that start it by themselves.
+
+A first word with a dot is a module; its `main` takes the other words in place of the command line,
+and `open_session` of `headrace.cli.pipeline` gives it the session."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -32,16 +36,20 @@ class Resident:
         self._log = self._folder / "log"
         self.programs = self._folder / "bin"
         self.programs.mkdir()
+        self._started: list[subprocess.Popen[str]] = []
         socket = self._folder / "socket"
         self.program = self.programs / "headrace"
         self.program.write_text(
             _SCRIPT.format(python=sys.executable, client=_CLIENT, socket=socket)
         )
         self.program.chmod(0o755)
+        # What Spark's workers call may be of the tests.
+        path = os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.servers.run_resident", str(socket)],
-                cwd=_ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                cwd=_ROOT, env={**os.environ, "PYTHONPATH": path},
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         deadline = time.monotonic() + _STARTS_WITHIN_S
         while not socket.exists():
@@ -49,21 +57,16 @@ class Resident:
             assert time.monotonic() < deadline, self._log.read_text()
             time.sleep(0.02)
 
-    def start(
-        self,
-        *words: str,
-        folder: Path | None = None,
-        environment: Mapping[str, str] | None = None,
-    ) -> subprocess.Popen[str]:
+    def start(self, *words: str) -> subprocess.Popen[str]:
         """`headrace` with these words, as a process whose output is read through pipes."""
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [self.program, *words],
-            cwd=folder,
-            env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
+        self._started.append(process)
+        return process
 
     def run(
         self, *words: str, environment: Mapping[str, str] | None = None
@@ -77,6 +80,13 @@ class Resident:
             timeout=600,
             check=False,
         )
+
+    def end_started(self) -> None:
+        """End what `start` started and what has not ended."""
+        for process in self._started:
+            process.kill()
+            process.wait()
+        self._started.clear()
 
     def close(self) -> None:
         """End it, and Spark."""

@@ -13,6 +13,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,9 @@ _OF_EVERY_RUN = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "20",
 }
-_NOT_PASSED_ON = {"PATH", "PWD", "OLDPWD", "SHLVL", "_", "COLUMNS", "PYTEST_CURRENT_TEST"}
+_NOT_PASSED_ON = {
+    "PATH", "PYTHONPATH", "PWD", "OLDPWD", "SHLVL", "_", "COLUMNS", "PYTEST_CURRENT_TEST",
+}  # fmt: skip
 """Variables that no process of Spark needs: each other environment makes a daemon of its own."""
 _SOURCE = "python_streaming_source_runner"
 _SOURCE_ENDS_WITHIN_S = 60
@@ -88,7 +91,7 @@ class _Spark:
         assert jvm is not None
         go_on()
         given = {name: text for name, text in settings.items() if name not in _OF_EVERY_RUN}
-        assert master is None, "a resident has a master"
+        assert master is None or master.startswith("local["), "it is one process"
         assert all(name.startswith("spark.sql.") for name in given), f"not of a session: {given}"
         for name in self._set - given.keys():
             self._session.conf.unset(name)
@@ -127,7 +130,7 @@ class _Caller:
         threading.Thread(target=self._pass_signals, daemon=True).start()
         with self._surroundings():
             try:
-                status = command_line(self._request["words"])
+                status = _run(self._request["words"])
             except SystemExit as ended:
                 status = ended.code if isinstance(ended.code, int) else 1
             except Exception:  # noqa: BLE001 - as the interpreter of a command line does
@@ -171,6 +174,14 @@ class _Caller:
                 os.close(former)
             os.chdir(folder)
             _set_environment(environment)
+
+
+def _run(words: list[str]) -> int:
+    """The status of a command line, or of a module's main."""
+    if "." not in "".join(words[:1]):
+        return command_line(words)
+    import_module(words[0]).main(*words[1:])
+    return 0
 
 
 def _set_environment(variables: Mapping[str, str]) -> None:
