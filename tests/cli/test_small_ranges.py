@@ -116,7 +116,9 @@ def test_keys_and_values_that_are_texts_are_strings_of_the_lines(
         assert {line["headers"]["version"] for line in lines} <= {"007", "7"}
 
 
-def test_large_and_small_ranges_are_written_once_and_in_order(tmp_path, command, server, source):
+def test_large_and_small_ranges_are_written_once_and_in_order(
+    tmp_path, command, server, source, resident: Resident
+):
     file, output, state = tmp_path / "c.properties", tmp_path / "out.jsonl", tmp_path / "s"
     file.write_text(properties(source, headrace_range_max_rows="700",
                                headrace_range_direct_max_bytes="20kB"))  # fmt: skip
@@ -135,7 +137,7 @@ def test_large_and_small_ranges_are_written_once_and_in_order(tmp_path, command,
                 os.kill(process.pid, signal.SIGKILL)
             first.kill()
             first.communicate()
-            first = command(*arguments)
+            first = resident.start(*arguments)
     first_end = written
     wait_for(lambda: len(keys(output)) >= first_end, lambda: len(keys(output)))
     first.send_signal(signal.SIGTERM)
