@@ -20,6 +20,7 @@ from headrace.testing.maven import NotFetched
 from headrace.testing.mongodb import MongoServer
 from headrace.testing.oracle.server import OracleServer
 from tests.connectors.oracle import live
+from tests.resident.resident import Resident
 from tests.servers.db2 import Db2Database
 from tests.servers.java import choose_quick_java
 from tests.servers.kafka import KafkaServer
@@ -27,7 +28,6 @@ from tests.servers.mongodb import SMALL_OPLOG, MongoDatabase
 from tests.servers.oracle import OracleDatabase
 from tests.servers.postgresql import Database
 from tests.servers.registry import RegistryServer
-from tests.servers.resident import Resident
 from tests.servers.sources import MongoSource, PostgresSource, Source
 
 _SLOW = ("oracle", "postgres", "mongodb", "db2", "spark", "chaos")

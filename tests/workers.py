@@ -9,6 +9,7 @@ from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
+_RESIDENT = "resident"
 _SPARK_WORKERS = 3  # a test with Spark starts a session of its own: a gigabyte, and a core or two
 
 
@@ -28,7 +29,7 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         if "kafka: KafkaServer" in text:
             return "kafka"
         if "resident: Resident" in text:
-            return "resident"
+            return _RESIDENT
         return path if self._has_spark(path) or 'scope="module"' in text else nodeid
 
     def _assign_work_unit(self, node: Any) -> None:
@@ -57,7 +58,8 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         )
 
     def _has_spark(self, scope: str) -> bool:
-        return scope.endswith(".py") and "pytest.mark.spark" in _text(self._root / scope)
+        is_file = scope.endswith(".py")
+        return scope == _RESIDENT or (is_file and "pytest.mark.spark" in _text(self._root / scope))
 
 
 def _first(scopes: Iterable[str]) -> str | None:

@@ -13,8 +13,8 @@ import pytest
 
 from headrace.cli import main
 from headrace.testing.embedded import PostgresServer
+from tests.resident.resident import Resident
 from tests.servers.postgresql import await_free_slot
-from tests.servers.resident import Resident
 
 SECRET = "hunter-zwei"
 

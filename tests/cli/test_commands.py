@@ -15,7 +15,7 @@ from headrace.config.source import read_text
 from headrace.connectors.registry import parse_configuration
 from headrace.spark.supervisor import Summary
 from tests.cli.commands import configuration, properties, rows_of
-from tests.servers.resident import Resident
+from tests.resident.resident import Resident
 from tests.servers.sources import SECRET
 
 

@@ -20,8 +20,8 @@ from headrace.errors import HeadraceError
 from headrace.sinks.console.sink import Shown
 from headrace.testing.db2.derby import DerbyServer
 from headrace.testing.mongodb import MongoServer
+from tests.resident.resident import Resident
 from tests.servers.mongodb_kinds import GuardedServer
-from tests.servers.resident import Resident
 
 
 @pytest.fixture

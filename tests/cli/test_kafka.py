@@ -11,8 +11,8 @@ import pytest
 
 from headrace.testing.embedded import PostgresServer
 from tests.cli.commands import configuration
+from tests.resident.resident import Resident
 from tests.servers.kafka import KafkaServer
-from tests.servers.resident import Resident
 from tests.servers.sources import PostgresSource
 from tests.sinks.kafka.records import Record, fresh_name, read_topic
 

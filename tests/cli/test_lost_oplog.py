@@ -9,8 +9,8 @@ import pytest
 
 from headrace.testing.mongodb import MongoServer
 from tests.cli.commands import properties, rows_of
+from tests.resident.resident import Resident
 from tests.servers.mongodb import MongoDatabase, lose_history
-from tests.servers.resident import Resident
 from tests.servers.sources import MongoSource
 
 pytestmark = [pytest.mark.mongodb, pytest.mark.spark]

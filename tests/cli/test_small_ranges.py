@@ -12,7 +12,7 @@ import pytest
 
 from headrace.testing.embedded import PostgresServer
 from tests.cli.commands import properties, rows_of
-from tests.servers.resident import Resident
+from tests.resident.resident import Resident
 from tests.servers.sources import PostgresSource
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.resident.resident import Resident
 from tests.servers.postgresql import Database
-from tests.servers.resident import Resident
 
 
 @pytest.mark.postgres

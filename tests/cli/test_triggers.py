@@ -13,8 +13,8 @@ import pytest
 from headrace.cli import main
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.errors import HeadraceError
+from tests.resident.resident import Resident
 from tests.servers.postgresql import Database
-from tests.servers.resident import Resident
 
 AVAILABLE_NOW = "AvailableNowTrigger"
 # Text, and the trigger that Spark has.

@@ -16,8 +16,8 @@ from headrace.spark.session import build_session
 from tests.docs.pages import Block, block
 from tests.docs.shop import Shop, shop
 from tests.docs.terminal import Terminal
+from tests.resident.resident import Resident
 from tests.servers.postgresql import await_free_slot
-from tests.servers.resident import Resident
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

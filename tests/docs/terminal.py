@@ -12,7 +12,7 @@ from pathlib import Path
 import pyspark
 
 from tests.docs.pages import Block
-from tests.servers.resident import Resident
+from tests.resident.resident import Resident
 
 ENDS = "headrace.trigger=availableNow\n"
 """What ends a run with the last change that there was when it began: readers type Ctrl-C."""

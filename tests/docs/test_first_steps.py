@@ -10,7 +10,7 @@ import pytest
 from tests.docs.pages import block
 from tests.docs.shop import Shop, events, shop
 from tests.docs.terminal import ENDS, Terminal
-from tests.servers.resident import Resident
+from tests.resident.resident import Resident
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
 PAGE = "docs/guides/first-steps.md"

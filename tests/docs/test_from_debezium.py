@@ -11,8 +11,8 @@ import pytest
 from tests.docs.pages import block, blocks
 from tests.docs.shop import Shop, events, shop
 from tests.docs.terminal import ENDS, Terminal
+from tests.resident.resident import Resident
 from tests.servers.mongodb import MongoDatabase
-from tests.servers.resident import Resident
 
 FIRST, PAGE = "docs/guides/first-steps.md", "docs/guides/from-debezium.md"
 LEFT_BY_DEBEZIUM = """

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.servers.resident import Resident
+from tests.resident.resident import Resident
 
 ROOT = Path(__file__).parents[2]
 MODULE = "tests.spark.run_numbers"

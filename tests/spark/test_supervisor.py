@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 from headrace.errors import HeadraceError
 from headrace.spark import supervisor
 from headrace.spark.supervisor import Limits, Supervisor, find_failure, has_caught_up
-from tests.servers.resident import Resident
+from tests.resident.resident import Resident
 from tests.spark.supervised import Run, await_lines, ids, ids_seen
 
 

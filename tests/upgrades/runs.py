@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 
 from tests.chaos.run import processes_of
-from tests.servers.resident import Resident
+from tests.resident.resident import Resident
 from tests.upgrades.databases import (
     INSERTED,
     Change,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.chaos.databases.database import MARKS
-from tests.servers.resident import Resident
+from tests.resident.resident import Resident
 from tests.upgrades.databases import StoredDatabase, stored_databases
 from tests.upgrades.kafka import StoredKafka
 from tests.upgrades.record import kafka_properties

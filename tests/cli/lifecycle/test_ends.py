@@ -12,8 +12,8 @@ import pytest
 
 from headrace.connect.deadline import Deadline
 from tests.cli.commands import properties
+from tests.resident.resident import Resident
 from tests.servers.postgresql import Database
-from tests.servers.resident import Resident
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
 

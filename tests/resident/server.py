@@ -1,4 +1,4 @@
-"""`python -m tests.servers.run_resident SOCKET`: runs the command lines of `resident_client`, one
+"""`python -m tests.resident.server SOCKET`: runs the command lines of `client`, one
 after the other, until SIGTERM."""
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class _Spark:
 
 
 class _Caller:
-    """A `resident_client`: what it wants, and its signals."""
+    """A `client`: what it wants, and its signals."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-_CLIENT = Path(__file__).with_name("resident_client.py")
+_CLIENT = Path(__file__).with_name("client.py")
 _SCRIPT = """#!/bin/sh
 exec "{python}" -I -S "{client}" "{socket}" "$@"
 """
@@ -47,7 +47,7 @@ class Resident:
         path = os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.servers.run_resident", str(socket)],
+                [sys.executable, "-m", "tests.resident.server", str(socket)],
                 cwd=_ROOT, env={**os.environ, "PYTHONPATH": path},
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.resident import Resident
+from tests.resident.resident import Resident
 
 pytestmark = pytest.mark.spark
 

@@ -1,4 +1,4 @@
-"""`python -I -S resident_client.py SOCKET WORD…`: what `Resident` calls `headrace`. It hands its
+"""`python -I -S client.py SOCKET WORD…`: what `Resident` calls `headrace`. It hands its
 words, environment, folder and standard streams over, and the signals that it gets; its exit status
 is that of the command line."""
 
