@@ -91,7 +91,7 @@ bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'
 	@for name in $(or $(ONLY),postgresql mongodb db2 oracle transforms kafka); do QUICK=$(QUICK) $(BIN)/python -m benchmarks.$$name || exit 1; done
 
-chaos: $(STAMP)  ## Kill every process twenty times (make test: five times); SEED=… repeats a run
+chaos: $(STAMP)  ## Kill every process twenty times (make test: each database twice); SEED=… repeats a run
 	@$(BIN)/python -m pytest -q -m chaos
 
 fuzz: $(STAMP)  ## Mutated bytes for the decoders, property tests on new examples (SECONDS=60 per kind; KIND=records for one; SEED=… repeats a run, ONLY=… one input)

@@ -20,6 +20,7 @@ from headrace.testing.maven import NotFetched
 from headrace.testing.mongodb import MongoServer
 from headrace.testing.oracle.server import OracleServer
 from tests.connectors.oracle import live
+from tests.resident.resident import Resident
 from tests.servers.db2 import Db2Database
 from tests.servers.java import choose_quick_java
 from tests.servers.kafka import KafkaServer
@@ -143,6 +144,21 @@ def kafka(kafka_server: KafkaServer) -> KafkaServer:
     """A running broker, whose topics are everybody's."""
     kafka_server.start()
     return kafka_server
+
+
+@pytest.fixture(scope="session")
+def resident_of_worker() -> Iterator[Resident]:
+    started = Resident()
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def resident(resident_of_worker: Resident) -> Iterator[Resident]:
+    """`headrace` on a Spark session that is there already, of this worker; what a failed test
+    leaves running, ends."""
+    yield resident_of_worker
+    resident_of_worker.end_started()
 
 
 @pytest.fixture

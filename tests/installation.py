@@ -60,6 +60,12 @@ def files_of(wheel: Path) -> set[str]:
         return {name for name in archive.namelist() if ".dist-info/" not in name}
 
 
+def contents_of(wheel: Path) -> dict[str, bytes]:
+    """What is in `wheel`, by path, its metadata included."""
+    with ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
 def files_of_sdist(sdist: Path) -> set[str]:
     """The paths of the files in `sdist`, below its only folder."""
     with tarfile.open(sdist) as archive:

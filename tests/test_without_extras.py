@@ -1,4 +1,5 @@
-"""What a wheel of the sources, and one of the sdist, brings works without any database's driver."""
+"""What a wheel of the sdist, which is that of a checkout, brings works without any database's
+driver."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from tests.installation import (
     Installation,
     build_sdist,
     build_wheel,
+    contents_of,
     copied_sources,
     files_of,
     files_of_sdist,
@@ -76,13 +78,9 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_sdist(copied_sources(folder), folder)
 
 
-@pytest.fixture(scope="module", params=["sources", "sdist"])
-def wheel(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel of a checkout, and one of an sdist."""
-    folder = tmp_path_factory.mktemp("wheel")
-    of_sdist = request.param == "sdist"
-    sources = request.getfixturevalue("sdist") if of_sdist else copied_sources(folder)
-    return build_wheel(sources, folder)
+@pytest.fixture(scope="module")
+def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(sdist, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +105,11 @@ def source_files() -> set[str]:
 
 def test_the_wheel_holds_every_source(wheel: Path) -> None:
     assert files_of(wheel) == source_files()
+
+
+def test_a_wheel_of_a_checkout_is_that_of_the_sdist(wheel: Path, tmp_path: Path) -> None:
+    other = build_wheel(copied_sources(tmp_path), tmp_path)
+    assert contents_of(other) == contents_of(wheel)
 
 
 def test_the_sdist_holds_every_source_the_licence_and_the_readme(sdist: Path) -> None:

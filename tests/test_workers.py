@@ -17,9 +17,13 @@ FILES = {
     "test_stop.py": "@pytest.mark.spark",
     "test_topic.py": "def test_0(kafka: KafkaServer): ...",
     "test_signals.py": "def test_0(kafka: KafkaServer): ...",
+    "test_ends.py": "@pytest.mark.spark\ndef test_0(resident: Resident): ...",
+    "test_demo.py": "@pytest.mark.spark\ndef test_0(resident: Resident): ...",
     "test_metrics.py": "@pytest.mark.spark",
     "test_triggers.py": "@pytest.mark.spark",
 }
+SHARED = ("test_topic.py", "test_signals.py", "test_ends.py", "test_demo.py")
+"""Two files with Kafka, and two with a resident `headrace`."""
 TESTS = [f"{file}::test_{number}" for file in FILES for number in range(4)]
 
 
@@ -81,9 +85,9 @@ def test_every_test_runs_once(tmp_path: Path, count: int) -> None:
 
 def test_one_worker_runs_them_in_order(tmp_path: Path) -> None:
     (worker,) = run(tmp_path, 1, [])
-    kafka = [test for test in TESTS if test.startswith(("test_topic", "test_signals"))]
-    rest = [test for test in TESTS if test not in kafka]
-    assert [test for test in worker.done if test not in kafka] == rest
+    shared = [test for test in TESTS if test.startswith(SHARED)]
+    rest = [test for test in TESTS if test not in shared]
+    assert [test for test in worker.done if test not in shared] == rest
 
 
 @pytest.mark.parametrize("count", [4])
@@ -101,8 +105,8 @@ def test_spark_runs_from_the_beginning_and_on_three_workers_at_most(
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_what_belongs_together_has_one_worker(tmp_path: Path, count: int) -> None:
     workers = run(tmp_path, count, [])
-    together = [[file] for file, text in FILES.items() if text and "kafka" not in text]
-    for files in [*together, ["test_topic.py", "test_signals.py"]]:
+    together = [[file] for file, text in FILES.items() if text and file not in SHARED]
+    for files in [*together, SHARED[:2], SHARED[2:]]:
         holders = [
             worker for worker in workers if any(t.startswith(tuple(files)) for t in worker.done)
         ]

@@ -9,13 +9,15 @@ from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
+_RESIDENT = "resident"
 _SPARK_WORKERS = 3  # a test with Spark starts a session of its own: a gigabyte, and a core or two
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     """One test after the other, in the order of the run. Files with Spark, and files whose tests
     share a fixture, are one piece of work each; files with Kafka are one together, which has one
-    broker. One worker begins with Spark while the others do the rest; then two others join it."""
+    broker, and so are those with a resident `headrace`, which is one with its Spark. One worker
+    begins with Spark while the others do the rest; then two others join it."""
 
     def __init__(self, config: Any, log: Any = None) -> None:
         super().__init__(config, log)
@@ -26,6 +28,8 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         text = _text(self._root / path)
         if "kafka: KafkaServer" in text:
             return "kafka"
+        if "resident: Resident" in text:
+            return _RESIDENT
         return path if self._has_spark(path) or 'scope="module"' in text else nodeid
 
     def _assign_work_unit(self, node: Any) -> None:
@@ -54,7 +58,8 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         )
 
     def _has_spark(self, scope: str) -> bool:
-        return scope.endswith(".py") and "pytest.mark.spark" in _text(self._root / scope)
+        is_file = scope.endswith(".py")
+        return scope == _RESIDENT or (is_file and "pytest.mark.spark" in _text(self._root / scope))
 
 
 def _first(scopes: Iterable[str]) -> str | None:

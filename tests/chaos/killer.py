@@ -71,6 +71,7 @@ class Killer:
     def go_on(self) -> None:
         assert self.run.alive or not self.survives, f"it ended: {self.run.tail()}"
         self.run.ensure()
+        self.run.planned()  # sees the first offset as long as it is kept
 
     def kill(self, kind: str) -> str:
         """What is to be said of it."""

@@ -164,7 +164,7 @@ class Run:
         """The newest micro-batch with an offset; -1: none."""
         newest = newest_of(self.checkpoint / "offsets")
         if newest >= 0 and self.begun is None:
-            self.begun = self.offset(0)  # Spark keeps a hundred of them
+            self.begun = self.offset(0)  # Spark keeps twenty of them
         return newest
 
     def has_position(self) -> bool:

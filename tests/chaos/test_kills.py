@@ -1,4 +1,4 @@
-"""kill -9 of every process, in snapshot and stream: `make chaos`, and a short run of it."""
+"""kill -9 of every process, in snapshot and stream: `make chaos`, and short runs of it."""
 
 from __future__ import annotations
 
@@ -16,21 +16,35 @@ from tests.chaos.killer import EARLY, KINDS, Kill, Killer
 from tests.chaos.run import Run, wait_for
 from tests.chaos.transfers import Transfers, check
 
+FIVE = (
+    ("position", "source"),
+    ("batch", "worker"),
+    ("batch", "server"),
+    ("streaming", "driver"),
+    ("streaming", "everything"),
+)
+TWO = {"postgresql": (0, 4), "mongodb": (2, 3), "db2": (0, 3), "oracle": (1, 4)}
+"""Which of the five `make test` has for each database: one that the command recovers from by
+itself, and one after which it is started again."""
 
-def every(*chaos: str) -> pytest.MarkDecorator:
-    """Every database in every form; the forms that are named are left to `make chaos`."""
+
+def two_or_five() -> pytest.MarkDecorator:
+    """Two kills of every database, together every kind of them; all of them, in every form, are
+    left to `make chaos`."""
+    assert {number for numbers in TWO.values() for number in numbers} == {*range(len(FIVE))}
+    two = [
+        pytest.param(database, "envelopes", [FIVE[number] for number in TWO[database]],
+                     marks=mark, id=f"{database}-two")
+        for database, mark in MARKS.items()
+    ]  # fmt: skip
+    five = [
+        pytest.param(database, form, list(FIVE), marks=[mark, pytest.mark.chaos],
+                     id=f"{database}-{form}")
+        for database, mark in MARKS.items()
+        for form in FORMS
+    ]  # fmt: skip
     return pytest.mark.parametrize(
-        ("database", "form"),
-        [
-            pytest.param(
-                database,
-                form,
-                marks=[mark, pytest.mark.chaos] if form in chaos else [mark],
-            )
-            for database, mark in MARKS.items()
-            for form in FORMS
-        ],
-        indirect=True,
+        ("database", "form", "kills"), [*two, *five], indirect=["database", "form"]
     )
 
 
@@ -67,16 +81,17 @@ def survive(run: Run, form: Form, kills: list[Kill], seed: int) -> None:
     print(seen, f"{len(run.sessions)} starts in {time.monotonic() - killer.begun:.0f} s")
 
 
-@every("rows")
+@two_or_five()
 @pytest.mark.spark
-def test_five_kills_lose_nothing_and_double_nothing(run: Run, form: Form) -> None:
-    kills = [("position", "source"), ("batch", "worker"), ("batch", "server"),
-             ("streaming", "driver"), ("streaming", "everything")]  # fmt: skip
+def test_kills_lose_nothing_and_double_nothing(run: Run, form: Form, kills: list[Kill]) -> None:
     run.leave_torn_write()
     survive(run, form, kills, seed=5)
 
 
-@every()
+@pytest.mark.parametrize("form", FORMS, indirect=True)
+@pytest.mark.parametrize(
+    "database", [pytest.param(name, marks=mark) for name, mark in MARKS.items()], indirect=True
+)
 @pytest.mark.spark
 @pytest.mark.chaos
 def test_twenty_kills_lose_nothing_and_double_nothing(run: Run, form: Form) -> None:

@@ -13,7 +13,6 @@ from headrace.cli.messages import Messages
 from headrace.cli.pipeline import Pipeline, open_session
 from headrace.config.source import Properties
 from headrace.connectors.registry import parse_configuration
-from tests.spark.numbered_source import NumberedSource
 
 REQUIRED = {
     "connector.class": "postgresql",
@@ -29,11 +28,10 @@ def main(folder: Path) -> None:
         "test", Messages(quiet=True), kernels={}, master="local[2]", idle_exit=None, debug=False
     )
     spark = session.spark
-    spark.dataSource.register(NumberedSource)
     for number, spelling in enumerate((folder / "spellings").read_text().splitlines()):
         properties = Properties(REQUIRED | ({"headrace.trigger": spelling} if spelling else {}))
         pipeline = Pipeline(properties, parse_configuration(properties))
-        stream = spark.readStream.format("numbered").option("folder", str(folder)).load()
+        stream = spark.readStream.format("rate").load()
         query = pipeline.start(stream.writeStream.format("noop"), folder / f"checkpoint {number}")
         java: object = query._jsq  # Spark shows no query's trigger to Python
         trigger = java.streamingQuery().trigger().toString()  # type: ignore[attr-defined]

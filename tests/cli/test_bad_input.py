@@ -13,6 +13,7 @@ import pytest
 
 from headrace.cli import main
 from headrace.testing.embedded import PostgresServer
+from tests.resident.resident import Resident
 from tests.servers.postgresql import await_free_slot
 
 SECRET = "hunter-zwei"
@@ -200,10 +201,9 @@ def test_a_lost_slot_is_refused(attempt: Attempt, capsys: pytest.CaptureFixture[
 
 @pytest.mark.postgres
 @pytest.mark.spark
-def test_a_checkpoint_that_does_not_fit_is_refused(attempt: Attempt) -> None:
+def test_a_checkpoint_that_does_not_fit_is_refused(attempt: Attempt, resident: Resident) -> None:
     def run(*more: str, **changes: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "headrace.cli", *attempt.arguments(**changes), *more]
-        return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        return resident.run(*attempt.arguments(**changes), *more)
 
     def refused(code: str, **changes: str) -> None:
         done = run("--seconds", "600", **changes)

@@ -15,6 +15,7 @@ from headrace.config.source import read_text
 from headrace.connectors.registry import parse_configuration
 from headrace.spark.supervisor import Summary
 from tests.cli.commands import configuration, properties, rows_of
+from tests.resident.resident import Resident
 from tests.servers.sources import SECRET
 
 
@@ -133,19 +134,19 @@ def test_events_are_written_once_across_kill_and_restart(tmp_path, command, sour
 
 @pytest.mark.spark
 def test_a_run_shows_events_on_a_pipe_and_wrong_properties_are_one_message(
-    tmp_path, command, source
+    tmp_path, source, resident: Resident
 ):
     source.insert(7, 7, "seven")
     # As Kafka Connect's REST interface takes it.
     file = tmp_path / "c.json"
     file.write_text(json.dumps({"name": "shop", "config": configuration(source)}))
-    shown = command("run", str(file), "--idle-exit", "2")
-    out, said = shown.communicate(timeout=600)
-    assert shown.returncode == 0, said
-    assert re.search(rf"read +{re.escape(source.topic)}  id=7  (?:_id: 7, )?v: seven", out), out
+    shown = resident.run("run", str(file), "--idle-exit", "1")
+    assert shown.returncode == 0, shown.stderr
+    line = rf"read +{re.escape(source.topic)}  id=7  (?:_id: 7, )?v: seven"
+    assert re.search(line, shown.stdout), shown.stdout
     file.write_text(json.dumps(configuration(source) | source.wrong))
-    refused = command("run", str(file))
-    _, said = refused.communicate(timeout=600)
+    refused = resident.run("run", str(file))
+    said = refused.stderr
     assert refused.returncode == 1
     assert re.search(rf"^error: .*\[{source.name}\.[a-z_]+\]$", said, re.MULTILINE), said
     assert "Traceback" not in said

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -21,9 +20,8 @@ from headrace.errors import HeadraceError
 from headrace.sinks.console.sink import Shown
 from headrace.testing.db2.derby import DerbyServer
 from headrace.testing.mongodb import MongoServer
+from tests.resident.resident import Resident
 from tests.servers.mongodb_kinds import GuardedServer
-
-Command = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
@@ -197,13 +195,12 @@ def test_a_demo_without_login_says_where_to_write_it(guarded: GuardedServer) -> 
     ],
 )
 def test_the_rows_rebuilt_from_the_events_equal_the_databases(
-    database: str, command: Command, request: pytest.FixtureRequest
+    database: str, resident: Resident, request: pytest.FixtureRequest
 ) -> None:
     if server := {"mongodb": "mongodb", "db2": "derby"}.get(database):
         request.getfixturevalue(server)  # skips where there is none
-    demo = command("demo", "--database", database, "--seconds", "4")
-    out, said = demo.communicate(timeout=600)
-    assert demo.returncode == 0, (out, said)
-    assert "self-check passed" in out
+    demo = resident.run("demo", "--database", database, "--seconds", "4")
+    assert demo.returncode == 0, (demo.stdout, demo.stderr)
+    assert "self-check passed" in demo.stdout
     update = r"update +shop\.\w+\.products  \w+=\d+  (price|stock): .* → "
-    assert re.search(update, out, re.IGNORECASE)
+    assert re.search(update, demo.stdout, re.IGNORECASE)

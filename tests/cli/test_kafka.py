@@ -11,6 +11,7 @@ import pytest
 
 from headrace.testing.embedded import PostgresServer
 from tests.cli.commands import configuration
+from tests.resident.resident import Resident
 from tests.servers.kafka import KafkaServer
 from tests.servers.sources import PostgresSource
 from tests.sinks.kafka.records import Record, fresh_name, read_topic
@@ -58,21 +59,22 @@ def numbers(records: list[Record]) -> Counter[int]:
     return Counter(json.loads(record.key or b"")["id"] for record in records)
 
 
-def run(command, file: Path, state: Path) -> str:
-    process = command("run", str(file), "--checkpoint", str(state), "--idle-exit", "2")
-    _, err = process.communicate(timeout=400)
-    assert process.returncode == 0, err
-    return err
+def run(resident: Resident, file: Path, state: Path) -> str:
+    done = resident.run("run", str(file), "--checkpoint", str(state), "--idle-exit", "1")
+    assert done.returncode == 0, done.stderr
+    return done.stderr
 
 
-def test_debezium_servers_file_runs_unchanged_and_goes_on(tmp_path, command, source, kafka):
+def test_debezium_servers_file_runs_unchanged_and_goes_on(
+    tmp_path, source, kafka, resident: Resident
+):
     prefix, file, state = fresh_name(), tmp_path / "application.properties", tmp_path / "state"
     file.write_text(debezium_server(source, kafka, prefix))
     source.insert(1, 50, "x")
-    assert "50 events" in run(command, file, state)
+    assert "50 events" in run(resident, file, state)
     source.insert(51, 60, "y")
     source.delete(7)
-    assert "11 events" in run(command, file, state)
+    assert "11 events" in run(resident, file, state)
     records = read_topic(kafka, f"{prefix}.public.t")
     assert numbers(records) == {number: 2 if number == 7 else 1 for number in range(1, 61)}
     values = defaultdict(list)
@@ -84,26 +86,24 @@ def test_debezium_servers_file_runs_unchanged_and_goes_on(tmp_path, command, sou
 
 
 @pytest.mark.chaos
-def test_a_body_of_kafka_connect_is_sent_by_tasks(tmp_path, command, source, kafka):
+def test_a_body_of_kafka_connect_is_sent_by_tasks(tmp_path, source, kafka, resident: Resident):
     prefix, file, state = fresh_name(), tmp_path / "connector.json", tmp_path / "state"
     file.write_text(connect_body(source, kafka, prefix))
     source.insert(1, 5000, "x")
-    assert "5,000 events" in run(command, file, state)
+    assert "5,000 events" in run(resident, file, state)
     source.insert(5001, 10_000, "y" * 20)
-    assert "5,000 events" in run(command, file, state)
+    assert "5,000 events" in run(resident, file, state)
     records = read_topic(kafka, f"{prefix}.public.t")
     assert numbers(records) == dict.fromkeys(range(1, 10_001), 1)
     assert {record.partition for record in records} == {0, 1, 2}
     assert {name for name, _ in records[0].headers or []} > {"__debezium.context.taskId"}
 
 
-def test_check_looks_at_kafka_too(tmp_path, command, source, kafka):
+def test_check_looks_at_kafka_too(tmp_path, source, kafka, resident: Resident):
     file = tmp_path / "application.properties"
     file.write_text(debezium_server(source, kafka, fresh_name()))
-    out, _ = command("check", str(file)).communicate(timeout=200)
-    assert "[kafka.transactions]" in out
+    assert "[kafka.transactions]" in resident.run("check", str(file)).stdout
     file.write_text(file.read_text().replace(kafka.address, "127.0.0.1:1"))
-    process = command("check", str(file))
-    out, _ = process.communicate(timeout=200)
-    assert process.returncode == 1
-    assert "[kafka.kafka_unreachable]" in out
+    refused = resident.run("check", str(file))
+    assert refused.returncode == 1
+    assert "[kafka.kafka_unreachable]" in refused.stdout

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from headrace.testing.mongodb import MongoServer
 from tests.cli.commands import properties, rows_of
+from tests.resident.resident import Resident
 from tests.servers.mongodb import MongoDatabase, lose_history
 from tests.servers.sources import MongoSource
 
 pytestmark = [pytest.mark.mongodb, pytest.mark.spark]
-
-Command = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
@@ -26,15 +24,14 @@ def source(mongodb_small_oplog: MongoServer) -> Iterator[MongoSource]:
 
 
 def test_a_lost_oplog_is_an_error_or_a_new_snapshot(
-    source: MongoSource, mongodb_small_oplog: MongoServer, command: Command, tmp_path: Path
+    source: MongoSource, mongodb_small_oplog: MongoServer, resident: Resident, tmp_path: Path
 ) -> None:
     file, output, state = tmp_path / "c.properties", tmp_path / "out.jsonl", tmp_path / "s"
     arguments = ["events", str(file), "--output", str(output), "--state", str(state)]
 
     def run() -> tuple[int, str]:
-        process = command(*arguments, "--idle-exit", "1")
-        _, said = process.communicate(timeout=600)
-        return process.returncode, said
+        done = resident.run(*arguments, "--idle-exit", "1")
+        return done.returncode, done.stderr
 
     source.insert(1, 20, "first")
     file.write_text(properties(source))

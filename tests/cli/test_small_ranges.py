@@ -12,6 +12,7 @@ import pytest
 
 from headrace.testing.embedded import PostgresServer
 from tests.cli.commands import properties, rows_of
+from tests.resident.resident import Resident
 from tests.servers.sources import PostgresSource
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
@@ -54,7 +55,7 @@ def parts_of(state: Path) -> list[str]:
 
 
 def test_a_change_is_written_without_a_worker_and_without_a_process_for_the_commit(
-    tmp_path, command, server, source
+    tmp_path, command, server, source, resident: Resident
 ):
     file, output, state = tmp_path / "c.properties", tmp_path / "out.jsonl", tmp_path / "s"
     file.write_text(properties(source, snapshot_mode="no_data"))
@@ -77,8 +78,8 @@ def test_a_change_is_written_without_a_worker_and_without_a_process_for_the_comm
     # Each of them would have cost four processes.
     assert not list((state / "checkpoint").rglob("*.crc"))
     for note in (state / "sink", None):  # the note of the sink, and what 0.1.0 left without one
-        other = command("run", str(file), "--checkpoint", str(state))
-        _, said = other.communicate(timeout=240)
+        other = resident.run("run", str(file), "--checkpoint", str(state))
+        said = other.stderr
         assert other.returncode == 1, said
         assert "belongs to a query with the sink file: the sink console would miss" in said
         assert "[cli.other_sink]" in said
@@ -86,7 +87,9 @@ def test_a_change_is_written_without_a_worker_and_without_a_process_for_the_comm
             note.unlink()
 
 
-def test_keys_and_values_that_are_texts_are_strings_of_the_lines(tmp_path, command, server, source):
+def test_keys_and_values_that_are_texts_are_strings_of_the_lines(
+    tmp_path, server, source, resident: Resident
+):
     server.execute("CREATE TABLE named (name text PRIMARY KEY)")
     server.execute("INSERT INTO named VALUES ('7'), ('abc'), ('007')")
     more = {
@@ -105,16 +108,17 @@ def test_keys_and_values_that_are_texts_are_strings_of_the_lines(tmp_path, comma
     file.write_text(properties(source, **more))
     for output in (tmp_path / "out.jsonl", Path("-")):
         arguments = ["--output", str(output), "--state", str(tmp_path / f"s{output.name}")]
-        run = command("events", str(file), *arguments, "--idle-exit", "1")
-        printed, said = run.communicate(timeout=600)
-        assert run.returncode == 0, said
-        text = printed if output == Path("-") else output.read_text()
+        run = resident.run("events", str(file), *arguments, "--idle-exit", "1")
+        assert run.returncode == 0, run.stderr
+        text = run.stdout if output == Path("-") else output.read_text()
         lines = [json.loads(line) for line in text.splitlines()]
         assert sorted(line["key"] for line in lines) == ["007", "7", "abc"]
         assert {line["headers"]["version"] for line in lines} <= {"007", "7"}
 
 
-def test_large_and_small_ranges_are_written_once_and_in_order(tmp_path, command, server, source):
+def test_large_and_small_ranges_are_written_once_and_in_order(
+    tmp_path, command, server, source, resident: Resident
+):
     file, output, state = tmp_path / "c.properties", tmp_path / "out.jsonl", tmp_path / "s"
     file.write_text(properties(source, headrace_range_max_rows="700",
                                headrace_range_direct_max_bytes="20kB"))  # fmt: skip
@@ -133,7 +137,7 @@ def test_large_and_small_ranges_are_written_once_and_in_order(tmp_path, command,
                 os.kill(process.pid, signal.SIGKILL)
             first.kill()
             first.communicate()
-            first = command(*arguments)
+            first = resident.start(*arguments)
     first_end = written
     wait_for(lambda: len(keys(output)) >= first_end, lambda: len(keys(output)))
     first.send_signal(signal.SIGTERM)

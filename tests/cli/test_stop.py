@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.resident.resident import Resident
 from tests.servers.postgresql import Database
 
 
@@ -25,16 +26,15 @@ from tests.servers.postgresql import Database
     ],
 )
 def test_a_slot_stays_unless_it_was_not_asked_for(
-    database: Database, tmp_path: Path, settings: dict[str, str], left: int
+    database: Database, tmp_path: Path, settings: dict[str, str], left: int, resident: Resident
 ) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1), (2)")
     properties = database.properties() | settings
     file = tmp_path / "pipeline.properties"
     file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
-    command = [sys.executable, "-m", "headrace.cli", "events", str(file), "--idle-exit", "1"]
     output = tmp_path / "events.jsonl"
-    command += ["--output", str(output), "--state", str(tmp_path / "state")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    places = ("--output", str(output), "--state", str(tmp_path / "state"))
+    done = resident.run("events", str(file), *places, "--idle-exit", "1")
     assert done.returncode == 0, done.stderr
     assert output.read_text().count("\n") == 2
     query = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s"
@@ -43,15 +43,14 @@ def test_a_slot_stays_unless_it_was_not_asked_for(
 
 @pytest.mark.postgres
 @pytest.mark.spark
-def test_a_run_ends_when_nobody_reads_its_lines(database: Database, tmp_path: Path) -> None:
+def test_a_run_ends_when_nobody_reads_its_lines(
+    database: Database, tmp_path: Path, resident: Resident
+) -> None:
     database.execute("CREATE TABLE t (id bigserial PRIMARY KEY); INSERT INTO t VALUES (default)")
     file = tmp_path / "pipeline.properties"
     properties = database.properties()
     file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
-    command = [sys.executable, "-m", "headrace.cli", "run", str(file), "--seconds", "240"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with resident.start("run", str(file), "--seconds", "240") as process:
         assert process.stdout is not None
         assert process.stderr is not None
         first = process.stdout.readline()

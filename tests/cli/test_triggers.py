@@ -13,6 +13,7 @@ import pytest
 from headrace.cli import main
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.errors import HeadraceError
+from tests.resident.resident import Resident
 from tests.servers.postgresql import Database
 
 AVAILABLE_NOW = "AvailableNowTrigger"
@@ -53,12 +54,9 @@ WRONG = (
 
 @pytest.mark.spark
 def test_spark_takes_every_spelling_as_it_is_meant(tmp_path: Path) -> None:
-    (tmp_path / "head").write_text("10")
     (tmp_path / "spellings").write_text("".join(f"{spelling}\n" for spelling in SPELLINGS))
     command = [sys.executable, "-m", "tests.cli.run_triggers", str(tmp_path)]
-    # Workers read the stream's class from the tests.
-    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-    environment = os.environ | ENVIRONMENT | {"PYTHONPATH": path}
+    environment = os.environ | ENVIRONMENT
     done = subprocess.run(
         command, capture_output=True, text=True, env=environment, timeout=500, check=False
     )
@@ -94,17 +92,14 @@ def test_a_wrong_trigger_is_refused_before_anything_starts(
     assert "[config.invalid]" in said
 
 
-def run(database: Database, folder: Path, *arguments: str, **more: str) -> str:
+def run(resident: Resident, database: Database, folder: Path, *arguments: str, **more: str) -> str:
     """`headrace` with a configuration, to its own end; what it printed."""
     properties = database.properties() | {k.replace("__", "."): v for k, v in more.items()}
     file = folder / "pipeline.properties"
     file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
     verb, *others = arguments
-    command = [sys.executable, "-m", "headrace.cli", verb, str(file), *others]
-    environment = os.environ | ENVIRONMENT | {"HEADRACE_TEST_FOLDER": str(folder)}
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=300, check=False
-    )
+    environment = os.environ | ENVIRONMENT
+    done = resident.run(verb, str(file), *others, environment=environment)
     assert done.returncode == 0, done.stderr
     assert "3 events in" in done.stderr
     return done.stdout
@@ -119,18 +114,25 @@ def filled(database: Database) -> Database:
 
 @pytest.mark.postgres
 @pytest.mark.spark
-def test_events_end_with_what_was_there(filled: Database, tmp_path: Path) -> None:
+def test_events_end_with_what_was_there(
+    filled: Database, tmp_path: Path, resident: Resident
+) -> None:
     output = tmp_path / "out.jsonl"
     places = ("--output", str(output), "--state", str(tmp_path / "state"))
-    run(filled, tmp_path, "events", *places, headrace__trigger="${env:HEADRACE_TEST_TRIGGER}")
+    trigger = {"headrace__trigger": "${env:HEADRACE_TEST_TRIGGER}"}
+    run(resident, filled, tmp_path, "events", *places, **trigger)
     assert output.read_text().count("\n") == 3
 
 
 @pytest.mark.postgres
 @pytest.mark.spark
 @pytest.mark.chaos
-def test_a_run_into_a_file_ends_with_what_was_there(filled: Database, tmp_path: Path) -> None:
+def test_a_run_into_a_file_ends_with_what_was_there(
+    filled: Database, tmp_path: Path, resident: Resident, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_TEST_FOLDER", str(tmp_path))
     run(
+        resident,
         filled,
         tmp_path,
         "run",
@@ -146,17 +148,20 @@ def test_a_run_into_a_file_ends_with_what_was_there(filled: Database, tmp_path: 
 @pytest.mark.postgres
 @pytest.mark.spark
 @pytest.mark.chaos
-def test_a_run_on_the_console_ends_with_what_was_there(filled: Database, tmp_path: Path) -> None:
-    shown = run(filled, tmp_path, "run", headrace__trigger="availableNow")
+def test_a_run_on_the_console_ends_with_what_was_there(
+    filled: Database, tmp_path: Path, resident: Resident
+) -> None:
+    shown = run(resident, filled, tmp_path, "run", headrace__trigger="availableNow")
     assert shown.count("read ") == 3
 
 
 @pytest.mark.postgres
 @pytest.mark.spark
 def test_a_run_into_a_sink_of_spark_ends_with_what_was_there(
-    filled: Database, tmp_path: Path
+    filled: Database, tmp_path: Path, resident: Resident
 ) -> None:
     run(
+        resident,
         filled,
         tmp_path,
         "run",

@@ -16,6 +16,7 @@ from headrace.spark.session import build_session
 from tests.docs.pages import Block, block
 from tests.docs.shop import Shop, shop
 from tests.docs.terminal import Terminal
+from tests.resident.resident import Resident
 from tests.servers.postgresql import await_free_slot
 from tests.servers.spark import WorkerSession
 
@@ -73,9 +74,12 @@ def spark(place: Path, worker_session: WorkerSession) -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def reader(shop_of_pages: Shop, place: Path, spark: SparkSession) -> Iterator[Reader]:
+def reader(
+    shop_of_pages: Shop, place: Path, spark: SparkSession, resident: Resident
+) -> Iterator[Reader]:
     """One whose slot is dropped in the end."""
-    made = Reader(shop_of_pages, Terminal(place, shop_of_pages.substitutes), {"spark": spark})
+    terminal = Terminal(place, shop_of_pages.substitutes, resident)
+    made = Reader(shop_of_pages, terminal, {"spark": spark})
     made.configure()
     yield made
     for query in spark.streams.active:

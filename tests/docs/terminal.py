@@ -12,6 +12,7 @@ from pathlib import Path
 import pyspark
 
 from tests.docs.pages import Block
+from tests.resident.resident import Resident
 
 ENDS = "headrace.trigger=availableNow\n"
 """What ends a run with the last change that there was when it began: readers type Ctrl-C."""
@@ -21,18 +22,22 @@ _SECONDS = 300
 class Terminal:
     """Commands run in `folder`. Names and ports of the pages stand for those of the servers that
     run: `substitutes`, which are all that is changed, besides ENDS in a connector's file. What an
-    `export` sets, stays."""
+    `export` sets, stays. `resident` is the `headrace` of commands; None: each starts its own."""
 
-    def __init__(self, folder: Path, substitutes: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, substitutes: Mapping[str, str], resident: Resident | None = None
+    ) -> None:
         self.folder = folder
-        self._substitutes = substitutes
-        programs = (Path(sys.executable).parent, Path(pyspark.__file__).parent / "bin")
+        self._substitutes, self._resident = substitutes, resident
+        programs = [Path(sys.executable).parent, Path(pyspark.__file__).parent / "bin"]
+        if resident is not None:
+            programs.insert(0, resident.programs)
         path = ":".join([*map(str, programs), os.environ["PATH"]])
         self._environment = {**os.environ, "PATH": path, "COLUMNS": "200"}
 
     def with_substitutes(self, more: Mapping[str, str]) -> Terminal:
         """The same terminal for pages that call servers by other names, too."""
-        return Terminal(self.folder, {**self._substitutes, **more})
+        return Terminal(self.folder, {**self._substitutes, **more}, self._resident)
 
     def text(self, block: Block) -> str:
         """The block with the servers' own names."""

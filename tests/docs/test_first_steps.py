@@ -10,6 +10,7 @@ import pytest
 from tests.docs.pages import block
 from tests.docs.shop import Shop, events, shop
 from tests.docs.terminal import ENDS, Terminal
+from tests.resident.resident import Resident
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
 PAGE = "docs/guides/first-steps.md"
@@ -22,9 +23,11 @@ def database() -> Iterator[Shop]:
 
 
 def test_the_five_minutes_end_with_every_change_in_a_file_and_no_slot(
-    database: Shop, tmp_path: Path
+    database: Shop, tmp_path: Path, resident: Resident
 ) -> None:
     terminal = Terminal(tmp_path, database.substitutes)
+    started = Terminal(tmp_path, database.substitutes, resident)
+    started.type("export CDC_PASSWORD=secret")
     database.run(block(PAGE, "ALTER SYSTEM"))
     terminal.write("application.properties", block(PAGE, "connector.class"))
     database.run(block(PAGE, "CREATE ROLE"))
@@ -34,11 +37,11 @@ def test_the_five_minutes_end_with_every_change_in_a_file_and_no_slot(
     assert watched.count("read") == 5
     assert database.slots() == set()
     keep = block(PAGE, "headrace events")
-    terminal.run(keep)
+    started.run(keep)
     output = tmp_path / "events.jsonl"
     assert [op for _, op, _ in events(output)] == ["r"] * 5
     database.run(block(PAGE, "UPDATE"))
-    terminal.run(keep)
+    started.run(keep)
     assert [(op, after) for _, op, after in events(output)[5:]] == [
         ("u", {"id": 1, "customer": 1, "quantity": 7, "region": "EU"}),
         ("d", None),

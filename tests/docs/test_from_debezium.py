@@ -11,6 +11,7 @@ import pytest
 from tests.docs.pages import block, blocks
 from tests.docs.shop import Shop, events, shop
 from tests.docs.terminal import ENDS, Terminal
+from tests.resident.resident import Resident
 from tests.servers.mongodb import MongoDatabase
 
 FIRST, PAGE = "docs/guides/first-steps.md", "docs/guides/from-debezium.md"
@@ -29,8 +30,10 @@ def database() -> Iterator[Shop]:
 
 @pytest.mark.postgres
 @pytest.mark.spark
-def test_a_slot_that_debezium_left_is_gone_on_behind(database: Shop, tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path, database.substitutes)
+def test_a_slot_that_debezium_left_is_gone_on_behind(
+    database: Shop, tmp_path: Path, resident: Resident
+) -> None:
+    terminal = Terminal(tmp_path, database.substitutes, resident)
     database.run(block(FIRST, "CREATE ROLE"))
     # What is written while neither of the two runs lies behind the slot's place.
     for statement in LEFT_BY_DEBEZIUM.strip().split("\n"):
@@ -51,7 +54,7 @@ def test_a_slot_that_debezium_left_is_gone_on_behind(database: Shop, tmp_path: P
 @pytest.mark.mongodb
 @pytest.mark.spark
 def test_the_time_of_debeziums_last_event_is_where_mongodb_is_gone_on(
-    mongo_database: MongoDatabase, tmp_path: Path
+    mongo_database: MongoDatabase, tmp_path: Path, resident: Resident
 ) -> None:
     terminal = Terminal(tmp_path, {})
     (page_time,) = (json.loads(block(PAGE, '"sec"').text.replace("…", "")),)
@@ -71,6 +74,7 @@ def test_the_time_of_debeziums_last_event_is_where_mongodb_is_gone_on(
             f"({page_time['sec']} << 32) + {page_time['ord']}": f"({last.time} << 32) + {last.inc}",
             terminal.run(arithmetic).strip(): str((last.time << 32) + last.inc),
         },
+        resident,
     )
     assert here.run(arithmetic).strip() in here.text(shown)
     more = here.text(shown)

@@ -58,7 +58,7 @@ def test_the_sinks_of_the_page_get_the_events(reader: Reader, place: Path) -> No
     assert len((place / "events.jsonl").read_text().splitlines()) == 5
     reader.terminal.type("headrace slots drop application.properties")
     reader.names["place"] = place
-    reader.configure(reader.terminal.text(files).replace("=events\n", "=events-of-sink\n"))
+    reader.configure(reader.terminal.text(files).replace("=events\n", f"={place}/events-of-sink\n"))
     reader.terminal.run(command_of_files)
     reader.terminal.type("headrace slots drop application.properties")
     count, packages, each = blocks(SINKS, "python")

@@ -1,11 +1,10 @@
-"""`python run_numbers.py FOLDER SINK IDLE_EXIT`: the numbered stream into a sink, supervised."""
+"""`python -m tests.spark.run_numbers FOLDER SINK IDLE_EXIT`: the numbered stream into a sink,
+supervised."""
 
 import json
 import os
 import sys
 from pathlib import Path
-
-from numbered_source import NumberedSource
 
 from headrace.cli.messages import Messages
 from headrace.cli.pipeline import open_session, supervise
@@ -14,6 +13,7 @@ from headrace.sinks.console.sink import ConsoleSink
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.sink import FileSink
 from headrace.spark.supervisor import Limits
+from tests.spark.numbered_source import NumberedSource
 
 
 def main(folder, sink, idle_exit):

@@ -9,14 +9,30 @@ import sys
 import time
 from pathlib import Path
 
-HERE = Path(__file__).parent
+from tests.resident.resident import Resident
+
+ROOT = Path(__file__).parents[2]
+MODULE = "tests.spark.run_numbers"
 
 
 class Run:
-    def __init__(self, folder: Path, *, sink: str = "file", idle_exit: float = 1.5) -> None:
-        path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    """In a process of its own, with a Spark session of its own; with `resident` in that."""
+
+    def __init__(
+        self,
+        folder: Path,
+        resident: Resident | None = None,
+        *,
+        sink: str = "file",
+        idle_exit: float = 1.5,
+    ) -> None:
+        words = (MODULE, str(folder), sink, str(idle_exit))
+        if resident is not None:
+            self.process = resident.start(*words)
+            return
+        path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "run_numbers.py"), str(folder), sink, str(idle_exit)],
+            [sys.executable, "-m", *words],
             env={**os.environ, "PYTHONPATH": path},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip

@@ -39,8 +39,8 @@ def _java(folder: Path, version: str) -> Path:
     return folder
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HEADRACE_CACHE_DIR", str(tmp_path / "cache"))
 
 
@@ -51,6 +51,7 @@ def _started(home: Path, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.usefixtures("own_cache")
 def test_the_incubator_module_is_dropped_and_other_arguments_survive(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -59,12 +60,14 @@ def test_the_incubator_module_is_dropped_and_other_arguments_survive(
     assert _started(find_java(), *arguments) == ["-Xmx1g", "-cp", "a b;$c 'd'", ""]
 
 
+@pytest.mark.usefixtures("own_cache")
 def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(_java(tmp_path / "old", "1.8.0_292")))
     monkeypatch.setenv("PATH", str(_java(tmp_path / "new", f"{LEAST_VERSION}.0.1") / "bin"))
     assert str(tmp_path / "new") in (find_java() / "bin" / "java").read_text()
 
 
+@pytest.mark.usefixtures("own_cache")
 def test_no_java_at_all_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -109,6 +112,7 @@ def _session_java(environment: dict[str, str]) -> int:
 
 @pytest.mark.spark
 @pytest.mark.chaos
+@pytest.mark.usefixtures("own_cache")
 def test_the_first_session_leaves_its_classes_to_the_next(tmp_path: Path) -> None:
     def archives() -> list[Path]:
         return list((tmp_path / "cache").glob("java/*/spark-*.jsa"))

@@ -1,4 +1,4 @@
-"""A supervised query on a real Spark session, in a process of its own that can be killed."""
+"""A supervised query on a real Spark session, in a process that can be killed where a driver is."""
 
 import contextlib
 import json
@@ -12,6 +12,7 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 from headrace.errors import HeadraceError
 from headrace.spark import supervisor
 from headrace.spark.supervisor import Limits, Supervisor, find_failure, has_caught_up
+from tests.resident.resident import Resident
 from tests.spark.supervised import Run, await_lines, ids, ids_seen
 
 
@@ -26,9 +27,9 @@ def test_an_idle_query_ends_by_itself_with_every_row_in_order(tmp_path):
 
 
 @pytest.mark.spark
-def test_a_signal_ends_the_query_cleanly(tmp_path):
+def test_a_signal_ends_the_query_cleanly(tmp_path, resident: Resident):
     (tmp_path / "head").write_text("100")
-    run = Run(tmp_path, idle_exit=60)
+    run = Run(tmp_path, resident, idle_exit=60)
     await_lines(tmp_path, 100)
     run.process.send_signal(signal.SIGTERM)
     assert run.summary()["reason"] == "signal"
@@ -37,7 +38,7 @@ def test_a_signal_ends_the_query_cleanly(tmp_path):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("kills", [1, pytest.param(3, marks=pytest.mark.chaos)])
-def test_a_killed_driver_continues_without_loss_or_repetition(tmp_path, kills):
+def test_a_killed_driver_continues_without_loss_or_repetition(tmp_path, kills, resident: Resident):
     (tmp_path / "head").write_text("0")
     for round_ in range(kills):
         run = Run(tmp_path, idle_exit=60)
@@ -49,31 +50,31 @@ def test_a_killed_driver_continues_without_loss_or_repetition(tmp_path, kills):
         time.sleep(0.03 * round_)
         run.process.kill()
         run.process.communicate()
-    assert Run(tmp_path).summary()["reason"] == "idle"
+    assert Run(tmp_path, resident).summary()["reason"] == "idle"
     assert ids(tmp_path) == list(range(20 * kills * 777))
 
 
 @pytest.mark.spark
-def test_a_killed_worker_is_replaced(tmp_path):
+def test_a_killed_worker_is_replaced(tmp_path, resident: Resident):
     (tmp_path / "head").write_text("6000")
     (tmp_path / "die").touch()
-    Run(tmp_path).summary()
+    Run(tmp_path, resident).summary()
     assert ids(tmp_path) == list(range(6000))
 
 
 @pytest.mark.spark
-def test_a_failure_that_repeats_ends_the_run_after_three_retries(tmp_path):
+def test_a_failure_that_repeats_ends_the_run_after_three_retries(tmp_path, resident: Resident):
     (tmp_path / "head").write_text("100")
     (tmp_path / "bug").touch()
-    run = Run(tmp_path)
+    run = Run(tmp_path, resident)
     assert "failed spark.query_failed" in run.wait()
     assert run.err.count("again in") == 3
 
 
 @pytest.mark.spark
-def test_the_console_shows_a_few_lines_of_a_batch(tmp_path):
+def test_the_console_shows_a_few_lines_of_a_batch(tmp_path, resident: Resident):
     (tmp_path / "head").write_text("500")
-    out = Run(tmp_path, sink="console").wait()
+    out = Run(tmp_path, resident, sink="console").wait()
     assert "create    t  id=0" in out
     assert "… and 497 more" in out
 

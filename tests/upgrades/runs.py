@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 
 from tests.chaos.run import processes_of
+from tests.resident.resident import Resident
 from tests.upgrades.databases import (
     INSERTED,
     Change,
@@ -41,12 +42,23 @@ _PROPERTIES = {
 
 
 class CheckpointRun:
-    """One state folder and one output in `folder`."""
+    """One state folder and one output in `folder`. `resident` is the `headrace` that runs it; None:
+    one that is started for it, and can be killed with all of its processes."""
 
-    def __init__(self, database: StoredDatabase, name: str, folder: Path, **more: str) -> None:
+    def __init__(
+        self,
+        database: StoredDatabase,
+        name: str,
+        folder: Path,
+        resident: Resident | None = None,
+        **more: str,
+    ) -> None:
         self.database, self.name, self.folder = database, name, folder
         self.state, self.output = folder / "state", folder / "out.jsonl"
         self.topic_prefix = name.replace("_", "")
+        self._program = [sys.executable, "-m", "headrace.cli"]
+        if resident is not None:
+            self._program = [str(resident.program)]
         self._more: dict[str, str] = {}
         self.use(**more)
         self._process: subprocess.Popen[bytes] | None = None
@@ -71,8 +83,7 @@ class CheckpointRun:
             command = ["run", str(file), "--checkpoint", str(self.state)]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "headrace.cli", *command, *words,
-                 "--seconds", str(_LEFT_ALONE_S)],
+                [*self._program, *command, *words, "--seconds", str(_LEFT_ALONE_S)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.chaos.databases.database import MARKS
+from tests.resident.resident import Resident
 from tests.upgrades.databases import StoredDatabase, stored_databases
 from tests.upgrades.kafka import StoredKafka
 from tests.upgrades.record import kafka_properties
@@ -54,10 +55,10 @@ def database(folder: Path, request: pytest.FixtureRequest) -> Iterator[StoredDat
 @pytest.mark.spark
 @pytest.mark.parametrize("folder", stored(), indirect=True)
 def test_a_killed_run_of_a_former_release_goes_on_without_loss_or_duplicates(
-    folder: Path, database: StoredDatabase, tmp_path: Path
+    folder: Path, database: StoredDatabase, tmp_path: Path, resident: Resident
 ) -> None:
     for name in (STREAM, SNAPSHOT):
-        run = CheckpointRun(database, name, tmp_path / name)
+        run = CheckpointRun(database, name, tmp_path / name, resident)
         run.restore(folder / f"{name}.tar.xz")
         before = run.rows()
         try:
@@ -71,10 +72,10 @@ def test_a_killed_run_of_a_former_release_goes_on_without_loss_or_duplicates(
 @pytest.mark.spark
 @pytest.mark.parametrize("folder", stored(KAFKA), indirect=True)
 def test_a_killed_run_into_kafka_of_a_former_release_goes_on_without_loss_or_duplicates(
-    folder: Path, database: StoredDatabase, tmp_path: Path
+    folder: Path, database: StoredDatabase, tmp_path: Path, resident: Resident
 ) -> None:
     kafka = StoredKafka()
-    run = CheckpointRun(database, KAFKA, tmp_path / KAFKA)
+    run = CheckpointRun(database, KAFKA, tmp_path / KAFKA, resident)
     try:
         kafka.restore(folder / "kafka.tar.xz")
         run.use(**kafka_properties(kafka))

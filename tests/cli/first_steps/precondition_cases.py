@@ -31,6 +31,9 @@ BAD_CHANNEL = {
     "signal.consumer.security.protocol": "no such",
 }
 AVRO = {"value.converter": "avro", "value.converter.schema.registry.url": "http://127.0.0.1:9"}
+# How long what is not there is waited for, and asked again.
+SOON_ASKED = {"headrace.kafka.registry._FIRST_WAIT_MS": 1}
+SOON_GIVEN_UP = {"headrace.kafka.topics.ANSWER_SECONDS": 0.5}
 
 
 def _nothing(_database: Any) -> None:
@@ -41,7 +44,7 @@ def _nothing(_database: Any) -> None:
 class Case:
     """`code` is what both say where `given` is added to a sound configuration, in which NAME stands
     for the database's name, and `broken` has changed the database. `patched` are constants that
-    take the place of a server of another version.
+    take the place of a server of another version, or shorten a wait.
 
     `meets`: the start meets it by itself, and refuses or warns; else it asks what `check` asks, and
     refuses before anything is opened. `level` is the one that `check` has for it.
@@ -157,7 +160,7 @@ POSTGRESQL = [
          sql(*PARTITIONED, "ALTER PUBLICATION NAME SET (publish_via_partition_root = true)"),
          meets=True),
     Case("signals.kafka_setting", BAD_CHANNEL),
-    Case("registry.unreachable", AVRO),
+    Case("registry.unreachable", AVRO, patched=SOON_ASKED),
 ]  # fmt: skip
 
 OF_MONGODB = "headrace.connectors.mongodb.checks.collections."
@@ -178,7 +181,8 @@ def _bare_view(database: MongoDatabase) -> None:
 MONGODB = [
     Case("mongodb.unreachable", {
         "mongodb.connection.string": "mongodb://127.0.0.1:1/?replicaSet=rs0",
-        "mongodb.server.selection.timeout.ms": "300"}),
+        "mongodb.server.selection.timeout.ms": "300"},
+        patched={"headrace.connectors.mongodb.connection._PROBE_MS": 300}),
     Case("mongodb.replica_set_name", {"mongodb.connection.string": "URI"}),
     Case("mongodb.too_many_collections", FEW, _two),
     Case("mongodb.filter", {FILTERS: "NAME.t", f"{FILTERS}.NAME.t": "{total: {$foo: 1}}"}),
@@ -189,7 +193,7 @@ MONGODB = [
     Case("mongodb.bad_expression", {"collection.include.list": r"shop\.\p{Alpha}+"}),
     Case("mongodb.signal_scope", {"signal.data.collection": "elsewhere.signals", **ANOTHER}),
     Case("signals.kafka_setting", BAD_CHANNEL),
-    Case("registry.unreachable", AVRO),
+    Case("registry.unreachable", AVRO, patched=SOON_ASKED),
 ]  # fmt: skip
 
 
@@ -231,8 +235,8 @@ ORACLE = [
     Case("oracle.heartbeat_query", {"heartbeat.action.query": "UPDATE nothing"}, level="warning"),
     Case("oracle.reselect_columns", {**RESELECT,
          "again.reselect.columns.include.list": rf"{SCHEMA}\.THINGS:NTE"}, level="warning"),
-    Case("relational.kafka_unreachable", KAFKA_HISTORY),
-    Case("registry.unreachable", AVRO),
+    Case("relational.kafka_unreachable", KAFKA_HISTORY, patched=SOON_GIVEN_UP),
+    Case("registry.unreachable", AVRO, patched=SOON_ASKED),
 ]  # fmt: skip
 ORACLE_RESTARTS = [Case("oracle.log_retention", broken=_old_transaction)]
 
@@ -278,6 +282,6 @@ DB2 = [
     Case("db2.signal_table", {"signal.data.collection": f"{DB2_SCHEMA}.NOTHING"}),
     Case("db2.reselect_columns", {**RESELECT,
          "again.reselect.columns.include.list": rf"{DB2_SCHEMA}\.T:NOTHING"}, level="warning"),
-    Case("relational.kafka_unreachable", KAFKA_HISTORY),
-    Case("registry.unreachable", AVRO),
+    Case("relational.kafka_unreachable", KAFKA_HISTORY, patched=SOON_GIVEN_UP),
+    Case("registry.unreachable", AVRO, patched=SOON_ASKED),
 ]  # fmt: skip

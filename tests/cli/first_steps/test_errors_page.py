@@ -18,10 +18,16 @@ ASSERTED = re.compile(
 )
 
 
-def test_the_page_is_what_the_sources_say(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def page() -> str:
+    """Made once: the sources are read for seconds, and by the worker of this file alone."""
+    return reference()
+
+
+def test_the_page_is_what_the_sources_say(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`headrace describe errors --markdown` writes it."""
     assert main(["describe", "errors", "--markdown"]) == 0
-    assert capsys.readouterr().out == reference() == PAGE.read_text()
+    assert capsys.readouterr().out == page == PAGE.read_text()
 
 
 def test_every_error_of_the_sources_has_a_code_of_its_own_or_passes_one_on() -> None:
@@ -88,9 +94,8 @@ def test_no_text_has_a_gap_where_something_is_named() -> None:
     assert [one for one in _texts() if gap.search(unmarked(one))] == []
 
 
-def test_a_constant_is_the_one_that_the_module_names() -> None:
+def test_a_constant_is_the_one_that_the_module_names(page: str) -> None:
     """Not another module's of the same name."""
-    page = reference()
     assert "snapshot.select.statement.overrides.NAME: PROBLEM" in page
     assert "this one reads up to 19.3" not in page
     assert "does not give what the kafka sink needs" in page
@@ -100,8 +105,7 @@ def _texts() -> list[str]:
     return [f"{one.code}: {text}" for one in with_marks() for text in (one.message, one.remedy)]
 
 
-def test_what_stands_for_something_reads_as_english() -> None:
-    page = reference()
+def test_what_stands_for_something_reads_as_english(page: str) -> None:
     words = set(re.findall(r"\b[A-Z][A-Z_]+\b", page))
     # Names of methods and of variables that are no nouns.
     assert not words & {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from headrace.connect.deadline import Deadline
 from tests.cli.commands import properties
+from tests.resident.resident import Resident
 from tests.servers.postgresql import Database
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
@@ -33,14 +33,14 @@ def is_alive(process: int) -> bool:
     return text.rpartition(") ")[2][0] != "Z"
 
 
-def test_a_run_without_events_says_what_it_waited_for(database: Database, tmp_path: Path) -> None:
+def test_a_run_without_events_says_what_it_waited_for(
+    database: Database, tmp_path: Path, resident: Resident
+) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)")
     file = tmp_path / "pipeline.properties"
     file.write_text(properties(database, snapshot_mode="no_data"))
-    command = [sys.executable, "-m", "headrace.cli", "events", str(file), "--idle-exit", "1"]
-    command += ["--output", str(tmp_path / "out"), "--state", str(tmp_path / "state")]
-    command += ["--log-format", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    places = ("--output", str(tmp_path / "out"), "--state", str(tmp_path / "state"))
+    done = resident.run("events", str(file), *places, "--idle-exit", "1", "--log-format", "json")
     assert done.returncode == 0, done.stderr
     last = json.loads(done.stderr.splitlines()[-1])
     assert last["message"].startswith("0 events in ")
@@ -48,15 +48,16 @@ def test_a_run_without_events_says_what_it_waited_for(database: Database, tmp_pa
     assert (last["events"], last["restarts"]) == (0, 0)
 
 
-def test_heartbeats_keep_no_run_from_its_idle_exit(database: Database, tmp_path: Path) -> None:
+def test_heartbeats_keep_no_run_from_its_idle_exit(
+    database: Database, tmp_path: Path, resident: Resident
+) -> None:
     """They come whether there are events or not, and whatever becomes of their action."""
     database.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)")
     file = tmp_path / "pipeline.properties"
     more = {"heartbeat_interval_ms": "200", "heartbeat_action_query": "SELECT 1/0"}
     file.write_text(properties(database, **more))
-    command = [sys.executable, "-m", "headrace.cli", "events", str(file), "--idle-exit", "2"]
-    command += ["--output", str(tmp_path / "out"), "--state", str(tmp_path / "state")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    places = ("--output", str(tmp_path / "out"), "--state", str(tmp_path / "state"))
+    done = resident.run("events", str(file), *places, "--idle-exit", "1")
     assert done.returncode == 0, done.stderr
     assert "division by zero" in done.stderr
     topics = [json.loads(line)["topic"] for line in (tmp_path / "out").read_text().splitlines()]

@@ -1,0 +1,1 @@
+"""A `headrace` that is there already."""
