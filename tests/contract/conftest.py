@@ -43,7 +43,9 @@ def _mongodb(request: pytest.FixtureRequest) -> Subject:
 
 
 def _db2(request: pytest.FixtureRequest) -> Subject:
-    database: Db2Database = request.getfixturevalue("db2_database")
+    database = Db2Database.create(request.getfixturevalue("derby"), prepare=Db2Subject.prepare)
+    request.addfinalizer(database.close)
+    database.capture.start()
     return Db2Subject(database)
 
 

@@ -11,6 +11,7 @@ import os
 import select
 import socket
 import struct
+import threading
 import time
 from abc import ABC, abstractmethod
 
@@ -28,13 +29,16 @@ RECEIVE_BYTES = 1 << 20
 
 
 class Stream(ABC):
-    """An open replication stream. Not thread-safe; one thread owns it. `connection` is kept open;
-    `readable` is its socket, or the stream's own."""
+    """An open replication stream. One thread owns it; others may `wake` it. `connection` is kept
+    open; `readable` is its socket, or the stream's own."""
 
     def __init__(self, connection: PGconn, readable: int) -> None:
         self._connection = connection
+        self._lock = threading.Lock()  # held while `_woken` is written to or closed
+        self._woken: int | None = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._poll = select.poll()
         self._poll.register(readable, select.POLLIN)
+        self._poll.register(self._woken, select.POLLIN)
 
     @abstractmethod
     def read_into(self, target: memoryview) -> int:
@@ -44,8 +48,16 @@ class Stream(ABC):
         """
 
     def wait(self, seconds: float) -> None:
-        """Wait until something can be read, at most `seconds`."""
-        self._poll.poll(max(seconds, 0) * 1000)
+        """Wait until something can be read, or `wake`, at most `seconds`."""
+        for ready, _ in self._poll.poll(max(seconds, 0) * 1000):
+            if ready == self._woken:
+                os.eventfd_read(ready)
+
+    def wake(self) -> None:
+        """The wait that goes on ends, or the next one does."""
+        with self._lock:
+            if self._woken is not None:
+                os.eventfd_write(self._woken, 1)
 
     def send_status(self, written: int, flushed: int, *, reply: bool = False) -> None:
         """Standby status update: `flushed` is what the slot may forget."""
@@ -60,6 +72,10 @@ class Stream(ABC):
 
     def close(self) -> None:
         """Close the connection; never raises."""
+        with self._lock:
+            if self._woken is not None:
+                os.close(self._woken)
+                self._woken = None
         self._connection.finish()
 
 
@@ -157,10 +173,10 @@ class LibpqStream(Stream):
     """Reads through libpq (TLS, GSS); gives messages the header that the socket would show."""
 
     def __init__(self, connection: PGconn, command: str) -> None:
-        super().__init__(connection, connection.socket)
         result = connection.exec_(command.encode())
         if result.status != pq.ExecStatus.COPY_BOTH:
             raise _refused(result.error_message.decode(errors="replace"))
+        super().__init__(connection, connection.socket)
         connection.nonblocking = 1
         self._pending = b""
 
