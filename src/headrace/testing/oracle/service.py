@@ -17,8 +17,8 @@ from multiprocessing.connection import Connection, Listener
 from typing import Any
 
 from headrace.testing.oracle.database import Database, OracleError
-from headrace.testing.oracle.delays import send_at_once
 from headrace.testing.oracle.ddl import execute_ddl
+from headrace.testing.oracle.delays import send_at_once
 from headrace.testing.oracle.session import Cursor, Recognize, Session
 from headrace.testing.oracle.transactions import Transactions
 
