@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.connectors import registry
+from headrace.snapshots import chunks
 from headrace.testing.mongodb import MongoServer
 from tests.contract.journal.subject import JournalSubject
 from tests.contract.subject import Feature, Subject
@@ -61,6 +62,13 @@ def journal_is_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     registry.forget_added()
     yield
     registry.forget_added()
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chunk of a snapshot has at least seventy rows, and not a thousand: a table is many chunks
+    without many rows."""
+    monkeypatch.setattr(chunks, "_LEAST_ROWS", 70)
 
 
 _SUBJECTS: dict[str, Callable[[pytest.FixtureRequest], Subject]] = {

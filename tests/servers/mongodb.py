@@ -60,6 +60,7 @@ class MongoDatabase:
             "topic.prefix": "headrace",
             "mongodb.connection.string": self.server.uri,
             "database.include.list": self.name,
+            "cursor.max.await.time.ms": "50",  # a reader that ends waits for an answer
         } | {name.replace("_", "."): value for name, value in more.items()}
 
 

@@ -25,7 +25,6 @@ class Db2Subject(Subject):
 
     features = frozenset(Feature) - {Feature.ACKNOWLEDGES}
     slices = Fill(100, 1500, 1900), Fill(7000, 7400, 1900)
-    ranges = Fill(1, 7000, 1900)
 
     def __init__(self, database: Db2Database) -> None:
         """`database` was made with `prepare`, and its Capture program runs."""
