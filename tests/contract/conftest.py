@@ -37,8 +37,9 @@ def _journal(request: pytest.FixtureRequest) -> Subject:
 
 def _mongodb(request: pytest.FixtureRequest) -> Subject:
     servers: Callable[[str], MongoServer] = request.getfixturevalue("mongodb_servers")
-    loses = Feature.LOSES in _needed(request)
-    database = MongoDatabase.create(servers("small oplog" if loses else "plain"))
+    kinds = {Feature.LOSES: "small oplog", Feature.SIGNALS: "ticking"}
+    kind = next((kinds[feature] for feature in _needed(request) if feature in kinds), "plain")
+    database = MongoDatabase.create(servers(kind))
     request.addfinalizer(database.drop)
     return MongoSubject(database)
 

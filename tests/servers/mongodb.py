@@ -27,6 +27,9 @@ Document = dict[str, Any]
 
 # An oplog of one megabyte that is cut every second; it loses what is older than some 20 megabytes.
 SMALL_OPLOG = {"oplogSize": "1", "syncdelay": "1"}
+# Where nothing is written, the oplog goes on every second, and not every ten: what waits for the
+# next entry waits less, and what compares with the last one more often.
+TICKING = ("periodicNoopIntervalSecs=1",)
 
 _numbers = itertools.count(1)
 _SECONDS = 120.0

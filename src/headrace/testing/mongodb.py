@@ -28,11 +28,7 @@ _SETTINGS = {
     # A new data folder takes 9 megabytes and not 300.
     "wiredTigerEngineConfigString": "log=(file_max=8MB,prealloc=false)",
 }
-_PARAMETERS = (
-    "diagnosticDataCollectionEnabled=false",
-    # Where nothing is written, the oplog goes on every second, and not every ten.
-    "periodicNoopIntervalSecs=1",
-)
+_PARAMETERS = ("diagnosticDataCollectionEnabled=false",)
 _ALREADY_INITIALIZED = 23
 _ANSWER_MS = 2000
 
