@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -263,19 +262,6 @@ def test_a_range_that_cannot_be_read_any_more_is_left_out() -> None:
     query.source.lost = [lost(is_followed=True)]
     query.offsets[-2:] = query.offsets[-3:-1]
     assert query.sliced() == ["line 0 to line 1"]
-
-
-@pytest.mark.parametrize("query_of", [streaming, snapshotting])
-def test_a_range_of_what_is_open_asks_the_source_for_no_check(
-    query_of: Callable[[], Query],
-) -> None:
-    query = query_of()
-    query.source.lines = 1
-    query.poll()
-    query.source.is_known = False
-    query.happened()
-    assert len(query.sliced()) == 1
-    assert not any(what.startswith("check") for what in query.happened())
 
 
 def test_a_position_that_is_lost_while_streaming() -> None:

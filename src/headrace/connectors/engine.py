@@ -389,23 +389,21 @@ class Engine(Generic[P]):
         if end.is_initial or start.is_initial or end.epoch != start.epoch:
             return []
         if end.snapshot is not None:
-            if self._is_left_out(start, self._snapshot):
-                return []
-            return self._opened_snapshot().slices(start, end)
+            return [] if self._is_left_out(start) else self._opened_snapshot().slices(start, end)
         slices: list[Slice] = []
         unmoved = replace(end, snapshot=start.snapshot, consistent=start.consistent)
         if not start.same_position(unmoved):
-            if self._is_left_out(start, self._stream):
+            if self._is_left_out(start):
                 return []
             slices += self._opened_stream(start).slices(start, end)
         if end.heartbeat > start.heartbeat:
             slices.append(heartbeat_slice(end, self._options.heartbeat_topic))
         return slices
 
-    def _is_left_out(self, start: Offset[P], opened: object) -> bool:
+    def _is_left_out(self, start: Offset[P]) -> bool:
         """Whether a range that was planned before a restart cannot be read any more, and the next
-        one begins anew. The snapshot or stream that is `opened` was asked before."""
-        lost = self._source.check(start, None) if opened is None else None
+        one begins anew."""
+        lost = self._source.check(start, None)
         if lost is None:
             return False
         if lost.is_followed:
