@@ -7,6 +7,7 @@ Protocol: PostgreSQL manual, "Streaming Replication Protocol".
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import socket
@@ -26,6 +27,8 @@ from headrace.errors import HeadraceError
 _STATUS = struct.Struct("!cQQQqB")
 _US_1970_TO_2000 = 946_684_800_000_000
 RECEIVE_BYTES = 1 << 20
+_WAKES = 1 << 16
+"""More than a pipe holds."""
 
 
 class Stream(ABC):
@@ -34,8 +37,11 @@ class Stream(ABC):
 
     def __init__(self, connection: PGconn, readable: int) -> None:
         self._connection = connection
-        self._lock = threading.Lock()  # held while `_woken` is written to or closed
-        self._woken: int | None = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._lock = threading.Lock()  # held while a byte is written to `_waking`, or it is closed
+        self._woken, waking = os.pipe()
+        self._waking: int | None = waking
+        for end in (self._woken, waking):
+            os.set_blocking(end, False)
         self._poll = select.poll()
         self._poll.register(readable, select.POLLIN)
         self._poll.register(self._woken, select.POLLIN)
@@ -51,13 +57,13 @@ class Stream(ABC):
         """Wait until something can be read, or `wake`, at most `seconds`."""
         for ready, _ in self._poll.poll(max(seconds, 0) * 1000):
             if ready == self._woken:
-                os.eventfd_read(ready)
+                os.read(ready, _WAKES)
 
     def wake(self) -> None:
         """The wait that goes on ends, or the next one does."""
-        with self._lock:
-            if self._woken is not None:
-                os.eventfd_write(self._woken, 1)
+        with self._lock, contextlib.suppress(BlockingIOError):  # which is full of wakes
+            if self._waking is not None:
+                os.write(self._waking, b"\0")
 
     def send_status(self, written: int, flushed: int, *, reply: bool = False) -> None:
         """Standby status update: `flushed` is what the slot may forget."""
@@ -73,9 +79,10 @@ class Stream(ABC):
     def close(self) -> None:
         """Close the connection; never raises."""
         with self._lock:
-            if self._woken is not None:
+            if self._waking is not None:
+                os.close(self._waking)
                 os.close(self._woken)
-                self._woken = None
+                self._waking = None
         self._connection.finish()
 
 
