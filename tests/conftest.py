@@ -24,7 +24,7 @@ from tests.resident.resident import Resident
 from tests.servers.db2 import Db2Database
 from tests.servers.java import choose_quick_java
 from tests.servers.kafka import KafkaServer
-from tests.servers.mongodb import SMALL_OPLOG, MongoDatabase
+from tests.servers.mongodb import SMALL_OPLOG, TICKING, MongoDatabase
 from tests.servers.oracle import OracleDatabase
 from tests.servers.postgresql import Database
 from tests.servers.registry import RegistryServer
@@ -189,13 +189,14 @@ def database(postgres: PostgresServer) -> Iterator[Database]:
 
 @pytest.fixture(scope="session")
 def mongodb_servers() -> Iterator[Callable[[str], MongoServer]]:
-    """A function from a kind, `plain` or `small oplog`, to its server, which is started at the
-    first call."""
+    """A function from a kind, `plain`, `ticking` or `small oplog`, to its server, which is started
+    at the first call."""
     servers: dict[str, MongoServer] = {}
 
     def running(kind: str) -> MongoServer:
         if kind not in servers:
-            servers[kind] = MongoServer(SMALL_OPLOG if kind == "small oplog" else None)
+            small = SMALL_OPLOG if kind == "small oplog" else None
+            servers[kind] = MongoServer(small, parameters=TICKING if kind == "ticking" else ())
         try:
             servers[kind].start()
         except HeadraceError as error:

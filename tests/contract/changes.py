@@ -161,7 +161,7 @@ EVERYTHING = (
     Transaction((Update(1, "changed"), Update(2, "changed"), Delete(3))),
     Transaction((Insert(6, "not"), Delete(1)), rolled_back=True),
     Transaction((Insert(3, "again"), Update(3, "and again"), Delete(3), Insert(3, "at last"))),
-    Transaction((Fill(10, 24, 10),)),
+    Transaction((Fill(10, 17, 10),)),
     Transaction((Insert(40, "long " * 300), Insert(41, ""))),
 )
 """A workload with everything that every database has."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.connectors import registry
+from headrace.snapshots import chunks
 from headrace.testing.mongodb import MongoServer
 from tests.contract.journal.subject import JournalSubject
 from tests.contract.subject import Feature, Subject
@@ -36,14 +37,17 @@ def _journal(request: pytest.FixtureRequest) -> Subject:
 
 def _mongodb(request: pytest.FixtureRequest) -> Subject:
     servers: Callable[[str], MongoServer] = request.getfixturevalue("mongodb_servers")
-    loses = Feature.LOSES in _needed(request)
-    database = MongoDatabase.create(servers("small oplog" if loses else "plain"))
+    kinds = {Feature.LOSES: "small oplog", Feature.SIGNALS: "ticking"}
+    kind = next((kinds[feature] for feature in _needed(request) if feature in kinds), "plain")
+    database = MongoDatabase.create(servers(kind))
     request.addfinalizer(database.drop)
     return MongoSubject(database)
 
 
 def _db2(request: pytest.FixtureRequest) -> Subject:
-    database: Db2Database = request.getfixturevalue("db2_database")
+    database = Db2Database.create(request.getfixturevalue("derby"), prepare=Db2Subject.prepare)
+    request.addfinalizer(database.close)
+    database.capture.start()
     return Db2Subject(database)
 
 
@@ -59,6 +63,13 @@ def journal_is_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     registry.forget_added()
     yield
     registry.forget_added()
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chunk of a snapshot has at least seventy rows, and not a thousand: a table is many chunks
+    without many rows."""
+    monkeypatch.setattr(chunks, "_LEAST_ROWS", 70)
 
 
 _SUBJECTS: dict[str, Callable[[pytest.FixtureRequest], Subject]] = {

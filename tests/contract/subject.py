@@ -36,10 +36,9 @@ class Subject(ABC):
     """The transform that puts rows in place of envelopes, and options of its own."""
     identity = "id"
     """The field of an unwrapped row that has its key."""
-    slices: tuple[Fill, Fill] = (Fill(100, 6000, 1000), Fill(7000, 9000, 1000))
-    """New rows of which the first ones make a range of several slices. A database that writes
-    slowly has fewer and longer ones."""
-    ranges = Fill(1, 40_000, 300)
+    slices: tuple[Fill, Fill] = (Fill(100, 2100, 3000), Fill(7000, 7700, 3000))
+    """New rows of which the first ones make a range of several slices."""
+    ranges = Fill(1, 7000, 1900)
     """New rows that make more than six ranges of 2 MB."""
 
     @abstractmethod

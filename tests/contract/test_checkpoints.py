@@ -11,7 +11,9 @@ from tests.contract.changes import EVERYTHING, Fill, Insert, Transaction, Update
 from tests.contract.run import THINGS, Run, run_workload
 from tests.contract.subject import Feature, Subject
 
-ROWS = 3000
+ROWS = 1000
+CHUNK = "13kB"
+"""Less than the least rows of a chunk have: all are more than ten chunks."""
 
 
 @pytest.mark.needs(Feature.ACKNOWLEDGES)
@@ -66,7 +68,7 @@ def test_a_restart_at_any_record_loses_and_repeats_nothing(
 def test_a_snapshot_goes_on_after_a_restart(subject: Subject, every: int) -> None:
     """Rows change meanwhile; what is read and what is streamed add up to the rows."""
     subject.apply(THINGS, [Fill(1, ROWS, 300)])
-    properties = {"snapshot_mode": "initial", "headrace_snapshot_chunk_bytes": "40kB"}
+    properties = {"snapshot_mode": "initial", "headrace_snapshot_chunk_bytes": CHUNK}
     with Run.start(subject, headrace_slices=1, **properties) as run:
         for number in range(1, 12):
             run.step()
@@ -113,7 +115,7 @@ def keep_writing(subject: Subject, ended: threading.Event) -> None:
 @pytest.mark.needs(Feature.SNAPSHOTS)
 def test_a_bounded_run_reads_a_snapshot_to_its_end(subject: Subject) -> None:
     subject.apply(THINGS, [Fill(1, ROWS, 100)])
-    properties = {"snapshot_mode": "initial", "headrace_snapshot_chunk_bytes": "40kB"}
+    properties = {"snapshot_mode": "initial", "headrace_snapshot_chunk_bytes": CHUNK}
     with Run.start(subject, bounded=True, **properties) as run:
         subject.apply(THINGS, [Insert(ROWS + 1, "after")])
         while run.step(0):
@@ -131,10 +133,10 @@ def test_an_empty_log_ends_a_bounded_run_at_once(subject: Subject) -> None:
 
 
 def test_a_large_transaction_is_cut_and_goes_on_after_restarts(subject: Subject) -> None:
-    large = Transaction((Insert(5000, "first"), Fill(1, 2000, 50), Insert(5001, "last")))
+    large = Transaction((Insert(5000, "first"), Fill(1, 700, 50), Insert(5001, "last")))
     with Run.start(subject, headrace_range_max_rows=150) as run:
         run_workload(subject, [large])
-        while len(run.of(run.records)) < 2002:
+        while len(run.of(run.records)) < 702:
             if run.step():
                 run.restart()
         assert run.told() == subject.events_of([large])

@@ -20,7 +20,7 @@ from tests.contract.changes import Fill, Insert
 from tests.contract.run import THINGS, Run
 from tests.contract.subject import Feature, Subject
 
-ROWS = 3000
+ROWS = 1000
 
 
 def held(subject: Subject) -> Counter[str]:
@@ -81,7 +81,7 @@ def chunks(run: Run) -> None:
 def inside(run: Run) -> None:
     """In the middle of a transaction that is larger than the spool."""
     stream(run)
-    run.subject.apply(THINGS, [Fill(ROWS + 100, ROWS + 30_000, 300)])
+    run.subject.apply(THINGS, [Fill(ROWS + 100, ROWS + 4500, 1900)])
     count = len(run.offsets)
     run.step_until(lambda: len(run.offsets) > count + 1)
 
@@ -116,7 +116,7 @@ def properties(subject: Subject, tmp_path: Path) -> dict[str, Any]:
     reads = Feature.SNAPSHOTS in subject.features
     return {
         "snapshot_mode": "initial" if reads else "no_data",
-        "headrace_snapshot_chunk_bytes": "40kB",
+        "headrace_snapshot_chunk_bytes": "13kB",
         "headrace_range_max_bytes": "1MB",
         "headrace_spool_max_bytes": "3MB",
         "heartbeat_interval_ms": "50",

@@ -28,30 +28,30 @@ def refused(action: Callable[[], Any]) -> HeadraceError:
     return error
 
 
-@pytest.mark.parametrize(
-    ("change", "code"),
-    [
-        ({"server": "elsewhere"}, "offset.other_server"),
-        ({"v": 99}, "offset.newer"),
-        ({"v": 0}, "offset.broken"),
-        ({"v": "one"}, "offset.broken"),
-    ],
+REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"server": "elsewhere"}, "offset.other_server"),
+    ({"v": 99}, "offset.newer"),
+    ({"v": 0}, "offset.broken"),
+    ({"v": "one"}, "offset.broken"),
 )
-def test_an_offset_that_is_not_this_connectors_is_refused(
-    subject: Subject, change: dict[str, Any], code: str
-) -> None:
+
+
+def test_an_offset_that_is_not_this_connectors_is_refused(subject: Subject) -> None:
     with Run.start(subject) as run:
-        offset = run.offsets[-1] | change
-        connector = run.open()
-        calls: list[Callable[[], Any]] = [
-            lambda: connector.validate(offset),
-            lambda: connector.poll(offset, MOMENT),
-            lambda: connector.slices(offset, run.offsets[-1]),
-            lambda: connector.slices(run.offsets[-1], offset),
-            lambda: connector.acknowledge(offset),
-        ]
-        for call in calls:
-            assert refused(call).code == code
+        for change, code in REFUSED:
+            offset = run.offsets[-1] | change
+            for call in uses(run.open(), offset, run.offsets[-1]):
+                assert refused(call).code == code, change
+
+
+def uses(connector: Connector, offset: OffsetObject, last: OffsetObject) -> list[Callable[[], Any]]:
+    return [
+        lambda: connector.validate(offset),
+        lambda: connector.poll(offset, MOMENT),
+        lambda: connector.slices(offset, last),
+        lambda: connector.slices(last, offset),
+        lambda: connector.acknowledge(offset),
+    ]
 
 
 def calls(connector: Connector, last: OffsetObject, end: OffsetObject) -> list[Callable[[], Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -18,17 +19,18 @@ from tests.contract.changes import (
 from tests.contract.run import THINGS, Run, repeatable, run_workload
 from tests.contract.subject import Feature, Subject
 
-CUTS = [{"headrace_range_max_rows": rows} for rows in (1, 2, 5, 1000)]
+ORDERS = ("key", "position")
+CUTS = ((1, "key"), (2, "position"), (5, "key"), (1000, "position"))
+"""Rows of a range, and an order of slices: of so few rows there is one slice in any order."""
 
 
 def whole(subject: Subject) -> tuple[Transaction, ...]:
     return EVERYTHING + (MOVES if Feature.KEY_CHANGES in subject.features else ())
 
 
-@pytest.mark.parametrize("order", ["key", "position"])
-@pytest.mark.parametrize("inline", [False, True])
+@pytest.mark.parametrize(("inline", "order"), [(False, "key"), (True, "position")])
 def test_records_come_in_commit_order_with_distinct_sequences(
-    subject: Subject, order: str, inline: bool
+    subject: Subject, inline: bool, order: str
 ) -> None:
     with Run.start(subject, inline=inline, headrace_slice_order=order) as run:
         run_workload(subject, whole(subject))
@@ -38,13 +40,13 @@ def test_records_come_in_commit_order_with_distinct_sequences(
         assert len(sequences) == len(set(sequences))
 
 
-@pytest.mark.parametrize("cut", CUTS)
-@pytest.mark.parametrize("order", ["key", "position"])
+@pytest.mark.parametrize(("rows", "order"), CUTS)
 def test_a_range_is_the_same_whenever_it_is_planned(
-    subject: Subject, cut: dict[str, Any], order: str
+    subject: Subject, rows: int, order: str
 ) -> None:
     """Again by the same process, and by one that knows only the checkpoint."""
-    with Run.start(subject, headrace_slice_order=order, headrace_slices=3, **cut) as run:
+    properties = {"headrace_slice_order": order, "headrace_range_max_rows": rows}
+    with Run.start(subject, headrace_slices=3, **properties) as run:
         run_workload(subject, whole(subject))
         while len(run.of(run.records)) < len(subject.events_of(whole(subject))):
             end = run.plan()
@@ -68,9 +70,13 @@ def test_records_of_a_key_are_in_order_over_slices(subject: Subject) -> None:
         Transaction(tuple(Delete(key) for key in range(first.first, first.last, 7))),
         Transaction((second,)),
     ]
-    for order in ("key", "position"):
-        with Run.start(subject, headrace_slice_order=order, headrace_slices=3) as run:
-            run_workload(subject, [fill, *changes])
+    with ExitStack() as runs:
+        started = [
+            runs.enter_context(Run.start(subject, headrace_slice_order=order, headrace_slices=3))
+            for order in ORDERS
+        ]
+        run_workload(subject, [fill, *changes])
+        for run, order in zip(started, ORDERS, strict=True):
             count = len(subject.events_of([fill, *changes]))
             most = 0
             while len(run.of(run.records)) < count:
@@ -84,7 +90,6 @@ def test_records_of_a_key_are_in_order_over_slices(subject: Subject) -> None:
                 run.offsets.append(end)
             assert most > 1, "no range had several slices"
             assert run.told() == subject.events_of([fill, *changes])
-        empty(subject)
 
 
 def check_order(slices: list[list[dict[str, Any]]], order: str) -> None:
@@ -107,24 +112,15 @@ def empty(subject: Subject) -> None:
         subject.apply(THINGS, [Delete(key) for key in rows])
 
 
-@pytest.mark.needs(Feature.KEY_CHANGES, Feature.ROLLBACKS)
 @settings(max_examples=8, suppress_health_check=list(HealthCheck))
-@given(workload=workloads(moves=True, rollbacks=True), data=st.data())
+@given(data=st.data())
 def test_any_workload_cut_anywhere_gives_each_record_once(
-    subject: Subject, workload: list[Transaction], data: st.DataObject
+    subject: Subject, data: st.DataObject
 ) -> None:
-    check_workload(subject, workload, data)
-
-
-@settings(max_examples=4, suppress_health_check=list(HealthCheck))
-@given(workload=workloads(moves=False, rollbacks=False), data=st.data())
-def test_any_plain_workload_cut_anywhere_gives_each_record_once(
-    subject: Subject, workload: list[Transaction], data: st.DataObject
-) -> None:
-    check_workload(subject, workload, data)
-
-
-def check_workload(subject: Subject, workload: list[Transaction], data: st.DataObject) -> None:
+    moves, rollbacks = (
+        feature in subject.features for feature in (Feature.KEY_CHANGES, Feature.ROLLBACKS)
+    )
+    workload = data.draw(workloads(moves=moves, rollbacks=rollbacks), label="workload")
     empty(subject)
     rows = data.draw(st.sampled_from([1, 2, 3, 7, 1000]), label="rows of a range")
     restarts = data.draw(st.sets(st.integers(0, 20), max_size=3), label="restarts before range")

@@ -143,7 +143,7 @@ def test_a_header_of_an_absent_image_has_no_value() -> None:
 def test_a_text_that_is_shown_many_times_has_room_in_key_value_and_header() -> None:
     """Texts of controls grow six times, in each place where they are shown."""
     memory = Memory()
-    text = b"\x01" * 3_000_000
+    text = b"\x01" * 700_000  # nine of them are more than a batch of 32 MB
     raw = image(cell(text))
     number = memory.place(raw)
     for part in (0, 2):

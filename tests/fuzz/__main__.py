@@ -7,6 +7,7 @@ one input of it. An input that crashes its process is named like one that is dec
 
 from __future__ import annotations
 
+import importlib
 import mmap
 import multiprocessing
 import os
@@ -15,8 +16,8 @@ import struct
 import sys
 import time
 import traceback
-from collections.abc import Callable
 from random import Random
+from types import ModuleType
 from typing import Protocol
 
 
@@ -28,68 +29,25 @@ class Target(Protocol):
         ...
 
 
-def _frames() -> Target:
-    from tests.fuzz.frames import Frames
-
-    return Frames()
-
-
-def _copy_rows() -> Target:
-    from tests.fuzz.copy_rows import CopyRows
-
-    return CopyRows()
-
-
-def _cell_texts() -> Target:
-    from tests.fuzz.cell_texts import CellTexts
-
-    return CellTexts()
-
-
-def _bson_values() -> Target:
-    from tests.fuzz.bson_values import BsonValues
-
-    return BsonValues()
-
-
-def _field_rules() -> Target:
-    from tests.fuzz.field_rules import FieldRuleInputs
-
-    return FieldRuleInputs()
-
-
-def _change_events() -> Target:
-    from tests.fuzz.change_events import ChangeEvents
-
-    return ChangeEvents()
-
-
-def _extended_json_texts() -> Target:
-    from tests.fuzz.extended_json_texts import ExtendedJsonTexts
-
-    return ExtendedJsonTexts()
-
-
-def _records() -> Target:
-    from tests.fuzz.records import Records
-
-    return Records()
-
-
-TARGETS: dict[str, Callable[[], Target]] = {
-    "frames": _frames,
-    "copy_rows": _copy_rows,
-    "cell_texts": _cell_texts,
-    "bson_values": _bson_values,
-    "field_rules": _field_rules,
-    "change_events": _change_events,
-    "extended_json_texts": _extended_json_texts,
-    "records": _records,
+TARGETS = {
+    "frames": "Frames",
+    "copy_rows": "CopyRows",
+    "cell_texts": "CellTexts",
+    "bson_values": "BsonValues",
+    "field_rules": "FieldRuleInputs",
+    "change_events": "ChangeEvents",
+    "extended_json_texts": "ExtendedJsonTexts",
+    "records": "Records",
 }
+"""The class of each kind, in the module of its name."""
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"tests.fuzz.{name}")
 
 
 def _run(name: str, seed: str, seconds: float, inputs: int, only: int, place: mmap.mmap) -> None:
-    target = TARGETS[name]()
+    target: Target = getattr(_module(name), TARGETS[name])()
     planted = os.environ.get("PLANTED")
     number = max(only, 0)
     begun = time.monotonic()
@@ -120,6 +78,7 @@ def main() -> int:
     failed = False
     for name in sys.argv[1:] or TARGETS:
         place = mmap.mmap(-1, 8)
+        _module(name)  # once for all that import the same
         begun = time.monotonic()
         process = multiprocessing.get_context("fork").Process(
             target=_run, args=(name, seed, seconds, inputs, only, place)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import shutil
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from headrace.testing.db2.capture import CaptureProgram, Execute
 from headrace.testing.db2.derby import DerbyServer
@@ -14,6 +16,10 @@ from headrace.testing.db2.derby import DerbyServer
 SCHEMA = "INV"
 
 _numbers = itertools.count(1)
+_models: WeakKeyDictionary[DerbyServer, dict[object, str]] = WeakKeyDictionary()
+_BEGIN = """
+UPDATE ASNCDC.IBMSNAP_REGISTER SET SYNCHTIME = CURRENT_TIMESTAMP WHERE GLOBAL_RECORD = 'Y'
+"""
 
 
 @dataclass(frozen=True)
@@ -26,14 +32,37 @@ class Db2Database:
     capture: CaptureProgram
 
     @classmethod
-    def create(cls, server: DerbyServer, width: int = 16) -> Db2Database:
-        """`width`: bytes of an LSN."""
+    def create(
+        cls,
+        server: DerbyServer,
+        width: int = 16,
+        prepare: Callable[[Db2Database], None] | None = None,
+    ) -> Db2Database:
+        """`width`: bytes of an LSN. What `prepare` does to a database, it does once for a server:
+        the first one is a model, whose files are copied."""
+        models = _models.setdefault(server, {})
+        if (width, prepare) not in models:
+            models[width, prepare] = cls._model(server, width, prepare)
         name = f"T{next(_numbers)}"
+        shutil.copytree(server.data / models[width, prepare], server.data / name)
+        created = cls(server, name, CaptureProgram(server, name, width=width))
+        created.execute(_BEGIN)
+        return created
+
+    @classmethod
+    def _model(
+        cls, server: DerbyServer, width: int, prepare: Callable[[Db2Database], None] | None
+    ) -> str:
+        name = f"M{next(_numbers)}"
         server.create_database(name)
-        capture = CaptureProgram(server, name, width=width)
-        capture.install()
-        server.execute(name, f"CREATE SCHEMA {SCHEMA}")
-        return cls(server, name, capture)
+        model = cls(server, name, CaptureProgram(server, name, width=width))
+        model.capture.install()
+        model.execute(f"CREATE SCHEMA {SCHEMA}")
+        if prepare is not None:
+            model.capture.start()
+            prepare(model)
+        model.close()
+        return name
 
     def close(self) -> None:
         """The Capture program and the database end."""

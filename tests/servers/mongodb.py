@@ -27,6 +27,9 @@ Document = dict[str, Any]
 
 # An oplog of one megabyte that is cut every second; it loses what is older than some 20 megabytes.
 SMALL_OPLOG = {"oplogSize": "1", "syncdelay": "1"}
+# Where nothing is written, the oplog goes on every second, and not every ten: what waits for the
+# next entry waits less, and what compares with the last one more often.
+TICKING = ("periodicNoopIntervalSecs=1",)
 
 _numbers = itertools.count(1)
 _SECONDS = 120.0
@@ -60,6 +63,7 @@ class MongoDatabase:
             "topic.prefix": "headrace",
             "mongodb.connection.string": self.server.uri,
             "database.include.list": self.name,
+            "cursor.max.await.time.ms": "50",  # a reader that ends waits for an answer
         } | {name.replace("_", "."): value for name, value in more.items()}
 
 

@@ -121,7 +121,8 @@ class LogReader(Protocol):
         return
 
     def ask_position(self) -> None:
-        """Have the database asked where its log ends, where reading does not tell. Any thread."""
+        """Have the database asked where its log ends, where reading does not tell: `read_into` that
+        waits for the log returns at once. Any thread."""
         return
 
     def translate(self, error: Exception) -> HeadraceError | None:  # noqa: ARG002

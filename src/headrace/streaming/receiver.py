@@ -68,6 +68,7 @@ class Receiver:
     def close(self) -> None:
         """Stop and close the reader; waits at most five seconds."""
         self._stop.set()
+        self._reader.ask_position()  # which ends its wait
         with self._spool.lock:
             self._spool.lock.notify_all()
         if self._thread.ident is not None:

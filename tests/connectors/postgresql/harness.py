@@ -26,6 +26,8 @@ FROM (
     pg_size_bytes(current_setting('wal_segment_size')) AS segment
 ) AS log
 """
+_POLLS_OF_A_FLUSH = 10
+_FLUSH = "SELECT pg_log_standby_snapshot() WHERE NOT pg_is_in_recovery()"
 
 
 @dataclass
@@ -38,7 +40,7 @@ class Reader(ConnectorReader):
         connector = self.open()
         after = self.offsets[-1]
         connector.acknowledge(after)
-        log_end = 0
+        log_end = polls = 0
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             received = self._received()
@@ -49,7 +51,9 @@ class Reader(ConnectorReader):
             if received >= log_end:
                 return end
             assert time.monotonic() < deadline, f"{received} of {log_end} was received"
-            seconds = 0.02
+            seconds, polls = 0.02, polls + 1
+            if polls % _POLLS_OF_A_FLUSH == 0:
+                flush(self.config)
 
     def _received(self) -> int:
         """Position up to which the log was received; 0: the connector does not stream."""
@@ -114,13 +118,24 @@ def properties_with(own: Mapping[str, str]) -> Callable[..., dict[str, str]]:
 def log_end_of(config: Any) -> int:
     """Where the last record of the server's log ends, even when it is not flushed yet. Where a
     page begins, the server's functions name the place behind the page's header."""
-    with psycopg.connect(
+    with _connected(config) as connection:
+        row = connection.execute(_LOG_END).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def flush(config: Any) -> None:
+    """Have the server write what is in its log: a record behind which no transaction commits stays
+    in its memory, until it notes which transactions run, four times in a minute."""
+    with _connected(config) as connection:
+        connection.execute(_FLUSH)
+
+
+def _connected(config: Any) -> psycopg.Connection[tuple[Any, ...]]:
+    return psycopg.connect(
         host=config.database_hostname,
         port=config.database_port,
         dbname=config.database_dbname,
         user="postgres",
         connect_timeout=60,
-    ) as connection:
-        row = connection.execute(_LOG_END).fetchone()
-    assert row is not None
-    return int(row[0])
+    )

@@ -25,12 +25,16 @@ class Db2Subject(Subject):
 
     features = frozenset(Feature) - {Feature.ACKNOWLEDGES}
     slices = Fill(100, 1500, 1900), Fill(7000, 7400, 1900)
-    ranges = Fill(1, 7000, 1900)
 
     def __init__(self, database: Db2Database) -> None:
+        """`database` was made with `prepare`, and its Capture program runs."""
         self._database = database
+
+    @classmethod
+    def prepare(cls, database: Db2Database) -> None:
+        """The tables, which are captured."""
         for collection in ("things", "marks"):
-            database.execute(_TABLE.format(self._table(collection)))
+            database.execute(_TABLE.format(cls._table(collection)))
             database.capture.add_table(SCHEMA, collection)
         database.capture.await_captured()
 

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from oracledb import ConnectParams, DatabaseError, Error, OperationalError
 
+from headrace.testing.oracle.delays import send_at_once
+
 __all__ = ["DatabaseError", "Error", "OperationalError", "apilevel", "connect", "paramstyle"]
 
 apilevel, threadsafety, paramstyle = "2.0", 2, "named"
@@ -87,6 +89,7 @@ class OracleConnection:
         address = match["host"], int(match["port"])
         try:
             self._client = Client(address, authkey=password.encode())
+            send_at_once(self._client)
             self._client.send(("session", user))
             succeeded, *answer = self._client.recv()
         except AuthenticationError:

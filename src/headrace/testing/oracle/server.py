@@ -14,6 +14,7 @@ from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
 
+from headrace.testing.oracle.delays import send_at_once
 from headrace.testing.oracle.service import KEY
 from headrace.testing.server import Server
 
@@ -48,6 +49,7 @@ class OracleServer(Server):
         with self._lock:
             if self._control is None:
                 self._control = Client((self.host, self.port), authkey=self.password.encode())
+                send_at_once(self._control)
                 self._control.send(("control", ""))
             self._control.send((method, arguments, named))
             succeeded, *answer = self._control.recv()

@@ -18,6 +18,7 @@ from typing import Any
 
 from headrace.testing.oracle.database import Database, OracleError
 from headrace.testing.oracle.ddl import execute_ddl
+from headrace.testing.oracle.delays import send_at_once
 from headrace.testing.oracle.session import Cursor, Recognize, Session
 from headrace.testing.oracle.transactions import Transactions
 
@@ -41,6 +42,7 @@ class Service:
     def serve(self, connection: Connection) -> None:
         """Answers until the other side goes."""
         try:
+            send_at_once(connection)
             kind, user = connection.recv()
             if kind == "control":
                 self._answer(connection, self._control)

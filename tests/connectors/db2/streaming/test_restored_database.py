@@ -30,7 +30,7 @@ def move_log(database: Db2Database, commits: int) -> bytes:
 def restored(database: Db2Database, **more: str) -> Reader:
     """A reader whose database is as it was a thousand commits before, but for a row."""
     database.create_table("T", TABLE)
-    reader = reader_of(database, **more)
+    reader = reader_of(database, headrace_acknowledge_interval="50 ms", **more)
     database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
     reader.await_changes(1)
     database.capture.await_captured()

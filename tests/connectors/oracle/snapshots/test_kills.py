@@ -18,7 +18,7 @@ pytestmark = pytest.mark.oracle
 ROWS_PER_KILL = 2_800
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(20, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.chaos)])
 def test_kills_lose_and_double_no_row(
     oracle_database: OracleDatabase, tmp_path: Path, kills: int
 ) -> None:

@@ -126,7 +126,8 @@ def test_a_slot_that_is_dropped_while_it_is_read_is_named_with_the_way_out(
     database: Database,
 ) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)")
-    reader = Reader(database.properties(errors_max_retries="3"))
+    more = {"errors_max_retries": "3", "retriable_restart_connector_wait_ms": "50"}
+    reader = Reader(database.properties(**more))
     database.execute("INSERT INTO t VALUES (1)")
     reader.drain()
     for _ in range(100):

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import contextlib
+import socket
 import subprocess
 import sys
+import threading
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,7 @@ from headrace.connectors.postgresql.replication.pgoutput_reader import (
     PgoutputReader,
     ReaderOptions,
 )
+from headrace.connectors.postgresql.replication.stream import Stream
 from headrace.spool.spool import Spool
 from headrace.streaming.changes.id_table import IdTable
 from headrace.streaming.changes.kernels import row_kernel
@@ -59,6 +64,9 @@ class OnceStream:
         target[:size] = self.raw
         self.raw = b""
         return size
+
+    def wake(self) -> None:
+        pass
 
     def send_status(self, written: int, flushed: int, *, reply: bool = False) -> None:
         pass
@@ -121,3 +129,32 @@ def orphaned_receiver() -> tuple[Receiver, OnceStream]:
     stream = OnceStream(b"")
     spool = Spool(row_kernel.END, 64 << 20)
     return Receiver(reader_of(stream), spool, orphaned=lambda: True), stream
+
+
+class SilentStream(Stream):
+    """On which nothing ever comes."""
+
+    def read_into(self, _target: memoryview) -> int:
+        return 0
+
+    def _send(self, _payload: bytes) -> None:
+        pass
+
+
+def test_a_stream_that_waits_is_woken() -> None:
+    connection: Any = SimpleNamespace(finish=lambda: None)
+    ours, theirs = socket.socketpair()
+    with ours, theirs, contextlib.closing(SilentStream(connection, ours.fileno())) as stream:
+        for _ in range(2):
+            waiting = threading.Thread(target=stream.wait, args=(3600,), daemon=True)
+            waiting.start()
+            stream.wake()
+            waiting.join(60)
+            assert not waiting.is_alive()
+        waiting = threading.Thread(target=stream.wait, args=(3600,), daemon=True)
+        waiting.start()
+        waiting.join(0.05)
+        assert waiting.is_alive(), "once woken, it waits no more"
+        stream.wake()
+        waiting.join(60)
+    stream.wake()  # which is nothing, once it is closed

@@ -125,6 +125,7 @@ def test_a_bounded_run_ends_when_a_row_and_more_log_than_the_spool_holds_share_a
     reader.stop()
 
 
+@pytest.mark.chaos
 def test_a_bounded_run_ends_behind_a_gigabyte_of_filtered_log(
     tables: Database, bounded: Reader
 ) -> None:
@@ -220,18 +221,18 @@ def test_limits_and_barriers_hold_behind_segments_without_rows(tables: Database)
 
 
 def test_the_rows_of_a_range_are_limited_where_they_are_narrow(tables: Database) -> None:
-    reader = Reader(properties(tables, headrace__range__max__bytes="2MB"))
-    tables.execute("INSERT INTO narrow SELECT generate_series(1, 100000)")
+    reader = Reader(properties(tables, headrace__range__max__bytes="1MB"))
+    tables.execute("INSERT INTO narrow SELECT generate_series(1, 40000)")
     reader.step()
     tables.execute("DELETE FROM narrow")
     sizes = []
-    while sum(sizes) < 200_000:
+    while sum(sizes) < 80_000:
         if reader.step(5.0):
             sizes.append(len(reader.records))
             reader.records.clear()
     reader.stop()
-    assert sum(sizes) == 200_000
-    assert max(sizes) <= (2 << 20) // 64
+    assert sum(sizes) == 80_000
+    assert max(sizes) <= (1 << 20) // 64
 
 
 def test_the_spool_counts_its_index(tables: Database) -> None:

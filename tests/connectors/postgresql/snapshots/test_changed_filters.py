@@ -13,7 +13,7 @@ import pytest
 from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
 from tests.servers.postgresql import Database
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("small_chunks")]
 
 OVERRIDES = "snapshot.select.statement.overrides"
 # `a` has many chunks and is read first, `t` by a statement or with a filter, `z` in the end.
@@ -23,7 +23,7 @@ CREATE TABLE t (id int PRIMARY KEY, n int, v text);
 CREATE TABLE z (id int PRIMARY KEY, v text);
 CREATE TABLE picked (t_id int PRIMARY KEY, at timestamp DEFAULT now());
 CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data varchar(2048));
-INSERT INTO a SELECT i, repeat('a', 300) FROM generate_series(1, 4000) i;
+INSERT INTO a SELECT i, repeat('a', 300) FROM generate_series(1, 1000) i;
 INSERT INTO t SELECT i, i % 10, 'row ' || i FROM generate_series(1, 100) i;
 INSERT INTO z SELECT i, 'z' FROM generate_series(1, 20) i;
 INSERT INTO picked SELECT i FROM generate_series(1, 100, 3) i;
@@ -40,7 +40,7 @@ JOINED = "SELECT t.* FROM t JOIN picked p ON p.t_id = t.id"
 
 properties = properties_with(
     {
-        "headrace.snapshot.chunk.bytes": "40kB",
+        "headrace.snapshot.chunk.bytes": "10kB",
         "headrace.slices": "1",
         "retriable.restart.connector.wait.ms": "50",
         "skipped.operations": "none",

@@ -13,15 +13,15 @@ import pytest
 from tests.connectors.postgresql.harness import Reader, properties_with
 from tests.servers.postgresql import Database
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("small_chunks")]
 
 PARTITIONS = """
 CREATE TABLE m (id int NOT NULL, part int NOT NULL, v text{key}) PARTITION BY LIST (part);
 CREATE TABLE m_a PARTITION OF m FOR VALUES IN (1);
 CREATE TABLE m_b PARTITION OF m FOR VALUES IN (2);
 CREATE TABLE m_c PARTITION OF m FOR VALUES IN (3);
-INSERT INTO m SELECT i, 1 + (i - 1) / 2200, repeat('row ' || i || ' ', 30)
-FROM generate_series(1, 6600) i;
+INSERT INTO m SELECT i, 1 + (i - 1) / 550, repeat('row ' || i || ' ', 30)
+FROM generate_series(1, 1650) i;
 ALTER TABLE m REPLICA IDENTITY FULL; ALTER TABLE m_a REPLICA IDENTITY FULL;
 ALTER TABLE m_b REPLICA IDENTITY FULL; ALTER TABLE m_c REPLICA IDENTITY FULL;
 ANALYZE m
@@ -31,7 +31,7 @@ KINDS = {
     "by page": ("", {"message__key__columns": "public.m:id,part"}),
     "without key": ("", {}),
 }
-OTHER_ROWS = "SELECT i + {shift}, {part}, 'other ' || i FROM generate_series(1, 2200) i"
+OTHER_ROWS = "SELECT i + {shift}, {part}, 'other ' || i FROM generate_series(1, 550) i"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ CHANGES = {
         "CREATE SCHEMA old; ALTER TABLE m_a SET SCHEMA old; ALTER TABLE m_c SET SCHEMA old",
         once=True,
     ),
-    "replace": Change(replaced("m_a", 1, 1000) + replaced("m_c", 3, 5000), loses=True),
+    "replace": Change(replaced("m_a", 1, 250) + replaced("m_c", 3, 1250), loses=True),
     "detach": Change(
         "ALTER TABLE m DETACH PARTITION m_a; ALTER TABLE m DETACH PARTITION m_c;"
         "UPDATE m_a SET v = 'of no partition'; UPDATE m_c SET v = 'of no partition'",
@@ -107,7 +107,7 @@ EVERY_RUN = {
 
 properties = properties_with(
     {
-        "headrace.snapshot.chunk.bytes": "40kB",
+        "headrace.snapshot.chunk.bytes": "10kB",
         "headrace.slices": "1",
         "retriable.restart.connector.wait.ms": "50",
         "skipped.operations": "none",

@@ -14,9 +14,9 @@ from tests.connectors.postgresql.harness import Reader, properties_with
 from tests.connectors.postgresql.snapshots.test_moved_rows import apply, chunks_read
 from tests.servers.postgresql import Database
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("small_chunks")]
 
-ROWS = 4000
+ROWS = 1000
 KEYED = "id int PRIMARY KEY"
 PAGED = "id int"
 ASIDE = "ALTER TABLE t RENAME TO t_old; ALTER TABLE t_new RENAME TO t"
@@ -24,7 +24,7 @@ BACK = "ALTER TABLE t RENAME TO t_new; ALTER TABLE t_old RENAME TO t"
 
 properties = properties_with(
     {
-        "headrace.snapshot.chunk.bytes": "40kB",
+        "headrace.snapshot.chunk.bytes": "10kB",
         "headrace.slices": "1",
         "retriable.restart.connector.wait.ms": "50",
         "table.include.list": "public.t",
@@ -33,7 +33,7 @@ properties = properties_with(
 )
 with_schemas = properties_with(
     {
-        "headrace.snapshot.chunk.bytes": "40kB",
+        "headrace.snapshot.chunk.bytes": "10kB",
         "headrace.slices": "1",
         "retriable.restart.connector.wait.ms": "50",
         "table.include.list": "public.t",

@@ -10,17 +10,17 @@ from headrace.errors import HeadraceError
 from tests.connectors.postgresql.harness import Reader, properties_with
 from tests.servers.postgresql import Database
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("small_chunks")]
 
 KEYED = (
     "CREATE TABLE t (id int PRIMARY KEY, v text, n int);"
     "ALTER TABLE t ALTER v SET STORAGE EXTERNAL;"
-    "INSERT INTO t SELECT i, repeat('toasted ' || i || ' ', 400), i FROM generate_series(1, 4000) i"
+    "INSERT INTO t SELECT i, repeat('toasted ' || i || ' ', 400), i FROM generate_series(1, 1000) i"
 )
 # Pages are its chunks: a key that may be null bounds none.
 PAGED = (
     "CREATE TABLE t (id int, v text, n int); ALTER TABLE t REPLICA IDENTITY FULL;"
-    "INSERT INTO t SELECT i, repeat('x', 300), i FROM generate_series(1, 8000) i; ANALYZE t"
+    "INSERT INTO t SELECT i, repeat('x', 300), i FROM generate_series(1, 2000) i; ANALYZE t"
 )
 REWRITE = "ALTER TABLE t ALTER n TYPE bigint"
 LOCKS = """
@@ -32,7 +32,7 @@ WHERE l.locktype = 'relation' AND a.application_name LIKE 'headrace%%' AND l.rel
 
 properties = properties_with(
     {
-        "headrace.snapshot.chunk.bytes": "40kB",
+        "headrace.snapshot.chunk.bytes": "10kB",
         "headrace.slices": "1",
         "retriable.restart.connector.wait.ms": "50",
         "skipped.operations": "none",
@@ -120,7 +120,7 @@ def test_a_table_without_key_that_is_rewritten_starts_again_in_the_next_epoch(
         for event in reader.events()
         if event["op"] == "r" and event["sequence"][:4] == f"{epoch + 1:04x}"
     ]
-    assert sorted(last) == list(range(1, 8001))
+    assert sorted(last) == list(range(1, 2001))
 
 
 def test_a_key_of_another_type_starts_the_snapshot_again(database: Database) -> None:
@@ -130,7 +130,7 @@ def test_a_key_of_another_type_starts_the_snapshot_again(database: Database) -> 
     database.execute("ALTER TABLE t ALTER id TYPE text")
     reader.drain().stop()
     rebuilt = {row["id"] for row in reader.fold("t").values()}
-    assert rebuilt >= {str(number) for number in range(1, 4001)}
+    assert rebuilt >= {str(number) for number in range(1, 1001)}
 
 
 @pytest.mark.parametrize("lost", ["with the process", "with its session"])
@@ -139,7 +139,7 @@ def test_a_key_that_moved_before_the_snapshot_was_lost_starts_it_again(
 ) -> None:
     database.execute(
         "CREATE TABLE t (a int PRIMARY KEY, b int NOT NULL, v text);"
-        "INSERT INTO t SELECT i, -i, repeat('x', 300) FROM generate_series(1, 4000) i"
+        "INSERT INTO t SELECT i, -i, repeat('x', 300) FROM generate_series(1, 1000) i"
     )
     reader = Reader(properties(database))
     reader.step_until(lambda: chunks_read(reader) >= 3)
@@ -152,7 +152,7 @@ def test_a_key_that_moved_before_the_snapshot_was_lost_starts_it_again(
             " WHERE datname = current_database() AND application_name LIKE 'headrace%'"
         )
     reader.drain().stop()
-    assert {row["a"] for row in reader.fold("t").values()} == set(range(1, 4001))
+    assert {row["a"] for row in reader.fold("t").values()} == set(range(1, 1001))
 
 
 def test_a_dropped_table_is_left_out_and_the_others_are_whole(

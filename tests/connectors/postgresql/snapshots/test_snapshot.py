@@ -14,13 +14,13 @@ from tests.servers.postgresql import Database
 KEYED = (
     "CREATE TABLE t (id int PRIMARY KEY, v text, n int);"
     "ALTER TABLE t ALTER v SET STORAGE EXTERNAL;"
-    "INSERT INTO t SELECT i, repeat('toasted ' || i || ' ', 400), i FROM generate_series(1, 4000) i"
+    "INSERT INTO t SELECT i, repeat('toasted ' || i || ' ', 400), i FROM generate_series(1, 1000) i"
 )
 
 
 properties = properties_with(
     {
-        "headrace.snapshot.chunk.bytes": "40kB",
+        "headrace.snapshot.chunk.bytes": "10kB",
         "headrace.slices": "1",
     }
 )
@@ -36,13 +36,14 @@ def markers(reader: Reader, name: str) -> list[str]:
 
 
 @pytest.mark.postgres
+@pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("postgres", [16, 18], indirect=True)
 def test_chunks_hold_every_row_once_and_the_log_follows(database: Database) -> None:
     database.execute(
         KEYED + ';CREATE TABLE composite (a text COLLATE "C", b uuid DEFAULT gen_random_uuid(),'
         " c numeric, PRIMARY KEY (a, b));"
         "INSERT INTO composite SELECT 'key ' || i % 50, gen_random_uuid(), i"
-        " FROM generate_series(1, 9000) i;"
+        " FROM generate_series(1, 2250) i;"
         "CREATE TABLE empty (id int PRIMARY KEY)"
     )
     reader = Reader(properties(database))
@@ -51,9 +52,9 @@ def test_chunks_hold_every_row_once_and_the_log_follows(database: Database) -> N
     reader.drain()
     reader.stop()
     reads = [e for e in reader.events() if e["op"] == "r"]
-    assert len(reads) == 4000 + 9000
+    assert len(reads) == 1000 + 2250
     assert reader.fold("t") == table(database)
-    assert len(reader.fold("composite")) == 9000
+    assert len(reader.fold("composite")) == 2250
     assert max(len(offset.get("snapshot", {}).get("chunks", [])) for offset in reader.offsets) >= 1
     assert sum("snapshot" in offset for offset in reader.offsets) > 5
     assert len({record["sequence"] for record in reader.records}) == len(reader.records)
@@ -64,6 +65,7 @@ def test_chunks_hold_every_row_once_and_the_log_follows(database: Database) -> N
 
 
 @pytest.mark.postgres
+@pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize(
     "between",
     [
@@ -80,7 +82,7 @@ def test_a_keyed_table_goes_on_at_its_next_chunk(database: Database, between: st
     for _ in range(3):
         reader.step()
     before = len(reader.records)
-    assert 0 < before < 4000
+    assert 0 < before < 1000
     reader.restart()
     database.execute(between)
     reader.drain()
@@ -95,6 +97,7 @@ def test_a_keyed_table_goes_on_at_its_next_chunk(database: Database, between: st
 
 
 @pytest.mark.postgres
+@pytest.mark.usefixtures("small_chunks")
 def test_a_chunk_whose_range_was_not_committed_is_read_again(database: Database) -> None:
     database.execute(KEYED)
     reader = Reader(properties(database))
@@ -110,24 +113,25 @@ def test_a_chunk_whose_range_was_not_committed_is_read_again(database: Database)
 
 
 @pytest.mark.postgres
+@pytest.mark.usefixtures("small_chunks")
 def test_a_keyless_table_that_was_being_read_starts_again_in_the_next_epoch(
     database: Database,
 ) -> None:
     database.execute(
         "CREATE TABLE k (a int, v text); ALTER TABLE k REPLICA IDENTITY FULL;"
-        "INSERT INTO k SELECT i, repeat('x', 500) FROM generate_series(1, 4000) i"
+        "INSERT INTO k SELECT i, repeat('x', 500) FROM generate_series(1, 1000) i"
     )
     reader = Reader(properties(database))
     for _ in range(3):
         reader.step()
-    assert 0 < len(reader.records) < 4000
+    assert 0 < len(reader.records) < 1000
     reader.restart()
     database.execute("INSERT INTO k VALUES (9999, 'new')")
     reader.drain()
     reader.stop()
     assert reader.offsets[-1]["epoch"] == 2
     last = [e for e in reader.events() if e["sequence"].startswith("0002")]
-    assert sorted(e["after"]["a"] for e in last) == [*range(1, 4001), 9999]
+    assert sorted(e["after"]["a"] for e in last) == [*range(1, 1001), 9999]
 
 
 KEYLESS = (
@@ -137,7 +141,8 @@ KEYLESS = (
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("rows", [40, 4000])
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("rows", [40, 1000])
 def test_a_keyless_table_whose_last_chunk_may_be_of_another_snapshot_starts_again(
     database: Database, rows: int
 ) -> None:
@@ -157,11 +162,12 @@ def test_a_keyless_table_whose_last_chunk_may_be_of_another_snapshot_starts_agai
 
 
 @pytest.mark.postgres
+@pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("written", [False, True])
 def test_a_kill_while_a_snapshot_starts_again_needs_no_hand(
     database: Database, written: bool
 ) -> None:
-    database.execute(KEYLESS.format(rows=4000))
+    database.execute(KEYLESS.format(rows=1000))
     reader = Reader(properties(database))
     for _ in range(3):
         reader.step()
@@ -179,10 +185,11 @@ def test_a_kill_while_a_snapshot_starts_again_needs_no_hand(
     epoch = 3 if written else 2
     assert reader.offsets[-1]["epoch"] == epoch
     last = [e for e in reader.events() if e["sequence"].startswith(f"{epoch:04}")]
-    assert sorted(e["after"]["a"] for e in last) == [*range(1, 4001), 9999, 10000]
+    assert sorted(e["after"]["a"] for e in last) == [*range(1, 1001), 9999, 10000]
 
 
 @pytest.mark.postgres
+@pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("moment", ["no offset was written", "the last chunk was not read"])
 def test_rows_of_a_later_snapshot_say_from_where_on_they_are_consistent(
     database: Database, moment: str
@@ -207,6 +214,7 @@ def test_rows_of_a_later_snapshot_say_from_where_on_they_are_consistent(
 
 
 @pytest.mark.postgres
+@pytest.mark.usefixtures("small_chunks")
 def test_a_role_with_the_least_privileges_reads_everything(database: Database) -> None:
     role = f"least_{database.name}"
     database.execute(KEYED)
@@ -227,6 +235,7 @@ def test_a_role_with_the_least_privileges_reads_everything(database: Database) -
 
 
 @pytest.mark.postgres
+@pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize(
     ("change", "code"),
     [

@@ -69,18 +69,19 @@ def test_always_reads_every_row_at_each_start_and_loses_no_change_between(
 
 
 @pytest.mark.postgres
+@pytest.mark.usefixtures("small_chunks")
 def test_a_snapshot_of_always_that_was_cut_short_goes_on(database: Database) -> None:
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY, v text);"
-        "INSERT INTO t SELECT i, repeat('v', 900) FROM generate_series(1, 4000) i"
+        "INSERT INTO t SELECT i, repeat('v', 900) FROM generate_series(1, 1000) i"
     )
-    more = {"snapshot__mode": "always", "headrace__snapshot__chunk__bytes": "40kB"}
+    more = {"snapshot__mode": "always", "headrace__snapshot__chunk__bytes": "10kB"}
     reader = reader_of(database, **more)
     for _ in range(3):
         reader.step()
-    assert 0 < len(reader.records) < 4000
+    assert 0 < len(reader.records) < 1000
     reader.restart().drain().stop()
-    assert operations(reader) == "r" * 4000
+    assert operations(reader) == "r" * 1000
 
 
 @pytest.mark.postgres
@@ -126,23 +127,24 @@ def test_initial_only_needs_no_more_than_select(database: Database) -> None:
 
 
 @pytest.mark.postgres
+@pytest.mark.usefixtures("small_chunks")
 def test_initial_only_begins_again_when_its_snapshot_was_lost(database: Database) -> None:
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY, v text);"
-        "INSERT INTO t SELECT i, repeat('v', 900) FROM generate_series(1, 4000) i"
+        "INSERT INTO t SELECT i, repeat('v', 900) FROM generate_series(1, 1000) i"
     )
-    more = {"snapshot__mode": "initial_only", "headrace__snapshot__chunk__bytes": "40kB"}
+    more = {"snapshot__mode": "initial_only", "headrace__snapshot__chunk__bytes": "10kB"}
     reader = reader_of(database, **more)
     for _ in range(3):
         reader.step()
-    assert 0 < len(reader.records) < 4000
+    assert 0 < len(reader.records) < 1000
     reader.restart()
     # No stream would tell of it.
     database.execute("UPDATE t SET v = 'later'; DELETE FROM t WHERE id = 1")
     reader.drain().stop()
     last = [e for e in reader.events() if e["sequence"].startswith("0002")]
     assert {e["after"]["v"] for e in last} == {"later"}
-    assert len(last) == 3999
+    assert len(last) == 999
 
 
 @pytest.mark.postgres

@@ -7,10 +7,12 @@ Protocol: PostgreSQL manual, "Streaming Replication Protocol".
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import socket
 import struct
+import threading
 import time
 from abc import ABC, abstractmethod
 
@@ -25,16 +27,24 @@ from headrace.errors import HeadraceError
 _STATUS = struct.Struct("!cQQQqB")
 _US_1970_TO_2000 = 946_684_800_000_000
 RECEIVE_BYTES = 1 << 20
+_WAKES = 1 << 16
+"""More than a pipe holds."""
 
 
 class Stream(ABC):
-    """An open replication stream. Not thread-safe; one thread owns it. `connection` is kept open;
-    `readable` is its socket, or the stream's own."""
+    """An open replication stream. One thread owns it; others may `wake` it. `connection` is kept
+    open; `readable` is its socket, or the stream's own."""
 
     def __init__(self, connection: PGconn, readable: int) -> None:
         self._connection = connection
+        self._lock = threading.Lock()  # held while a byte is written to `_waking`, or it is closed
+        self._woken, waking = os.pipe()
+        self._waking: int | None = waking
+        for end in (self._woken, waking):
+            os.set_blocking(end, False)
         self._poll = select.poll()
         self._poll.register(readable, select.POLLIN)
+        self._poll.register(self._woken, select.POLLIN)
 
     @abstractmethod
     def read_into(self, target: memoryview) -> int:
@@ -44,8 +54,16 @@ class Stream(ABC):
         """
 
     def wait(self, seconds: float) -> None:
-        """Wait until something can be read, at most `seconds`."""
-        self._poll.poll(max(seconds, 0) * 1000)
+        """Wait until something can be read, or `wake`, at most `seconds`."""
+        for ready, _ in self._poll.poll(max(seconds, 0) * 1000):
+            if ready == self._woken:
+                os.read(ready, _WAKES)
+
+    def wake(self) -> None:
+        """The wait that goes on ends, or the next one does."""
+        with self._lock, contextlib.suppress(BlockingIOError):  # which is full of wakes
+            if self._waking is not None:
+                os.write(self._waking, b"\0")
 
     def send_status(self, written: int, flushed: int, *, reply: bool = False) -> None:
         """Standby status update: `flushed` is what the slot may forget."""
@@ -60,6 +78,11 @@ class Stream(ABC):
 
     def close(self) -> None:
         """Close the connection; never raises."""
+        with self._lock:
+            if self._waking is not None:
+                os.close(self._waking)
+                os.close(self._woken)
+                self._waking = None
         self._connection.finish()
 
 
@@ -157,10 +180,10 @@ class LibpqStream(Stream):
     """Reads through libpq (TLS, GSS); gives messages the header that the socket would show."""
 
     def __init__(self, connection: PGconn, command: str) -> None:
-        super().__init__(connection, connection.socket)
         result = connection.exec_(command.encode())
         if result.status != pq.ExecStatus.COPY_BOTH:
             raise _refused(result.error_message.decode(errors="replace"))
+        super().__init__(connection, connection.socket)
         connection.nonblocking = 1
         self._pending = b""
 
