@@ -126,8 +126,9 @@ class PgoutputReader(SegmentReader):
     def ask_position(self) -> None:
         """See LogReader: the server answers with a keep-alive."""
         self._position_asked.set()
-        if self._stream is not None:
-            self._stream.wake()
+        stream = self._stream
+        if stream is not None:
+            stream.wake()
 
     def answer(self) -> float:
         """See LogReader: a status message, when it is due or something is new."""
