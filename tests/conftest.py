@@ -29,7 +29,7 @@ from tests.servers.oracle import OracleDatabase
 from tests.servers.postgresql import Database
 from tests.servers.registry import RegistryServer
 from tests.servers.sources import MongoSource, PostgresSource, Source
-from tests.servers.spark import WorkerSession
+from tests.spark.worker_session import WorkerSession
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,7 +18,7 @@ from tests.docs.shop import Shop, shop
 from tests.docs.terminal import Terminal
 from tests.resident.resident import Resident
 from tests.servers.postgresql import await_free_slot
-from tests.servers.spark import WorkerSession
+from tests.spark.worker_session import WorkerSession
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
