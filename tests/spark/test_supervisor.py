@@ -214,6 +214,7 @@ def test_a_source_has_caught_up_when_its_connector_says_so(latest, end, caught_u
         ("snapshotting", False),
         ("waiting to stream", False),
         ("blocked", False),
+        ("catching up", False),
         ("streaming", True),
         ("ended", True),
         (None, True),

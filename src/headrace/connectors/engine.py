@@ -19,9 +19,10 @@ from headrace.connectors.states import TRANSITIONS, Event, Situation, State, Wat
 from headrace.connectors.waiting import DRIVER_GONE, Waiting
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, OffsetObject, P
-from headrace.signals.progress import SignalProgress
+from headrace.signals.progress import SignalProgress, go_on
 from headrace.snapshots.modes import SnapshotRule
 from headrace.snapshots.planner import AttemptOver, asked_again
+from headrace.streaming.catch_up import CatchUp
 from headrace.streaming.changes.key_columns import spreads_keys
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ class Engine(Generic[P]):
         self._metrics = source.metrics
         self._snapshot: OpenSnapshot[P] | None = None
         self._stream: OpenStream[P] | None = None
+        self._catch_up = CatchUp()
         self._delay = Deadline(0)
         self._greets = True
         self._retries = 0
@@ -339,7 +341,10 @@ class Engine(Generic[P]):
             # Nothing new ends a bounded run: then no heartbeat may follow either.
             return end if end == after or not self._beats() else self._beat(end)
         due = float("inf") if self._heartbeats is None else self._heartbeats.remaining()
+        self._catch_up.look(stream, self._source.log_end)
         end = stream.poll(after, min(seconds, due), None, moves=due <= seconds)
+        if self._catch_up.ends(is_empty=end == after):
+            self._tell()
         return self._beat(end) if self._beats() else end
 
     def _next_bounded(self, stream: OpenStream[P], after: Offset[P], seconds: float) -> Offset[P]:
@@ -350,7 +355,7 @@ class Engine(Generic[P]):
         end = stream.poll(after, seconds, self._target)
         position = after.position
         is_behind = position.transaction is None and position.committed >= self._target
-        return end if not is_behind or _signals_go_on(after, end) else after
+        return end if not is_behind or go_on(after.signals, end.signals) else after
 
     def _beats(self) -> bool:
         return self._heartbeats is not None and self._heartbeats.remaining() == 0
@@ -380,7 +385,7 @@ class Engine(Generic[P]):
 
     def _close_stream(self) -> None:
         if self._stream is not None:
-            stream, self._stream = self._stream, None
+            stream, self._stream, self._catch_up = self._stream, None, CatchUp()
             stream.close()
         self._source.forget_tables()
 
@@ -462,16 +467,10 @@ class Engine(Generic[P]):
         with self._waiting.lock:
             self._warnings = tuple(self._source.warnings)
             state, trouble, waits = self.state.value, self._trouble, self._waiting.reason
-            situation = Situation(state, trouble, self._retries, seconds, self._warnings, waits)
-            self._watcher(situation)
-
-
-def _signals_go_on(after: Offset[P], end: Offset[P]) -> bool:
-    """Whether a signal was heeded behind `after`, or asked for rows that are being read."""
-    before, progress = after.signals or SignalProgress(), end.signals or SignalProgress()
-    if progress.inserts or progress != replace(before, inserts=()):
-        return True
-    return progress.running and not progress.paused
+            is_behind = self.state is State.STREAMING and not self._catch_up.is_over
+            self._watcher(
+                Situation(state, trouble, self._retries, seconds, self._warnings, waits, is_behind)
+            )
 
 
 def _plan(config: ConnectorConfig, cores: int) -> Plan:

@@ -74,6 +74,11 @@ class OpenStream(Protocol[P]):
         """The place at which the log ended when the database last told; 0: it did not yet."""
         ...
 
+    def has_read(self, place: int) -> bool:
+        """Whether the log was received up to `place`; where it was not, the database is asked where
+        it is by now."""
+        ...
+
     def state(self) -> StreamState:
         """For metrics."""
         ...

@@ -94,7 +94,8 @@ class Situation:
     """`state` is a value of State. `error` is what the connector tries
     again after, for the `attempts`-th time in a row, `retry_seconds` after the last try; None: all
     is well. `warnings` are what the operator should know while it goes on. `waits` says in words
-    what its work waits for (None: nothing)."""
+    what its work waits for (None: nothing). `is_behind`: it streams, and has not read yet what the
+    log held when the stream was opened."""
 
     state: str
     error: HeadraceError | None = None
@@ -102,6 +103,7 @@ class Situation:
     retry_seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     waits: str | None = None
+    is_behind: bool = False
 
 
 Watcher = Callable[[Situation], None]

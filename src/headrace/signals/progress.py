@@ -237,3 +237,11 @@ def _topic_place(value: object) -> TopicPlace:
         checked_number(partition, "partition"),
         checked_number(following, "offset"),
     )
+
+
+def go_on(before: SignalProgress | None, now: SignalProgress | None) -> bool:
+    """Whether a signal was heeded since `before`, or asked for rows that are being read."""
+    former, progress = before or SignalProgress(), now or SignalProgress()
+    if progress.inserts or progress != replace(former, inserts=()):
+        return True
+    return progress.running and not progress.paused

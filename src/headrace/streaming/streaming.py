@@ -456,6 +456,13 @@ class Streaming(Generic[P]):
         """The place of the log's end as last heard; the rows before it can be seen."""
         return self.receiver.received.head
 
+    def has_read(self, place: int) -> bool:
+        """See ReadLog."""
+        if self.receiver.received.complete >= place:
+            return True
+        self.reader.ask_position()
+        return False
+
     def close(self) -> None:
         """Close the stream and drop the spool."""
         self.receiver.close()

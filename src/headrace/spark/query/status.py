@@ -77,11 +77,18 @@ def status(query: StreamingQuery) -> Status:
     return Status(written["state"], text, error, attempts, since, warned, waits)
 
 
+CATCHING_UP = "catching up"
+"""In place of `streaming` until everything was read that the log held when the stream was opened,
+whether it is captured or not."""
+
+
 def source_state(query: StreamingQuery) -> str | None:
-    """The state of the first headrace source of `query`, as in Status; None where it is not
-    known."""
+    """The state of the first headrace source of `query`, as in Status, or CATCHING_UP; None where
+    it is not known."""
     written = _newest(query)
-    return None if written is None else str(written["state"])
+    if written is None:
+        return None
+    return CATCHING_UP if written["behind"] else str(written["state"])
 
 
 class StatusFile:
@@ -109,6 +116,7 @@ class StatusFile:
                 "attempts": situation.attempts,
                 "retry_seconds": situation.retry_seconds,
                 "waits": situation.waits,
+                "behind": situation.is_behind,
                 "since": self._since,
                 "warnings": situation.warnings,
             }

@@ -1,0 +1,46 @@
+"""A stream says that it is behind until it has read what its log held when it was opened."""
+
+from __future__ import annotations
+
+from headrace.connectors.states import Situation, State
+from tests.contract.changes import Event, Fill, Insert, Update
+from tests.contract.run import THINGS, Run
+from tests.contract.subject import Subject
+
+
+def test_a_stream_is_behind_until_it_has_read_what_was_there_whatever_of_it_is_captured(
+    subject: Subject,
+) -> None:
+    with Run.start(subject, skipped_operations="c", headrace_spool_max_bytes="3MB") as run:
+        run.stop()
+        subject.apply(THINGS, [Insert(1, "new")])
+        for number in range(3):
+            subject.apply(THINGS, [Fill(1000 * (number + 1), 1000 * (number + 1) + 800, 300)])
+        subject.apply(THINGS, [Update(1, "last")])
+        situations: list[Situation] = []
+        run.open().watch(situations.append)
+
+        def streams(*, is_behind: bool) -> bool:
+            return any(
+                each.state == State.STREAMING.value and each.is_behind is is_behind
+                for each in situations
+            )
+
+        run.step_until(lambda: streams(is_behind=False))
+        assert streams(is_behind=True)
+        assert [event for event in run.told() if event.op == "u"] == [Event("u", 1, "last")]
+        assert situations[-1].is_behind is False
+
+
+def test_a_stream_of_which_nothing_is_captured_catches_up(subject: Subject) -> None:
+    with Run.start(subject, skipped_operations="c") as run:
+        run.stop()
+        subject.apply(THINGS, [Fill(1, 800, 300)])
+        situations: list[Situation] = []
+        run.open().watch(situations.append)
+        run.step_until(
+            lambda: situations
+            and situations[-1].state == State.STREAMING.value
+            and not situations[-1].is_behind
+        )
+        assert run.told() == []
