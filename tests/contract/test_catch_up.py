@@ -39,8 +39,10 @@ def test_a_stream_of_which_nothing_is_captured_catches_up(subject: Subject) -> N
         situations: list[Situation] = []
         run.open().watch(situations.append)
         run.step_until(
-            lambda: situations
-            and situations[-1].state == State.STREAMING.value
-            and not situations[-1].is_behind
+            lambda: (
+                situations
+                and situations[-1].state == State.STREAMING.value
+                and not situations[-1].is_behind
+            )
         )
         assert run.told() == []

@@ -139,3 +139,24 @@ def test_parts_travel_as_rows(output, tmp_path):
     output.commit(files.of_rows(files.as_row(part) for part in parts), 1, "q")
     assert values(output) == list(range(20))
     assert output.rows() == 20
+
+
+def test_two_owners_of_one_output_are_refused_whatever_their_state_folders(output, tmp_path):
+    other = Output(output.path, tmp_path / "other")
+    with output.owned():
+        other.open()
+        with pytest.raises(HeadraceError, match="Another process writes") as caught, other.owned():
+            pass
+        assert caught.value.code == "file.output_in_use"
+    with other.owned():
+        pass
+
+
+def test_only_a_regular_file_is_an_output(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, Path(os.devnull)):
+        for act in (Output(path, tmp_path / "s").look, Output(path, tmp_path / "s").open):
+            with pytest.raises(HeadraceError, match="is not a regular file") as caught:
+                act()
+            assert caught.value.code == "file.no_regular_file"
+            assert not caught.value.retriable

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
+from headrace.errors import HeadraceError
 from headrace.sinks.file import parts as files
 from headrace.sinks.parts import task_part_name
 
@@ -84,7 +85,8 @@ def test_a_task_that_fails_leaves_neither_a_part_nor_its_index(
     os_close = os.close
     monkeypatch.setattr(files, "write_all", write_all)
     monkeypatch.setattr(os, "close", close)
-    with pytest.raises(OSError, match=r"gone|no space"):
+    with pytest.raises((OSError, HeadraceError), match=r"gone|no space") as caught:
         files.write_part(tmp_path, "1-0-0", batches(), indexed=True)
+    assert isinstance(caught.value, HeadraceError) is (failing != "read")
     monkeypatch.undo()
     assert names(tmp_path) == []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
+from headrace.errors import HeadraceError
 from headrace.sinks.file import parts as files
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.spares import take_spare
@@ -102,7 +104,7 @@ def test_a_task_that_fails_leaves_nothing_of_its_spare_file(output, tmp_path, mo
 
     kept = inodes(output)
     monkeypatch.setattr(files, "write_all", write_all)
-    with pytest.raises(OSError, match="gone"):
+    with pytest.raises(HeadraceError, match="gone"):
         write_part(tmp_path, 2, 0, range(50, 60))
     assert set(written) == kept
     assert inodes(output) == set()
@@ -121,3 +123,27 @@ def test_spare_files_end_with_the_query_or_before_the_next_one(output, tmp_path,
 def test_an_output_that_was_never_opened_closes(tmp_path):
     Output(tmp_path / "out.jsonl", tmp_path / "state").close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_links_and_folders_are_no_spare_files(output, tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("theirs" * 10_000)
+    (output.parts / "spare-link").symlink_to(victim)
+    (output.parts / "spare-folder").mkdir()
+    assert not take_spare(output.parts / "1-0")
+    output.commit([write_part(tmp_path, 1, 0, range(50))], 1, "q", keep_files=True)
+    output.close()
+    assert victim.read_text() == "theirs" * 10_000
+    assert values(output) == list(range(50))
+
+
+def test_a_part_that_cannot_be_written_is_an_error_that_is_tried_again(output, monkeypatch):
+    def full(_file: int, _content: memoryview) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files, "write_all", full)
+    with pytest.raises(HeadraceError, match="No space left on device") as caught:
+        write_part(output.folder.parent, 1, 0, range(50))
+    assert caught.value.code == "file.not_writable"
+    assert caught.value.retriable
+    assert list(output.parts.iterdir()) == []

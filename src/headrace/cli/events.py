@@ -6,6 +6,7 @@ To standard output (`--output -`) at least once: a reader may have read what a k
 from __future__ import annotations
 
 import argparse
+import contextlib
 import tempfile
 import time
 from collections.abc import Iterator
@@ -177,9 +178,10 @@ def append_to_file(
     _check_texts(pipeline)
     target = Output(output, state / "file", sync=sync)
     target.look()
-    with exclusive(state, "file"):
+    with exclusive(state, "file"), contextlib.ExitStack() as held:
         pipeline.validate(checkpoint)
         before = target.open().rows
+        held.enter_context(target.owned())
         session = open_session(
             verb,
             messages,

@@ -120,3 +120,32 @@ def test_the_compiler_finds_modules_where_the_process_does_that_started_it(tmp_p
         check=False,
     )
     assert run.stdout == "[]\n", run.stderr
+
+
+_OF_DAMAGED = """
+from headrace.connect.kernels.functions import entry
+from headrace.connect.kernels.loading import load
+
+@entry
+def doubled(number):
+    return 2 * number
+
+load(doubled)
+print(doubled(4))
+"""
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize("size", [0, 60])
+def test_damaged_files_of_a_kernel_are_made_again(tmp_path: Path, suffix: str, size: int) -> None:
+    (tmp_path / "sample.py").write_text(_OF_DAMAGED)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    command = [sys.executable, "sample.py"]
+    for _ in range(2):
+        run = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
+        assert run.stdout == "8\n"
+        (file,) = (tmp_path / "kernels").rglob(f"*.{suffix}")
+        os.truncate(file, size)
+    assert "are damaged, and are compiled again" in run.stderr

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from headrace.connect.disk import force_to_disk, replace_text
 from headrace.errors import HeadraceError
 from headrace.findings import counted
-from headrace.sinks.file.parts import Part
+from headrace.sinks.file.parts import Part, not_writable
 from headrace.sinks.file.spares import drop_spares, keep_spares
 from headrace.sinks.file.tail import Tail
 from headrace.sinks.parts import sweep_parts
@@ -81,7 +81,8 @@ class Output:
         """Make the folders and a first state; sweep parts that nobody will commit.
 
         To be called before the query starts. Raises HeadraceError("file.output_exists"),
-        ("file.output_shortened"), ("file.other_output"), ("file.bad_state"), ("file.not_writable").
+        ("file.no_regular_file"), ("file.output_shortened"), ("file.other_output"),
+        ("file.bad_state"), ("file.not_writable").
         """
         try:
             self.parts.mkdir(parents=True, exist_ok=True)
@@ -99,7 +100,7 @@ class Output:
             for stale in self.parts.iterdir():
                 stale.unlink(missing_ok=True)
         except OSError as error:
-            raise _not_writable(error) from error
+            raise not_writable(error) from error
         return state
 
     def rows(self) -> int:
@@ -139,7 +140,7 @@ class Output:
             keep_spares(self.parts, [part.name for part in parts if part.rows and keep_files])
             self.sweep(batch)
         except OSError as error:
-            raise _not_writable(error) from error
+            raise not_writable(error) from error
 
     def sweep(self, batch: int) -> None:
         """Delete the parts of micro-batches up to `batch`, of failed attempts too."""
@@ -201,9 +202,28 @@ class Output:
         os.truncate(self.path, before.length)
         return before
 
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Keep others from the open output meanwhile: with another state folder their commits would
+        cut off what this one has written. Raises HeadraceError("file.output_in_use")."""
+        with self.path.open("rb") as output:
+            try:
+                fcntl.flock(output, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise HeadraceError(
+                    "file.output_in_use",
+                    f"Another process writes {self.path}",
+                    "Stop it first, or name another output and state folder.",
+                ) from None
+            except OSError as error:  # a file system without locks
+                _LOG.debug("%s cannot be locked: %s", self.path, error)
+            yield
+
     def look(self) -> None:
         """Refuses a file of somebody else, and makes nothing. Raises
-        HeadraceError("file.output_exists"), ("file.bad_state"), ("file.other_output")."""
+        HeadraceError("file.output_exists"), ("file.no_regular_file"), ("file.bad_state"),
+        ("file.other_output")."""
+        self._require_file()
         if self._read() is None and self.path.exists() and self.path.stat().st_size > 0:
             raise HeadraceError(
                 "file.output_exists",
@@ -211,8 +231,18 @@ class Output:
                 "Name a new output file, or the state folder that belongs to this one.",
             )
 
+    def _require_file(self) -> None:
+        if self.path.exists() and not self.path.is_file():
+            raise HeadraceError(
+                "file.no_regular_file",
+                f"{self.path} is not a regular file, and commits need one: it is cut and written "
+                "again after a failure",
+                "Name a file; --output - writes to the standard output.",
+            )
+
     def _check(self) -> State:
         """The state, made on first use; refuses an output that does not fit it."""
+        self._require_file()
         state = self._read()
         length = self.path.stat().st_size if self.path.exists() else -1
         if state is None:
@@ -305,12 +335,3 @@ def _append(tail: Tail, path: Path, length: int) -> None:
                 raise OSError(f"part {path.name} is shorter than it was")
             tail.add(count)
             left -= count
-
-
-def _not_writable(error: OSError) -> HeadraceError:
-    return HeadraceError(
-        "file.not_writable",
-        f"The file sink cannot write {error.filename or 'its output'} ({error.strerror or error})",
-        "Check the free space and the permissions of the output and its state folder.",
-        retriable=True,
-    )

@@ -45,7 +45,8 @@ def write_part(
     texts: Collection[str] = (),
 ) -> Part:
     """Write one part, in the order given; nothing is left behind when that fails. `texts` are those
-    of key, value and header that are plain texts, not JSON."""
+    of key, value and header that are plain texts, not JSON. Raises
+    HeadraceError("file.not_writable")."""
     # Loading the compiled pass is for tasks only; the committing process does without.
     from headrace.sinks.file.lines import LineWriter
 
@@ -60,17 +61,20 @@ def write_part(
                 content = lines.render(batch)
                 if not content:
                     continue
-                if not files:
-                    files = [_create(path, opened, of_lines=path == paths[0]) for path in paths]
-                write_all(files[0], content)
+                with _writing():
+                    if not files:
+                        files = [_create(path, opened, of_lines=path == paths[0]) for path in paths]
+                    write_all(files[0], content)
                 if indexed:
                     index.add(batch.column("sequence"), lines.ends + length)
                 rows += batch.num_rows
                 length += len(content)
-            if files:
-                os.ftruncate(files[0], length)
-            if indexed and files:
-                write_all(files[1], memoryview(index.content()))
+            with _writing():
+                if files:
+                    os.ftruncate(files[0], length)
+                if indexed and files:
+                    write_all(files[1], memoryview(index.content()))
+                opened.close()
     except BaseException:
         for path in paths:
             path.unlink(missing_ok=True)
@@ -87,6 +91,25 @@ def _create(path: Path, opened: contextlib.ExitStack, *, of_lines: bool) -> int:
     file = os.open(path, os.O_WRONLY | fresh, 0o644)
     opened.callback(os.close, file)
     return file
+
+
+@contextlib.contextmanager
+def _writing() -> Iterator[None]:
+    """Around what the disk may refuse; an OSError of who gives the batches is another one."""
+    try:
+        yield
+    except OSError as error:
+        raise not_writable(error) from error
+
+
+def not_writable(error: OSError) -> HeadraceError:
+    """The error of an output or a state folder that cannot be written: it is tried again."""
+    return HeadraceError(
+        "file.not_writable",
+        f"The file sink cannot write {error.filename or 'its output'} ({error.strerror or error})",
+        "Check the free space and the permissions of the output and its state folder.",
+        retriable=True,
+    )
 
 
 def as_row(part: Part) -> RecordBatch:

@@ -21,7 +21,7 @@ def take_spare(path: Path) -> bool:
     task's alone, and has what was written before."""
     folder = path.parent
     with os.scandir(folder) as entries:
-        spares = [(_size(entry), entry.name) for entry in entries if _is_spare(entry.name)]
+        spares = [(_size(entry), entry.name) for entry in entries if _is_spare(entry)]
     for _, name in sorted(spares, reverse=True):
         with contextlib.suppress(FileNotFoundError):  # another task has it
             (folder / name).rename(path)
@@ -39,13 +39,15 @@ def keep_spares(folder: Path, names: Iterable[str]) -> None:
 
 def drop_spares(folder: Path) -> None:
     """Delete all spare files."""
-    for path in folder.iterdir():
-        if _is_spare(path.name):
-            path.unlink(missing_ok=True)
+    with os.scandir(folder) as entries:
+        spares = [entry.path for entry in entries if _is_spare(entry)]
+    for path in spares:
+        Path(path).unlink(missing_ok=True)
 
 
-def _is_spare(name: str) -> bool:
-    return name.startswith(_PREFIX)
+def _is_spare(entry: os.DirEntry[str]) -> bool:
+    """Links and folders of such a name are somebody else's."""
+    return entry.name.startswith(_PREFIX) and entry.is_file(follow_symlinks=False)
 
 
 def _size(entry: os.DirEntry[str]) -> int:
