@@ -130,6 +130,9 @@ class LineStream:
     def head(self) -> int:
         return self.source.lines
 
+    def has_read(self, place: int) -> bool:
+        return self.head() >= place
+
     def state(self) -> StreamState:
         return StreamState(True, 0, 0, 0, None)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.connectors.states import TRANSITIONS, Event, State
+from headrace.connectors.states import TRANSITIONS, Event, Situation, State
 from headrace.connectors.waiting import DRIVER_GONE
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import VERSION
@@ -72,6 +72,7 @@ def test_rows_are_read_then_the_log() -> None:
         "close snapshot",
         "streams",
         "open stream at line 0",
+        "look for the end",
     ]
     query.source.lines = 2
     query.polls(State.STREAMING, State.STREAMING)
@@ -82,7 +83,8 @@ def test_rows_are_read_then_the_log() -> None:
 def test_a_first_stream_without_rows_greets_once() -> None:
     query = Query(LineSource(snapshots=False))
     query.polls(State.STREAMING, State.STREAMING)
-    assert query.happened() == ["begin 1", "streams", "open stream at line 0", "greets"]
+    opened = ["begin 1", "streams", "open stream at line 0", "greets"]
+    assert query.happened() == [*opened, "look for the end"]
     query.source.errors["poll"] = retriable()
     query.poll()
     assert "greets" not in query.happened()
@@ -122,12 +124,29 @@ def test_another_process_goes_on_in_the_log() -> None:
     query.poll()
     query.open()
     assert query.poll().position == Line(2)
-    assert query.happened()[-4:] == [
+    assert query.happened()[-5:] == [
         "check line 1",
         "streams",
         "open stream at line 1",
         "greets",
+        "look for the end",
     ]
+
+
+def test_a_stream_is_behind_until_it_has_nothing_after_the_end_that_its_log_had() -> None:
+    query = streaming()
+    query.source.lines = 3
+    query.open()
+    situations: list[Situation] = []
+    query.engine.watch(situations.append)
+    for place in (2, 3):
+        assert query.poll().position == Line(place)
+        assert situations[-1].is_behind
+    query.poll()
+    assert not situations[-1].is_behind
+    query.source.lines = 4  # what comes later is no backlog
+    query.poll()
+    assert not situations[-1].is_behind
 
 
 def test_another_process_goes_on_inside_of_a_snapshot() -> None:
