@@ -19,6 +19,10 @@ _IDLE_STEPS = 6
 _ENDS_OF_REDO = ("current_scn", "archived_until")
 """Statements by which ours learns how far the redo goes, before it reads on."""
 
+_ASKED = 3
+"""How often the end is asked for until the redo was read to it: by a window that may have begun
+before, by the next one, and by a stream when it is opened."""
+
 
 def _is_heartbeat(record: Mapping[str, Any]) -> bool:
     return str(record["topic"]).startswith(HEARTBEATS)
@@ -37,7 +41,7 @@ class StandInReader(ConnectorReader):
         idle, before = 0, self.mined()
         while (
             idle < _IDLE_STEPS
-            or (self._streams() and self.mined()[0] < before[0] + 2)
+            or (self._streams() and self.mined()[0] < before[0] + _ASKED)
             or not self._has_beaten()
         ):
             if self.mined()[1] != before[1]:
