@@ -240,7 +240,7 @@ def _topic_place(value: object) -> TopicPlace:
 
 
 def go_on(before: SignalProgress | None, now: SignalProgress | None) -> bool:
-    """Whether a signal was heeded since `before`, or asked for rows that are being read."""
+    """Whether a signal was processed since `before`, or asked for rows that are being read."""
     former, progress = before or SignalProgress(), now or SignalProgress()
     if progress.inserts or progress != replace(former, inserts=()):
         return True

@@ -43,8 +43,8 @@ def _kernel_sources(package: Path) -> list[Path]:
 def _sources_digest() -> str:
     """Stands for the content of the sources that make kernels. Each content has a folder of its
     own, because Numba's cache does not notice changes in the modules that a kernel calls; each
-    version of Numba, too, because they overwrite each other's files; plain parts, whose code is
-    another; and each installation where Numba keeps files by the paths of sources."""
+    version of Numba, too, because they overwrite each other's files; plain parts, whose code
+    differs; and each installation where Numba keeps files by the paths of sources."""
     package = Path(__file__).resolve().parents[2]
     state = hashlib.sha256(b"" if share_kernels() else bytes(package))
     state.update(f"{numba_version}\n{'plain' if PLAIN else ''}\n".encode())

@@ -95,7 +95,7 @@ def _create(path: Path, opened: contextlib.ExitStack, *, of_lines: bool) -> int:
 
 @contextlib.contextmanager
 def _writing() -> Iterator[None]:
-    """Around what the disk may refuse; an OSError of who gives the batches is another one."""
+    """Around what the disk may refuse: an OSError of the batches' source is not translated."""
     try:
         yield
     except OSError as error:
