@@ -147,18 +147,28 @@ def kafka(kafka_server: KafkaServer) -> KafkaServer:
 
 
 @pytest.fixture(scope="session")
-def resident_of_worker() -> Iterator[Resident]:
-    started = Resident()
-    yield started
-    started.close()
+def residents() -> Iterator[list[Resident]]:
+    """That of this worker, once there is one."""
+    running: list[Resident] = []
+    yield running
+    for resident in running:
+        resident.close()
 
 
 @pytest.fixture
-def resident(resident_of_worker: Resident) -> Iterator[Resident]:
+def resident(residents: list[Resident]) -> Iterator[Resident]:
     """`headrace` on a Spark session that is there already, of this worker; what a failed test
     leaves running, ends."""
-    yield resident_of_worker
-    resident_of_worker.end_started()
+    if not residents:
+        residents.append(Resident())
+    (running,) = residents
+    yield running
+    running.end_started()
+    if not running.is_running:  # the next test gets another one
+        residents.clear()
+        said = running.log()
+        running.close()
+        pytest.fail(f"the resident headrace ended: {said}")
 
 
 @pytest.fixture

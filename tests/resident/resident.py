@@ -37,22 +37,22 @@ class Resident:
         self.programs = self._folder / "bin"
         self.programs.mkdir()
         self._started: list[subprocess.Popen[str]] = []
-        socket = self._folder / "socket"
+        self._socket = self._folder / "socket"
         self.program = self.programs / "headrace"
         self.program.write_text(
-            _SCRIPT.format(python=sys.executable, client=_CLIENT, socket=socket)
+            _SCRIPT.format(python=sys.executable, client=_CLIENT, socket=self._socket)
         )
         self.program.chmod(0o755)
         # What Spark's workers call may be of the tests.
         path = os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.resident.server", str(socket)],
+                [sys.executable, "-m", "tests.resident.server", str(self._socket)],
                 cwd=_ROOT, env={**os.environ, "PYTHONPATH": path},
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         deadline = time.monotonic() + _STARTS_WITHIN_S
-        while not socket.exists():
+        while not self._socket.exists():
             assert self._process.poll() is None, self._log.read_text()
             assert time.monotonic() < deadline, self._log.read_text()
             time.sleep(0.02)
@@ -80,6 +80,16 @@ class Resident:
             timeout=600,
             check=False,
         )
+
+    @property
+    def is_running(self) -> bool:
+        """False after something ended it, whose last words are in its log."""
+        return self._socket.exists()
+
+    def log(self) -> str:
+        """What it wrote itself, to its end."""
+        self._process.wait(_ENDS_WITHIN_S)
+        return self._log.read_text()
 
     def end_started(self) -> None:
         """End what `start` started and what has not ended."""

@@ -228,7 +228,11 @@ def main(path: Path) -> None:
             _listen_to_signals()
             connection, _ = listener.accept()
             with connection:
-                _Caller(connection).serve()
+                try:
+                    _Caller(connection).serve()
+                except BaseException:
+                    path.unlink()  # before the caller hears of it: nobody calls any more
+                    raise
     finally:
         spark.close()
 

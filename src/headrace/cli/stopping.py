@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Callable
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -14,7 +13,7 @@ class Stop:
     middle of a call to the JVM leaves a trace, and in the middle of the JVM's start an orphan."""
 
     def __init__(self) -> None:
-        self._requested = threading.Event()
+        self._requested = False
         self._number: int | None = None
         self._is_ending = False
         self.on_repeat: Callable[[], None] = lambda: None
@@ -37,7 +36,7 @@ class Stop:
     @property
     def requested(self) -> bool:
         """Whether a signal came."""
-        return self._requested.is_set()
+        return self._requested
 
     @property
     def status(self) -> int:
@@ -53,7 +52,7 @@ class Stop:
         if self.requested or self._is_ending:
             self.on_repeat()
         self._number = number
-        self._requested.set()
+        self._requested = True
 
 
 STOP = Stop()

@@ -158,16 +158,17 @@ def session(config: ConnectorConfig, sinks: Sequence[str] = ()) -> SourceSession
 
 
 def stop() -> None:
-    """Close the session, if there is one."""
+    """Close the session, if there is one. For the main thread: SIGTERM does not cut it short."""
     global _session
     if _session is not None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         ended, _session = _session, None
         ended.close()
 
 
 def _terminated(_signal: int, _frame: FrameType | None) -> None:
-    # Spark ends this process by SIGTERM, and twice; without a handler stop() is never called, and
-    # the second one must not cut it short.
+    # Spark ends this process by SIGTERM, and twice; without a handler stop() is never called. It is
+    # not called here: whatever was interrupted may hold a lock that closing needs. Spark's runner
+    # calls it when this exception has left the interrupted call.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    stop()
     sys.exit(0)

@@ -180,12 +180,12 @@ class Supervisor:
         self._on_stop, self._on_repeat = on_stop, on_repeat
         self._rows_of = rows_of or _input_rows
         self._is_stopped = is_stopped
-        self._stopping = threading.Event()
+        self._stopping = False  # not an Event: `wait` holds a lock that a signal handler would want
         self._watch = _Watch()
 
     def stop(self) -> None:
         """Ask `run` to end; may be called from any thread and from a signal handler."""
-        self._stopping.set()
+        self._stopping = True
 
     def run(self) -> Summary:
         """Blocks until a signal (SIGTERM, SIGINT), a limit, or the end of an availableNow query.
@@ -202,7 +202,7 @@ class Supervisor:
         with self._signals(), self._listening():
             if self._is_stopped():
                 self.stop()
-            while not self._stopping.is_set():
+            while not self._stopping:
                 failure: HeadraceError | None = None
                 try:
                     query = self._start()
@@ -222,13 +222,13 @@ class Supervisor:
                 summary.seconds = time.monotonic() - began
                 if failure is None:
                     return summary
-                if self._stopping.is_set():
+                if self._stopping:
                     summary.reason = Reason.SIGNAL
                     return summary
                 if failure.code == "spark.query_failed" and not has_started:
                     raise failure  # Spark refuses the query: a sink that cannot stream, an option
                 self._wait_before_retry(failure, end)
-                if self._stopping.is_set():
+                if self._stopping:
                     summary.reason = Reason.SIGNAL
                     return summary
                 if end.is_over:
@@ -245,7 +245,7 @@ class Supervisor:
         self._watch.begun = self._watch.batches
         watched: Any = query  # annotated for whole seconds only
         while True:
-            if self._stopping.is_set():
+            if self._stopping:
                 return Reason.SIGNAL
             if watched.awaitTermination(_WATCH_S):  # raises when the query failed
                 return Reason.FINISHED
@@ -313,7 +313,9 @@ class Supervisor:
             self._on_restart(failure, wait)
         else:
             _log.warning("%s; next attempt in %.1f s", failure, wait)
-        self._stopping.wait(max(0.0, min(wait, end.remaining())))
+        pause = Deadline(min(wait, end.remaining()))
+        while not (self._stopping or pause.is_over):
+            pause.pause(_WATCH_S)
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
@@ -326,12 +328,12 @@ class Supervisor:
             on_signal, self._on_signal = self._on_signal, None
             if on_signal is not None:
                 on_signal()
-            elif self._stopping.is_set() and self._on_repeat is not None:
+            elif self._stopping and self._on_repeat is not None:
                 self._on_repeat()
-            elif number == signal.SIGINT and self._stopping.is_set():
+            elif number == signal.SIGINT and self._stopping:
                 raise KeyboardInterrupt
             else:
-                self._stopping.set()
+                self._stopping = True
 
         before = {number: signal.signal(number, handle) for number in _SIGNALS}
         try:
