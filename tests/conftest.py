@@ -14,11 +14,11 @@ import pytest
 from hypothesis import settings
 
 from headrace.errors import HeadraceError
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2.derby import DerbyServer
 from headrace.testing.embedded import PostgresServer
-from headrace.testing.maven import NotFetched
+from headrace_demo.maven import NotFetched
 from headrace.testing.mongodb import MongoServer
-from headrace.testing.oracle.server import OracleServer
+from headrace_demo.oracle.server import OracleServer
 from tests.connectors.oracle import live
 from tests.resident.resident import Resident
 from tests.servers.db2 import Db2Database

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from benchmarks.processes import cpu_seconds
-from headrace.testing.db2.capture import CaptureProgram
-from headrace.testing.db2.control_tables import FIRST_COMMIT, place
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2.capture import CaptureProgram
+from headrace_demo.db2.control_tables import FIRST_COMMIT, place
+from headrace_demo.db2.derby import DerbyServer
 
 SCHEMA, TABLES = "BENCH", ("ORDERS", "ITEMS", "PAYMENTS")
 _COLUMNS = (

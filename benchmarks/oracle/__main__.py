@@ -38,8 +38,8 @@ from headrace.relational.table import Column, Table
 from headrace.spark.kernels.beforehand import compile_beforehand
 from headrace.spark.kernels.needed import all_kernels
 from headrace.spark.task import read_slice
-from headrace.testing.oracle.definitions import Table as Definition
-from headrace.testing.oracle.server import OracleServer
+from headrace_demo.oracle.definitions import Table as Definition
+from headrace_demo.oracle.server import OracleServer
 
 _BLOCK, _BLOCKS = 100_000, (1 if QUICK else 10)
 _WHOLE_BLOCKS = 5 if QUICK else 50

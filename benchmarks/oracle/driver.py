@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.oracle.workload import Workload
-from headrace.testing.oracle import driver
-from headrace.testing.oracle.driver import DatabaseError, Error  # noqa: F401 - PEP 249
+from headrace_demo.oracle import driver
+from headrace_demo.oracle.driver import DatabaseError, Error  # noqa: F401 - PEP 249
 
 apilevel, threadsafety, paramstyle = driver.apilevel, driver.threadsafety, driver.paramstyle
 WORKLOAD = "HEADRACE_BENCH_REDO"

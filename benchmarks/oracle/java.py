@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.contenders import jars
 from headrace.java import find_java
-from headrace.testing.oracle.script import State
+from headrace_demo.oracle.script import State
 from tests.golden.oracle.jdbc import JdbcServer
 from tests.golden.oracle.redo.record import Dictionary
 

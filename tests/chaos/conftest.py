@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2.derby import DerbyServer
 from headrace.testing.embedded import PostgresServer
 from headrace.testing.mongodb import MongoServer
-from headrace.testing.oracle.server import OracleServer
+from headrace_demo.oracle.server import OracleServer
 from tests.chaos.databases.database import MARKS, ChaosDatabase
 from tests.chaos.databases.mongodb import ChaosMongo
 from tests.chaos.databases.oracle import ChaosOracle

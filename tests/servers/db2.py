@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from headrace.testing.db2.capture import CaptureProgram, Execute
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2.capture import CaptureProgram, Execute
+from headrace_demo.db2.derby import DerbyServer
 
 SCHEMA = "INV"
 

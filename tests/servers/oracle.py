@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.testing.oracle.server import OracleServer, Transaction
+from headrace_demo.oracle.server import OracleServer, Transaction
 
 SCHEMA, PDB = "INV", "ORCLPDB1"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2.derby import DerbyServer
 from tests.servers.db2 import Db2Database
 
 pytestmark = pytest.mark.db2
@@ -200,7 +200,7 @@ def test_without_jars_it_says_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADRACE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr("headrace.testing.db2.derby._DERBY", ("org.apache.derby", "none", "0"))
+    monkeypatch.setattr("headrace_demo.db2.derby._DERBY", ("org.apache.derby", "none", "0"))
     with pytest.raises(HeadraceError, match="is not available here") as caught, DerbyServer():
         pass
     assert caught.value.code == "embedded.not_installed"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.testing.db2.drda import (
+from headrace_demo.db2.drda import (
     CREATING,
     ENDING,
     Part,

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from headrace.testing.embedded import PostgresServer
 from headrace.testing.mongodb import MongoServer
-from headrace.testing.oracle.server import OracleServer
+from headrace_demo.oracle.server import OracleServer
 from headrace.testing.server import Server
 
 Change = tuple[str, int, str]

@@ -7,8 +7,8 @@ from typing import Any
 
 import ibm_db_dbi  # noqa: F401 - Derby is spoken to by IBM's driver
 
-from headrace.testing.db2.capture import CaptureProgram
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2.capture import CaptureProgram
+from headrace_demo.db2.derby import DerbyServer
 from tests.upgrades.databases import ROWS, StoredDatabase, changes_of, first_name, pack, unpack
 
 _DATABASE = "UPGRADE"

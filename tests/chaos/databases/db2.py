@@ -13,8 +13,8 @@ import ibm_db_dbi
 
 from headrace.connectors.db2.lsn import format_lsn, lsn_of, parse_lsn, place_of
 from headrace.errors import HeadraceError
-from headrace.testing.db2.capture import Execute
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2.capture import Execute
+from headrace_demo.db2.derby import DerbyServer
 from tests.chaos.databases.database import (
     ACCOUNTS,
     LEDGER_ROWS,

@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.connectors.oracle.position import OraclePosition
 from headrace.errors import HeadraceError
-from headrace.testing.oracle.server import OracleServer
+from headrace_demo.oracle.server import OracleServer
 from tests.chaos.databases.database import (
     ACCOUNTS,
     LEDGER_ROWS,

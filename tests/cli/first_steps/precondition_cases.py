@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.testing.oracle.database import PRIVILEGES
+from headrace_demo.oracle.database import PRIVILEGES
 from tests.servers.db2 import SCHEMA as DB2_SCHEMA
 from tests.servers.db2 import Db2Database
 from tests.servers.mongodb import MongoDatabase

@@ -13,7 +13,7 @@ from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import connect
 from headrace.connectors.db2.starting.readiness import Readiness
 from headrace.connectors.db2.streaming.capture_watch import CaptureWatch
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2.derby import DerbyServer
 from tests.connectors.attempt import SECRET, Attempt, attempt
 from tests.connectors.harness import ConnectorReader
 from tests.servers.db2 import Db2Database

@@ -7,7 +7,7 @@ import pytest
 from headrace.connectors.db2.checks.database import check
 from headrace.connectors.db2.config import Db2Config
 from headrace.findings import Finding, statements
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2.derby import DerbyServer
 from tests.servers.db2 import Db2Database
 
 pytestmark = pytest.mark.db2

@@ -9,7 +9,7 @@ import pytest
 from headrace.connectors.registry import check
 from headrace.errors import HeadraceError
 from headrace.findings import statements
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2.derby import DerbyServer
 from tests.connectors.harness import ConnectorReader
 from tests.servers.db2 import Db2Database
 

@@ -11,7 +11,7 @@ from headrace.cli import main
 from headrace.connectors.db2 import errors
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.registry import check, parse_configuration
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2.derby import DerbyServer
 from tests.docs.guides import check_example_in_spark, properties_of, told_failures
 from tests.docs.pages import block, blocks
 from tests.servers.db2 import Db2Database

@@ -11,8 +11,8 @@ import pytest
 
 from headrace.connectors.db2.lsn import format_lsn, parse_lsn
 from headrace.errors import HeadraceError
-from headrace.testing.db2.control_tables import quoted
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2.control_tables import quoted
+from headrace_demo.db2.derby import DerbyServer
 from tests.connectors.harness import ConnectorReader
 from tests.servers.db2 import SCHEMA, Db2Database
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from headrace.connectors.oracle.sql import ROOT
-from headrace.testing.oracle.database import PACKAGES, PRIVILEGES, ROLES
+from headrace_demo.oracle.database import PACKAGES, PRIVILEGES, ROLES
 from tests.servers.oracle import OracleDatabase
 
 _NAME = r'(?:"[^"]+"|[\w$#]+)'

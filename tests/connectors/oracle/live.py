@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import pytest
 
 from headrace.connectors.oracle import sql
-from headrace.testing.oracle.definitions import Table
+from headrace_demo.oracle.definitions import Table
 from tests.servers.oracle import PDB
 
 DSN = "HEADRACE_ORACLE_DSN"
@@ -32,7 +32,7 @@ def unscripted(what: str) -> NoReturn:
 
 
 class LiveOracle:
-    """As `headrace.testing.oracle.server.OracleServer`, as far as an Oracle can be asked for it.
+    """As `headrace_demo.oracle.server.OracleServer`, as far as an Oracle can be asked for it.
     Tests that script the redo, or break the server, are skipped. Schemas that tests name are made
     (their tables are dropped when the next test begins), and users who change them."""
 
@@ -211,7 +211,7 @@ class LiveOracle:
 
 
 class LiveTransaction:
-    """As `headrace.testing.oracle.server.Transaction`. Values are texts in the session's formats,
+    """As `headrace_demo.oracle.server.Transaction`. Values are texts in the session's formats,
     numbers, or hexadecimal digits, which Oracle converts."""
 
     def __init__(self, session: Any) -> None:

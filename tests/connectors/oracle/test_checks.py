@@ -12,7 +12,7 @@ from headrace.connectors.oracle.checks.database import check
 from headrace.connectors.oracle.checks.state import granted, granted_there
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.findings import Finding, statements
-from headrace.testing.oracle.database import PRIVILEGES
+from headrace_demo.oracle.database import PRIVILEGES
 from tests.connectors.oracle.administrator import Administrator
 from tests.connectors.oracle.reading import OracleReader
 from tests.servers.oracle import OracleDatabase

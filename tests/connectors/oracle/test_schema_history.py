@@ -27,7 +27,7 @@ from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.relational.history.tables import HistoryTable
 from headrace.relational.table import Column, Table
 from headrace.relational.types.column_type import NO_COLUMN
-from headrace.testing.oracle.definitions import Column as Definition
+from headrace_demo.oracle.definitions import Column as Definition
 
 DATABASE = "ORCLPDB1"
 TYPES = [

@@ -16,8 +16,8 @@ import pytest
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.sql import redo_conditions
-from headrace.testing.oracle import driver
-from headrace.testing.oracle.server import OracleServer
+from headrace_demo.oracle import driver
+from headrace_demo.oracle.server import OracleServer
 from tests.servers.oracle import PDB, OracleDatabase
 
 pytestmark = pytest.mark.oracle
@@ -297,7 +297,7 @@ def test_it_outlives_whoever_reads_from_it(oracle_database: OracleDatabase) -> N
     oracle_database.create_table("T", *COLUMNS, key=["ID"])
     server = oracle_database.server
     code = (
-        "import sys\nfrom headrace.testing.oracle import driver\n"
+        "import sys\nfrom headrace_demo.oracle import driver\n"
         f"driver.connect(user='a', password={server.password!r}, "
         f"dsn='{server.host}:{server.port}/S')\nprint('in', flush=True)\nsys.stdin.read()\n"
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.connectors.connector import OffsetObject
 from headrace.connectors.db2.lsn import parse_lsn, place_of
-from headrace.testing.db2.capture import Execute
+from headrace_demo.db2.capture import Execute
 from tests.contract.changes import Change, Delete, Event, Fill, Insert, Move, Update, in_pairs
 from tests.contract.subject import Feature, Subject
 from tests.servers.db2 import SCHEMA, Db2Database

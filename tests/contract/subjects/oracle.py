@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from headrace.connectors.connector import OffsetObject
-from headrace.testing.oracle.server import Transaction
+from headrace_demo.oracle.server import Transaction
 from tests.contract.changes import Change, Delete, Fill, Insert, Move, Update
 from tests.contract.subject import Feature, Subject
 from tests.servers.oracle import PDB, SCHEMA, OracleDatabase

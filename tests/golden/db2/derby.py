@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2.derby import DerbyServer
 from tests.golden.db2.database import DATABASE, CapturedDatabase
 from tests.golden.db2.reader import Reader
 

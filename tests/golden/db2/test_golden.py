@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2.derby import DerbyServer
 from tests.golden.db2.derby import DerbyDatabase
 from tests.golden.db2.lacking import declared
 from tests.golden.ours import differences

@@ -15,9 +15,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from headrace.testing.oracle.database import Database as StandIn
-from headrace.testing.oracle.ddl import execute_ddl
-from headrace.testing.oracle.transactions import Transactions
+from headrace_demo.oracle.database import Database as StandIn
+from headrace_demo.oracle.ddl import execute_ddl
+from headrace_demo.oracle.transactions import Transactions
 from tests.golden.database import Database, Reader
 from tests.golden.oracle.happenings import Happenings
 from tests.golden.oracle.jdbc import JdbcServer

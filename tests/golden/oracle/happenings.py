@@ -1,6 +1,6 @@
 """What happens in a database while a connector reads it: blocks of lines in JSON.
 
-A line is one of a script (`headrace.testing.oracle.script`), or of a transaction, of which the
+A line is one of a script (`headrace_demo.oracle.script`), or of a transaction, of which the
 stand-in writes the redo:
 
 - `insert` (with `values`), `update` (`where`, `set`), `delete` (`where`) of a table, `in` a

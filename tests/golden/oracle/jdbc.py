@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from headrace.testing.oracle.definitions import Table
+from headrace_demo.oracle.definitions import Table
 from tests.golden.oracle.metadata import metadata
 
 

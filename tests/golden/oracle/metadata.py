@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from headrace.testing.oracle.definitions import Column, Table
+from headrace_demo.oracle.definitions import Column, Table
 
 Answer = dict[str, Any]
 

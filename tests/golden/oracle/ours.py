@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from headrace.testing.oracle.server import OracleServer
+from headrace_demo.oracle.server import OracleServer
 from tests.connectors.harness import PATIENCE_SECONDS, ConnectorReader
 from tests.golden.database import Reader
 from tests.golden.oracle.database import ScriptedDatabase

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headrace.testing.oracle.database import Database, OracleError
-from headrace.testing.oracle.definitions import Column, Table
-from headrace.testing.oracle.script import scn_of, time_of
-from headrace.testing.oracle.session import Session
-from headrace.testing.oracle.store import FUNCTIONS
-from headrace.testing.oracle.texts import kind
-from headrace.testing.oracle.transactions import Transactions
+from headrace_demo.oracle.database import Database, OracleError
+from headrace_demo.oracle.definitions import Column, Table
+from headrace_demo.oracle.script import scn_of, time_of
+from headrace_demo.oracle.session import Session
+from headrace_demo.oracle.store import FUNCTIONS
+from headrace_demo.oracle.texts import kind
+from headrace_demo.oracle.transactions import Transactions
 from tests.golden.oracle.jdbc import OracleError as JdbcError
 from tests.golden.oracle.metadata import jdbc_type
 

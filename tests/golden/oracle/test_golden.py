@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.testing.oracle.server import OracleServer
+from headrace_demo.oracle.server import OracleServer
 from tests.golden.oracle.database import ScriptedDatabase
 from tests.golden.oracle.ours import StandInDatabase
 from tests.golden.ours import differences

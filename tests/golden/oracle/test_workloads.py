@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from headrace.testing.oracle.database import Database as StandIn
-from headrace.testing.oracle.ddl import execute_ddl
-from headrace.testing.oracle.transactions import Transactions
+from headrace_demo.oracle.database import Database as StandIn
+from headrace_demo.oracle.ddl import execute_ddl
+from headrace_demo.oracle.transactions import Transactions
 from tests.golden.normalise import compare
 from tests.golden.oracle.database import ScriptedDatabase
 from tests.golden.oracle.happenings import Happenings

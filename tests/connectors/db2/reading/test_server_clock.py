@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2.derby import DerbyServer
 from tests.connectors.db2.reading.test_snapshots import reader, snapshot
 from tests.connectors.harness import ConnectorReader
 from tests.servers.db2 import SCHEMA, Db2Database

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.testing.db2.control_tables import SIMULATOR, quoted
+from headrace_demo.db2.control_tables import SIMULATOR, quoted
 from tests.connectors.db2.test_streaming import reader_of
 from tests.servers.db2 import SCHEMA, Db2Database
 

@@ -6,7 +6,7 @@ import pytest
 
 from headrace.connectors.db2.lsn import format_lsn
 from headrace.errors import HeadraceError
-from headrace.testing.db2.control_tables import SIMULATOR
+from headrace_demo.db2.control_tables import SIMULATOR
 from tests.connectors.db2.test_streaming import TABLE, Reader, reader_of
 from tests.servers.db2 import SCHEMA, Db2Database
 

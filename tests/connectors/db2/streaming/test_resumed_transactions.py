@@ -10,7 +10,7 @@ import pytest
 
 from headrace.connectors.db2.lsn import parse_lsn, place_of
 from headrace.errors import HeadraceError
-from headrace.testing.db2.control_tables import quoted
+from headrace_demo.db2.control_tables import quoted
 from tests.connectors.db2.test_streaming import TABLE, Reader
 from tests.servers.db2 import SCHEMA, Db2Database
 

@@ -14,7 +14,7 @@ from headrace.connectors.oracle.ddl.tokens import stated
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.errors import HeadraceError
 from headrace.relational.table import Column, Table
-from headrace.testing.oracle.definitions import Column as Definition
+from headrace_demo.oracle.definitions import Column as Definition
 
 T = Table(
     "S",

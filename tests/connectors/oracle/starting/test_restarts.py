@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from headrace.testing.oracle.server import Transaction
+from headrace_demo.oracle.server import Transaction
 from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
 from tests.servers.oracle import OracleDatabase
 

@@ -10,7 +10,7 @@ import pytest
 
 from headrace.connectors.oracle.streaming import reader as redo_reader
 from headrace.connectors.oracle.streaming.progress import Durations, MiningProgress
-from headrace.testing.oracle.database import SESSION_MEMORY
+from headrace_demo.oracle.database import SESSION_MEMORY
 from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
 from tests.servers.oracle import OracleDatabase
 

@@ -30,7 +30,7 @@ from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.converters.configured import slice_converter
 from headrace.errors import HeadraceError
 from headrace.relational.table import Column, Table
-from headrace.testing.oracle.definitions import Table as Definition
+from headrace_demo.oracle.definitions import Table as Definition
 from tests.golden.oracle.redo.cases import CONNECTION, Case
 from tests.golden.workload import PLAIN
 

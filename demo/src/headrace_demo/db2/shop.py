@@ -10,8 +10,8 @@ from typing import Any
 
 from headrace.errors import HeadraceError
 from headrace.testing import sql_shop
-from headrace.testing.db2.capture import CaptureProgram
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2.capture import CaptureProgram
+from headrace_demo.db2.derby import DerbyServer
 
 DATABASE, SCHEMA = "SHOP", "INVENTORY"
 # Db2 has no ON UPDATE CASCADE: orders keep the former number of a customer.

@@ -7,12 +7,12 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from headrace.testing.oracle.database import Database, OracleError
-from headrace.testing.oracle.ddl import execute_ddl
-from headrace.testing.oracle.definitions import Column
-from headrace.testing.oracle.script import LogFile
-from headrace.testing.oracle.store import CONTENTS, VIEWS, name
-from headrace.testing.oracle.transactions import Transactions
+from headrace_demo.oracle.database import Database, OracleError
+from headrace_demo.oracle.ddl import execute_ddl
+from headrace_demo.oracle.definitions import Column
+from headrace_demo.oracle.script import LogFile
+from headrace_demo.oracle.store import CONTENTS, VIEWS, name
+from headrace_demo.oracle.transactions import Transactions
 
 ROOT = "CDB$ROOT"
 Row = tuple[Any, ...]

@@ -1,6 +1,6 @@
 """The process between IBM's driver and Apache Derby's server, on the loopback interface.
 
-    python -m headrace.testing.db2.bridge PORT CREATING_PORT ENDING_PORT DERBY_PORT
+    python -m headrace_demo.db2.bridge PORT CREATING_PORT ENDING_PORT DERBY_PORT
 
 The driver connects to PORT; or to CREATING_PORT, where a database that is not there is made; or to
 ENDING_PORT, where the database is shut down.
@@ -12,7 +12,7 @@ import asyncio
 import sys
 from functools import partial
 
-from headrace.testing.db2.drda import CREATING, ENDING, Replies, Requests, Untranslatable
+from headrace_demo.db2.drda import CREATING, ENDING, Replies, Requests, Untranslatable
 
 _HOST = "127.0.0.1"
 _AT_ONCE = 1 << 18

@@ -16,9 +16,9 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from headrace.connect.deadline import Deadline
-from headrace.testing.db2 import control_tables as tables
-from headrace.testing.db2.control_tables import SIMULATOR, quoted
-from headrace.testing.db2.derby import DerbyServer
+from headrace_demo.db2 import control_tables as tables
+from headrace_demo.db2.control_tables import SIMULATOR, quoted
+from headrace_demo.db2.derby import DerbyServer
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from oracledb import ConnectParams, DatabaseError, Error, OperationalError
 
-from headrace.testing.oracle.delays import send_at_once
+from headrace_demo.oracle.delays import send_at_once
 
 __all__ = ["DatabaseError", "Error", "OperationalError", "apilevel", "connect", "paramstyle"]
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from headrace.testing.oracle.definitions import UNLIMITED, Table
+from headrace_demo.oracle.definitions import UNLIMITED, Table
 
 FIRST_SCN = 1_000_000
 """The SCN at `EPOCH`, one second before the next."""

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.testing.oracle.database import Database, OracleError
-from headrace.testing.oracle.definitions import UNLIMITED, Column, Table
-from headrace.testing.oracle.script import time_of
-from headrace.testing.oracle.store import name
-from headrace.testing.oracle.texts import empty_lob, is_lob, literal, pieces, stored
+from headrace_demo.oracle.database import Database, OracleError
+from headrace_demo.oracle.definitions import UNLIMITED, Column, Table
+from headrace_demo.oracle.script import time_of
+from headrace_demo.oracle.store import name
+from headrace_demo.oracle.texts import empty_lob, is_lob, literal, pieces, stored
 
 Values = Mapping[str, Any]
 _BLANK = "AAAAAAAAAAAAAAAAAA"

@@ -14,14 +14,14 @@ from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
 
-from headrace.testing.oracle.delays import send_at_once
-from headrace.testing.oracle.service import KEY
+from headrace_demo.oracle.delays import send_at_once
+from headrace_demo.oracle.service import KEY
 from headrace.testing.server import Server
 
 STATEMENTS = "headrace.connectors.oracle.sql"
 _SOURCES = str(Path(__file__).parents[3])
 """The folder of the package, for processes that are started."""
-DRIVER = "headrace.testing.oracle.driver"
+DRIVER = "headrace_demo.oracle.driver"
 
 
 class OracleServer(Server):
@@ -62,11 +62,11 @@ class OracleServer(Server):
         self.call("load", script)
 
     def apply(self, block: Iterable[Mapping[str, Any]]) -> None:
-        """Lines of a script happen (`headrace.testing.oracle.script`)."""
+        """Lines of a script happen (`headrace_demo.oracle.script`)."""
         self.call("apply", list(block))
 
     def ddl(self, text: str, user: str = "APP") -> None:
-        """A DDL statement, see `headrace.testing.oracle.ddl`."""
+        """A DDL statement, see `headrace_demo.oracle.ddl`."""
         self.call("execute_ddl", text, user)
 
     @contextmanager
@@ -87,7 +87,7 @@ class OracleServer(Server):
         return Transaction(self, self.call("begin", user, client, thread))
 
     def rows(self, table: str) -> list[dict[str, str | None]]:
-        """A table's committed rows, as kept texts (`headrace.testing.oracle.texts`)."""
+        """A table's committed rows, as kept texts (`headrace_demo.oracle.texts`)."""
         rows: list[dict[str, str | None]] = self.call("rows", table)
         return rows
 
@@ -125,7 +125,7 @@ class OracleServer(Server):
         """Nothing is kept between two lives."""
 
     def _command(self) -> list[str]:
-        return [sys.executable, "-m", "headrace.testing.oracle.service", str(self.port), STATEMENTS]
+        return [sys.executable, "-m", "headrace_demo.oracle.service", str(self.port), STATEMENTS]
 
     def _surroundings(self) -> dict[str, Any]:
         given = super()._surroundings()

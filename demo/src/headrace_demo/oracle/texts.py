@@ -10,7 +10,7 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from headrace.testing.oracle.definitions import Column
+from headrace_demo.oracle.definitions import Column
 
 _NUMBERS = ("NUMBER", "FLOAT")
 _FLOATS = ("BINARY_FLOAT", "BINARY_DOUBLE")

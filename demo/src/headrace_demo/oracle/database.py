@@ -1,7 +1,7 @@
 """The database of the stand-in: tables, redo logs, and what V$ views tell of them.
 
-It is as a script says (`headrace.testing.oracle.script`), and takes transactions
-(`headrace.testing.oracle.transactions`), of which it writes the redo that Oracle would write.
+It is as a script says (`headrace_demo.oracle.script`), and takes transactions
+(`headrace_demo.oracle.transactions`), of which it writes the redo that Oracle would write.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from headrace.testing.oracle.definitions import UNLIMITED, Column, Table
-from headrace.testing.oracle.script import LogFile, RedoRow, State, scn_of, time_of
-from headrace.testing.oracle.store import Store, name
-from headrace.testing.oracle.texts import stored
+from headrace_demo.oracle.definitions import UNLIMITED, Column, Table
+from headrace_demo.oracle.script import LogFile, RedoRow, State, scn_of, time_of
+from headrace_demo.oracle.store import Store, name
+from headrace_demo.oracle.texts import stored
 
 DESTINATION = "LOG_ARCHIVE_DEST_1"
 TABLE_SPACE = "LOGMINER_TBS"

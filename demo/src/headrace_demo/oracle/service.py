@@ -1,5 +1,5 @@
 """The process of the stand-in: sessions of drivers and calls of tests, each on a connection of its
-own. `python -m headrace.testing.oracle.service PORT STATEMENTS`, where the module STATEMENTS says
+own. `python -m headrace_demo.oracle.service PORT STATEMENTS`, where the module STATEMENTS says
 by `recognized` what the connector sends."""
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, Listener
 from typing import Any
 
-from headrace.testing.oracle.database import Database, OracleError
-from headrace.testing.oracle.ddl import execute_ddl
-from headrace.testing.oracle.delays import send_at_once
-from headrace.testing.oracle.session import Cursor, Recognize, Session
-from headrace.testing.oracle.transactions import Transactions
+from headrace_demo.oracle.database import Database, OracleError
+from headrace_demo.oracle.ddl import execute_ddl
+from headrace_demo.oracle.delays import send_at_once
+from headrace_demo.oracle.session import Cursor, Recognize, Session
+from headrace_demo.oracle.transactions import Transactions
 
 log = logging.getLogger(__name__)
 

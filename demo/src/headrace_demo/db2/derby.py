@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError
 from headrace.java import find_java
-from headrace.testing.maven import NotFetched, fetch_jars, spark_jar
+from headrace_demo.maven import NotFetched, fetch_jars, spark_jar
 from headrace.testing.server import Server, free_port
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class _BridgeServer(Server):
     def _command(self) -> list[str]:
         self.creating_port, self.ending_port = free_port(), free_port()
         ports = (self.port, self.creating_port, self.ending_port, self._derby.port)
-        return [sys.executable, "-m", "headrace.testing.db2.bridge", *map(str, ports)]
+        return [sys.executable, "-m", "headrace_demo.db2.bridge", *map(str, ports)]
 
     def _check(self) -> None:
         for port in (self.port, self.creating_port, self.ending_port):

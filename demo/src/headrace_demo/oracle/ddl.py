@@ -7,11 +7,11 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from headrace.testing.oracle.database import Database, OracleError
-from headrace.testing.oracle.definitions import UNLIMITED, Column, Table
-from headrace.testing.oracle.store import name
-from headrace.testing.oracle.texts import stored
-from headrace.testing.oracle.transactions import Transactions
+from headrace_demo.oracle.database import Database, OracleError
+from headrace_demo.oracle.definitions import UNLIMITED, Column, Table
+from headrace_demo.oracle.store import name
+from headrace_demo.oracle.texts import stored
+from headrace_demo.oracle.transactions import Transactions
 
 _NAME = r'((?:"[^"]+"|\w+)\.(?:"[^"]+"|[\w$#]+))'
 _STATEMENT = re.compile(

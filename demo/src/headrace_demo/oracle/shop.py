@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 from headrace.errors import HeadraceError
-from headrace.testing.oracle.server import OracleServer
+from headrace_demo.oracle.server import OracleServer
 from headrace.testing.shop import CONVERTERS, GOODS, Shop, first_customers, first_products
 
 SCHEMA = "INVENTORY"
