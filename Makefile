@@ -23,12 +23,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Demos and tests start thousands of processes, each of which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check fmt bench golden chaos fuzz docs clean
+.PHONY: help setup demo test check fmt bench golden chaos fuzz docs dist clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml demo/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "headrace needs Python 3.11 or later; set PYTHON=python3.12, for example" >&2; exit 1; }
 	@test -x $(BIN)/python || echo "1 of 3: making the environment $(VENV) with $$($(PYTHON) --version)"
@@ -41,7 +41,7 @@ $(STAMP): pyproject.toml constraints.txt
 	  $(if $(NUMBA),-e 's/^numba==.*/numba==$(NUMBA)/' -e '/^llvmlite==/d' -e '/^numpy==/d') \
 	  constraints.txt > $(CONSTRAINTS)
 	@# Of what pip says: packages of a megabyte and more, and its slow steps.
-	@$(BIN)/python -m pip install -c $(CONSTRAINTS) -e '.[dev]' | \
+	@$(BIN)/python -m pip install -c $(CONSTRAINTS) -e '.[dev]' -e ./demo | \
 	  sed -u -nE -e 's/^ *Downloading (.*\/)?([^ ]+) (\([0-9.]+ [MG]B\)).*/  downloading \2 \3/p' \
 	    -e 's/^ *(Building wheel|Installing collected packages|Installing build)([^:,]*).*/  \1\2 …/p'; \
 	  exit $${PIPESTATUS[0]}
@@ -97,6 +97,10 @@ chaos: $(STAMP)  ## Kill every process twenty times (make test: each database tw
 fuzz: $(STAMP)  ## Mutated bytes for the decoders, property tests on new examples (SECONDS=60 per kind; KIND=records for one; SEED=… repeats a run, ONLY=… one input)
 	@SECONDS=$(SECONDS) SEED=$(SEED) ONLY=$(ONLY) $(BIN)/python -m tests.fuzz $(KIND)
 	@$(if $(ONLY)$(KIND),,$(BIN)/python -m pytest -q -m "not (spark or postgres or mongodb or db2 or oracle or chaos)" --hypothesis-profile=random -n $(WORKERS))
+
+dist: $(STAMP)  ## Build the wheels of headrace and headrace-demo in dist/
+	@$(BIN)/python -m pip wheel -q --no-deps --wheel-dir dist . ./demo
+	@ls dist/*.whl
 
 clean:  ## Remove what was installed and built
 	@rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import settings
 
 from headrace.errors import HeadraceError
-from headrace_demo.db2.derby import DerbyServer
 from headrace.testing.embedded import PostgresServer
-from headrace_demo.maven import NotFetched
 from headrace.testing.mongodb import MongoServer
+from headrace_demo.db2.derby import DerbyServer
+from headrace_demo.maven import NotFetched
 from headrace_demo.oracle.server import OracleServer
 from tests.connectors.oracle import live
 from tests.resident.resident import Resident

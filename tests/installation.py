@@ -7,30 +7,32 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from zipfile import ZipFile
 
 from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from packaging.utils import NormalizedName, canonicalize_name
 
 import headrace
 
 ROOT = Path(headrace.__file__).parents[2]
+DEMO = ROOT / "demo"
 _BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "src")
 
 
-def copied_sources(folder: Path) -> Path:
-    """What a checkout has that is built, in `folder`."""
+def copied_sources(folder: Path, checkout: Path = ROOT) -> Path:
+    """What a checkout has that is built, in `folder`; `checkout` is its folder of a distribution,
+    which is `DEMO` for headrace-demo."""
     sources = folder / "sources"
-    sources.mkdir()
+    sources.mkdir(parents=True)
     for name in _BUILT_FROM:
-        if (ROOT / name).is_dir():
+        if (checkout / name).is_dir():
             leave = shutil.ignore_patterns("__pycache__", "*.egg-info")
-            shutil.copytree(ROOT / name, sources / name, ignore=leave)
+            shutil.copytree(checkout / name, sources / name, ignore=leave)
         else:
-            shutil.copy(ROOT / name, sources)
+            shutil.copy(checkout / name, sources)
     return sources
 
 
@@ -86,8 +88,20 @@ class Installation:
         self.python = self._programs / "python"
         pip("--python", self.python, "install", "--no-deps", "--no-compile", wheel)
         (self.packages,) = environment.glob("lib/python*/site-packages")
+        self._link_required(frozenset())
+
+    def add(self, extra: str, wheels: Path) -> None:
+        """Install headrace with `extra`, whose distributions are there by links but for those that
+        the folder `wheels` has."""
+        own = {name.name.partition("-")[0] for name in wheels.glob("*.whl")}
+        self._link_required(frozenset([extra]), {name.replace("_", "-") for name in own})
+        folder = ("--no-compile", "--find-links", wheels)
+        pip("--python", self.python, "install", *folder, f"headrace[{extra}]")
+
+    def _link_required(self, extras: frozenset[str], but: Set[str] = frozenset()) -> None:
         (metadata,) = self.packages.glob("headrace-*.dist-info")
-        for required in _required(Distribution.at(metadata), {}):
+        seen: dict[NormalizedName, Distribution | None] = dict.fromkeys(map(canonicalize_name, but))
+        for required in _required(Distribution.at(metadata), seen, extras):
             _link(required, self.packages)
 
     def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -122,20 +136,24 @@ def pip_run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def _required(
-    installed: Distribution, seen: dict[str, Distribution], extras: frozenset[str] = frozenset()
+    installed: Distribution,
+    seen: dict[NormalizedName, Distribution | None],
+    extras: frozenset[str] = frozenset(),
 ) -> Iterator[Distribution]:
     """The distributions that `installed` needs, and those that these need, each once."""
     for text in installed.requires or ():
         requirement = Requirement(text)
         markers = [{"extra": extra} for extra in extras] or [{"extra": ""}]
         name = canonicalize_name(requirement.name)
-        if name in seen or (
-            requirement.marker and not any(map(requirement.marker.evaluate, markers))
-        ):
+        if requirement.marker and not any(map(requirement.marker.evaluate, markers)):
             continue
-        seen[name] = distribution(requirement.name)
-        yield seen[name]
-        yield from _required(seen[name], seen, frozenset(requirement.extras))
+        if name == canonicalize_name(installed.name):  # an extra that has others
+            yield from _required(installed, seen, frozenset(requirement.extras))
+        if name in seen or name == canonicalize_name(installed.name):
+            continue
+        seen[name] = needed = distribution(requirement.name)
+        yield needed
+        yield from _required(needed, seen, frozenset(requirement.extras))
 
 
 def _link(installed: Distribution, folder: Path) -> None:

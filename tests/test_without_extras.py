@@ -48,8 +48,8 @@ for module in pkgutil.walk_packages(headrace.__path__, "headrace."):
     of_connector = parts[1] == "connectors" and len(parts) > 3 and parts[2] in connectors
     if of_connector and parts[3:] not in (["definition"], ["config"]):
         continue
-    if parts[-1] in ("__main__", "daemon") or parts[-2:] == ["oracle", "driver"]:
-        continue  # the last is what the stand-in for a driver is made of: the driver's own classes
+    if parts[-1] in ("__main__", "daemon"):
+        continue
     import_module(module.name)
     print(module.name)
 print(headrace.__file__)

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 COUNTS = Path(__file__).with_suffix(".txt")
 _PLACES = (
-    *("src/headrace", "tests", "docs", "benchmarks", ".ci", "README.md", "CONTRIBUTING.md"),
+    *("src/headrace", "demo", "tests", "docs", "benchmarks", ".ci", "README.md", "CONTRIBUTING.md"),
     *("CHANGELOG.md", "Makefile", "pyproject.toml"),
 )
 _SUFFIXES = (".py", ".md", ".sh", ".toml", "")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace_demo.db2.derby import DerbyServer
 from headrace.testing.embedded import PostgresServer
 from headrace.testing.mongodb import MongoServer
+from headrace_demo.db2.derby import DerbyServer
 from headrace_demo.oracle.server import OracleServer
 from tests.chaos.databases.database import MARKS, ChaosDatabase
 from tests.chaos.databases.mongodb import ChaosMongo

@@ -10,16 +10,16 @@ from pymongo import MongoClient
 
 from headrace.cli import main
 from headrace.cli.demo import RebuiltTables
-from headrace_demo.db2.shop import ShopDemo as Db2Demo
 from headrace.connectors.mongodb import demo as mongodb_demo
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.connection import connect
-from headrace_demo.oracle.shop import ShopDemo as OracleDemo
 from headrace.connectors.postgresql.demo import ShopDemo as PostgresDemo
 from headrace.errors import HeadraceError
 from headrace.sinks.console.sink import Shown
-from headrace_demo.db2.derby import DerbyServer
 from headrace.testing.mongodb import MongoServer
+from headrace_demo.db2.derby import DerbyServer
+from headrace_demo.db2.shop import ShopDemo as Db2Demo
+from headrace_demo.oracle.shop import ShopDemo as OracleDemo
 from tests.resident.resident import Resident
 from tests.servers.mongodb_kinds import GuardedServer
 

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 from headrace.testing.embedded import PostgresServer
 from headrace.testing.mongodb import MongoServer
-from headrace_demo.oracle.server import OracleServer
 from headrace.testing.server import Server
+from headrace_demo.oracle.server import OracleServer
 
 Change = tuple[str, int, str]
 """Operation (`c`, `u` or `d`), id, and name of the row after the change; of a delete it is ""."""

@@ -278,8 +278,18 @@ class NamedDefinition(ConnectorDefinition):
 
     @property
     def demo(self) -> Demo | None:
-        """See ConnectorDefinition."""
-        demo: Demo | None = resolve_name(self.demo_class)() if self.demo_class else None
+        """See ConnectorDefinition. Raises HeadraceError("connectors.demo_not_installed")."""
+        if not self.demo_class:
+            return None
+        try:
+            demo: Demo = resolve_name(self.demo_class)()
+        except ModuleNotFoundError as error:
+            raise HeadraceError(
+                "connectors.demo_not_installed",
+                f"The demo of the connector {self.name} is not installed: {error}",
+                f"pip install 'headrace[demo-{self.name}]'; from a checkout: pip install "
+                f"'.[demo-{self.name}]' ./demo",
+            ) from error
         return demo
 
     def configuration(self) -> type[ConnectorConfig]:

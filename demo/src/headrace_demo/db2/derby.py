@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError
 from headrace.java import find_java
-from headrace_demo.maven import NotFetched, fetch_jars, spark_jar
 from headrace.testing.server import Server, free_port
+from headrace_demo.maven import NotFetched, fetch_jars, spark_jar
 
 if TYPE_CHECKING:
     from ibm_db_dbi import Connection

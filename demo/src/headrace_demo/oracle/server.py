@@ -14,13 +14,15 @@ from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
 
+import headrace
+import headrace_demo
+from headrace.testing.server import Server
 from headrace_demo.oracle.delays import send_at_once
 from headrace_demo.oracle.service import KEY
-from headrace.testing.server import Server
 
 STATEMENTS = "headrace.connectors.oracle.sql"
-_SOURCES = str(Path(__file__).parents[3])
-"""The folder of the package, for processes that are started."""
+_SOURCES = [str(Path(package.__file__ or "").parents[1]) for package in (headrace, headrace_demo)]
+"""The folders of the packages, for processes that are started."""
 DRIVER = "headrace_demo.oracle.driver"
 
 
@@ -129,7 +131,7 @@ class OracleServer(Server):
 
     def _surroundings(self) -> dict[str, Any]:
         given = super()._surroundings()
-        paths = [_SOURCES, os.environ.get("PYTHONPATH", "")]
+        paths = [*_SOURCES, os.environ.get("PYTHONPATH", "")]
         given["env"] = {
             **given["env"],
             "PYTHONPATH": os.pathsep.join(filter(None, paths)),

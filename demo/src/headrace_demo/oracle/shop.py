@@ -10,8 +10,8 @@ from decimal import Decimal
 from typing import Any, cast
 
 from headrace.errors import HeadraceError
-from headrace_demo.oracle.server import OracleServer
 from headrace.testing.shop import CONVERTERS, GOODS, Shop, first_customers, first_products
+from headrace_demo.oracle.server import OracleServer
 
 SCHEMA = "INVENTORY"
 CUSTOMERS, PRODUCTS = f"{SCHEMA}.CUSTOMERS", f"{SCHEMA}.PRODUCTS"

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import headrace
@@ -29,6 +30,8 @@ from headrace.cli.describe.placeholders import (
 from headrace.errors import HeadraceError
 
 SOURCES = Path(headrace.__file__).parent
+_STAND_INS = "headrace_demo"
+"""A package of another distribution, which is read where it is installed."""
 
 _HEAD = """# Errors and warnings
 
@@ -166,8 +169,13 @@ def passed_on() -> frozenset[str]:
 
 @cache
 def _modules() -> tuple[_Module, ...]:
-    trees = {path: ast.parse(path.read_text()) for path in sorted(SOURCES.rglob("*.py"))}
-    constants = {_dotted(path): _constants(tree) for path, tree in trees.items()}
+    roots = [SOURCES]
+    if (stand_ins := find_spec(_STAND_INS)) is not None and stand_ins.origin is not None:
+        roots.append(Path(stand_ins.origin).parent)
+    root_of = {path: root for root in roots for path in sorted(root.rglob("*.py"))}
+    trees = {path: ast.parse(path.read_text()) for path in root_of}
+    dotted = {path: _dotted(path.relative_to(root.parent)) for path, root in root_of.items()}
+    constants = {dotted[path]: _constants(tree) for path, tree in trees.items()}
     purposes = {
         name: {each.arg or "": str(ast.literal_eval(each.value)) for each in value.keywords}
         for tree in trees.values()
@@ -175,13 +183,15 @@ def _modules() -> tuple[_Module, ...]:
         if isinstance(value, ast.Call) and _name_of(value.func) == "Purpose"
     }
     return tuple(
-        _Module(path.relative_to(SOURCES), tree, _known(tree, _dotted(path), constants), purposes)
+        _Module(
+            path.relative_to(root_of[path]), tree, _known(tree, dotted[path], constants), purposes
+        )
         for path, tree in trees.items()
     )
 
 
 def _dotted(path: Path) -> str:
-    parts = path.relative_to(SOURCES.parent).with_suffix("").parts
+    parts = path.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
