@@ -1,4 +1,4 @@
-"""The stand-ins for Oracle and Db2 are a distribution of their own, which headrace's extras name."""
+"""The stand-ins for Oracle and Db2 are one distribution, which headrace's extras name."""
 
 from __future__ import annotations
 
