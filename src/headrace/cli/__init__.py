@@ -19,8 +19,18 @@ from headrace.errors import HeadraceError
 from headrace.sinks.closed import CLOSED
 
 _VERBS = {
-    verb: f"headrace.cli.{verb}"
-    for verb in ("run", "events", "check", "signal", "transform", "describe", "compile", "demo")
+    verb: f"headrace.cli.{verb.replace('-', '_')}"
+    for verb in (
+        "run",
+        "events",
+        "check",
+        "signal",
+        "transform",
+        "describe",
+        "support-bundle",
+        "compile",
+        "demo",
+    )
 }
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headrace.offsets.offset import OffsetObject
     from headrace.signals.sending import SignalTargets
     from headrace.signals.signal import Signal
+    from headrace.support.plan import SupportPlan
 
 GROUP = "headrace.connectors"
 """The entry points' group."""
@@ -253,6 +254,15 @@ class ConnectorDefinition(Protocol):
         may go on is removed at the end. A warning of the log names what stays."""
         return nullcontext()
 
+    def support_plan(self, config: ConnectorConfig) -> SupportPlan:  # noqa: ARG002
+        """What `headrace support-bundle` asks of the database. Raises HeadraceError."""
+        raise HeadraceError(
+            "connectors.no_support_bundle",
+            f"The connector {self.name} has no support bundle",
+            "It is for connectors that were tested on stand-ins. `headrace check FILE --json` says "
+            "what a database lacks.",
+        )
+
     @abstractmethod
     def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:
         """Whether so little log lies between `end` (where records were delivered to) and `latest`
@@ -274,6 +284,7 @@ class NamedDefinition(ConnectorDefinition):
     signal_function = ""
     targets_function = ""
     trial_function = ""
+    support_function = ""
     demo_class = ""
 
     @property
@@ -355,3 +366,10 @@ class NamedDefinition(ConnectorDefinition):
             return super().trial(config)
         around: AbstractContextManager[None] = resolve_name(self.trial_function)(config)
         return around
+
+    def support_plan(self, config: ConnectorConfig) -> SupportPlan:
+        """See ConnectorDefinition."""
+        if not self.support_function:
+            return super().support_plan(config)
+        plan: SupportPlan = resolve_name(self.support_function)(config)
+        return plan

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from headrace.connect.schema import Schema
     from headrace.connectors.connector import Connector
     from headrace.offsets.offset import OffsetObject
+    from headrace.support.plan import SupportPlan
 
 log = logging.getLogger(__name__)
 
@@ -185,6 +186,14 @@ def sampled_schema(config: ConnectorConfig, topic: str | None = None) -> Schema:
     definition = definition_of(config)
     require_driver(definition)
     return definition.sampled_schema(config, topic)
+
+
+def support_plan(config: ConnectorConfig) -> SupportPlan:
+    """What a support bundle of the connector asks. Raises HeadraceError, also where its driver is
+    missing."""
+    definition = definition_of(config)
+    require_driver(definition)
+    return definition.support_plan(config)
 
 
 def send_signal(

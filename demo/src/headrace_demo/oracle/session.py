@@ -22,6 +22,12 @@ MARKERS = {"start_logmnr": "START_LOGMNR", "add_logfile": "ADD_LOGFILE", "rows":
 _VIEW = re.compile(r"\b(?:G?V\$\w+|ALL_\w+|DBA_\w+|NLS_\w+|SESSION_\w+)")
 _AS_OF = re.compile(r'"((?:[^"]|"")+)"\."((?:[^"]|"")+)" AS OF SCN (\d+)')
 _INSERT = re.compile(r"INSERT INTO (\w+\.\w+) \(([\w, ]+)\) VALUES \((.*)\)")
+_FORMATS = {
+    "NLS_DATE_FORMAT": "YYYY-MM-DD HH24:MI:SS",
+    "NLS_TIMESTAMP_FORMAT": "YYYY-MM-DD HH24:MI:SS.FF9",
+    "NLS_TIMESTAMP_TZ_FORMAT": "YYYY-MM-DD HH24:MI:SS.FF9 TZH:TZM",
+}
+"""Of a session of headrace's."""
 _VALUE = re.compile(r"'([^']*)'|(\d+)")
 _LITERAL = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 
@@ -132,7 +138,10 @@ class Session:
                 raise OracleError(942, f'table or view "{view}" does not exist')
         for schema, table, scn in _AS_OF.findall(text):
             self._check_flashback(f"{schema}.{table}", int(scn))
-        views = {"V$LOGMNR_LOGS": self._mined_logs()}
+        views = {
+            "V$LOGMNR_LOGS": self._mined_logs(),
+            "NLS_SESSION_PARAMETERS": self._session_parameters(),
+        }
         if "V$LOGMNR_CONTENTS" in text:
             views["V$LOGMNR_CONTENTS"] = self._mined_rows()
         own: dict[str, Sequence[Column]] = dict(database.columns)
@@ -152,6 +161,13 @@ class Session:
             raise OracleError(900, f"{error}: {query}") from None
         called = "FETCH_REDO" if "V$LOGMNR_CONTENTS" in text else "FETCH"
         return Cursor(self, [one[0] for one in rows.description], rows, called)
+
+    def _session_parameters(self) -> str:
+        formats = _FORMATS if self.has_formats else dict.fromkeys(_FORMATS, "DD-MON-RR")
+        return " UNION ALL ".join(
+            f"SELECT '{parameter}' AS PARAMETER, '{form}' AS VALUE"
+            for parameter, form in formats.items()
+        )
 
     def _check_flashback(self, full_name: str, scn: int) -> None:
         database = self.database

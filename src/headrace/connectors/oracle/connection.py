@@ -52,11 +52,13 @@ _TRUTHS = {"true": True, "on": True, "yes": True, "false": False, "off": False, 
 
 
 class Cursor:
-    """Rows of a query that runs. `columns` are their names."""
+    """Rows of a query that runs. `columns` are their names, `description` has what the driver says
+    of each: name, type, display size, bytes, precision, scale, and whether it may be null."""
 
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor
-        self.columns = tuple(column[0] for column in cursor.description or ())
+        self.description: tuple[tuple[Any, ...], ...] = tuple(map(tuple, cursor.description or ()))
+        self.columns = tuple(column[0] for column in self.description)
 
     def fetch(self, rows: int, /) -> list[Row]:
         """The next rows, at most so many; none at the end. Values are the driver's: integers,

@@ -61,6 +61,7 @@ def instances() -> dict[str, str]:
             action=f"UPDATE {_NAME} SET CHANGED = SYSTIMESTAMP"
         ),
         "probe": sql.PROBE(view="V$LOG"),
+        "whole_view": sql.WHOLE_VIEW(view="V$THREAD", number=50),
     }
 
 

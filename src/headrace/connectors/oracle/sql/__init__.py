@@ -435,6 +435,13 @@ QUOTA = _statement(
 """The user's table space, and what may be in it: -1 is without limit."""
 PROBE = _statement("probe", "SQL, SELECT", "SELECT 1 FROM {view} WHERE 1 = 0")
 """Whether a view may be read."""
+WHOLE_VIEW = _statement(
+    "whole_view",
+    "Reference, the view",
+    "SELECT * FROM {view} FETCH FIRST {number} ROWS ONLY",
+    view=r"(?:V\$(?:LOG|THREAD|ARCHIVED_LOG|ARCHIVE_DEST_STATUS)|NLS_SESSION_PARAMETERS)",
+)
+"""Every column of a view, for a support bundle."""
 PACKAGES = _statement(
     "packages",
     "Reference, ALL_PROCEDURES",

@@ -1,0 +1,58 @@
+"""Record what the database answers to the connector, without names and values, for a report."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import metadata
+from pathlib import Path
+
+from headrace.cli.messages import Messages
+from headrace.cli.pipeline import add_file_argument, positive_seconds, read_pipeline
+from headrace.connectors.registry import definition_of, support_plan
+from headrace.support.archive import listed, write
+from headrace.support.masking import Masks
+from headrace.support.recording import Recording
+
+_SECONDS = 60.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the verb's arguments."""
+    add_file_argument(parser)
+    parser.add_argument(
+        "--output", metavar="ZIP", type=Path, default=Path("bundle.zip"),
+        help="the file to write (default: bundle.zip); it is replaced",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=positive_seconds, default=_SECONDS,
+        help="for how long changes are observed (default: 60)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="list every statement that would be sent, and send none",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Writes the archive; what it asks only reads."""
+    messages = Messages()
+    config = read_pipeline(arguments.file, {}, messages).config
+    plan = support_plan(config)
+    if arguments.dry_run:
+        print("\n".join(listed(plan)))
+        return 0
+    recording = Recording(Masks(), plan.error_of)
+    messages.phase("recording", f"changes for {arguments.seconds:g} seconds, then the catalogue")
+    write(
+        arguments.output, plan, recording, arguments.seconds,
+        headrace=metadata.version("headrace"), connector=definition_of(config).name,
+        driver=plan.driver,
+    )  # fmt: skip
+    messages.end()
+    failed = sum("error" in record for record in recording.records)
+    messages.note(
+        f"{arguments.output}: {len(recording.records)} statements, {failed} of them refused. Names "
+        "and values are masked; look through it before you send it."
+    )
+    return 0

@@ -1,0 +1,94 @@
+"""The file that a user sends: a ZIP archive of JSON, with a page that says what is in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from headrace.errors import HeadraceError
+from headrace.support.plan import SupportPlan
+from headrace.support.recording import Recording
+
+VERSION = 1
+_PAGE = """\
+A support bundle of headrace.
+
+manifest.json     versions of headrace, its connector, Python, the driver and the server
+statements.jsonl  a line for each statement: its name (docs/guides/support-bundle.md has the texts),
+                  how long it took, the codes of an error, how the driver describes the columns, the
+                  Python type of each value, and values where they are the database's own
+questions.json    what cannot be known without such a database, and what this bundle answers
+Other files are what the connector adds, such as redo rows as Arrow.
+
+Names of users, schemas, tables, columns and files are numbered (NAME_0001). Values, defaults,
+comments and literals are other characters of the same kinds. Passwords, hosts and the configuration
+are not in it. Look through it before you send it.
+"""
+
+
+def write(
+    path: Path, plan: SupportPlan, recording: Recording, seconds: float, **facts: str
+) -> None:
+    """Has the plan's statements sent and writes the archive, which is there whole or not at all.
+    `facts` belong to its manifest.
+
+    Raises HeadraceError("support.not_written"), and what `plan.ask` raises.
+    """
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with zipfile.ZipFile(unfinished, "x", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("README.txt", _PAGE)
+            for name, piece in plan.ask(recording, seconds):
+                archive.writestr(name, piece)
+            archive.writestr("statements.jsonl", _lines(recording.records))
+            archive.writestr("questions.json", _json(_answers(plan, recording.records)))
+            manifest = {"bundle": VERSION, "python": platform.python_version(), **facts}
+            archive.writestr("manifest.json", _json(manifest))
+        unfinished.replace(path)
+    except OSError as error:
+        raise HeadraceError(
+            "support.not_written",
+            f"The bundle {path} cannot be written: {error.strerror or error}",
+            "Name another file with --output.",
+        ) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def read(path: Path) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+    """The manifest and the records of a bundle. Raises OSError, KeyError and ValueError for a file
+    that is none."""
+    with zipfile.ZipFile(path) as archive:
+        manifest = json.loads(archive.read("manifest.json"))
+        lines = archive.read("statements.jsonl").decode().splitlines()
+    return manifest, [json.loads(line) for line in lines]
+
+
+def _answers(
+    plan: SupportPlan, records: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Mapping[str, object]]:
+    return {
+        one.name: {"question": one.question, "answer": one.answer(records)}
+        for one in plan.open_questions
+    }
+
+
+def _lines(records: Sequence[Mapping[str, Any]]) -> str:
+    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+
+
+def listed(plan: SupportPlan) -> Iterator[str]:
+    """The lines of `--dry-run`: every statement that may be sent, and why."""
+    for one in plan.questions:
+        yield f"-- {one.name}{f' ({one.place})' if one.place else ''}: {one.why}"
+        yield f"{one.text};"
+        yield ""
