@@ -99,8 +99,8 @@ class Recording:
     def _column(self, question: Question, described: Sequence[object]) -> list[object]:
         """A name of a view's column is shown, one of a user's table is not."""
         name, *others = described
-        is_own = question.others is None
-        shown = str(name) if is_own else self.masks.name(str(name))
+        is_known = question.others is None or str(name).upper() in question.columns
+        shown = str(name) if is_known else self.masks.name(str(name))
         return [shown, *(_plain(one) for one in others)]
 
 

@@ -22,6 +22,7 @@ from headrace.errors import HeadraceError
 from headrace.java import find_java
 from headrace.testing.server import Server, free_port
 from headrace_demo.maven import NotFetched, fetch_jars, spark_jar
+from headrace_demo.processes import with_sources
 
 if TYPE_CHECKING:
     from ibm_db_dbi import Connection
@@ -161,6 +162,11 @@ class _BridgeServer(Server):
         self.creating_port, self.ending_port = free_port(), free_port()
         ports = (self.port, self.creating_port, self.ending_port, self._derby.port)
         return [sys.executable, "-m", "headrace_demo.db2.bridge", *map(str, ports)]
+
+    def _surroundings(self) -> dict[str, Any]:
+        given = super()._surroundings()
+        given["env"] = with_sources(given["env"])
+        return given
 
     def _check(self) -> None:
         for port in (self.port, self.creating_port, self.ending_port):

@@ -11,18 +11,14 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.connection import Client, Connection
-from pathlib import Path
 from typing import Any
 
-import headrace
-import headrace_demo
 from headrace.testing.server import Server
 from headrace_demo.oracle.delays import send_at_once
 from headrace_demo.oracle.service import KEY
+from headrace_demo.processes import with_sources
 
 STATEMENTS = "headrace.connectors.oracle.sql"
-_SOURCES = [str(Path(package.__file__ or "").parents[1]) for package in (headrace, headrace_demo)]
-"""The folders of the packages, for processes that are started."""
 DRIVER = "headrace_demo.oracle.driver"
 
 
@@ -131,12 +127,7 @@ class OracleServer(Server):
 
     def _surroundings(self) -> dict[str, Any]:
         given = super()._surroundings()
-        paths = [*_SOURCES, os.environ.get("PYTHONPATH", "")]
-        given["env"] = {
-            **given["env"],
-            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-            KEY: self.password,
-        }
+        given["env"] = {**with_sources(given["env"]), KEY: self.password}
         return given
 
     def _check(self) -> None:

@@ -63,6 +63,19 @@ class Cursor:
         """Digits behind the point, or of fractions of seconds, as the query is described."""
         return int(_native(ibm_db.field_scale, self._statement, column) or 0)
 
+    def description(self) -> Sequence[tuple[object, ...]]:
+        """What the driver says of each column: name, type, width, precision and scale."""
+        describe = (
+            ibm_db.field_type,
+            ibm_db.field_width,
+            ibm_db.field_precision,
+            ibm_db.field_scale,
+        )
+        return [
+            (name, *(_native(one, self._statement, place) for one in describe))
+            for place, name in enumerate(self.columns)
+        ]
+
     def close(self) -> None:
         """Let the query go; never raises."""
         if self in self._opened:

@@ -41,6 +41,7 @@ class Db2Definition(NamedDefinition):
     signal_function = "headrace.connectors.db2.signal_table:insert_signal"
     targets_function = "headrace.connectors.db2.signal_table:signal_targets"
     shapes_function = "headrace.connectors.db2.catalog.event_shapes:event_shapes"
+    support_function = "headrace.connectors.db2.support.plan:support_plan"
     demo_class = "headrace_demo.db2.shop:ShopDemo"
 
     def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:

@@ -1,0 +1,1 @@
+"""What a support bundle asks of a Db2."""
