@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Demos and tests start thousands of processes, each of which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check fmt bench golden chaos fuzz docs dist clean
+.PHONY: help setup demo test check fmt bench golden chaos fuzz docs dist oracle-server oracle oracle-bundle clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -92,7 +92,7 @@ bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a
 	@for name in $(or $(ONLY),postgresql mongodb db2 oracle transforms kafka); do QUICK=$(QUICK) $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 chaos: $(STAMP)  ## Kill every process twenty times (make test: each database twice); SEED=… repeats a run
-	@$(BIN)/python -m pytest -q -m chaos
+	@time $(BIN)/python -m pytest -q -m chaos
 
 fuzz: $(STAMP)  ## Mutated bytes for the decoders, property tests on new examples (SECONDS=60 per kind; KIND=records for one; SEED=… repeats a run, ONLY=… one input)
 	@SECONDS=$(SECONDS) SEED=$(SEED) ONLY=$(ONLY) $(BIN)/python -m tests.fuzz $(KIND)
@@ -101,6 +101,22 @@ fuzz: $(STAMP)  ## Mutated bytes for the decoders, property tests on new example
 dist: $(STAMP)  ## Build the wheels of headrace and headrace-demo in dist/
 	@$(BIN)/python -m pip wheel -q --no-deps --wheel-dir dist . ./demo
 	@ls dist/*.whl
+
+oracle-server:  # Set up the Oracle in the container HEADRACE_ORACLE_CONTAINER for `make oracle`
+	@docker exec -i $(HEADRACE_ORACLE_CONTAINER) bash -c 'mkdir -p /opt/oracle/oradata/archive && cat > /tmp/set-up.sql && \
+	  sqlplus -s / as sysdba @/tmp/set-up.sql "$$1" /opt/oracle/oradata/archive' set-up "$(HEADRACE_ORACLE_PASSWORD)" \
+	  < tests/connectors/oracle/live_server/set-up.sql
+
+oracle: $(STAMP)  # The tests of Oracle on the server of HEADRACE_ORACLE_DSN (CONTRIBUTING.md)
+	@test -n "$$HEADRACE_ORACLE_DSN" || { echo "set HEADRACE_ORACLE_DSN=host:port/SERVICE; see CONTRIBUTING.md" >&2; exit 1; }
+	@$(BIN)/python -m pytest -q -m "oracle and not chaos" -n 0 $(TESTS)
+
+oracle-bundle: $(STAMP)  # A support bundle of that server, in build/
+	@mkdir -p build
+	@printf '%s\n' connector.class=oracle topic.prefix=live "database.url=$$HEADRACE_ORACLE_DSN" database.dbname=FREE \
+	  "database.user=$${HEADRACE_ORACLE_USER:-c##dbzuser}" 'database.password=$${env:HEADRACE_ORACLE_PASSWORD}' \
+	  database.pdb.name=ORCLPDB1 schema.include.list=INV > build/oracle.properties
+	@$(BIN)/headrace support-bundle build/oracle.properties --output build/oracle-bundle.zip
 
 clean:  ## Remove what was installed and built
 	@rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache

@@ -88,7 +88,7 @@ NOT_RUN = {
     "kafka-console-consumer.sh": "a program of Kafka's, which tests have no copy of",
     "headrace run application.properties --checkpoint run/": "as kafka.md's, with a sink",
     "headrace run application.properties --checkpoint state/": "as kafka.md's, with a sink",
-    "headrace support-bundle": "tests/connectors/*/test_support_bundle.py run it on stand-ins",
+    "headrace support-bundle": "tests/connectors/*/support/test_bundle.py run it",
     "headrace compile": "it takes a minute and more; tests/cli/test_compile.py runs it",
 }
 """Commands that no test runs, by their first words, and why."""

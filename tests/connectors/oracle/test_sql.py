@@ -17,7 +17,7 @@ from headrace.connectors.oracle.sql.statement import Statement
 from headrace.connectors.oracle.statement_page import instances, page
 
 PAGE = Path(__file__).parents[3] / "docs/reference/oracle-statements.md"
-BUILT_ELSEWHERE = ("ROWS", "FILLED", "COUNTED", "BOUNDS", "FILTERED", "OVERRIDDEN", "PROBED")
+BUILT_ELSEWHERE = ("FILLED", "COUNTED", "BOUNDS", "FILTERED", "OVERRIDDEN", "PROBED")
 """What `relational.reading` and the dialect put together; the page has instances of it."""
 RESERVED = (
     "ACCESS ADD ALL ALTER AND ANY AS ASC AUDIT BETWEEN BY CHAR CHECK CLUSTER COLUMN COMMENT "
