@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+import oracledb
 import pyarrow as pa
 import pytest
 
@@ -10,6 +14,7 @@ from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection, connect, data_source, opened
 from headrace.connectors.oracle.errors import DriverError, translate
 from headrace.errors import HeadraceError
+from headrace.testing.oracle.driver import OracleConnection
 from tests.servers.oracle import PDB, OracleDatabase
 
 PROPERTIES = {
@@ -182,6 +187,33 @@ def test_rows_are_fetched_in_parts_with_all_digits(oracle_database: OracleDataba
         schema = pa.schema([("id", pa.int64()), ("n", pa.float64())])
         (batch,) = connection.batches(select, schema)
         assert batch.to_pydict() == {"id": [1, 2], "n": [float(number), None]}
+
+
+@pytest.mark.oracle
+def test_batches_are_made_of_the_drivers_own_frames_without_a_copy(
+    oracle_database: OracleDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frames: list[oracledb.DataFrame] = []
+    fetch = OracleConnection.fetch_df_batches
+
+    def recorded(*given: Any, **named: Any) -> Iterator[oracledb.DataFrame]:
+        for frame in fetch(*given, **named):
+            frames.append(frame)
+            yield frame
+
+    monkeypatch.setattr(OracleConnection, "fetch_df_batches", recorded)
+    oracle_database.create_table("T", "ID NUMBER(9,0) NOT NULL", key=["ID"], rows=[[1], [2], [3]])
+    select = 'SELECT "ID" FROM "INV"."T" "t" ORDER BY "t"."ID"'
+    schema = pa.schema([("id", pa.int64())])
+    with connect(OracleConfig.parse(oracle_database.properties())) as connection:
+        batches = list(connection.batches(select, schema, rows=2))
+        assert [batch.to_pydict() for batch in batches] == [{"id": [1, 2]}, {"id": [3]}]
+        nothing = select.replace('"t" ORDER', '"t" WHERE "t"."ID" < 0 ORDER')
+        assert list(connection.batches(nothing, schema)) == []
+    assert {type(frame) for frame in frames} == {oracledb.DataFrame}
+    assert [frame.num_rows() for frame in frames] == [2, 1, 0]
+    held = pa.table(frames[0]).column(0).chunk(0)
+    assert held.buffers()[1].address == batches[0].column(0).buffers()[1].address
 
 
 @pytest.mark.oracle

@@ -148,9 +148,9 @@ class Connection:
         }
         fetched = _native(lambda: iter(self._native.fetch_df_batches(statement, **arguments)))
         while (frame := _native(lambda: next(fetched, None))) is not None:
-            batch = pa.record_batch(frame)
-            if batch.num_rows:
-                yield batch.rename_columns(schema.names)
+            if frame.num_rows():  # the driver gives an empty frame where a query has no rows
+                for batch in pa.table(frame).to_batches():
+                    yield batch.rename_columns(schema.names)
 
     def switch_to(self, container: str) -> None:
         """The container whose objects statements name from now on: `CDB$ROOT`, or a pluggable
