@@ -207,4 +207,6 @@ def _frame(
         arrays = [pa.array(column, kind) for column, kind in types]
         batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
     # A reader keeps a batch without rows, which a table leaves out.
-    return from_arrow(pa.RecordBatchReader.from_batches(batch.schema, [batch]))
+    frame = from_arrow(pa.RecordBatchReader.from_batches(batch.schema, [batch]))
+    assert isinstance(frame, DataFrame)
+    return frame
