@@ -79,6 +79,7 @@ _TIMES = frozenset({"TIMESTAMP", "START_TIMESTAMP", "COMMIT_TIMESTAMP"})
 _TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|:?[A-Za-z_][\w$#]*|\s+|.""", re.DOTALL)
 _TABLE = re.compile(r'"((?:[^"]|"")+)"\."((?:[^"]|"")+)"(?: AS OF SCN (\d+))?(?=[ )]|$)')
 _PAGE = re.compile(r"(?: OFFSET (\d+) ROWS)? FETCH (?:FIRST|NEXT) (\d+) ROWS ONLY")
+_OBJECTS = ("SDO_GEOMETRY", "ANYDATA")
 _CALLS = {"SYSDATE": "SYSDATE()", "SYSTIMESTAMP": "SYSTIMESTAMP()", "DBMS_METADATA": ""}
 
 
@@ -93,7 +94,11 @@ def _type_of(column: Column) -> str:
         return "TIMESTAMP_TEXT"
     if name in ("RAW", "BLOB", "LONG RAW"):
         return "RAW_TEXT"
-    return "TEXT"
+    return "OBJECT_TEXT" if name in _OBJECTS or "." in name else "TEXT"
+
+
+class ObjectValue:
+    """A value of an object type, which is no text, number or bytes: the driver has DbObject."""
 
 
 def _date(text: bytes) -> dt.datetime:
@@ -109,6 +114,7 @@ sqlite3.register_converter("NUMBER_TEXT", lambda text: Decimal(text.decode()))
 sqlite3.register_converter("FLOAT_TEXT", lambda text: float(text))
 sqlite3.register_converter("DATE_TEXT", _date)
 sqlite3.register_converter("TIMESTAMP_TEXT", _timestamp)
+sqlite3.register_converter("OBJECT_TEXT", lambda _text: ObjectValue())
 sqlite3.register_converter("RAW_TEXT", lambda text: bytes.fromhex(text.decode()))
 
 

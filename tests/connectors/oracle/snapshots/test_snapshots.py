@@ -89,6 +89,26 @@ def test_every_row_is_read_once_as_of_one_scn_by_ranges_of_its_key(
     assert len(chunks) > 3
 
 
+def test_columns_of_object_types_are_in_the_rows_without_values(
+    oracle_database: OracleDatabase,
+) -> None:
+    oracle_database.create_table(
+        "PLACES",
+        "ID NUMBER(9,0) NOT NULL",
+        "SHAPE SDO_GEOMETRY",
+        "NAME VARCHAR2(9)",
+        key=["ID"],
+        rows=[[1, "somewhere", "a"], [2, None, "b"]],
+    )
+    run = reader(oracle_database)
+    rows = snapshot(run)
+    run.stop()
+    assert [row["after"] for row in rows] == [
+        {"ID": 1, "SHAPE": None, "NAME": "a"},
+        {"ID": 2, "SHAPE": None, "NAME": "b"},
+    ]
+
+
 def test_the_tables_are_told_before_their_rows_and_recorded(
     database: OracleDatabase, tmp_path: Path
 ) -> None:
