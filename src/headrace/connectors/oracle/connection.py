@@ -1,4 +1,5 @@
-"""Connections to Oracle by python-oracledb in thin mode: statements, rows in bulk, containers.
+"""Connections to Oracle by python-oracledb: statements, rows in bulk, containers. It is in thin
+mode, which needs no client of Oracle, unless `driver.lib_dir` names the folder of one.
 
 Nothing else speaks to the driver. `driver.module` names another one that has the same calls.
 """
@@ -31,7 +32,7 @@ _NO_BINDS: Binds = {}
 _METADATA_ROWS = 1000
 _SID = re.compile(r"(?://)?(?P<host>\[[^]]+\]|[^:/()]+):(?P<port>\d+):(?P<sid>[\w$#.]+)")
 _NODE = re.compile(r"(?P<host>\[[^]]+\]|[^:/]+)(?::(?P<port>\d+))?(?:/(?P<sid>.+))?")
-_OWN_KEYWORDS = frozenset({"module", "user", "password", "dsn"})
+_OWN_KEYWORDS = frozenset({"module", "lib_dir", "user", "password", "dsn"})
 _JAVAS = {
     "oracle.net.connect_timeout": "tcp_connect_timeout",
     "oracle.net.ssl_server_cert_dn": "ssl_server_cert_dn",
@@ -207,6 +208,7 @@ def connect(
     }
     connection: Connection | None = None
     try:
+        _load_client(config, driver)
         native = _native(lambda: driver.connect(**given))
         native.call_timeout = limit_ms
         connection = Connection(native, config.query_fetch_size)
@@ -315,6 +317,17 @@ def _driver(config: OracleConfig) -> Any:
     return driver
 
 
+def _load_client(config: OracleConfig, driver: Any) -> None:
+    """Thick mode, for all of the process, where driver.lib_dir is set; empty: the client is where
+    the system looks for libraries. Raises DriverError."""
+    folder = config.driver.get("lib_dir")
+    if folder is not None:
+        settings = _parameters(config, driver).get("config_dir")
+        _native(
+            lambda: driver.init_oracle_client(lib_dir=folder or None, config_dir=settings or None)
+        )
+
+
 def _parameters(config: OracleConfig, driver: Any) -> dict[str, object]:
     """Parameters of `driver.*`, also by the names of Java's driver where ours has the like; of the
     types that the driver's `connect` declares.
@@ -391,4 +404,5 @@ def _native(function: Callable[..., T], *arguments: Any) -> T:
             raise
         detail = error.args[0] if error.args else error
         text = str(getattr(detail, "message", error))
-        raise DriverError(text, getattr(detail, "full_code", None)) from None
+        code = getattr(detail, "code", 0)
+        raise DriverError(text, getattr(detail, "full_code", None), code) from None

@@ -4,6 +4,8 @@ without a server."""
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from headrace.connectors.oracle.errors import DriverError, translate
 from headrace.connectors.oracle.streaming.redo_rows import REDO
 from headrace.errors import HeadraceError
 from headrace.testing.oracle import driver as stand_in
-from tests.connectors.oracle.test_connection import config
+from tests.connectors.oracle.test_connection import PROPERTIES, config
 from tests.contract.driver_calls import Driver, Member, faults, sources, uses
 
 FOLDER = Path(inspect.getfile(Connection)).parent
@@ -38,6 +40,7 @@ TABLE = Driver(
         "oracledb.apilevel": Member(),
         "oracledb.connect": Member(gives="Connection"),
         "oracledb.defaults.fetch_lobs": Member(),
+        "oracledb.init_oracle_client": Member(),
         "Connection.call_timeout": Member(),
         "Connection.close": Member(),
         "Connection.commit": Member(),
@@ -57,6 +60,7 @@ TABLE = Driver(
         "DataFrame.num_rows": Member(),
         "DbType.name": Member(),
         "FetchInfo.type_code": Member(gives="DbType"),
+        "_Error.code": Member(),
         "_Error.full_code": Member(),
         "_Error.message": Member(),
     },
@@ -154,11 +158,6 @@ def raised(message: str, code: int = 0) -> Callable[[], None]:
     return fail
 
 
-def wrapped(number: int, **arguments: Any) -> Callable[[], None]:
-    """What raises one of the driver's own errors, by its number."""
-    return lambda: errors._raise_err(number, **arguments)
-
-
 def failed(fail: Callable[[], None]) -> DriverError:
     """What a connection makes of an error of the driver."""
 
@@ -185,6 +184,84 @@ def test_a_session_that_ended_is_a_lost_connection_by_whichever_code(code: int) 
     known = translate(error, config())
     assert known is not None
     assert (known.code, known.retriable) == ("oracle.connection_lost", True)
+
+
+@pytest.mark.parametrize(
+    ("code", "known", "text"),
+    [
+        (1333, "no_dictionary", "failed to establish LogMiner dictionary"),
+        (1343, "corrupt_log", "LogMiner encountered corruption in the logstream"),
+        (1001, "no_session", "invalid cursor"),
+        (25303, "no_session", "Buffered operation allowed only on the owner instance"),
+        (600, "internal_error", "internal error code, arguments: [krvrdccs10]"),
+        (310, "log_switched", "archived log contains sequence 5; sequence 4 required"),
+        (604, "recursive_error", "error occurred at recursive SQL level 1"),
+        (1284, "missing_log", "file cannot be opened"),
+        (1327, "log_switched", "failed to exclusively lock system dictionary as required"),
+    ],
+)
+def test_what_debezium_tries_again_is_tried_again(code: int, known: str, text: str) -> None:
+    error = translate(failed(raised(f"ORA-{code:05}: {text}", code)), config(), "Mining")
+    assert error is not None
+    assert (error.code, error.retriable) == (f"oracle.{known}", True)
+
+
+def test_a_server_that_asks_for_network_encryption_is_not_waited_for() -> None:
+    cause = errors._create_exception(
+        errors.ERR_FEATURE_NOT_SUPPORTED,
+        feature="Native Network Encryption and Data Integrity",
+        driver_type="thick",
+    )
+
+    def refused() -> None:
+        errors._raise_err(errors.ERR_CONNECTION_FAILED, cause=cause, connection_id="x")
+
+    error = failed(refused)
+    assert (error.full_code, error.is_unreachable) == ("DPY-6005", False)
+    known = translate(error, config())
+    assert known is not None
+    assert (known.code, known.retriable) == ("oracle.needs_client", False)
+    assert "driver.lib_dir" in known.remedy
+    assert "Native Network Encryption" in known.message
+
+
+@pytest.mark.parametrize(("folder", "named"), [("/opt/client", "/opt/client"), ("", None)])
+def test_lib_dir_has_the_driver_load_the_client_of_oracle(
+    monkeypatch: pytest.MonkeyPatch, folder: str, named: str | None
+) -> None:
+    calls: list[dict[str, Any]] = []
+
+    def refused(**_: Any) -> None:
+        calls.append({"connect": True})
+        raise oracledb.DatabaseError("refused")
+
+    refused.__signature__ = inspect.signature(oracledb.connect)  # type: ignore[attr-defined]
+    monkeypatch.setattr(oracledb, "init_oracle_client", lambda **named: calls.append(named))
+    monkeypatch.setattr(oracledb, "connect", refused)
+    given = {"driver.lib_dir": folder, "driver.config_dir": "/etc/oracle"}
+    with pytest.raises(HeadraceError):
+        connect(OracleConfig.parse(PROPERTIES | given))
+    assert calls == [{"lib_dir": named, "config_dir": "/etc/oracle"}, {"connect": True}]
+
+
+@pytest.mark.parametrize("thin", [False, True])
+def test_a_client_that_cannot_be_loaded_is_named(thin: bool) -> None:
+    """Of a process of its own: the driver's mode is that of the process."""
+    first = "oracledb.enable_thin_mode()" if thin else ""
+    script = f"""
+import oracledb
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import connect
+{first}
+try:
+    connect(OracleConfig.parse({PROPERTIES | {"driver.lib_dir": "/no/client"}!r}))
+except Exception as error:
+    print(error.code, error.retriable)
+"""
+    command = [sys.executable, "-c", script]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    expected = "oracle.thin_mode False" if thin else "oracle.no_client False"
+    assert answer.stdout.strip() == expected
 
 
 def test_the_stand_ins_errors_are_the_drivers_own() -> None:
