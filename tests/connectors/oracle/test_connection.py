@@ -11,8 +11,14 @@ import pytest
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.config import OracleConfig
-from headrace.connectors.oracle.connection import Connection, connect, data_source, opened
-from headrace.connectors.oracle.errors import DriverError, translate
+from headrace.connectors.oracle.connection import (
+    CHECK_LIMIT,
+    Connection,
+    connect,
+    data_source,
+    opened,
+)
+from headrace.connectors.oracle.errors import QUERY_LIMIT, DriverError, translate
 from headrace.errors import HeadraceError
 from headrace.testing.oracle.driver import OracleConnection
 from tests.servers.oracle import PDB, OracleDatabase
@@ -149,8 +155,42 @@ def test_a_session_has_headraces_formats_and_switches_its_container(
         connection.switch_to(PDB)
         assert connection.container == PDB
     counted = oracle_database.server.call("counted")
-    assert counted["session_formats"] == counted["session_time_zone"] == 1
+    assert counted["session_formats"] == counted["session_time_zone"] == 2
     assert counted["set_container"] == 1
+
+
+@pytest.mark.oracle
+def test_the_formats_of_a_session_are_set_in_the_container_that_it_switched_to(
+    oracle_database: OracleDatabase,
+) -> None:
+    """The stand-in forgets them when the container is another one."""
+    parsed = OracleConfig.parse(oracle_database.properties())
+    asked: list[str] = []
+    with connect(parsed, container=PDB) as connection:
+        execute = connection.execute
+        connection.execute = lambda text: asked.append(text) or execute(text)  # type: ignore
+        connection.switch_to(sql.ROOT)
+    assert asked == [
+        sql.set_container(sql.ROOT),
+        sql.SESSION_FORMATS(),
+        sql.SESSION_TIME_ZONE(),
+    ]
+
+
+def test_a_connection_of_checks_keeps_no_statements_for_another_container(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[dict[str, Any]] = []
+
+    def refused(*, stmtcachesize: int | None = None, **_: Any) -> None:
+        given.append({} if stmtcachesize is None else {"stmtcachesize": stmtcachesize})
+        raise oracledb.DatabaseError("refused")
+
+    monkeypatch.setattr(oracledb, "connect", refused)
+    for limit in (QUERY_LIMIT, CHECK_LIMIT):
+        with pytest.raises(HeadraceError):
+            connect(config(), limit=limit)
+    assert given == [{}, {"stmtcachesize": 0}]
 
 
 @pytest.mark.oracle

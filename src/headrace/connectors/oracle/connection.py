@@ -155,10 +155,21 @@ class Connection:
 
     def switch_to(self, container: str) -> None:
         """The container whose objects statements name from now on: `CDB$ROOT`, or a pluggable
-        database."""
-        if container != self.container:
+        database. The session has headrace's formats there."""
+        if container == self.container:
+            return
+        try:
             self.execute(sql.set_container(container))
-            self.container = container
+        except DriverError as error:
+            error.is_of_root = container == sql.ROOT
+            raise
+        self.container = container
+        self.set_formats()
+
+    def set_formats(self) -> None:
+        """The formats of literals in SQL_REDO and of rows, and UTC."""
+        self.execute(sql.SESSION_FORMATS())
+        self.execute(sql.SESSION_TIME_ZONE())
 
     def commit(self) -> None:
         """End the transaction."""
@@ -193,9 +204,12 @@ def connect(
     """
     limit_ms = config.database_query_timeout_ms
     login_seconds = _LOGIN_SECONDS
+    caching: dict[str, object] = {}
     if limit == CHECK_LIMIT:
         limit_ms = config.connection_validation_timeout_ms
         login_seconds = limit_ms / 1000
+        # One statement is run in several containers, where it is not the same.
+        caching = {"stmtcachesize": 0}
     driver = _driver(config)
     password = config.database_password
     given = {
@@ -204,6 +218,7 @@ def connect(
         "dsn": data_source(config, node),
         "tcp_connect_timeout": login_seconds,
         "program": "headrace",
+        **caching,
         **_parameters(config, driver),
     }
     connection: Connection | None = None
@@ -212,9 +227,9 @@ def connect(
         native = _native(lambda: driver.connect(**given))
         native.call_timeout = limit_ms
         connection = Connection(native, config.query_fetch_size)
-        connection.execute(sql.SESSION_FORMATS())
-        connection.execute(sql.SESSION_TIME_ZONE())
-        if container is not None:
+        if container is None:
+            connection.set_formats()
+        else:
             connection.switch_to(container)
     except DriverError as error:
         if connection is not None:

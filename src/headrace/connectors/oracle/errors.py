@@ -35,6 +35,8 @@ class DriverError(Exception):
             self.code = int(answer[1])
         self.needs_client = not _CLIENT_CODES.isdisjoint("-".join(one) for one in codes)
         """Whether the server asks for what the driver's thin mode does not have."""
+        self.is_of_root = False
+        """Whether the statement was to enter the root of a container database."""
 
     @property
     def is_unreachable(self) -> bool:
@@ -163,6 +165,16 @@ _NO_CLIENT = Refusal(
     "Set driver.lib_dir to the folder of Oracle Instant Client (the one with libclntsh.so), on "
     "every node that connects.",
 )
+_NO_ROOT = Refusal(
+    "root_not_accessible",
+    "LogMiner reads the redo in the root. Log in as a common user (c##…) by the service of the "
+    "container database (database.dbname), and GRANT SET CONTAINER TO {user} CONTAINER=ALL. Amazon "
+    "RDS and Autonomous Database let nobody into the root: changes are captured there from "
+    "databases that are no container databases (Oracle 19c on RDS) without database.pdb.name, and "
+    "of the others snapshot.mode=initial_only reads the rows.",
+)
+_ROOT_CODES = frozenset({1017, 1031, 1045, 1435, 65011, 65040})
+"""ORA codes with which the root is refused."""
 _UNDO = Refusal(
     "snapshot_too_old",
     "What the statement reads is gone from undo; it is tried again, under a later SCN where one "
@@ -272,6 +284,8 @@ def translate(
     refusal = _BY_CODE.get(error.code) or _BY_DRIVER.get(error.full_code)
     if error.needs_client:
         refusal = _NEEDS_CLIENT
+    elif error.is_of_root and error.code in _ROOT_CODES:
+        refusal = _NO_ROOT
     if refusal is not None:
         remedy = refusal.remedy.replace("{limit}", limit).replace(
             "{user}", str(config.database_user)

@@ -81,6 +81,8 @@ class Database:
         """Bytes that the user may have in TABLE_SPACE; -1: any number, None: nothing."""
         self.hidden_views: set[str] = set()
         """Views that may not be read."""
+        self.root_error: int | None = None
+        """The ORA code with which the root is refused."""
         self.oldest_scn = 0
         """What undo reaches back to."""
         self.archives = True

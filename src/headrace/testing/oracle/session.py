@@ -276,6 +276,10 @@ class Session:
         container = slots["container"].strip('"')
         if container not in (ROOT, self.database.state.pdb):
             raise OracleError(65011, f"Pluggable database {container} does not exist.")
+        if container == ROOT and self.database.root_error:
+            raise OracleError(self.database.root_error, "the root cannot be entered")
+        if container != self.container:
+            self.has_formats = False
         self.container = container
 
     def _session_formats(self, _slots: Binds, _binds: Binds) -> None:
