@@ -347,7 +347,9 @@ class Session:
         """See `_savepoint`."""
 
     def _lock(self, slots: Binds, _binds: Binds) -> None:
-        self.database.table(slots["table"].replace('"', ""))
+        table = self.database.table(slots["table"].replace('"', ""))
+        if table.kind in ("EXTERNAL", "HYBRID"):
+            raise OracleError(30657, "operation not supported on external organized table")
 
     def _own(self) -> str:
         if self._xid is None:
