@@ -38,7 +38,7 @@ class Driver:
     instances stand for classes whose attributes only instances have. `members` has
     `Class.attribute`. `named` are, by file, variables and parameters without an annotation that
     hold an object of a class; `given` are functions of the folder that return one. `through`:
-    functions of the folder that call what they are given, with the arguments behind it."""
+    functions of the folder that call what they are given, with the arguments after it."""
 
     classes: Mapping[str, Any]
     members: Mapping[str, Member]
@@ -79,7 +79,7 @@ def uses(driver: Driver, paths: Iterable[Path]) -> list[Use]:
     found: list[Use] = []
     for path, tree in trees.items():
         walk = _Walk(driver, path.name, given)
-        walk.visit(tree)  # attributes of self are known behind the methods that set them
+        walk.visit(tree)  # attributes of self are known after the methods that set them
         walk.found.clear()
         walk.visit(tree)
         found += dict.fromkeys(walk.found)

@@ -152,7 +152,7 @@ _CORRUPT = Refusal(
 )
 _NO_CURSOR = Refusal(
     "no_session",
-    "The mining session is begun anew. If it goes on, look at the server's alert log.",
+    "The mining session is begun again. If it goes on, look at the server's alert log.",
     retriable=True,
 )
 _NEEDS_CLIENT = Refusal(

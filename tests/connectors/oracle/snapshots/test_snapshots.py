@@ -110,7 +110,7 @@ def test_columns_of_object_types_are_in_the_rows_without_values(
     ]
 
 
-def test_statements_are_read_of_those_tables_that_somebody_is_told_of(
+def test_statements_are_read_of_those_tables_whose_records_somebody_sees(
     database: OracleDatabase, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     history = str(tmp_path / "history.jsonl")

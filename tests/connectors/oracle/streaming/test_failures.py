@@ -52,7 +52,7 @@ def test_a_log_that_is_switched_meanwhile_is_looked_for_again(
 def test_a_log_that_is_switched_in_the_middle_of_a_fetch_ends_the_window(
     oracle_database: OracleDatabase,
 ) -> None:
-    """However often: each window goes on behind what was read."""
+    """However often: each window goes on after what was read."""
     oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
     for number in range(24):
         add(oracle_database, number)

@@ -28,7 +28,8 @@ class Catalog:
 
     def tables(self) -> list[tuple[str, str, int]]:
         """Owner, name and OBJECT_ID of every table, in order; nested tables and their parents,
-        overflow segments, temporary and external tables and those of domain indexes are none."""
+        overflow segments, temporary and external tables and those of domain indexes are left
+        out."""
         rows = self._connection.rows(sql.tables(self._connection.version))
         return [(owner, name, int(identity)) for owner, name, identity in rows]
 

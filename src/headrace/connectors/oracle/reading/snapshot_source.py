@@ -295,7 +295,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
 
     @property
     def _is_seen(self) -> bool:
-        """Whether somebody sees what is told of tables."""
+        """Whether somebody sees the records of tables."""
         return self._config.include_schema_changes or (
             self._config.history_kind() is not HistoryKind.MEMORY
         )
