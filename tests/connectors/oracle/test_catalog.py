@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.capture import Capture
 from headrace.connectors.oracle.catalog.catalog import Catalog
-from headrace.connectors.oracle.catalog.stored_tables import StoredTables
+from headrace.connectors.oracle.catalog.stored_tables import MANY, StoredTables
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection, opened
 from headrace.connectors.oracle.types.source_type import OracleType
@@ -78,6 +80,81 @@ def test_tables_are_known_by_their_object_ids(
     assert [leaf.path for leaf in table.leaves] == [("OTHER", "T")]
     assert Catalog(connection).object_ids("OTHER", "T") == (4712, 4712)
     assert Catalog(connection).object_ids("OTHER", "U") is None
+
+
+@pytest.mark.parametrize("kind", ["EXTERNAL", "HYBRID", "NESTS"])
+def test_external_tables_and_parents_of_nested_ones_are_not_among_the_tables(
+    oracle_database: OracleDatabase, connection: Connection, kind: str
+) -> None:
+    oracle_database.create_table("OTHER.ODD", "ID NUMBER(9,0)", key=["ID"])
+    oracle_database.create_table("ODD", "ID NUMBER(9,0)", key=["ID"], kind=kind)
+    assert [path[:2] for path in Catalog(connection).tables()] == [("OTHER", "ODD")]
+
+
+@pytest.mark.parametrize(
+    ("version", "condition"),
+    [
+        ((12, 1, 0, 2, 0), ""),
+        ((12, 2, 0, 1, 0), " AND T.EXTERNAL = 'NO'"),
+        ((18, 3), " AND T.EXTERNAL = 'NO'"),
+        ((23, 6), " AND T.EXTERNAL = 'NO' AND T.HYBRID = 'NO'"),
+    ],
+)
+def test_servers_are_asked_for_the_columns_that_their_version_has(
+    version: tuple[int, ...], condition: str
+) -> None:
+    assert sql.TABLES.match(sql.tables(version)) == {"inside": condition}
+
+
+def test_logs_of_materialized_views_are_not_captured(oracle_database: OracleDatabase) -> None:
+    config = OracleConfig.parse(oracle_database.properties())
+    assert not Capture(config).takes("INV.MLOG$_T")
+    assert Capture(config).takes("INV.MLOGS")
+    released = oracle_database.properties(headrace_compatibility="debezium-3.6")
+    assert Capture(OracleConfig.parse(released)).takes("INV.MLOG$_T")
+
+
+def test_invisible_columns_are_the_last_ones_of_a_table(
+    oracle_database: OracleDatabase, connection: Connection
+) -> None:
+    oracle_database.create_table(
+        "T",
+        "SYS_NC00001$ NUMBER HIDDEN",
+        "GHOST NUMBER(5,0) INVISIBLE",
+        "ID NUMBER(9,0) NOT NULL",
+        "NAME VARCHAR2(9)",
+        key=["ID"],
+    )
+    columns = Catalog(connection).columns("INV", "T")
+    assert [column.name for column in columns] == ["ID", "NAME", "GHOST"]
+
+
+def test_the_many_tables_of_a_schema_are_described_at_once(
+    oracle_database: OracleDatabase, connection: Connection
+) -> None:
+    columns = ("A NUMBER NOT NULL", "B NUMBER(5,0) DEFAULT 7 COMMENT 'b'", "C VARCHAR2(9)")
+    for number in range(MANY):
+        key = ["B", "A"] if number % 2 else []
+        unique = [["SYS_NC00004$"], ["C", "A"]] if number % 3 else []
+        oracle_database.create_table(f"T{number}", *columns, key=key, unique=unique)
+    tables = StoredTables(connection)
+    ids = [table.id for table in tables.tables()]
+    one_by_one = {**tables.read(ids[:25]).tables, **tables.read(ids[25:]).tables}
+    before = oracle_database.server.call("counted")
+    assert tables.read(ids).tables == one_by_one
+    after = oracle_database.server.call("counted")
+    names = ("columns", "primary_key", "unique_indexes", "tables")
+    assert [after[name] - before[name] for name in names] == [1, 1, 1, 1]
+
+
+def test_the_options_of_statements_are_set_once_for_a_session(
+    oracle_database: OracleDatabase, connection: Connection
+) -> None:
+    catalog = Catalog(connection)
+    for name in ("T", "U"):
+        oracle_database.create_table(name, "ID NUMBER(9,0)", key=["ID"])
+        assert f'CREATE TABLE "INV"."{name}"' in catalog.ddl("INV", name)
+    assert oracle_database.server.call("counted")["ddl_options"] == 1
 
 
 def test_a_table_tells_its_statement(

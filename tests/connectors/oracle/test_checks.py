@@ -11,6 +11,7 @@ from headrace.connectors.oracle.catalog.event_shapes import event_shapes
 from headrace.connectors.oracle.checks.database import check
 from headrace.connectors.oracle.checks.state import granted, granted_there
 from headrace.connectors.oracle.config import OracleConfig
+from headrace.errors import HeadraceError
 from headrace.findings import Finding, statements
 from headrace_demo.oracle.database import PRIVILEGES
 from tests.connectors.oracle.administrator import Administrator
@@ -53,6 +54,22 @@ def test_a_database_that_is_ready_has_no_errors(database: OracleDatabase) -> Non
         "server", "mining_rights", "archive_log_mode", "supplemental", "log_retention", "tables",
         "table_rights", "types", "table_logging", "names", "flush_table",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("code", [1031, 65040, 1435])
+def test_a_server_whose_root_is_out_of_reach_is_refused_by_name(
+    database: OracleDatabase, code: int
+) -> None:
+    """As Amazon RDS and Autonomous Database are."""
+    database.change(root_error=code)
+    error = only(found(database), "oracle.root_not_accessible")
+    assert error.level == "error"
+    assert "SET CONTAINER" in error.remedy
+    assert "snapshot.mode=initial_only" in error.remedy
+    assert bad(found(database, snapshot_mode="initial_only")) == []
+    with pytest.raises(HeadraceError) as refused:
+        OracleReader.of(database)
+    assert (refused.value.code, refused.value.retriable) == ("oracle.root_not_accessible", False)
 
 
 def test_a_database_without_archived_logs_is_an_error(database: OracleDatabase) -> None:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+import oracledb
 import pyarrow as pa
 import pytest
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.config import OracleConfig
-from headrace.connectors.oracle.connection import Connection, connect, data_source, opened
-from headrace.connectors.oracle.errors import DriverError, translate
+from headrace.connectors.oracle.connection import (
+    CHECK_LIMIT,
+    Connection,
+    connect,
+    data_source,
+    opened,
+)
+from headrace.connectors.oracle.errors import QUERY_LIMIT, DriverError, translate
 from headrace.errors import HeadraceError
+from headrace.testing.oracle.driver import OracleConnection
 from tests.servers.oracle import PDB, OracleDatabase
 
 PROPERTIES = {
@@ -144,8 +155,42 @@ def test_a_session_has_headraces_formats_and_switches_its_container(
         connection.switch_to(PDB)
         assert connection.container == PDB
     counted = oracle_database.server.call("counted")
-    assert counted["session_formats"] == counted["session_time_zone"] == 1
+    assert counted["session_formats"] == counted["session_time_zone"] == 2
     assert counted["set_container"] == 1
+
+
+@pytest.mark.oracle
+def test_the_formats_of_a_session_are_set_in_the_container_that_it_switched_to(
+    oracle_database: OracleDatabase,
+) -> None:
+    """The stand-in forgets them when the container is another one."""
+    parsed = OracleConfig.parse(oracle_database.properties())
+    asked: list[str] = []
+    with connect(parsed, container=PDB) as connection:
+        execute = connection.execute
+        connection.execute = lambda text: asked.append(text) or execute(text)  # type: ignore
+        connection.switch_to(sql.ROOT)
+    assert asked == [
+        sql.set_container(sql.ROOT),
+        sql.SESSION_FORMATS(),
+        sql.SESSION_TIME_ZONE(),
+    ]
+
+
+def test_a_connection_of_checks_keeps_no_statements_for_another_container(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[dict[str, Any]] = []
+
+    def refused(*, stmtcachesize: int | None = None, **_: Any) -> None:
+        given.append({} if stmtcachesize is None else {"stmtcachesize": stmtcachesize})
+        raise oracledb.DatabaseError("refused")
+
+    monkeypatch.setattr(oracledb, "connect", refused)
+    for limit in (QUERY_LIMIT, CHECK_LIMIT):
+        with pytest.raises(HeadraceError):
+            connect(config(), limit=limit)
+    assert given == [{}, {"stmtcachesize": 0}]
 
 
 @pytest.mark.oracle
@@ -182,6 +227,33 @@ def test_rows_are_fetched_in_parts_with_all_digits(oracle_database: OracleDataba
         schema = pa.schema([("id", pa.int64()), ("n", pa.float64())])
         (batch,) = connection.batches(select, schema)
         assert batch.to_pydict() == {"id": [1, 2], "n": [float(number), None]}
+
+
+@pytest.mark.oracle
+def test_batches_are_made_of_the_drivers_own_frames_without_a_copy(
+    oracle_database: OracleDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frames: list[oracledb.DataFrame] = []
+    fetch = OracleConnection.fetch_df_batches
+
+    def recorded(*given: Any, **named: Any) -> Iterator[oracledb.DataFrame]:
+        for frame in fetch(*given, **named):
+            frames.append(frame)
+            yield frame
+
+    monkeypatch.setattr(OracleConnection, "fetch_df_batches", recorded)
+    oracle_database.create_table("T", "ID NUMBER(9,0) NOT NULL", key=["ID"], rows=[[1], [2], [3]])
+    select = 'SELECT "ID" FROM "INV"."T" "t" ORDER BY "t"."ID"'
+    schema = pa.schema([("id", pa.int64())])
+    with connect(OracleConfig.parse(oracle_database.properties())) as connection:
+        batches = list(connection.batches(select, schema, rows=2))
+        assert [batch.to_pydict() for batch in batches] == [{"id": [1, 2]}, {"id": [3]}]
+        nothing = select.replace('"t" ORDER', '"t" WHERE "t"."ID" < 0 ORDER')
+        assert list(connection.batches(nothing, schema)) == []
+    assert {type(frame) for frame in frames} == {oracledb.DataFrame}
+    assert [frame.num_rows() for frame in frames] == [2, 1, 0]
+    held = pa.table(frames[0]).column(0).chunk(0)
+    assert held.buffers()[1].address == batches[0].column(0).buffers()[1].address
 
 
 @pytest.mark.oracle

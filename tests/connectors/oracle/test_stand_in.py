@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import oracledb
 import pyarrow as pa
 import pytest
 
@@ -256,7 +257,7 @@ def test_numbers_keep_all_digits_where_they_are_asked_for_as_texts(
     assert cursor.execute('SELECT "t"."N" FROM "INV"."T" "t"').fetchall() == [(number,)]
 
 
-def test_rows_come_in_arrow_batches(
+def test_rows_come_in_frames_of_the_drivers_own_class(
     session: driver.OracleConnection, oracle_database: OracleDatabase
 ) -> None:
     with oracle_database.transaction() as transaction:
@@ -267,8 +268,9 @@ def test_rows_come_in_arrow_batches(
         'SELECT "t"."ID", "t"."V" FROM "INV"."T" "t"', size=2, requested_schema=schema
     )
     parts = list(batches)
-    assert [part.num_rows for part in parts] == [2, 2, 1]
-    assert all(part.schema == schema for part in parts)
+    assert {type(part) for part in parts} == {oracledb.DataFrame}
+    assert [part.num_rows() for part in parts] == [2, 2, 1]
+    assert all(pa.table(part).schema == schema for part in parts)
 
 
 def test_errors_come_when_they_are_asked_for(

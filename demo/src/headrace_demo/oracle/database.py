@@ -81,6 +81,8 @@ class Database:
         """Bytes that the user may have in TABLE_SPACE; -1: any number, None: nothing."""
         self.hidden_views: set[str] = set()
         """Views that may not be read."""
+        self.root_error: int | None = None
+        """The ORA code with which the root is refused."""
         self.oldest_scn = 0
         """What undo reaches back to."""
         self.archives = True
@@ -293,6 +295,7 @@ class Database:
 _DICTIONARY = (
     "ALL_TABLES", "ALL_OBJECTS", "ALL_TAB_COLS", "ALL_COL_COMMENTS", "ALL_CONSTRAINTS",
     "ALL_CONS_COLUMNS", "ALL_INDEXES", "ALL_IND_COLUMNS", "ALL_LOG_GROUPS", "USER_TABLES",
+    "ALL_NESTED_TABLES",
 )  # fmt: skip
 
 
@@ -300,7 +303,12 @@ def _describe(table: Table, views: Mapping[str, list[tuple[Any, ...]]]) -> None:
     """The rows of a table in the views of the data dictionary."""
     path = (table.schema, table.name)
     at = str(time_of(table.last_ddl_scn)) if table.last_ddl_scn else "2024-01-01 00:00:00"
-    views["ALL_TABLES"].append((*path, "NO", None, "N", "N", None, None))
+    is_external, is_hybrid = (
+        "YES" if table.kind == kind else "NO" for kind in ("EXTERNAL", "HYBRID")
+    )
+    views["ALL_TABLES"].append((*path, "NO", None, "N", "N", is_external, is_hybrid, None, None))
+    if table.kind == "NESTS":
+        views["ALL_NESTED_TABLES"].append((table.schema, f"{table.name}_NESTED", table.name))
     views["USER_TABLES"].append((table.name,))
     views["ALL_OBJECTS"].append((*path, "TABLE", table.object_id, table.object_id, at))
     for position, column in enumerate(table.columns, 1):
@@ -308,7 +316,10 @@ def _describe(table: Table, views: Mapping[str, list[tuple[Any, ...]]]) -> None:
         views["ALL_TAB_COLS"].append(
             (*path, column.name, column.type, column.length, column.length if is_text else 0,
              column.precision, column.scale, "Y" if column.nullable else "N", column.default,
-             "YES" if column.is_virtual else "NO", "YES" if column.is_hidden else "NO", position)
+             "YES" if column.is_virtual else "NO",
+             "YES" if column.is_hidden or column.is_invisible else "NO",
+             "NO" if column.is_hidden else "YES",
+             None if column.is_hidden or column.is_invisible else position, position)
         )  # fmt: skip
         if column.comment is not None:
             views["ALL_COL_COMMENTS"].append((*path, column.name, column.comment))

@@ -23,7 +23,7 @@ _COLUMN = re.compile(
       (?:\s*\([^)]*\))?)?
     (?P<default>\s+DEFAULT\s+.*?)?
     (?P<required>\s+NOT\s+NULL)?
-    (?P<options>(?:\s+(?:GENERATED|HIDDEN|IDENTITY))*)
+    (?P<options>(?:\s+(?:GENERATED|HIDDEN|INVISIBLE|IDENTITY))*)
     (?:\s+COMMENT\s+'(?P<comment>(?:[^']|'')*)')?$""",
     re.X | re.I | re.S,
 )
@@ -44,7 +44,8 @@ _LETTERS = ("CHAR", "NCHAR", "VARCHAR2", "NVARCHAR2", "RAW", "UROWID")
 
 @dataclass(frozen=True)
 class Column:
-    """A row of ALL_TAB_COLS: `type` is DATA_TYPE, `length` DATA_LENGTH in bytes (of texts: in
+    """A row of ALL_TAB_COLS (`is_hidden`: Oracle hides it itself; `is_invisible`: who made the
+    table does): `type` is DATA_TYPE, `length` DATA_LENGTH in bytes (of texts: in
     letters, CHAR_LENGTH), `precision` and `scale` are None where Oracle has NULL, `default` is the
     text of DATA_DEFAULT; `first` is the number that an identity column begins with."""
 
@@ -58,14 +59,15 @@ class Column:
     comment: str | None = None
     is_virtual: bool = False
     is_hidden: bool = False
+    is_invisible: bool = False
     is_identity: bool = False
     first: int = 1
 
     @classmethod
     def parse(cls, text: str) -> Column:
         """The column of a definition as `CREATE TABLE` has it: `ID NUMBER(9,0) NOT NULL`. Behind it
-        may stand GENERATED, HIDDEN, IDENTITY and COMMENT 'text'; an identity column is written as
-        in CREATE TABLE as well. Raises ValueError."""
+        may stand GENERATED, HIDDEN, INVISIBLE, IDENTITY and COMMENT 'text'; an identity column is
+        written as in CREATE TABLE as well. Raises ValueError."""
         parts = _COLUMN.match(text.strip())
         if parts is None:
             raise ValueError(f"no definition of a column: {text}")
@@ -87,6 +89,7 @@ class Column:
             comment=comment.replace("''", "'") if comment else None,
             is_virtual="GENERATED" in options,
             is_hidden="HIDDEN" in options,
+            is_invisible="INVISIBLE" in options,
             is_identity=bool(identity) or "IDENTITY" in options,
             first=int(first[1]) if first else 1,
         )
@@ -156,6 +159,8 @@ class Table:
     unique: list[list[str]] = field(default_factory=list)
     log_groups: list[str] = field(default_factory=lambda: ["ALL COLUMN LOGGING"])
     ddl: str = ""
+    kind: str = ""
+    """`EXTERNAL`, `HYBRID`, or `NESTS`: it has nested tables."""
     comment: str | None = None
     last_ddl_scn: int = 0
     numbers: dict[str, int] = field(default_factory=dict)
@@ -184,6 +189,7 @@ class Table:
             if isinstance(supplemental, str)
             else list(supplemental or ()),
             ddl=given.get("ddl") or _create(schema, name, given["columns"], key),
+            kind=given.get("kind", ""),
             comment=given.get("comment"),
             last_ddl_scn=given.get("last_ddl_scn", 0),
         )
@@ -216,7 +222,10 @@ class Table:
 
 def _create(schema: str, name: str, columns: list[str], key: list[str]) -> str:
     """What DBMS_METADATA tells of a table without storage clauses, in its layout."""
-    texts = [re.sub(r"\s+(GENERATED|HIDDEN|IDENTITY|COMMENT .*)$", "", text) for text in columns]
+    texts = [
+        re.sub(r"\s+(GENERATED|HIDDEN|INVISIBLE|IDENTITY|COMMENT .*)$", "", text)
+        for text in columns
+    ]
     quoted = [re.sub(r'^([^"\s]\S*)', r'"\1"', text) for text in texts]
     keys = ", ".join(f'"{column}"' for column in key)
     lines = [*quoted, *([f" PRIMARY KEY ({keys})\n  USING INDEX  ENABLE"] if key else [])]

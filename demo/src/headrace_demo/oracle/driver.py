@@ -13,7 +13,14 @@ from multiprocessing.connection import Client
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from oracledb import ConnectParams, DatabaseError, Error, OperationalError
+from oracledb import (
+    ConnectParams,
+    DatabaseError,
+    DataFrame,
+    Error,
+    OperationalError,
+    from_arrow,
+)
 
 from headrace_demo.oracle.delays import send_at_once
 
@@ -116,14 +123,16 @@ class OracleConnection:
         *,
         requested_schema: pa.Schema | None = None,
         **_: Any,
-    ) -> Iterator[pa.RecordBatch]:
-        """As python-oracledb's; what it yields is Arrow's by the same protocol."""
+    ) -> Iterator[DataFrame]:
+        """As python-oracledb's, with frames of its own class: an empty one where there are no
+        rows."""
         cursor = self.cursor().execute(statement, parameters)
         assert cursor.description is not None
         names = [column[0] for column in cursor.description]
+        rows = cursor.fetchmany(size)
+        yield _frame(names, rows, requested_schema)
         while rows := cursor.fetchmany(size):
-            columns = list(zip(*rows, strict=True))
-            yield _batch(names, columns, requested_schema)
+            yield _frame(names, rows, requested_schema)
         cursor.close()
 
     def commit(self) -> None:
@@ -187,10 +196,17 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, int) else value
 
 
-def _batch(
-    names: Sequence[str], columns: Sequence[Sequence[Any]], schema: pa.Schema | None
-) -> pa.RecordBatch:
+def _frame(
+    names: Sequence[str], rows: Sequence[Sequence[Any]], schema: pa.Schema | None
+) -> DataFrame:
+    columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * len(names)
     if schema is None:
-        return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names)
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        batch = pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names)
+    else:
+        types = zip(columns, schema.types, strict=True)
+        arrays = [pa.array(column, kind) for column, kind in types]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+    # A reader keeps a batch without rows, which a table leaves out.
+    frame = from_arrow(pa.RecordBatchReader.from_batches(batch.schema, [batch]))
+    assert isinstance(frame, DataFrame)
+    return frame

@@ -117,11 +117,14 @@ class LogFile:
 
 @dataclass
 class Fault:
-    """The next `times` calls that `when` names fail with ORA-`code`."""
+    """The next `times` calls that `when` names fail with ORA-`code`, each after `after` calls that
+    do not."""
 
     code: int
     when: str
     times: int = 1
+    after: int = 0
+    passed: int = 0
 
 
 @dataclass
@@ -189,7 +192,9 @@ class State:
                 case {"row": name}:
                     self.tables[name].add_row(line, self.scn)
                 case {"error": code}:
-                    self.faults.append(Fault(code, line["when"], line.get("times", 1)))
+                    self.faults.append(
+                        Fault(code, line["when"], line.get("times", 1), line.get("after", 0))
+                    )
                 case _:
                     raise ValueError(f"no line of a script: {line}")
 
@@ -250,6 +255,10 @@ class State:
         or the statement. None: it does not."""
         for fault in self.faults:
             if fault.times and fault.when in called:
+                fault.passed += 1
+                if fault.passed <= fault.after:
+                    continue
+                fault.passed = 0
                 fault.times -= 1
                 return fault.code
         return None

@@ -292,6 +292,10 @@ class Session:
         container = slots["container"].strip('"')
         if container not in (ROOT, self.database.state.pdb):
             raise OracleError(65011, f"Pluggable database {container} does not exist.")
+        if container == ROOT and self.database.root_error:
+            raise OracleError(self.database.root_error, "the root cannot be entered")
+        if container != self.container:
+            self.has_formats = False
         self.container = container
 
     def _session_formats(self, _slots: Binds, _binds: Binds) -> None:
@@ -359,7 +363,9 @@ class Session:
         """See `_savepoint`."""
 
     def _lock(self, slots: Binds, _binds: Binds) -> None:
-        self.database.table(slots["table"].replace('"', ""))
+        table = self.database.table(slots["table"].replace('"', ""))
+        if table.kind in ("EXTERNAL", "HYBRID"):
+            raise OracleError(30657, "operation not supported on external organized table")
 
     def _own(self) -> str:
         if self._xid is None:

@@ -41,13 +41,15 @@ VIEWS = {
     "V$TRANSACTION": "XID BLOB, START_SCN INTEGER",
     "GV$TRANSACTION": "XID BLOB, START_SCN INTEGER",
     "ALL_TABLES": "OWNER TEXT, TABLE_NAME TEXT, NESTED TEXT, IOT_NAME TEXT, SECONDARY TEXT, "
-    "TEMPORARY TEXT, NUM_ROWS INTEGER, BLOCKS INTEGER",
+    "TEMPORARY TEXT, EXTERNAL TEXT, HYBRID TEXT, NUM_ROWS INTEGER, BLOCKS INTEGER",
+    "ALL_NESTED_TABLES": "OWNER TEXT, TABLE_NAME TEXT, PARENT_TABLE_NAME TEXT",
     "USER_TABLES": "TABLE_NAME TEXT",
     "ALL_OBJECTS": "OWNER TEXT, OBJECT_NAME TEXT, OBJECT_TYPE TEXT, OBJECT_ID INTEGER, "
     "DATA_OBJECT_ID INTEGER, LAST_DDL_TIME DATE_TEXT",
     "ALL_TAB_COLS": "OWNER TEXT, TABLE_NAME TEXT, COLUMN_NAME TEXT, DATA_TYPE TEXT, "
     "DATA_LENGTH INTEGER, CHAR_LENGTH INTEGER, DATA_PRECISION INTEGER, DATA_SCALE INTEGER, "
-    "NULLABLE TEXT, DATA_DEFAULT TEXT, VIRTUAL_COLUMN TEXT, HIDDEN_COLUMN TEXT, COLUMN_ID INTEGER",
+    "NULLABLE TEXT, DATA_DEFAULT TEXT, VIRTUAL_COLUMN TEXT, HIDDEN_COLUMN TEXT, "
+    "USER_GENERATED TEXT, COLUMN_ID INTEGER, INTERNAL_COLUMN_ID INTEGER",
     "ALL_COL_COMMENTS": "OWNER TEXT, TABLE_NAME TEXT, COLUMN_NAME TEXT, COMMENTS TEXT",
     "ALL_CONSTRAINTS": "OWNER TEXT, TABLE_NAME TEXT, CONSTRAINT_NAME TEXT, CONSTRAINT_TYPE TEXT",
     "ALL_CONS_COLUMNS": "OWNER TEXT, TABLE_NAME TEXT, CONSTRAINT_NAME TEXT, COLUMN_NAME TEXT, "
@@ -80,6 +82,7 @@ _TIMES = frozenset({"TIMESTAMP", "START_TIMESTAMP", "COMMIT_TIMESTAMP"})
 _TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|:?[A-Za-z_][\w$#]*|\s+|.""", re.DOTALL)
 _TABLE = re.compile(r'"((?:[^"]|"")+)"\."((?:[^"]|"")+)"(?: AS OF SCN (\d+))?(?=[ )]|$)')
 _PAGE = re.compile(r"(?: OFFSET (\d+) ROWS)? FETCH (?:FIRST|NEXT) (\d+) ROWS ONLY")
+_OBJECTS = ("SDO_GEOMETRY", "ANYDATA")
 _CALLS = {"SYSDATE": "SYSDATE()", "SYSTIMESTAMP": "SYSTIMESTAMP()", "DBMS_METADATA": ""}
 
 
@@ -94,7 +97,11 @@ def _type_of(column: Column) -> str:
         return "TIMESTAMP_TEXT"
     if name in ("RAW", "BLOB", "LONG RAW"):
         return "RAW_TEXT"
-    return "TEXT"
+    return "OBJECT_TEXT" if name in _OBJECTS or "." in name else "TEXT"
+
+
+class ObjectValue:
+    """A value of an object type, which is no text, number or bytes: the driver has DbObject."""
 
 
 def _date(text: bytes) -> dt.datetime:
@@ -110,6 +117,7 @@ sqlite3.register_converter("NUMBER_TEXT", lambda text: Decimal(text.decode()))
 sqlite3.register_converter("FLOAT_TEXT", lambda text: float(text))
 sqlite3.register_converter("DATE_TEXT", _date)
 sqlite3.register_converter("TIMESTAMP_TEXT", _timestamp)
+sqlite3.register_converter("OBJECT_TEXT", lambda _text: ObjectValue())
 sqlite3.register_converter("RAW_TEXT", lambda text: bytes.fromhex(text.decode()))
 
 

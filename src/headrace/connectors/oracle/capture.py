@@ -24,10 +24,10 @@ SYSTEM_USERS = frozenset({"SYS", "SYSTEM"})
 
 _COMPRESSION = re.compile(r"CMP[34]\$\d+")
 """Tables of the compression advisor."""
-
-
 RECYCLED = "BIN$"
 """What the names of dropped tables begin with, which are in the recycle bin."""
+_VIEW_LOG = "MLOG$_"
+"""What the names of logs of materialized views begin with, whose redo is not read either."""
 
 
 class Capture(TableCapture):
@@ -40,7 +40,7 @@ class Capture(TableCapture):
             config.database_user.upper(),
             config.log_mining_flush_table_name.upper(),
         )
-        self._leaves_recycled = config.headrace_compatibility == "none"
+        self._leaves_out = config.headrace_compatibility == "none"
         self._mentions = (
             not config.schema_history_internal_store_only_captured_tables_ddl,
             not config.schema_history_internal_store_only_captured_databases_ddl,
@@ -60,7 +60,7 @@ class Capture(TableCapture):
             schema in SYSTEM_SCHEMAS
             or (schema.upper(), table.upper()) == self._flush_table
             or _COMPRESSION.fullmatch(table) is not None
-            or (self._leaves_recycled and table.startswith(RECYCLED))
+            or (self._leaves_out and table.startswith((RECYCLED, _VIEW_LOG)))
         )
 
     def takes_schema(self, schema: str) -> bool:

@@ -76,7 +76,8 @@ class OracleConfig(
         ).with_meaning("Keeps tables of captured schemas only (schema.include.list).")
     )
     driver = RelationalConfig.driver.with_meaning(
-        "Parameters of python-oracledb's connect, by their names."
+        "Parameters of python-oracledb's connect, by their names; `driver.lib_dir` is the folder "
+        "of Oracle Instant Client, with which it runs in thick mode."
     )
     signal_data_collection = RelationalConfig.signal_data_collection.with_meaning(
         "The signal table, `DATABASE.SCHEMA.TABLE` with the pluggable database's name first, or "

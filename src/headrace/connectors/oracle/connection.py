@@ -1,4 +1,5 @@
-"""Connections to Oracle by python-oracledb in thin mode: statements, rows in bulk, containers.
+"""Connections to Oracle by python-oracledb: statements, rows in bulk, containers. It is in thin
+mode, which needs no client of Oracle, unless `driver.lib_dir` names the folder of one.
 
 Nothing else speaks to the driver. `driver.module` names another one that has the same calls.
 """
@@ -31,7 +32,7 @@ _NO_BINDS: Binds = {}
 _METADATA_ROWS = 1000
 _SID = re.compile(r"(?://)?(?P<host>\[[^]]+\]|[^:/()]+):(?P<port>\d+):(?P<sid>[\w$#.]+)")
 _NODE = re.compile(r"(?P<host>\[[^]]+\]|[^:/]+)(?::(?P<port>\d+))?(?:/(?P<sid>.+))?")
-_OWN_KEYWORDS = frozenset({"module", "user", "password", "dsn"})
+_OWN_KEYWORDS = frozenset({"module", "lib_dir", "user", "password", "dsn"})
 _JAVAS = {
     "oracle.net.connect_timeout": "tcp_connect_timeout",
     "oracle.net.ssl_server_cert_dn": "ssl_server_cert_dn",
@@ -150,16 +151,27 @@ class Connection:
         }
         fetched = _native(lambda: iter(self._native.fetch_df_batches(statement, **arguments)))
         while (frame := _native(lambda: next(fetched, None))) is not None:
-            batch = pa.record_batch(frame)
-            if batch.num_rows:
-                yield batch.rename_columns(schema.names)
+            if frame.num_rows():  # the driver gives an empty frame where a query has no rows
+                for batch in pa.table(frame).to_batches():
+                    yield batch.rename_columns(schema.names)
 
     def switch_to(self, container: str) -> None:
         """The container whose objects statements name from now on: `CDB$ROOT`, or a pluggable
-        database."""
-        if container != self.container:
+        database. The session has headrace's formats there."""
+        if container == self.container:
+            return
+        try:
             self.execute(sql.set_container(container))
-            self.container = container
+        except DriverError as error:
+            error.is_of_root = container == sql.ROOT
+            raise
+        self.container = container
+        self.set_formats()
+
+    def set_formats(self) -> None:
+        """The formats of literals in SQL_REDO and of rows, and UTC."""
+        self.execute(sql.SESSION_FORMATS())
+        self.execute(sql.SESSION_TIME_ZONE())
 
     def commit(self) -> None:
         """End the transaction."""
@@ -194,9 +206,12 @@ def connect(
     """
     limit_ms = config.database_query_timeout_ms
     login_seconds = _LOGIN_SECONDS
+    caching: dict[str, object] = {}
     if limit == CHECK_LIMIT:
         limit_ms = config.connection_validation_timeout_ms
         login_seconds = limit_ms / 1000
+        # One statement is run in several containers, where it is not the same.
+        caching = {"stmtcachesize": 0}
     driver = _driver(config)
     password = config.database_password
     given = {
@@ -205,16 +220,18 @@ def connect(
         "dsn": data_source(config, node),
         "tcp_connect_timeout": login_seconds,
         "program": "headrace",
+        **caching,
         **_parameters(config, driver),
     }
     connection: Connection | None = None
     try:
+        _load_client(config, driver)
         native = _native(lambda: driver.connect(**given))
         native.call_timeout = limit_ms
         connection = Connection(native, config.query_fetch_size)
-        connection.execute(sql.SESSION_FORMATS())
-        connection.execute(sql.SESSION_TIME_ZONE())
-        if container is not None:
+        if container is None:
+            connection.set_formats()
+        else:
             connection.switch_to(container)
     except DriverError as error:
         if connection is not None:
@@ -317,6 +334,17 @@ def _driver(config: OracleConfig) -> Any:
     return driver
 
 
+def _load_client(config: OracleConfig, driver: Any) -> None:
+    """Thick mode, for all of the process, where driver.lib_dir is set; empty: the client is where
+    the system looks for libraries. Raises DriverError."""
+    folder = config.driver.get("lib_dir")
+    if folder is not None:
+        settings = _parameters(config, driver).get("config_dir")
+        _native(
+            lambda: driver.init_oracle_client(lib_dir=folder or None, config_dir=settings or None)
+        )
+
+
 def _parameters(config: OracleConfig, driver: Any) -> dict[str, object]:
     """Parameters of `driver.*`, also by the names of Java's driver where ours has the like; of the
     types that the driver's `connect` declares.
@@ -393,4 +421,5 @@ def _native(function: Callable[..., T], *arguments: Any) -> T:
             raise
         detail = error.args[0] if error.args else error
         text = str(getattr(detail, "message", error))
-        raise DriverError(text, getattr(detail, "full_code", None)) from None
+        code = getattr(detail, "code", 0)
+        raise DriverError(text, getattr(detail, "full_code", None), code) from None

@@ -13,27 +13,36 @@ QUERY_LIMIT = "database.query.timeout.ms"
 _FULL_CODE = re.compile(r"\b(ORA|DPY|DPI|TNS)-(\d{4,5})\b")
 _ANSWER = re.compile(r"^ORA-(\d{5})\b", re.MULTILINE)
 """The server's own code in a text that begins with one of the driver's."""
+_CLIENT_CODES = frozenset({"DPY-3001", "ORA-12660"})
+"""Wherever they stand in a text: the driver has them within DPY-6005, for example."""
 _HELP = re.compile(r"\s*(?:Help: )?https?://\S+")
 
 
 class DriverError(Exception):
     """An error that the driver raised: its text, and the number of its ORA code (0: it is the
-    driver's own). `full_code` is as Oracle writes it: `ORA-01555`, `DPY-6005`; the driver has codes
-    of its own for some of the server's, DPY-4011 for ORA-03113."""
+    driver's own), which is `code` where the driver names it. `full_code` is as Oracle writes it:
+    `ORA-01555`, `DPY-6005`; the driver has codes of its own for some of the server's, DPY-4011 for
+    ORA-03113."""
 
-    def __init__(self, text: str, full_code: str | None = None) -> None:
+    def __init__(self, text: str, full_code: str | None = None, code: int = 0) -> None:
         super().__init__(text)
         self.text = " ".join(_HELP.sub("", text).split())
         codes = _FULL_CODE.findall(text)
         self.full_code = full_code or ("-".join(codes[0]) if codes else "")
         kind, _, digits = self.full_code.partition("-")
-        self.code = int(digits) if kind == "ORA" and digits.isdigit() else 0
-        if kind == "DPY" and (answer := _ANSWER.search(text)):
+        self.code = code or (int(digits) if kind == "ORA" and digits.isdigit() else 0)
+        if kind == "DPY" and not code and (answer := _ANSWER.search(text)):
             self.code = int(answer[1])
+        self.needs_client = not _CLIENT_CODES.isdisjoint("-".join(one) for one in codes)
+        """Whether the server asks for what the driver's thin mode does not have."""
+        self.is_of_root = False
+        """Whether the statement was to enter the root of a container database."""
 
     @property
     def is_unreachable(self) -> bool:
         """Whether the connection is not there, or no more."""
+        if self.needs_client:
+            return False
         return self.code in _UNREACHABLE or self.full_code in _UNREACHABLE_BY_DRIVER
 
     @property
@@ -129,6 +138,43 @@ _LOG_MISSING = Refusal(
     "it goes on, a log was removed before it was read: keep archived logs longer.",
     retriable=True,
 )
+_NO_DICTIONARY = Refusal(
+    "no_dictionary",
+    "LogMiner's session is begun again. If it goes on, look at the server's alert log, or set "
+    "log.mining.strategy=online_catalog.",
+    retriable=True,
+)
+_CORRUPT = Refusal(
+    "corrupt_log",
+    "The logs are mined again, as they may be after a log switch. If it goes on, examine them "
+    "(ALTER SYSTEM DUMP LOGFILE, or RMAN: VALIDATE ARCHIVELOG ALL).",
+    retriable=True,
+)
+_NO_CURSOR = Refusal(
+    "no_session",
+    "The mining session is begun again. If it goes on, look at the server's alert log.",
+    retriable=True,
+)
+_NEEDS_CLIENT = Refusal(
+    "needs_client",
+    "Install Oracle Instant Client on every node that connects, and set driver.lib_dir to its "
+    "folder: python-oracledb then runs in thick mode.",
+)
+_NO_CLIENT = Refusal(
+    "no_client",
+    "Set driver.lib_dir to the folder of Oracle Instant Client (the one with libclntsh.so), on "
+    "every node that connects.",
+)
+_NO_ROOT = Refusal(
+    "root_not_accessible",
+    "LogMiner reads the redo in the root. Log in as a common user (c##…) by the service of the "
+    "container database (database.dbname), and GRANT SET CONTAINER TO {user} CONTAINER=ALL. Amazon "
+    "RDS and Autonomous Database let nobody into the root: changes are captured there from "
+    "databases that are no container databases (Oracle 19c on RDS) without database.pdb.name, and "
+    "of the others snapshot.mode=initial_only reads the rows.",
+)
+_ROOT_CODES = frozenset({1017, 1031, 1045, 1435, 65011, 65040})
+"""ORA codes with which the root is refused."""
 _UNDO = Refusal(
     "snapshot_too_old",
     "What the statement reads is gone from undo; it is tried again, under a later SCN where one "
@@ -152,11 +198,8 @@ _BY_CODE = {
     ),
     28000: _ACCOUNT, 28001: _ACCOUNT,
     12154: _SERVICE, 12504: _SERVICE, 12505: _SERVICE, 65011: _SERVICE, 65040: _SERVICE,
-    1306: Refusal(
-        "no_session",
-        "The mining session is begun anew. If it goes on, look at the server's alert log.",
-        retriable=True,
-    ),
+    1306: _NO_CURSOR, 1001: _NO_CURSOR, 25303: _NO_CURSOR,
+    1333: _NO_DICTIONARY, 1343: _CORRUPT,
     1555: _UNDO, 22924: _UNDO,
     1466: Refusal(
         "table_altered",
@@ -193,6 +236,13 @@ _BY_CODE = {
     ),
 }  # fmt: skip
 _BY_DRIVER = {
+    "DPI-1047": _NO_CLIENT,
+    "DPI-1072": _NO_CLIENT,
+    "DPY-2019": Refusal(
+        "thin_mode",
+        "driver.lib_dir is for the whole process, which has connected without it: begin another "
+        "process, and set it for every Oracle that the process reads.",
+    ),
     "DPY-4024": _TIMEOUT,
     "DPY-4001": _LOGIN,
     "DPY-4000": _SERVICE,
@@ -203,7 +253,8 @@ _BY_DRIVER = {
     "DPY-3010": Refusal("old_server", "The thin driver speaks to Oracle 12.1 and later."),
     "DPY-3015": Refusal(
         "authentication_kind",
-        "The user has a password verifier of 10g only: ALTER USER … IDENTIFIED BY … anew.",
+        "The user has a password verifier of 10g only: ALTER USER … IDENTIFIED BY … anew, or set "
+        "driver.lib_dir to the folder of Oracle Instant Client.",
     ),
 }
 
@@ -231,6 +282,10 @@ def translate(
         return None
     text = config.hidden.in_error(error.text, about)
     refusal = _BY_CODE.get(error.code) or _BY_DRIVER.get(error.full_code)
+    if error.needs_client:
+        refusal = _NEEDS_CLIENT
+    elif error.is_of_root and error.code in _ROOT_CODES:
+        refusal = _NO_ROOT
     if refusal is not None:
         remedy = refusal.remedy.replace("{limit}", limit).replace(
             "{user}", str(config.database_user)

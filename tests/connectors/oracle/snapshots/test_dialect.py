@@ -78,6 +78,14 @@ def test_rows_are_read_as_of_the_snapshot_and_behind_a_row_as_of_a_later_scn() -
     )
 
 
+@pytest.mark.parametrize("name", ["SDO_GEOMETRY", "ANYDATA", "MY_TYPE"])
+def test_columns_of_object_types_are_read_as_null(name: str) -> None:
+    shape = Column("SHAPE", OracleType.of(name, 1), not_null=False)
+    chunk = Chunk(0, 1, Cut.WHOLE)
+    query = RowsQuery(("S", "T"), (ID, shape), (), chunk, 70)
+    assert query.statement(70) == ('SELECT "t"."ID", NULL AS "SHAPE" FROM "S"."T" AS OF SCN 70 "t"')
+
+
 def test_every_statement_that_is_put_together_is_one_of_those_that_are_sent() -> None:
     at = sql_at(70)
     statements = [

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from headrace.connectors.oracle.reading import snapshot_source
 from headrace.errors import HeadraceError
 from headrace.relational.history.records import HistoryRecord
 from tests.connectors.harness import ConnectorReader
@@ -87,6 +88,66 @@ def test_every_row_is_read_once_as_of_one_scn_by_ranges_of_its_key(
     assert (markers.count("first"), markers.count("last")) == (1, 1)
     chunks = [c for o in run.offsets for c in (o.get("snapshot") or {}).get("chunks", ())]
     assert len(chunks) > 3
+
+
+def test_columns_of_object_types_are_in_the_rows_without_values(
+    oracle_database: OracleDatabase,
+) -> None:
+    oracle_database.create_table(
+        "PLACES",
+        "ID NUMBER(9,0) NOT NULL",
+        "SHAPE SDO_GEOMETRY",
+        "NAME VARCHAR2(9)",
+        key=["ID"],
+        rows=[[1, "somewhere", "a"], [2, None, "b"]],
+    )
+    run = reader(oracle_database)
+    rows = snapshot(run)
+    run.stop()
+    assert [row["after"] for row in rows] == [
+        {"ID": 1, "SHAPE": None, "NAME": "a"},
+        {"ID": 2, "SHAPE": None, "NAME": "b"},
+    ]
+
+
+def test_statements_are_read_of_those_tables_whose_records_somebody_sees(
+    database: OracleDatabase, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    history = str(tmp_path / "history.jsonl")
+    unseen = {"include_schema_changes": "false"}
+    captured = {"schema_history_internal_store_only_captured_tables_ddl": "true"}
+    kept = {"schema_history_internal_file_filename": history}
+    counts = []
+    for more in (unseen, kept, captured):
+        before = database.server.call("counted").get("table_ddl", 0)
+        run = reader(database, table_include_list="INV.KEYED", **more)
+        snapshot(run)
+        run.stop()
+        counts.append(database.server.call("counted").get("table_ddl", 0) - before)
+    assert counts == [0, 3, 1]
+    assert "store.only.captured.tables.ddl" not in caplog.text
+
+
+def test_thousands_of_tables_that_are_not_captured_are_warned_of(
+    database: OracleDatabase, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot_source, "_MANY_TABLES", 2)
+    run = reader(database, table_include_list="INV.KEYED")
+    snapshot(run)
+    run.stop()
+    assert "tells of 3 tables, of which 2 are not captured" in caplog.text
+    assert "schema.history.internal.store.only.captured.tables.ddl=true" in caplog.text
+
+
+def test_tables_whose_rows_are_not_in_the_database_are_not_read(
+    oracle_database: OracleDatabase,
+) -> None:
+    oracle_database.create_table("T", "ID NUMBER(9,0) NOT NULL", key=["ID"], rows=[[1]])
+    oracle_database.create_table("FILES", "ID NUMBER(9,0)", rows=[[1]], kind="EXTERNAL")
+    run = reader(oracle_database)
+    rows = snapshot(run)
+    run.stop()
+    assert [row["source"]["table"] for row in rows] == ["T"]
 
 
 def test_the_tables_are_told_before_their_rows_and_recorded(

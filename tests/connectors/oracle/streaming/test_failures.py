@@ -49,6 +49,22 @@ def test_a_log_that_is_switched_meanwhile_is_looked_for_again(
     assert reading.ids() == [1, 2]
 
 
+def test_a_log_that_is_switched_in_the_middle_of_a_fetch_ends_the_window(
+    oracle_database: OracleDatabase,
+) -> None:
+    """However often: each window goes on after what was read."""
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    for number in range(24):
+        add(oracle_database, number)
+    oracle_database.server.apply([{"error": 310, "when": "FETCH_REDO", "times": 7, "after": 2}])
+    reader = OracleReader.of(oracle_database, query_fetch_size="6")
+    for number in range(24, 48):
+        add(oracle_database, number)
+    reader.await_changes(24)
+    assert reader.ids() == list(range(24, 48))
+    reader.stop()
+
+
 def test_a_log_that_stays_missing_ends_the_stream(
     reading: OracleReader, oracle_database: OracleDatabase
 ) -> None:

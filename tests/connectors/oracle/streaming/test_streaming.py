@@ -226,3 +226,26 @@ def test_the_dictionary_is_written_to_the_redo_at_first_and_with_each_log_switch
         server.apply([{"switch": 1}])
     reader.stop()
     assert reader.ids() == [1, 2, 3]
+
+
+def test_invisible_columns_are_in_events_and_hidden_ones_of_oracle_are_not(
+    oracle_database: OracleDatabase,
+) -> None:
+    """The redo has both."""
+    oracle_database.create_table(
+        "GHOSTS",
+        "GHOST NUMBER(5,0) INVISIBLE",
+        "ID NUMBER(9,0) NOT NULL",
+        "SYS_NC00004$ VARCHAR2(9) HIDDEN",
+        key=["ID"],
+    )
+    reader = OracleReader.of(oracle_database)
+    with oracle_database.transaction() as transaction:
+        transaction.insert("INV.GHOSTS", ID=1, GHOST=2, **{"SYS_NC00004$": "x"})
+        transaction.update("INV.GHOSTS", {"ID": 1}, GHOST=3, **{"SYS_NC00004$": "y"})
+    reader.await_changes(2)
+    assert reader.told() == [
+        ("c", None, {"ID": 1, "GHOST": 2}),
+        ("u", {"ID": 1, "GHOST": 2}, {"ID": 1, "GHOST": 3}),
+    ]
+    reader.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -13,6 +14,7 @@ from headrace.relational.table import Column, Table
 
 _EXPRESSION = re.compile(r"SYS_NC\d+\$")
 """Columns of indexes on expressions."""
+_FETCHED_ROWS = 1000
 
 
 class Catalog:
@@ -22,45 +24,65 @@ class Catalog:
     def __init__(self, connection: Connection, *, comments: bool = True) -> None:
         """`comments`: columns have theirs."""
         self._connection, self._comments = connection, comments
+        self._has_options = False
 
     def tables(self) -> list[tuple[str, str, int]]:
-        """Owner, name and OBJECT_ID of every table, in order; nested tables, overflow segments,
-        temporary tables and those of domain indexes are none."""
-        rows = self._connection.rows(sql.TABLES())
+        """Owner, name and OBJECT_ID of every table, in order; nested tables and their parents,
+        overflow segments, temporary and external tables and those of domain indexes are left
+        out."""
+        rows = self._connection.rows(sql.tables(self._connection.version))
         return [(owner, name, int(identity)) for owner, name, identity in rows]
 
     def object_ids(self, schema: str, name: str) -> tuple[int, int] | None:
         """OBJECT_ID and DATA_OBJECT_ID of a table; None where there is none."""
-        rows = self._rows(sql.OBJECT(), schema, name)
-        return (int(rows[0][0]), int(rows[0][1] or 0)) if rows else None
+        statement = sql.OBJECT(one=sql.one_table("O.OBJECT_NAME"))
+        return next((ids for _, ids in _identities(self._rows(statement, schema, name))), None)
+
+    def object_ids_of(self, schema: str) -> dict[str, tuple[int, int]]:
+        """The same of all tables of a schema, by name."""
+        return dict(_identities(self._every(sql.OBJECT(one=""), schema)))
 
     def table(self, schema: str, name: str) -> Table | None:
         """A table with its columns and key; None when there is none of that name."""
         columns = self.columns(schema, name)
         return Table(schema, name, columns, self.key(schema, name)) if columns else None
 
+    def tables_of(self, schema: str, names: Collection[str]) -> Iterator[Table]:
+        """Those of these tables that are there, described with three statements for all of the
+        schema."""
+        primary = _columns_by_table(self._every(sql.PRIMARY_KEY(one=""), schema))
+        indexed = {
+            name: _key_of(list(rows))
+            for name, rows in _by_table(self._every(sql.UNIQUE_INDEXES(one=""), schema))
+        }
+        for name, rows in _by_table(self._every(sql.COLUMNS(one=""), schema)):
+            if name in names:
+                key = primary.get(name) or indexed.get(name, ())
+                yield Table(schema, name, self._columns(rows), key)
+
     def columns(self, schema: str, name: str) -> tuple[Column, ...]:
-        """The columns of a table in its order, without hidden ones; none when there is no such
-        table."""
-        columns = map(_column, self._rows(sql.COLUMNS(), schema, name))
+        """The columns of a table in its order, invisible ones last, without those that Oracle hides
+        itself; none when there is no such table."""
+        statement = sql.COLUMNS(one=sql.one_table("C.TABLE_NAME"))
+        return self._columns(self._rows(statement, schema, name))
+
+    def _columns(self, rows: Iterable[Row]) -> tuple[Column, ...]:
+        columns = map(_column, rows)
         return tuple(one if self._comments else replace(one, comment=None) for one in columns)
 
     def key(self, schema: str, name: str) -> tuple[str, ...]:
         """The primary key in key order, else the columns of the first unique index that has no
         expressions, else none."""
-        key = tuple(one for (one,) in self._rows(sql.PRIMARY_KEY(), schema, name))
-        if key:
-            return key
-        indexed = self._rows(sql.UNIQUE_INDEXES(), schema, name)
-        for _, index in groupby(indexed, key=lambda row: row[0]):
-            names = tuple(column for _, column in index)
-            if not any(_EXPRESSION.fullmatch(column) for column in names):
-                return names
-        return ()
+        statement = sql.PRIMARY_KEY(one=sql.one_table("K.TABLE_NAME"))
+        key = tuple(column for _, column in self._rows(statement, schema, name))
+        statement = sql.UNIQUE_INDEXES(one=sql.one_table("I.TABLE_NAME"))
+        return key or _key_of(self._rows(statement, schema, name))
 
     def ddl(self, schema: str, name: str) -> str:
         """The CREATE TABLE of a table, without what says where it is stored."""
-        self._connection.execute(sql.DDL_OPTIONS())
+        if not self._has_options:
+            self._connection.execute(sql.DDL_OPTIONS())
+            self._has_options = True
         ((text,),) = self._rows(sql.TABLE_DDL(), schema, name)
         return str(text)
 
@@ -72,9 +94,43 @@ class Catalog:
     def _rows(self, statement: str, schema: str, name: str) -> list[Row]:
         return self._connection.rows(statement, {"owner": schema, "name": name})
 
+    def _every(self, statement: str, schema: str) -> Iterator[Row]:
+        """Rows of all tables of a schema, as they are fetched."""
+        cursor = self._connection.cursor(statement, {"owner": schema}, rows=_FETCHED_ROWS)
+        try:
+            while rows := cursor.fetch(_FETCHED_ROWS):
+                yield from rows
+        finally:
+            cursor.close()
+
+
+def _by_table(rows: Iterable[Row]) -> Iterator[tuple[str, Iterator[Row]]]:
+    """Rows that begin with the name of a table, by it."""
+    return groupby(rows, key=lambda row: str(row[0]))
+
+
+def _columns_by_table(rows: Iterable[Row]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(column for _, column in of_table) for name, of_table in _by_table(rows)}
+
+
+def _identities(rows: Iterable[Row]) -> Iterator[tuple[str, tuple[int, int]]]:
+    for name, object_id, data_object_id in rows:
+        yield str(name), (int(object_id), int(data_object_id or 0))
+
+
+def _key_of(indexed: Sequence[Row]) -> tuple[str, ...]:
+    """The columns of the first unique index of a table that has no expressions."""
+    for _, index in groupby(indexed, key=lambda row: row[1]):
+        names = tuple(column for _, _, column in index)
+        if not any(_EXPRESSION.fullmatch(column) for column in names):
+            return names
+    return ()
+
 
 def _column(row: Row) -> Column:
-    name, data_type, length, characters, precision, scale, nullable, default, virtual, comment = row
+    name, data_type, length, characters, precision, scale, nullable, default, virtual, comment = (
+        row[1:]
+    )
     is_text = "CHAR" in data_type
     kind = OracleType.of(data_type, characters if is_text else length, precision, scale)
     stated = None if default is None or virtual == "YES" else str(default).strip()

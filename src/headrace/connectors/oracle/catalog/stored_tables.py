@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from headrace.connectors.oracle.catalog.catalog import Catalog
 from headrace.connectors.oracle.connection import Connection
 from headrace.relational.catalog import StoredTable, TableReading
+from headrace.relational.reading.chunk_sql import Path
+from headrace.relational.table import Table
 from headrace.snapshots.tables import Leaf
+
+MANY = 50
+"""So many tables of a schema are described by statements that read all of it."""
 
 
 class StoredTables:
@@ -28,16 +33,25 @@ class StoredTables:
         """Tables with columns, key and leaves. `sizes`: leaves have rows and blocks as the
         database's statistics count them, 0 where it has none."""
         names = {identity: (schema, name) for schema, name, identity in self._catalog.tables()}
+        asked = {names[identity]: identity for identity in ids if identity in names}
         described = {}
-        for identity in ids:
-            if identity not in names:
-                continue
-            schema, name = names[identity]
-            table = self._catalog.table(schema, name)
-            if table is not None:
-                rows, blocks = self._catalog.sizes(schema, name) if sizes else (0, 0)
-                leaf = Leaf(identity, schema, name, blocks, rows)
-                described[identity] = StoredTable(
-                    schema, name, table.columns, table.key, identity, (leaf,)
-                )
+        for table in self._described(asked):
+            identity = asked[table.path]
+            rows, blocks = self._catalog.sizes(*table.path) if sizes else (0, 0)
+            leaf = Leaf(identity, *table.path, blocks, rows)
+            described[identity] = StoredTable(
+                *table.path, table.columns, table.key, identity, (leaf,)
+            )
         return TableReading(described)
+
+    def _described(self, asked: Iterable[Path]) -> Iterator[Table]:
+        """Tables one by one, but for the many of a schema, which are read with all others of it."""
+        of_schemas: dict[str, set[str]] = {}
+        for schema, name in asked:
+            of_schemas.setdefault(schema, set()).add(name)
+        for schema, names in of_schemas.items():
+            if len(names) >= MANY:
+                yield from self._catalog.tables_of(schema, names)
+                continue
+            tables = (self._catalog.table(schema, name) for name in names)
+            yield from (table for table in tables if table is not None)

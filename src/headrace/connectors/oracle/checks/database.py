@@ -103,13 +103,16 @@ def _guard(checked: Checked, part: Callable[[Checked], None]) -> None:
 
 
 def _can_enter(checked: Checked) -> bool:
-    """Whether the tables' database can be entered; a finding says why not."""
+    """Whether the root, where the redo is read, and the tables' database can be entered; a finding
+    says why not."""
     before = len(checked.findings)
-    _guard(checked, _enter_database)
+    _guard(checked, _enter_containers)
     return len(checked.findings) == before
 
 
-def _enter_database(checked: Checked) -> None:
+def _enter_containers(checked: Checked) -> None:
+    if checked.rule.streams:
+        checked.in_root()
     checked.in_database()
 
 

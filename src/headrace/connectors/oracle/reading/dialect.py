@@ -19,9 +19,10 @@ from headrace.connectors.oracle.types.declarations import (
     NUMBERS,
     YEAR_TO_MONTH,
     ZONED,
+    has_values,
 )
 from headrace.connectors.oracle.types.source_type import OracleType
-from headrace.relational.reading.chunk_sql import ChunkSql, Path
+from headrace.relational.reading.chunk_sql import ChunkSql, Dialect, Path
 from headrace.relational.reading.key_order import by_columns
 from headrace.relational.table import Column
 
@@ -98,15 +99,19 @@ def sql_at(scn: int) -> ChunkSql:
 
 
 def shown(statements: ChunkSql, columns: Sequence[Column]) -> list[str]:
-    """The expressions that columns are read by, by their names."""
-    dialect = statements.dialect
+    """The expressions that columns are read by, by their names: NULL for those of object types."""
     names = statements.columns(column.name for column in columns)
     return [
-        f"{dialect.as_text(name, column)} AS {dialect.quoted(column.name)}"
-        if kind_of(column) in SHOWN
-        else name
+        _shown(statements.dialect, name, column)
         for name, column in zip(names, columns, strict=True)
     ]
+
+
+def _shown(dialect: Dialect, name: str, column: Column) -> str:
+    kind, alias = kind_of(column), dialect.quoted(column.name)
+    if not has_values(kind):
+        return f"NULL AS {alias}"
+    return f"{dialect.as_text(name, column)} AS {alias}" if kind in SHOWN else name
 
 
 def kind_of(column: Column) -> str:

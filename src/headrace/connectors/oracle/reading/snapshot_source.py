@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import Capture
 from headrace.connectors.oracle.catalog.catalog import Catalog
 from headrace.connectors.oracle.catalog.open_transactions import open_before
+from headrace.connectors.oracle.catalog.stored_tables import MANY
 from headrace.connectors.oracle.clock import current_scn, time_of_scn
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection, Cursor, connect, translated_error
@@ -57,6 +59,8 @@ _SETTLING_SECONDS, _PAUSE_SECONDS = 20.0, 0.5
 """How long a snapshot waits for SCNs behind the last DDL statement: Oracle knows when they were
 to three seconds."""
 _PROBED_TABLES = 200
+_MANY_TABLES = 2000
+"""Of so many tables a warning says that the schema history tells."""
 _GONE_CODES = frozenset({"oracle.snapshot_too_old", "oracle.table_altered", "oracle.unknown_scn"})
 _ALTERED_CODES = frozenset({"oracle.table_gone", "oracle.column_gone"})
 
@@ -254,33 +258,61 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         return tables
 
     def described(self) -> list[StoredTable]:
-        """See DriverSnapshots; with the statement that would make each table."""
+        """See DriverSnapshots; with the statement that would make each table, where it is seen."""
         if self._structures is None:
             tables = super().described()
-            with self._asking("Reading how tables are made") as connection:
-                catalog = Catalog(connection)
-                for table in tables:
-                    ids = catalog.object_ids(*table.path) or (0, 0)
-                    attributes = zip(("OBJECT_ID", "DATA_OBJECT_ID"), map(str, ids), strict=True)
-                    self._ddl[table.path] = catalog.ddl(*table.path), tuple(attributes)
+            if self._is_seen:
+                self._warn_of(tables)
+                with self._asking("Reading how tables are made") as connection:
+                    self._read_statements(Catalog(connection), tables)
         return super().described()
+
+    def _warn_of(self, tables: Sequence[StoredTable]) -> None:
+        """Statements of thousands of tables take a while, under locks."""
+        others = sum(not self._captured.takes(table.name) for table in tables)
+        if len(tables) > _MANY_TABLES and others:
+            log.warning(
+                "The schema history tells of %d tables, of which %d are not captured, and the "
+                "statement of each is read from the data dictionary before the first row: "
+                "schema.history.internal.store.only.captured.tables.ddl=true leaves those out",
+                len(tables),
+                others,
+            )
+
+    def _read_statements(self, catalog: Catalog, tables: Sequence[StoredTable]) -> None:
+        counts = Counter(table.schema for table in tables)
+        of_schemas = {
+            schema: catalog.object_ids_of(schema)
+            for schema, count in counts.items()
+            if count >= MANY
+        }
+        for table in tables:
+            known = of_schemas.get(table.schema)
+            found = catalog.object_ids(*table.path) if known is None else known.get(table.table)
+            ids = map(str, found or (0, 0))
+            attributes = tuple(zip(("OBJECT_ID", "DATA_OBJECT_ID"), ids, strict=True))
+            self._ddl[table.path] = catalog.ddl(*table.path), attributes
+
+    @property
+    def _is_seen(self) -> bool:
+        """Whether somebody sees the records of tables."""
+        return self._config.include_schema_changes or (
+            self._config.history_kind() is not HistoryKind.MEMORY
+        )
 
     def _tells(self, table: StoredTable) -> bool:
         """Of tables that are not captured, too, where that is seen."""
-        is_seen = self._config.include_schema_changes or (
-            self._config.history_kind() is not HistoryKind.MEMORY
-        )
         is_mentioned = self._capture.mentions(table.schema) and not self._capture.is_system(
             table.schema, table.table
         )
-        return super()._tells(table) or (is_seen and is_mentioned)
+        return super()._tells(table) or (self._is_seen and is_mentioned)
 
     def _told_at(self, position: OraclePosition) -> dict[str, Any]:
         return snapshot_position(position.scn)
 
     def _record(self, table: StoredTable, position: OraclePosition, at_ms: int) -> HistoryRecord:
         database = self._config.catalog_name
-        ddl, attributes = self._ddl[table.path]
+        ddl, attributes = self._ddl.get(table.path, ("", ()))
         described = replace(history_table(table, database), attributes=attributes)
         return HistoryRecord(
             {},

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from headrace.connect.images import CellKind, image_of
-from headrace.connectors.oracle.redo.tables import ARCHIVE_STATE, RedoColumn, RedoTable
+from headrace.connectors.oracle.redo.tables import ARCHIVE_STATE, OWN_COLUMN, RedoColumn, RedoTable
 from headrace.connectors.oracle.redo.values import (
     Literal,
     NotConvertible,
@@ -239,6 +239,8 @@ class _Parser:
             return
         place = self.table.place_of(name)
         if place is None:
+            if OWN_COLUMN.fullmatch(name):
+                return
             raise _Odd(f"the table has no column {name}")
         if not isinstance(value, _Unset):
             values[place] = value

@@ -24,6 +24,9 @@ from headrace.relational.table import Column, Table
 
 ARCHIVE_STATE = "ORA_ARCHIVE_STATE"
 """A hidden column of tables with row archival, which is no part of any row."""
+OWN_COLUMN = re.compile(r"SYS_NC\w*\$|SYS_C\d+_[\d:]+\$")
+"""Columns that Oracle makes and hides itself: of attributes of objects, of expressions, and those
+that are no longer used."""
 _NUMBERED = re.compile(r"COL ([0-9]{1,4})")
 
 

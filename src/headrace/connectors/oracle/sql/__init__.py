@@ -278,13 +278,17 @@ FLUSH_TABLE_UPDATE = _statement(
 
 # -- tables ---------------------------------------------------------------------------------------
 
-_NO_PARTS = "T.NESTED = 'NO' AND T.IOT_NAME IS NULL AND T.SECONDARY = 'N' AND T.TEMPORARY = 'N' "
+_NO_PARTS = (
+    "T.NESTED = 'NO' AND T.IOT_NAME IS NULL AND T.SECONDARY = 'N' AND T.TEMPORARY = 'N' AND NOT "
+    "EXISTS (SELECT 1 FROM ALL_NESTED_TABLES N WHERE N.OWNER = T.OWNER "
+    "AND N.PARENT_TABLE_NAME = T.TABLE_NAME){inside}"
+)
 TABLES = _statement(
     "tables",
-    "Reference, ALL_TABLES and ALL_OBJECTS",
+    "Reference, ALL_TABLES, ALL_OBJECTS and ALL_NESTED_TABLES",
     "SELECT T.OWNER, T.TABLE_NAME, O.OBJECT_ID FROM ALL_TABLES T JOIN ALL_OBJECTS O "
     "ON O.OWNER = T.OWNER AND O.OBJECT_NAME = T.TABLE_NAME AND O.OBJECT_TYPE = 'TABLE' "
-    f"WHERE {_NO_PARTS}ORDER BY T.OWNER, T.TABLE_NAME",
+    f"WHERE {_NO_PARTS} ORDER BY T.OWNER, T.TABLE_NAME",
 )
 TABLE_SIZE = _statement(
     "table_size",
@@ -294,35 +298,51 @@ TABLE_SIZE = _statement(
 OBJECT = _statement(
     "object",
     "Reference, ALL_OBJECTS",
-    "SELECT OBJECT_ID, DATA_OBJECT_ID FROM ALL_OBJECTS "
-    "WHERE OWNER = :owner AND OBJECT_NAME = :name AND OBJECT_TYPE = 'TABLE'",
+    "SELECT O.OBJECT_NAME, O.OBJECT_ID, O.DATA_OBJECT_ID FROM ALL_OBJECTS O "
+    "WHERE O.OWNER = :owner AND O.OBJECT_TYPE = 'TABLE'{one}",
 )
 COLUMNS = _statement(
     "columns",
     "Reference, ALL_TAB_COLS and ALL_COL_COMMENTS",
-    "SELECT C.COLUMN_NAME, C.DATA_TYPE, C.DATA_LENGTH, C.CHAR_LENGTH, C.DATA_PRECISION, "
-    "C.DATA_SCALE, C.NULLABLE, C.DATA_DEFAULT, C.VIRTUAL_COLUMN, M.COMMENTS "
+    "SELECT C.TABLE_NAME, C.COLUMN_NAME, C.DATA_TYPE, C.DATA_LENGTH, C.CHAR_LENGTH, "
+    "C.DATA_PRECISION, C.DATA_SCALE, C.NULLABLE, C.DATA_DEFAULT, C.VIRTUAL_COLUMN, M.COMMENTS "
     "FROM ALL_TAB_COLS C LEFT JOIN ALL_COL_COMMENTS M ON M.OWNER = C.OWNER "
-    "AND M.TABLE_NAME = C.TABLE_NAME AND M.COLUMN_NAME = C.COLUMN_NAME "
-    "WHERE C.OWNER = :owner AND C.TABLE_NAME = :name AND C.HIDDEN_COLUMN = 'NO' "
-    "ORDER BY C.COLUMN_ID",
+    "AND M.TABLE_NAME = C.TABLE_NAME AND M.COLUMN_NAME = C.COLUMN_NAME WHERE C.OWNER = :owner"
+    "{one} AND (C.HIDDEN_COLUMN = 'NO' OR C.USER_GENERATED = 'YES') "
+    "ORDER BY C.TABLE_NAME, C.COLUMN_ID NULLS LAST, C.INTERNAL_COLUMN_ID",
 )
+"""Invisible columns are hidden ones that users made; they have no COLUMN_ID, and come last."""
 PRIMARY_KEY = _statement(
     "primary_key",
     "Reference, ALL_CONSTRAINTS and ALL_CONS_COLUMNS",
-    "SELECT C.COLUMN_NAME FROM ALL_CONSTRAINTS K JOIN ALL_CONS_COLUMNS C ON C.OWNER = K.OWNER "
-    "AND C.CONSTRAINT_NAME = K.CONSTRAINT_NAME AND C.TABLE_NAME = K.TABLE_NAME "
-    "WHERE K.OWNER = :owner AND K.TABLE_NAME = :name AND K.CONSTRAINT_TYPE = 'P' "
-    "ORDER BY C.POSITION",
+    "SELECT K.TABLE_NAME, C.COLUMN_NAME FROM ALL_CONSTRAINTS K JOIN ALL_CONS_COLUMNS C "
+    "ON C.OWNER = K.OWNER AND C.CONSTRAINT_NAME = K.CONSTRAINT_NAME "
+    "AND C.TABLE_NAME = K.TABLE_NAME WHERE K.OWNER = :owner{one} AND K.CONSTRAINT_TYPE = 'P' "
+    "ORDER BY K.TABLE_NAME, C.POSITION",
 )
 UNIQUE_INDEXES = _statement(
     "unique_indexes",
     "Reference, ALL_INDEXES and ALL_IND_COLUMNS",
-    "SELECT I.INDEX_NAME, C.COLUMN_NAME FROM ALL_INDEXES I JOIN ALL_IND_COLUMNS C "
+    "SELECT I.TABLE_NAME, I.INDEX_NAME, C.COLUMN_NAME FROM ALL_INDEXES I JOIN ALL_IND_COLUMNS C "
     "ON C.INDEX_OWNER = I.OWNER AND C.INDEX_NAME = I.INDEX_NAME "
-    "WHERE I.TABLE_OWNER = :owner AND I.TABLE_NAME = :name AND I.UNIQUENESS = 'UNIQUE' "
-    "ORDER BY I.INDEX_NAME, C.COLUMN_POSITION",
+    "WHERE I.TABLE_OWNER = :owner{one} AND I.UNIQUENESS = 'UNIQUE' "
+    "ORDER BY I.TABLE_NAME, I.INDEX_NAME, C.COLUMN_POSITION",
 )
+
+
+def tables(version: tuple[int, ...]) -> str:
+    """Tables whose rows are in the database: external ones are not, nor are all of hybrid
+    partitioned ones, which servers of some versions have."""
+    external = " AND T.EXTERNAL = 'NO'" if version >= (12, 2) else ""
+    return TABLES(inside=external + (" AND T.HYBRID = 'NO'" if version >= (19,) else ""))
+
+
+def one_table(column: str) -> str:
+    """For `OBJECT`, `COLUMNS`, `PRIMARY_KEY` and `UNIQUE_INDEXES`: of one table of the schema,
+    whose name stands in a column; the bind is `name`."""
+    return f" AND {column} = :name"
+
+
 LOG_GROUPS = _statement(
     "log_groups",
     "Reference, ALL_LOG_GROUPS",

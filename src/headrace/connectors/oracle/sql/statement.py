@@ -39,6 +39,8 @@ _KINDS = {
     "order": rf"(?: ORDER BY {_COLUMN}(?: DESC)?(?:, {_COLUMN}(?: DESC)?)*)?",
     "page": r"(?: OFFSET \d+ ROWS)?(?: FETCH FIRST \d+ ROWS ONLY)?",
     "others": rf"(?: UNION ALL \(SELECT \d+ FROM {_SOURCE} FETCH FIRST 1 ROWS ONLY\))*",
+    "inside": r"(?: AND T\.EXTERNAL = 'NO'(?: AND T\.HYBRID = 'NO')?)?",
+    "one": r"(?: AND [A-Z]\.(?:TABLE|OBJECT)_NAME = :name)?",
     "query": r".+",
     "action": r".+",
 }

@@ -6,7 +6,9 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -79,6 +81,59 @@ class OddRedo:
             else:
                 self._failed(_not_named(".".join(captured), number, f"{schema}.{name}"))
             self._objects.add((schema, name, number))
+
+
+class UnsupportedRows:
+    """Warns of operations that LogMiner does not support, which are in no event: at most once a
+    minute for each table. One thread uses it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._tables: dict[str, _Unsupported] = {}
+
+    def add(self, batch: pa.RecordBatch, rows: np.ndarray) -> None:
+        """Rows of a batch, by their numbers, are such operations on captured tables."""
+        owners, names = (
+            batch.column(name).take(pa.array(rows))
+            for name in (redo_rows.SEG_OWNER, redo_rows.TABLE_NAME)
+        )
+        tables = pc.binary_join_element_wise(owners, names, ".").dictionary_encode()
+        places = np.asarray(tables.indices)
+        for place, table in enumerate(tables.dictionary.to_pylist()):
+            of_table = rows[places == place]
+            last = batch.slice(int(of_table[-1]), 1).to_pylist()[0]
+            known = self._tables.setdefault(table, _Unsupported(Deadline(0, self._clock)))
+            known.count += len(of_table)
+            known.last = last
+
+    def tell(self) -> None:
+        """Rows were read."""
+        for table, known in self._tables.items():
+            if known.count and known.pause.is_over:
+                last = known.last
+                log.warning(
+                    "LogMiner does not support operations on %s: %d rows, the last one in "
+                    "transaction %s at SCN %d, RS_ID %s, redo thread %d: %s. These changes are in "
+                    "no event",
+                    table,
+                    known.count,
+                    (last[redo_rows.XID] or b"").hex(),
+                    last[redo_rows.SCN] or 0,
+                    (last[redo_rows.RS_ID] or "").strip() or "unknown",
+                    last[redo_rows.THREAD] or 0,
+                    last[redo_rows.INFO] or "UNSUPPORTED",
+                )
+                known.count = 0
+                known.pause.restart(_PAUSE)
+
+
+@dataclass
+class _Unsupported:
+    """Operations on a table since the last warning, and the last row of them."""
+
+    pause: Deadline
+    count: int = 0
+    last: Mapping[str, Any] = field(default_factory=dict)
 
 
 class _Warning:

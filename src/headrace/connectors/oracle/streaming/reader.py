@@ -433,6 +433,8 @@ class RedoReader(SegmentReader):
         """What a log switch makes is tried again, behind what is held; other errors are raised, and
         so is one that does not end."""
         known = self.translate(error)
+        if self._held > self._next:  # the window was read in part, and ends here
+            self._switches = 0
         self._switches += 1
         if known is None or known.code not in _SWITCHED or self._switches > _ATTEMPTS:
             raise error

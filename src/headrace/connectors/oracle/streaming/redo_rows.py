@@ -87,16 +87,21 @@ class StatementParts:
 
 
 def _joined(batch: pa.RecordBatch, firsts: np.ndarray) -> pa.RecordBatch:
-    """One row of each statement, its first one; `firsts` are their numbers."""
+    """One row of each statement, its first one; `firsts` are their numbers. Parts stand one after
+    the other in the memory of their column, so a statement is what lies between its first part and
+    the next statement: bytes, as a part may end inside of a character."""
     texts = batch.column(SQL_REDO)
-    statements = texts.take(pa.array(firsts)).to_pylist()
-    ends = np.append(firsts[1:], len(batch))
-    for number in np.flatnonzero(ends - firsts > 1):
-        parts = texts.slice(firsts[number], ends[number] - firsts[number]).to_pylist()
-        statements[number] = "".join(part or "" for part in parts)
+    _, offsets, values = texts.buffers()
+    places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    bounds = places[np.append(firsts, len(texts))]
+    has_text = texts.take(pa.array(firsts)).is_valid().to_numpy(zero_copy_only=False)
+    valid = np.packbits(has_text | (np.diff(bounds) > 0), bitorder="little")
+    statements = pa.LargeStringArray.from_buffers(
+        len(firsts), pa.py_buffer(bounds), values or pa.py_buffer(b""), pa.py_buffer(valid)
+    )
     joined = batch.take(pa.array(firsts))
     place = joined.schema.get_field_index(SQL_REDO)
-    return joined.set_column(place, SQL_REDO, pa.array(statements, texts.type))
+    return joined.set_column(place, SQL_REDO, statements)
 
 
 def numbers(batch: pa.RecordBatch, name: str) -> np.ndarray:

@@ -16,6 +16,7 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.oracle.redo.statements import RedoStatements
 from headrace.connectors.oracle.streaming import frames, redo_rows
 from headrace.connectors.oracle.streaming.lobs import frames as lob_frames
+from headrace.connectors.oracle.streaming.odd_redo import UnsupportedRows
 from headrace.connectors.oracle.streaming.transactions import hold_kernel
 from headrace.connectors.oracle.streaming.transactions.buffer import Names, Rows
 from headrace.connectors.oracle.streaming.words import row_kernel
@@ -140,6 +141,7 @@ class RowWords:
         captured (lob.enabled)."""
         self._find, self._statements, self._options = find, statements, options
         self._held_row, self._is_new = held_row, is_new
+        self._unsupported = UnsupportedRows()
         self._users, self._clients = users, clients
         self.offset_us = 0
         """How far the database's local time is ahead of UTC."""
@@ -173,6 +175,7 @@ class RowWords:
         if self._columns[row_kernel.NEEDS_CARE]:
             self._drop_lacking(batch, codes, words)
             self._add_apart(batch, codes, words)
+        self._unsupported.tell()
         _warn_of_gaps(codes, words[:, hold_kernel.SCN])
         return self._rows(words)
 
@@ -328,27 +331,19 @@ class RowWords:
         has it."""
         actions = words[:, hold_kernel.ACTION]
         actions[_is_sound(batch, codes, words)] = hold_kernel.CHANGES
-        for row in np.flatnonzero(actions == hold_kernel.LACKING_STATEMENT):
+        lacking = np.flatnonzero(actions == hold_kernel.LACKING_STATEMENT)
+        unsupported = lacking[codes[lacking] == redo_rows.UNSUPPORTED]
+        if len(unsupported):
+            actions[unsupported] = hold_kernel.NOTHING
+            self._unsupported.add(batch, unsupported)
+        for row in lacking[codes[lacking] != redo_rows.UNSUPPORTED]:
             one = batch.slice(row, 1).to_pylist()[0]
-            is_unsupported = codes[row] == redo_rows.UNSUPPORTED
-            statement = "" if is_unsupported else one[redo_rows.SQL_REDO] or ""
+            statement = one[redo_rows.SQL_REDO] or ""
             if self._options.numbers_columns and '"COL ' in statement:
                 actions[row] = hold_kernel.CHANGES
                 continue
             actions[row] = hold_kernel.NOTHING
             table = f"{one[redo_rows.SEG_OWNER]}.{one[redo_rows.TABLE_NAME]}"
-            if is_unsupported:
-                log.warning(
-                    "LogMiner does not support an operation on %s in transaction %s at SCN %d, "
-                    "RS_ID %s, redo thread %d: %s. The change is in no event",
-                    table,
-                    (one[redo_rows.XID] or b"").hex(),
-                    words[row, hold_kernel.SCN],
-                    (one[redo_rows.RS_ID] or "").strip() or "unknown",
-                    words[row, hold_kernel.THREAD],
-                    one[redo_rows.INFO] or "UNSUPPORTED",
-                )
-                continue
             self._options.failed(
                 HeadraceError(
                     "oracle.redo_not_reconstructed",

@@ -105,3 +105,9 @@ def maker_of(kind: str) -> Maker | None:
     """How a kind is declared; None: it is left out. Object types, whose names users choose, are
     texts."""
     return None if kind in LEFT_OUT else MAKERS.get(kind, _always(_TEXT))
+
+
+def has_values(kind: str) -> bool:
+    """Whether values of a kind are read: those of object types are not, of which the driver makes
+    objects, or nothing at all."""
+    return kind in MAKERS

@@ -8,13 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import numpy as np
 import pytest
 
-from headrace.connectors.oracle.streaming.odd_redo import OddRedo
+from headrace.connectors.oracle.streaming import redo_rows
+from headrace.connectors.oracle.streaming.odd_redo import OddRedo, UnsupportedRows
 from headrace.connectors.oracle.streaming.tables import StreamTables
 from headrace.connectors.oracle.streaming.transactions.buffer import TransactionBuffer
 from headrace.errors import HeadraceError
 from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
+from tests.connectors.oracle.streaming import redo
 from tests.servers.oracle import OracleDatabase
 
 pytestmark = pytest.mark.oracle
@@ -81,6 +84,38 @@ def test_an_operation_that_logminer_does_not_know_is_told_where_its_table_is_cap
     (told,) = (one for one in caplog.messages if "does not support" in one)
     assert TABLE in told
     assert XID in told
+
+
+def test_unsupported_operations_are_counted_by_table_and_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    now = [0.0]
+    rows = UnsupportedRows(lambda: now[0])
+
+    def operations(*tables: str) -> None:
+        given = [
+            redo.row(redo_rows.UNSUPPORTED, scn, XID, TABLE_NAME=name, SEG_OWNER="S")
+            for scn, name in enumerate(tables, 10)
+        ]
+        rows.add(redo.batch(given), np.arange(len(given)))
+        rows.tell()
+
+    def told() -> list[str]:
+        messages = [one.split(", the last one in transaction ")[0] for one in caplog.messages]
+        caplog.clear()
+        return [one.removeprefix("LogMiner does not support operations on ") for one in messages]
+
+    operations("T1", "T1", "T2", "T1")
+    assert told() == ["S.T1: 3 rows", "S.T2: 1 rows"]
+    for _ in range(1000):
+        operations("T1", "T1")
+    operations("T3")
+    assert told() == ["S.T3: 1 rows"]
+    now[0] = 61.0
+    rows.tell()
+    rows.tell()
+    assert "at SCN 11," in caplog.text
+    assert told() == ["S.T1: 2000 rows"]
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,9 @@ def test_operations_that_logminer_does_not_know_are_told_of_captured_tables(
     made = words_of(RowOptions(failure=failure)).of(redo.batch(rows), np.zeros(3, bool))
     assert made.words[:, hold_kernel.ACTION].tolist() == [hold_kernel.NOTHING] * 3
     (told,) = caplog.messages
-    assert f"S.T1 in transaction {A} at SCN 11, RS_ID 0x00000b.00000001.0010" in told
+    assert (
+        f"S.T1: 1 rows, the last one in transaction {A} at SCN 11, RS_ID 0x00000b.00000001" in told
+    )
 
 
 def test_a_new_table_is_looked_for_at_its_own_row() -> None:
