@@ -283,9 +283,10 @@ class Database:
         return f"{time_of(scn)}.000000000"
 
     @contextmanager
-    def shown(self) -> Iterator[None]:
-        """Around a statement: views know the SCN of now."""
+    def shown(self, *, is_look: bool) -> Iterator[None]:
+        """Around a statement: views know the SCN of now, which is another one at each look."""
         with self.lock:
+            self.state.scn += is_look and self.state.advances
             self.show_scn()
             yield
 

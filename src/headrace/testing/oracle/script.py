@@ -138,6 +138,8 @@ class State:
     supplemental: str = "YES"
     log_bytes: int = 209_715_200
     scn: int = FIRST_SCN
+    advances: bool = True
+    """Whether the SCN is a larger one at each look, as that of a server is."""
     tables: dict[str, Table] = field(default_factory=dict)
     logs: list[LogFile] = field(default_factory=list)
     closed_threads: list[int] = field(default_factory=list)

@@ -89,7 +89,7 @@ class Session:
             raise OracleError(900, f"the stand-in has no statement {text}")
         statement, slots = one
         database = self.database
-        with database.shown():
+        with database.shown(is_look="CURRENT_SCN" in text):
             database.statements[statement.name] += 1
             self.fail_if_asked(MARKERS.get(statement.name, ""), text)
             run = getattr(self, f"_{statement.name}", None)

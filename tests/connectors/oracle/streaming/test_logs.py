@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.connectors.oracle.scn import LARGEST_SCN
-from headrace.connectors.oracle.streaming.logs import (
+from headrace.connectors.oracle.streaming.windows.logs import (
     RedoLog,
     RedoThread,
     archived_until,

@@ -11,13 +11,19 @@ ALONE, CLUSTER = "V$TRANSACTION", "GV$TRANSACTION"
 def transactions_view(connection: Connection) -> str:
     """The view that knows the transactions of all instances. Raises DriverError."""
     statuses = [str(status) for _, status, *_ in connection.rows(sql.THREADS())]
-    return CLUSTER if statuses.count("OPEN") > 1 else ALONE
+    return _view_of(statuses.count("OPEN"))
 
 
-def open_before(connection: Connection, scn: int) -> list[tuple[bytes, int]]:
-    """The transactions (ids) whose first change has a smaller SCN, with that. Raises
-    DriverError."""
-    view = transactions_view(connection)
+def _view_of(instances: int) -> str:
+    return CLUSTER if instances > 1 else ALONE
+
+
+def open_before(
+    connection: Connection, scn: int, instances: int | None = None
+) -> list[tuple[bytes, int]]:
+    """The transactions (ids) whose first change has a smaller SCN, with that. `instances` are
+    those that are open; None: they are asked for. Raises DriverError."""
+    view = transactions_view(connection) if instances is None else _view_of(instances)
     return [
         (xid, int(start)) for xid, start in connection.rows(sql.PENDING(view=view), {"scn": scn})
     ]

@@ -77,6 +77,12 @@ DATABASE = _statement(
 CURRENT_SCN = _statement(
     "current_scn", "Reference, V$DATABASE", "SELECT CURRENT_SCN FROM V$DATABASE"
 )
+NOW = _statement(
+    "now",
+    "Reference, V$DATABASE; SQL, SYSTIMESTAMP",
+    "SELECT CURRENT_SCN, TO_CHAR(SYSTIMESTAMP) FROM V$DATABASE",
+)
+"""Before each window: the SCN, and the clock as `CLOCK` has it."""
 CLOCK = _statement("clock", "SQL, SYSTIMESTAMP", "SELECT TO_CHAR(SYSTIMESTAMP) FROM DUAL")
 """As NLS_TIMESTAMP_TZ_FORMAT has it: the driver's own values know no zone."""
 CHARACTER_SETS = _statement(

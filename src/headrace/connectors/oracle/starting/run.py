@@ -14,8 +14,8 @@ from headrace.connectors.oracle.events import OracleSettings
 from headrace.connectors.oracle.position import OracleOffset, OraclePosition
 from headrace.connectors.oracle.reading.snapshot_source import OracleSnapshotSource
 from headrace.connectors.oracle.schema_history import oracle_history
-from headrace.connectors.oracle.streaming.mining import Redo
 from headrace.connectors.oracle.streaming.tables import ToldTables
+from headrace.connectors.oracle.streaming.windows.redo import Redo
 from headrace.connectors.run import Run
 from headrace.errors import HeadraceError
 from headrace.relational.history.store import MemoryStore

@@ -56,7 +56,7 @@ class RedoLog:
 @dataclass(frozen=True)
 class RedoThread:
     """A row of V$THREAD. `checkpoint` and `last_change` are SCNs, `enabled_at` is the SCN at which
-    the thread was enabled."""
+    the thread was enabled, `sequence` is the number of its current log."""
 
     number: int
     is_open: bool
@@ -65,11 +65,18 @@ class RedoThread:
     checkpoint: int = 0
     enabled_at: int = 0
     last_change: int = 0
+    sequence: int = 0
+
+    @property
+    def logs_state(self) -> tuple[int, bool, bool, bool, int, int]:
+        """What is another after each switch of its log, and when it is opened or closed."""
+        kind = self.is_open, self.is_private, self.is_disabled
+        return (self.number, *kind, self.enabled_at, self.sequence)
 
     @staticmethod
     def of(row: Sequence[Any]) -> RedoThread:
         """Of a row as sql.THREADS gives it."""
-        number, status, enabled, _, checkpoint, enabled_at, _, _, last_change, _ = row
+        number, status, enabled, sequence, checkpoint, enabled_at, _, _, last_change, _ = row
         return RedoThread(
             int(number),
             status == _OPEN,
@@ -78,6 +85,7 @@ class RedoThread:
             int(checkpoint or 0),
             int(enabled_at or 0),
             int(last_change or 0),
+            int(sequence or 0),
         )
 
 
