@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from headrace.connectors.oracle.config import OracleConfig
@@ -41,9 +39,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def database(oracle_database: OracleDatabase) -> Iterator[OracleDatabase]:
+def database(oracle_database: OracleDatabase) -> OracleDatabase:
     oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
-    yield oracle_database
+    return oracle_database
 
 
 def pacing_of(**more: str) -> Pacing:
@@ -159,8 +157,8 @@ def test_the_views_of_logs_are_read_again_after_a_log_switch(database: OracleDat
 
 @pytest.mark.oracle
 def test_a_backlog_is_read_without_pauses(database: OracleDatabase, clock: Clock) -> None:
-    reader = OracleReader.of(database, log_mining_sleep_time_default_ms="3600000",
-                             log_mining_sleep_time_max_ms="3600000", log_mining_log_count_min="1")  # fmt: skip
+    hour = {f"log_mining_sleep_time_{one}_ms": "3600000" for one in ("default", "max")}
+    reader = OracleReader.of(database, **hour, log_mining_log_count_min="1")
     reader.stop()
     for number in range(6):
         with database.transaction() as transaction:
