@@ -144,6 +144,7 @@ class OracleDatabase(Source[OraclePosition]):
                 config.container,
                 as_released=run.as_released,
                 reads_comments=run.capture.reads_comments,
+                removed_logs=run.removed_logs,
             ),
             run.translate,
         )

@@ -85,6 +85,12 @@ class Database:
         """What undo reaches back to."""
         self.archives = True
         """Whether logs are archived when they are switched."""
+        self.unused_groups = 0
+        """Groups of V$LOG that were never written."""
+        self.destination_id = 1
+        """DEST_ID of archived logs: 0 of those that were restored."""
+        self.unknown_starts = 0
+        """How many open transactions V$TRANSACTION shows without a START_SCN."""
         self.thread_states: dict[int, dict[str, Any]] = {}
         """What a thread's row of V$THREAD has otherwise."""
         self.statements: Counter[str] = Counter()
@@ -238,6 +244,8 @@ class Database:
             newest = self.state.current_log(log.thread).sequence
             if log.sequence > newest - _GROUPS:
                 status = "CURRENT" if log.is_current else "INACTIVE"
+                if not log.is_current and not self.archives:
+                    status = "ACTIVE"
                 is_archived = "NO" if log.is_current or not self.archives else "YES"
                 end = _NO_END if log.is_current else log.next
                 online.append(
@@ -250,11 +258,13 @@ class Database:
                 dictionary = "YES" if log.has_dictionary else "NO"
                 life = self.resetlogs if log.first >= self.resetlogs[0] else _FIRST_LIFE
                 archived.append(
-                    (None if deleted else log.archived_name, 1, log.thread, log.sequence,
-                     *life, log.first, str(time_of(log.first)), log.next,
+                    (None if deleted else log.archived_name, self.destination_id, log.thread,
+                     log.sequence, *life, log.first, str(time_of(log.first)), log.next,
                      self.state.log_bytes // 512, 512, "YES", "D" if deleted else "A",
                      dictionary, dictionary)
                 )  # fmt: skip
+        unused = (1, 0, self.state.log_bytes, "YES", "UNUSED", 0, "0")
+        online += [(90 + number, *unused) for number in range(self.unused_groups)]
         self.store.fill("V$LOG", online)
         self.store.fill("V$LOGFILE", members)
         self.store.fill("V$ARCHIVED_LOG", archived)

@@ -174,7 +174,8 @@ class Session:
             raise OracleError(1289, f"cannot add duplicate logfile {called}")
         for log in self.database.state.logs:
             is_archive = called == log.archived_name and not log.is_current
-            if (is_archive and not log.is_deleted) or called == self._online(log):
+            is_there = not (log.is_deleted or log.is_removed)
+            if (is_archive and is_there) or called == self._online(log):
                 self._files[called] = log
                 self._mined = None
                 return
@@ -234,7 +235,11 @@ class Session:
                 continue
             sequences = [log.sequence for log in logs]
             whole = sequences == list(range(sequences[0], sequences[-1] + 1))
-            starts = logs[0].first <= max(first, begins[thread])
+            was_closed = any(
+                log.thread == thread and log.sequence + 1 == logs[0].sequence and log.next <= first
+                for log in state.logs
+            )
+            starts = logs[0].first <= max(first, begins[thread]) or was_closed
             if not whole or not starts or logs[-1].next < last:
                 raise OracleError(1291, "missing log file")
 

@@ -17,6 +17,7 @@ from headrace.connectors.oracle.catalog.redo_state import (
 from headrace.connectors.oracle.checks.state import Checked
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
+from headrace.connectors.oracle.streaming.windows.redo import Redo
 
 _UNKNOWN_TABLE = 942
 _KEEP = (
@@ -66,7 +67,7 @@ def check_tables_logging(checked: Checked) -> None:
 def _check_retention(checked: Checked, connection: Connection, destination: str) -> None:
     """Whether logs reach back behind the oldest transaction that is open."""
     binds = {"destination": destination, "hours": checked.config.archive_log_hours}
-    ((oldest,),) = connection.rows(sql.OLDEST_SCN(), binds)
+    oldest = Redo(checked.config).oldest(connection)
     ((since, now),) = connection.rows(sql.OLDEST_LOG_TIME(), binds)
     older = _older(connection, oldest or 0)
     if older:

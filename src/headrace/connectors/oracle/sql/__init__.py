@@ -131,11 +131,15 @@ ONLINE_LOGS = _statement(
     "GROUP BY L.FIRST_CHANGE#, L.NEXT_CHANGE#, L.THREAD#, L.SEQUENCE#, L.STATUS, L.BYTES "
     "ORDER BY THREAD, SEQUENCE",
 )
-_ARCHIVED = (
+_INCARNATION = (
     "FROM V$ARCHIVED_LOG A JOIN V$DATABASE D ON A.RESETLOGS_CHANGE# = D.RESETLOGS_CHANGE# "
-    "AND A.RESETLOGS_TIME = D.RESETLOGS_TIME JOIN V$ARCHIVE_DEST_STATUS S ON A.DEST_ID = S.DEST_ID "
-    "WHERE S.DEST_NAME = :destination "
+    "AND A.RESETLOGS_TIME = D.RESETLOGS_TIME "
 )
+_ARCHIVED = (
+    f"{_INCARNATION}WHERE (A.DEST_ID = 0 OR A.DEST_ID IN "
+    "(SELECT S.DEST_ID FROM V$ARCHIVE_DEST_STATUS S WHERE S.DEST_NAME = :destination)) "
+)
+"""DEST_ID is 0 of logs that were restored or catalogued."""
 _YOUNG = "AND (:hours = 0 OR A.FIRST_TIME >= SYSDATE - :hours / 24) "
 ARCHIVED_LOGS = _statement(
     "archived_logs",
@@ -145,7 +149,7 @@ ARCHIVED_LOGS = _statement(
     "A.DICTIONARY_BEGIN AS DICTIONARY_BEGIN, A.DICTIONARY_END AS DICTIONARY_END, "
     f"A.BLOCKS * A.BLOCK_SIZE AS BYTES {_ARCHIVED}"
     "AND A.NAME IS NOT NULL AND A.ARCHIVED = 'YES' AND A.STATUS = 'A' AND A.NEXT_CHANGE# > :scn "
-    f"{_YOUNG}ORDER BY THREAD, SEQUENCE",
+    f"{_YOUNG}ORDER BY THREAD, SEQUENCE, A.DEST_ID DESC",
 )
 DELETED_LOGS = _statement(
     "deleted_logs",
@@ -154,12 +158,18 @@ DELETED_LOGS = _statement(
     "AND A.STATUS = 'D' AND A.FIRST_CHANGE# <= :scn AND A.NEXT_CHANGE# > :scn "
     "ORDER BY THREAD, SEQUENCE",
 )
-OLDEST_SCN = _statement(
-    "oldest_scn",
-    "Reference, V$LOG, V$ARCHIVED_LOG, V$DATABASE and V$ARCHIVE_DEST_STATUS",
-    "SELECT MIN(FIRST_CHANGE) FROM (SELECT MIN(FIRST_CHANGE#) AS FIRST_CHANGE FROM V$LOG UNION ALL "
-    f"SELECT MIN(A.FIRST_CHANGE#) AS FIRST_CHANGE {_ARCHIVED}"
-    f"AND A.NAME IS NOT NULL AND A.ARCHIVED = 'YES' AND A.STATUS = 'A' {_YOUNG})",
+LOG_END = _statement(
+    "log_end",
+    "Reference, V$ARCHIVED_LOG and V$DATABASE",
+    f"SELECT MAX(A.NEXT_CHANGE#) {_INCARNATION}WHERE A.THREAD# = :thread "
+    "AND A.SEQUENCE# = :sequence",
+)
+"""Where a log ended that was archived, be it there still or not."""
+UNARCHIVED = _statement(
+    "unarchived",
+    "Reference, V$LOG",
+    "SELECT THREAD#, NEXT_CHANGE# FROM V$LOG WHERE ARCHIVED = 'NO' "
+    "AND STATUS IN ('ACTIVE', 'INACTIVE')",
 )
 ARCHIVED_UNTIL = _statement(
     "archived_until",

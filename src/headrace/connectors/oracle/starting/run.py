@@ -29,6 +29,8 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
     capture: Capture
     memory: MemoryStore = field(default_factory=MemoryStore)
     """The schema history, where none is kept."""
+    removed_logs: set[str] = field(default_factory=set)
+    """Files of archived logs that could not be opened."""
 
     @property
     def key_rendering(self) -> KeyRendering:

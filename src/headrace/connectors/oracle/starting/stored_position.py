@@ -66,7 +66,7 @@ class StoredPosition(LostLog[OraclePosition]):
                     "snapshot.mode=when_needed, which reads the tables anew, or with a new "
                     "checkpoint.",
                 )
-            Redo(run.config).check(connection, position.mined_from)
+            Redo(run.config, run.removed_logs).check(connection, position.mined_from)
         self._check_history(position)
 
     def _check_history(self, position: OraclePosition) -> None:

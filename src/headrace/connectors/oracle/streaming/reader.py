@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -54,7 +54,8 @@ from headrace.streaming.segment_reader import SegmentReader
 
 log = logging.getLogger(__name__)
 
-_SWITCHED = ("oracle.log_switched", "oracle.missing_log")
+_MISSING = "oracle.missing_log"
+_SWITCHED = ("oracle.log_switched", _MISSING)
 """Errors that a log switch makes while logs are collected and mined."""
 _MEASURED, _MEMORY_ASKED = 1.0, 10.0
 """Seconds between figures of the buffer in a window, and between those of the server."""
@@ -64,14 +65,15 @@ _MEASURED, _MEMORY_ASKED = 1.0, 10.0
 class ReaderOptions:
     """What a reader is told beside the redo: the options word of `row_kernel`, the topic of
     transactions (empty: their borders make no records), the pluggable database (None: there is
-    none), whether it does as Debezium 3.6 does where the two differ (see RedoHolder), and whether
-    the data dictionary's comments are read."""
+    none), whether it does as Debezium 3.6 does where the two differ (see RedoHolder), whether the
+    data dictionary's comments are read, and the files of logs that were removed."""
 
     row_options: int
     border_topic: str
     container: str | None
     as_released: bool = False
     reads_comments: bool = True
+    removed_logs: set[str] = field(default_factory=set)
 
 
 OpenTables = Callable[[Describe, TextOptions], StreamTables]
@@ -104,7 +106,7 @@ class RedoReader(SegmentReader):
         self.progress = MiningProgress(offset_scn=start.mined_from)
         self._holder = RedoHolder(config, start, as_released=options.as_released)
         self._buffer = self._holder.buffer
-        self._redo, self._flush = Redo(config), LogFlush(config)
+        self._redo, self._flush = Redo(config, options.removed_logs), LogFlush(config)
         self._parts = StatementParts()
         self._root: Connection | None = None
         self._database: Connection | None = None
@@ -430,7 +432,12 @@ class RedoReader(SegmentReader):
         """What a log switch makes is tried again, behind what is held; other errors are raised, and
         so is one that does not end."""
         known = self.translate(error)
-        if known is None or known.code not in _SWITCHED or not self._pacing.switched():
+        if known is None or known.code not in _SWITCHED:
+            raise error
+        if not self._pacing.switched():
+            refused = None if self._session is None else self._session.refused
+            if refused is not None and refused.is_archived and known.code == _MISSING:
+                raise self._redo.removed(refused) from None
             raise error
         log.info("%s; it is tried again", known.message)
         self._redo.forget_logs()

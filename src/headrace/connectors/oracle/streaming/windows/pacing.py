@@ -7,13 +7,14 @@ from time import monotonic
 
 from headrace.connect.deadline import Deadline
 from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.streaming.windows.redo import InconsistentLogsError
 from headrace.errors import HeadraceError
 
 log = logging.getLogger(__name__)
 
 _ATTEMPTS = 5
 """How often in turn a log switch may end a window."""
-_SHORTEST_WAIT, _LONGEST_WAIT = 1.0, 60.0
+_SHORTEST_WAIT, _LONGEST_WAIT, _ARCHIVING_WAIT = 1.0, 60.0, 2.0
 
 
 class Pacing:
@@ -71,11 +72,15 @@ class Pacing:
         self._until.restart(_SHORTEST_WAIT)
         return self._switches <= _ATTEMPTS
 
-    def wait_for_logs(self, why: Exception, scn: int) -> None:
-        """The logs after an SCN do not fit together. Raises
-        HeadraceError("oracle.logs_inconsistent") when that lasts too long."""
-        self._waits += 1
-        if self._waits > self._config.internal_log_mining_log_query_max_retries:
+    def wait_for_logs(self, why: InconsistentLogsError, scn: int) -> None:
+        """The logs after an SCN do not fit together; those that are being archived are waited for
+        as long as that takes. Raises HeadraceError("oracle.logs_inconsistent") for others when that
+        lasts too long."""
+        most = self._config.internal_log_mining_log_query_max_retries
+        if why.is_archiving:
+            self._waits = 1
+            wait = _ARCHIVING_WAIT
+        elif self._waits >= most:
             raise HeadraceError(
                 "oracle.logs_inconsistent",
                 f"The redo logs after SCN {scn} do not fit together: {why}",
@@ -83,6 +88,8 @@ class Pacing:
                 "(V$ARCHIVED_LOG); archive.log.hours must reach as far back as reading does.",
                 retriable=True,
             )
-        wait = min(_SHORTEST_WAIT * 2 ** (self._waits - 1), _LONGEST_WAIT)
+        else:
+            wait = min(_SHORTEST_WAIT * 2**self._waits, _LONGEST_WAIT)
+            self._waits += 1
         log.info("Waiting %d s for redo logs: %s", wait, why)
         self._until.restart(wait)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from headrace.connectors.oracle import sql
@@ -15,18 +16,30 @@ from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.properties.modes import MiningStrategy
 from headrace.connectors.oracle.streaming.windows.logs import (
+    Inconsistency,
     RedoLog,
     RedoThread,
     Selection,
     archived_until,
+    first_logs,
     inconsistency,
     of_threads,
+    oldest_scn,
+    oldest_scns,
     one_of_each,
     selection_beyond,
 )
 from headrace.errors import HeadraceError
 
 LOG_GONE = "oracle.redo_gone"
+_BRING_BACK = (
+    "Bring the archived logs back (RMAN: RESTORE ARCHIVELOG FROM SCN …); or set "
+    "snapshot.mode=when_needed, which reads the tables anew, or start with a new "
+    "checkpoint. Keep archived logs longer than the longest transaction and any pause."
+)
+_CROSSCHECK = (
+    " RMAN did not remove the file: CROSSCHECK ARCHIVELOG ALL; has the view show what is there."
+)
 _TIME = "%Y-%m-%d %H:%M:%S.%f"
 
 
@@ -55,23 +68,32 @@ class OpenTransactions(NamedTuple):
 
 
 class InconsistentLogsError(Exception):
-    """The logs do not fit together, for now: one is being archived."""
+    """The logs do not fit together, for now. `is_archiving`: one that is needed is not archived
+    yet."""
+
+    def __init__(self, why: object, *, is_archiving: bool = False) -> None:
+        super().__init__(str(why))
+        self.is_archiving = is_archiving
 
 
 class _KnownLogs(NamedTuple):
-    """Logs with all redo behind an SCN, and the size of the largest one, while `state` lasts."""
+    """Logs with all redo behind an SCN, where the logs before them ended (see `inconsistency`), and
+    the size of the largest one, while `state` lasts."""
 
     state: object
     scn: int
     logs: list[RedoLog]
+    ends_before: dict[int, int]
     largest: int
 
 
 class Redo:
     """Over a connection in the root. Methods raise DriverError and HeadraceError."""
 
-    def __init__(self, config: OracleConfig) -> None:
+    def __init__(self, config: OracleConfig, removed: set[str] | None = None) -> None:
+        """`removed` are the files of archived logs that are not there, whatever the views say."""
         self._config = config
+        self._removed: set[str] = set() if removed is None else removed
         self._sequences: dict[int, int] = {}
         self.switches = 0
         """Log switches since the first window, of every thread."""
@@ -143,13 +165,9 @@ class Redo:
         return [RedoThread.of(row) for row in connection.rows(sql.THREADS())]
 
     def oldest(self, connection: Connection) -> int | None:
-        """The first SCN of which there still is redo."""
-        binds = {
-            "destination": self._archive(connection),
-            "hours": self._config.archive_log_hours,
-        }
-        ((oldest,),) = connection.rows(sql.OLDEST_SCN(), binds)
-        return None if oldest is None else int(oldest)
+        """The first SCN from which on there still is redo; None: there are no logs."""
+        threads = self.threads(connection)
+        return oldest_scn(self._read_logs(connection, 0, threads), threads)
 
     @staticmethod
     def first_changes(connection: Connection, before: Look) -> int:
@@ -169,25 +187,52 @@ class Redo:
         known = self._known
         if known is not None and known.state == state and known.scn <= scn:
             logs = [log for log in known.logs if log.following > scn]
-            if self._why_inconsistent(logs, threads, scn) is None:
+            if self._inconsistency(logs, threads, scn, known.ends_before) is None:
                 return logs
         self._known = None
         logs = self._read_logs(connection, scn, threads)
-        why = self._why_inconsistent(logs, threads, scn)
-        if why is None:
+        ends_before = self._ends_before(connection, logs, scn)
+        found = self._inconsistency(logs, threads, scn, ends_before)
+        if found is None:
             ((largest,),) = connection.rows(sql.LARGEST_LOG())
-            self._known = _KnownLogs(state, scn, logs, int(largest or 0))
+            self._known = _KnownLogs(state, scn, logs, ends_before, int(largest or 0))
             return logs
-        oldest = self.oldest(connection)
+        if self._is_archiving(connection, found.thread, scn):
+            raise InconsistentLogsError(found, is_archiving=True)
+        oldest = oldest_scns(self._read_logs(connection, 0, threads)).get(found.thread)
         if oldest is not None and scn < oldest - 1:
             raise self._gone(connection, scn, oldest)
-        raise InconsistentLogsError(why)
+        raise InconsistentLogsError(found)
 
-    def _why_inconsistent(
-        self, logs: Sequence[RedoLog], threads: Sequence[RedoThread], scn: int
-    ) -> str | None:
+    def _inconsistency(
+        self,
+        logs: Sequence[RedoLog],
+        threads: Sequence[RedoThread],
+        scn: int,
+        ends_before: Mapping[int, int],
+    ) -> Inconsistency | None:
         only_archived = self._config.log_mining_archive_log_only_mode
-        return inconsistency(logs, threads, scn, only_archived=only_archived)
+        return inconsistency(
+            logs, threads, scn, only_archived=only_archived, ends_before=ends_before
+        )
+
+    @staticmethod
+    def _ends_before(connection: Connection, logs: Sequence[RedoLog], scn: int) -> dict[int, int]:
+        """Where the logs before the first ones ended, of threads of which no log has an SCN."""
+        ends: dict[int, int] = {}
+        for log in first_logs(logs, scn):
+            binds = {"thread": log.thread, "sequence": log.sequence - 1}
+            ((end,),) = connection.rows(sql.LOG_END(), binds)
+            if end is not None:
+                ends[log.thread] = int(end)
+        return ends
+
+    @staticmethod
+    def _is_archiving(connection: Connection, thread: int, scn: int) -> bool:
+        """Whether a log of a thread, with redo behind an SCN, is written and not archived yet."""
+        return any(
+            int(of) == thread and int(end) > scn for of, end in connection.rows(sql.UNARCHIVED())
+        )
 
     def _read_logs(
         self, connection: Connection, scn: int, threads: Sequence[RedoThread]
@@ -202,7 +247,8 @@ class Redo:
         if not config.log_mining_archive_log_only_mode:
             found += connection.rows(sql.ONLINE_LOGS())
         every = (RedoLog.of(dict(zip(sql.LOGS, row, strict=True))) for row in found)
-        return one_of_each(of_threads((one for one in every if one.following > scn), threads))
+        there = (one for one in every if one.following > scn and one.name not in self._removed)
+        return one_of_each(of_threads(there, threads))
 
     def forget_logs(self) -> None:
         """A log was switched or removed: the views are read again."""
@@ -235,9 +281,20 @@ class Redo:
 
     def check(self, connection: Connection, scn: int) -> None:
         """Raises HeadraceError(LOG_GONE) where redo behind an SCN is gone."""
-        oldest = self.oldest(connection)
-        if oldest is not None and scn < oldest - 1:
-            raise self._gone(connection, scn, oldest)
+        with suppress(InconsistentLogsError):
+            self.logs(connection, scn, self.threads(connection))
+
+    def removed(self, log: RedoLog) -> HeadraceError:
+        """The file of an archived log is not there, though the views say so. It is left out from
+        now on; the error (LOG_GONE) says so."""
+        self._removed.add(log.name)
+        self._known = None
+        what = f"The archived log with sequence {log.sequence} of thread {log.thread} is gone"
+        return HeadraceError(LOG_GONE, what + self._unopened(), _BRING_BACK + _CROSSCHECK)
+
+    def _unopened(self) -> str:
+        files = ", ".join(sorted(self._removed))
+        return f": {files} cannot be opened, though V$ARCHIVED_LOG has it" if files else ""
 
     def _gone(self, connection: Connection, scn: int, oldest: int) -> HeadraceError:
         binds = {"destination": self._archive(connection), "scn": scn}
@@ -249,10 +306,8 @@ class Redo:
         return HeadraceError(
             LOG_GONE,
             f"None of the redo logs has SCN {scn}, from which on the redo was to be read{removed}; "
-            f"the oldest that is there is {oldest}",
-            "Bring the archived logs back (RMAN: RESTORE ARCHIVELOG FROM SCN …); or set "
-            "snapshot.mode=when_needed, which reads the tables anew, or start with a new "
-            "checkpoint. Keep archived logs longer than the longest transaction and any pause.",
+            f"the oldest that is there is {oldest}{self._unopened()}",
+            _BRING_BACK + (_CROSSCHECK if self._removed else ""),
         )
 
     def _archive(self, connection: Connection) -> str:

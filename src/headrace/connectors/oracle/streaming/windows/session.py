@@ -17,7 +17,7 @@ from headrace.connectors.oracle.properties.modes import QueryFilterMode
 from headrace.connectors.oracle.sql import redo_conditions
 from headrace.connectors.oracle.streaming.progress import MiningProgress
 from headrace.connectors.oracle.streaming.redo_rows import REDO
-from headrace.connectors.oracle.streaming.windows.logs import Selection
+from headrace.connectors.oracle.streaming.windows.logs import RedoLog, Selection
 from headrace.connectors.oracle.streaming.windows.redo import Window
 
 _CLOSED = 1307
@@ -40,6 +40,8 @@ class MiningSession:
         """`container`: the pluggable database whose rows are read; None: there is none."""
         self._connection, self._config, self._progress = connection, config, progress
         self._selection: Selection | None = None
+        self.refused: RedoLog | None = None
+        """The log that could not be added."""
         self._age = Deadline(config.log_mining_session_max_ms / 1000)
         self._columns = contents_schema(config)
         self._statement = sql.contents(
@@ -69,7 +71,9 @@ class MiningSession:
         if self._selection is None:
             self._selection = window.logs
             for one in window.logs.logs:
+                self.refused = one
                 self._connection.execute(sql.ADD_LOGFILE(), {"name": one.name})
+            self.refused = None
             self._age.restart()
         began = time.monotonic()
         self._connection.execute(self._start, {"first": window.start, "last": window.last})
