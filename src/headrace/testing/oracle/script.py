@@ -143,6 +143,8 @@ class State:
     scn: int = FIRST_SCN
     advances: bool = True
     """Whether the SCN is a larger one at each look, as that of a server is."""
+    by_arrival: bool = False
+    """Whether LogMiner gives rows as they were written down, not by their SCNs."""
     tables: dict[str, Table] = field(default_factory=dict)
     logs: list[LogFile] = field(default_factory=list)
     closed_threads: list[int] = field(default_factory=list)

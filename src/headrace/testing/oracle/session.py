@@ -268,7 +268,8 @@ class Session:
             f"AND (MAX({name('THREAD#')}, 1), RBASQN) IN (VALUES {logs})"
         )
         if not self._commits:
-            return f"{rows} ORDER BY SCN, _rowid_"
+            order = "_rowid_" if self.database.state.by_arrival else "SCN, _rowid_"
+            return f"{rows} ORDER BY {order}"
         return _committed(rows)
 
     def _check_root(self) -> None:

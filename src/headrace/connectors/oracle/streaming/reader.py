@@ -38,6 +38,7 @@ from headrace.connectors.oracle.streaming.redo_rows import StatementParts
 from headrace.connectors.oracle.streaming.remining import GivenUp, Remined
 from headrace.connectors.oracle.streaming.tables import Describe, StreamTables, TextOptions
 from headrace.connectors.oracle.streaming.windows.flushing import LogFlush
+from headrace.connectors.oracle.streaming.windows.ordering import RowOrder, commit_order
 from headrace.connectors.oracle.streaming.windows.pacing import Pacing
 from headrace.connectors.oracle.streaming.windows.redo import (
     InconsistentLogsError,
@@ -107,7 +108,7 @@ class RedoReader(SegmentReader):
         self._holder = RedoHolder(config, start, as_released=options.as_released)
         self._buffer = self._holder.buffer
         self._redo, self._flush = Redo(config, options.removed_logs), LogFlush(config)
-        self._parts = StatementParts()
+        self._parts, self._order = StatementParts(), RowOrder()
         self._root: Connection | None = None
         self._database: Connection | None = None
         self._session: MiningSession | None = None
@@ -240,7 +241,8 @@ class RedoReader(SegmentReader):
         assert tables is not None
         if scn <= self._reached:
             return
-        changes, tables.changes = tables.changes, []
+        changes = [one for one in tables.changes if scn_of(one[0].place) < scn]
+        tables.changes = [one for one in tables.changes if scn_of(one[0].place) >= scn]
         mined = self._mined
         if not self._config.is_unbuffered:
             mined = self._oldest_mined(min([scn, *(scn_of(one.place) for one, _ in changes)]))
@@ -349,6 +351,7 @@ class RedoReader(SegmentReader):
         self._window, self._began = window, time.monotonic()
         self._committed = self.progress.committed
         self._batches = session.rows(window)
+        self._order.begin()
 
     def _read_batch(self) -> None:
         assert self._batches is not None
@@ -389,7 +392,7 @@ class RedoReader(SegmentReader):
             return
         if self._config.is_unbuffered:
             self._hold(batch)
-            self._held = int(self._order(batch)[-1]) - 1
+            self._held = int(commit_order(batch)[-1]) - 1
             self._release(self._held + 1)
             return
         scns = redo_rows.numbers(batch, redo_rows.SCN)
@@ -401,8 +404,8 @@ class RedoReader(SegmentReader):
             self._hold(batch.slice(0, first))
             self._held = int(scns[-1]) - 1
         self._carried.append(batch.slice(first))
-        if not goes_on:
-            self._release(int(scns[-1]))
+        self._release(self._order.add(scns))
+        self.progress.backward_steps = self._order.steps
 
     def _hold_carried(self) -> None:
         """Holds the rows of the last SCN that was read."""
@@ -421,19 +424,12 @@ class RedoReader(SegmentReader):
             self._abandoned = self._buffer.abandoned
             self._given_up.add(self._buffer.given_up())
 
-    @staticmethod
-    def _order(batch: pa.RecordBatch) -> np.ndarray:
-        """The SCNs by which rows come where LogMiner holds transactions: those of their commits."""
-        scns = redo_rows.numbers(batch, redo_rows.SCN)
-        commits = redo_rows.numbers(batch, redo_rows.COMMIT_SCN)
-        return np.where(commits > 0, commits, scns)
-
     def _switched(self, error: DriverError) -> None:
         """What a log switch makes is tried again, behind what is held; other errors are raised, and
         so is one that does not end."""
         known = self.translate(error)
-        if known is None or known.code not in _SWITCHED:
-            raise error
+        if known is None or known.code not in _SWITCHED or self._order.steps:
+            raise error  # what is held need not be all up to an SCN
         if not self._pacing.switched():
             refused = None if self._session is None else self._session.refused
             if refused is not None and refused.is_archived and known.code == _MISSING:
