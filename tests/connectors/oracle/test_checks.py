@@ -163,6 +163,16 @@ def test_a_transaction_older_than_the_logs_is_an_error(database: OracleDatabase)
     assert bad(found(database)) == []
 
 
+def test_a_transaction_that_is_open_for_hours_is_a_warning(database: OracleDatabase) -> None:
+    server = database.server
+    server.begin().insert("INV.THINGS", ID=1)
+    server.apply([{"scn": server.call("scn") + 3 * 3600}])
+    warning = only(found(database), "oracle.long_transaction")
+    assert (warning.level, " 3 h" in warning.message) == ("warning", True)
+    assert "log.mining.window.max.ms" in warning.remedy
+    assert bad(found(database, log_mining_window_max_ms="3600000")) == []
+
+
 def test_logs_that_do_not_reach_back_to_where_the_connector_was_are_told(
     database: OracleDatabase,
 ) -> None:

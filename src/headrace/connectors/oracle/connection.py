@@ -159,6 +159,10 @@ class Connection:
             self.execute(sql.set_container(container))
             self.container = container
 
+    def limit(self, milliseconds: int) -> None:
+        """How long each round trip may take from now on; 0: as long as it takes."""
+        self._native.call_timeout = milliseconds
+
     def commit(self) -> None:
         """End the transaction."""
         _native(self._native.commit)

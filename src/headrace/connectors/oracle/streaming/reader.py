@@ -47,7 +47,7 @@ from headrace.connectors.oracle.streaming.windows.redo import (
     Redo,
     Window,
 )
-from headrace.connectors.oracle.streaming.windows.session import MiningSession
+from headrace.connectors.oracle.streaming.windows.session import MiningSession, RowLimit
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
 from headrace.streaming.relations import RelationVersions
@@ -67,7 +67,8 @@ class ReaderOptions:
     """What a reader is told beside the redo: the options word of `row_kernel`, the topic of
     transactions (empty: their borders make no records), the pluggable database (None: there is
     none), whether it does as Debezium 3.6 does where the two differ (see RedoHolder), whether the
-    data dictionary's comments are read, and the files of logs that were removed."""
+    data dictionary's comments are read, the files of logs that were removed, and how long rows may
+    take to come (None: as the configuration says)."""
 
     row_options: int
     border_topic: str
@@ -75,6 +76,7 @@ class ReaderOptions:
     as_released: bool = False
     reads_comments: bool = True
     removed_logs: set[str] = field(default_factory=set)
+    row_limit: RowLimit | None = None
 
 
 OpenTables = Callable[[Describe, TextOptions], StreamTables]
@@ -111,6 +113,7 @@ class RedoReader(SegmentReader):
         self._parts, self._order = StatementParts(), RowOrder()
         self._root: Connection | None = None
         self._database: Connection | None = None
+        self._limit = options.row_limit or RowLimit(config)
         self._session: MiningSession | None = None
         self._window: Window | None = None
         self._batches: Iterator[pa.RecordBatch] | None = None
@@ -158,7 +161,7 @@ class RedoReader(SegmentReader):
         if self._options.container is not None:
             self._root.switch_to(sql.ROOT)
         self._session = MiningSession(
-            self._root, self._config, self._options.container, self.progress
+            self._root, self._config, self._options.container, self.progress, self._limit
         )
         return self._session
 
@@ -428,6 +431,8 @@ class RedoReader(SegmentReader):
         """What a log switch makes is tried again, behind what is held; other errors are raised, and
         so is one that does not end."""
         known = self.translate(error)
+        if known is not None and known.code == "oracle.query_timeout":
+            self._limit.passed()
         if known is None or known.code not in _SWITCHED or self._order.steps:
             raise error  # what is held need not be all up to an SCN
         if not self._pacing.switched():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 
@@ -20,11 +21,33 @@ from headrace.connectors.oracle.streaming.redo_rows import REDO
 from headrace.connectors.oracle.streaming.windows.logs import RedoLog, Selection
 from headrace.connectors.oracle.streaming.windows.redo import Window
 
+log = logging.getLogger(__name__)
+
 _CLOSED = 1307
 """ORA-01307: no session of LogMiner is there to be ended."""
 _FETCH_ROWS = 10_000
 _UNSEEN = (942, 1031)
 """ORA codes of views that the user may not see."""
+
+
+class RowLimit:
+    """How long a round trip may take that brings rows of a window: LogMiner reads all redo from the
+    oldest open transaction on before it gives the first one."""
+
+    def __init__(self, config: OracleConfig) -> None:
+        self.milliseconds = config.database_query_timeout_ms
+        """0: as long as it takes."""
+
+    def passed(self) -> None:
+        """It took longer: the same window may take twice as long."""
+        self.milliseconds *= 2
+        if self.milliseconds:
+            log.warning(
+                "LogMiner gave no row in time (database.query.timeout.ms): the window is read "
+                "again, and may take %d s then. A transaction that is open for long makes windows "
+                "long: end it, or set log.mining.window.max.ms",
+                self.milliseconds // 1000,
+            )
 
 
 class MiningSession:
@@ -36,8 +59,10 @@ class MiningSession:
         config: OracleConfig,
         container: str | None,
         progress: MiningProgress,
+        limit: RowLimit,
     ) -> None:
         """`container`: the pluggable database whose rows are read; None: there is none."""
+        self._limit = limit
         self._connection, self._config, self._progress = connection, config, progress
         self._selection: Selection | None = None
         self.refused: RedoLog | None = None
@@ -87,7 +112,11 @@ class MiningSession:
         durations = self._progress.querying
         while True:
             began = time.monotonic()
-            batch = next(batches, None)
+            self._connection.limit(self._limit.milliseconds)
+            try:
+                batch = next(batches, None)
+            finally:
+                self._connection.limit(self._config.database_query_timeout_ms)
             durations.add(time.monotonic() - began)
             if batch is None:
                 return
