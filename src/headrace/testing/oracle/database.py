@@ -77,6 +77,10 @@ class Database:
         self.store = Store(Path(self._folder.name) / "oracle.db", functions)
         self.privileges, self.roles = list(PRIVILEGES), list(ROLES)
         self.packages = list(PACKAGES)
+        self.table_rights: dict[str, list[str]] = {}
+        """Rights on tables (SCHEMA.TABLE) beside the privileges: `FLASHBACK`, `SELECT` …"""
+        self.logged_schemas: list[str] = []
+        """Schemas of whose tables the redo has all columns."""
         self.quota: int | None = -1
         """Bytes that the user may have in TABLE_SPACE; -1: any number, None: nothing."""
         self.hidden_views: set[str] = set()
@@ -163,6 +167,13 @@ class Database:
             raise OracleError(942, f'table or view "{full_name}" does not exist')
         return table
 
+    def require_right(self, full_name: str, privilege: str, *rights: str) -> None:
+        """The user has a privilege, or one of these rights on a table. Raises
+        OracleError(1031)."""
+        held = self.table_rights.get(full_name, ())
+        if privilege not in self.privileges and not set(held) & set(rights):
+            raise OracleError(1031, "insufficient privileges")
+
     def new_row_id(self, table: Table) -> str:
         """A ROWID that no row had."""
         self._rows += 1
@@ -202,6 +213,7 @@ class Database:
         fill("SESSION_ROLES", [(one,) for one in self.roles])
         fill("USER_USERS", [(TABLE_SPACE,)])
         fill("USER_TS_QUOTAS", [] if self.quota is None else [(TABLE_SPACE, self.quota)])
+        fill("ALL_CAPTURE_PREPARED_SCHEMAS", [(one, "IMPLICIT") for one in self.logged_schemas])
         self._show_logs()
         self._show_tables()
         self.show_scn()
@@ -214,6 +226,8 @@ class Database:
             state.log_mode,
             state.supplemental,
             "NO",
+            state.force_logging,
+            state.cdb,
             state.scn,
             *self.resetlogs,
         )
@@ -304,6 +318,7 @@ class Database:
 _DICTIONARY = (
     "ALL_TABLES", "ALL_OBJECTS", "ALL_TAB_COLS", "ALL_COL_COMMENTS", "ALL_CONSTRAINTS",
     "ALL_CONS_COLUMNS", "ALL_INDEXES", "ALL_IND_COLUMNS", "ALL_LOG_GROUPS", "USER_TABLES",
+    "ALL_TAB_PARTITIONS",
 )  # fmt: skip
 
 
@@ -311,7 +326,9 @@ def _describe(table: Table, views: Mapping[str, list[tuple[Any, ...]]]) -> None:
     """The rows of a table in the views of the data dictionary."""
     path = (table.schema, table.name)
     at = str(time_of(table.last_ddl_scn)) if table.last_ddl_scn else "2024-01-01 00:00:00"
-    views["ALL_TABLES"].append((*path, "NO", None, "N", "N", None, None))
+    logging = None if table.partition_logging else table.logging
+    views["ALL_TABLES"].append((*path, "NO", None, "N", "N", None, None, logging))
+    views["ALL_TAB_PARTITIONS"] += [(*path, one) for one in table.partition_logging]
     views["USER_TABLES"].append((table.name,))
     views["ALL_OBJECTS"].append((*path, "TABLE", table.object_id, table.object_id, at))
     for position, column in enumerate(table.columns, 1):

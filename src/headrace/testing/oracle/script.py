@@ -139,6 +139,8 @@ class State:
     log_mode: str = "ARCHIVELOG"
     max_string_size: str = "STANDARD"
     supplemental: str = "YES"
+    force_logging: str = "YES"
+    cdb: str = "YES"
     log_bytes: int = 209_715_200
     scn: int = FIRST_SCN
     advances: bool = True

@@ -156,6 +156,7 @@ class Session:
     def _check_flashback(self, full_name: str, scn: int) -> None:
         database = self.database
         table = database.table(full_name)
+        database.require_right(full_name, "FLASHBACK ANY TABLE", "FLASHBACK")
         if scn > database.state.scn:
             raise OracleError(8181, "specified number is not a valid system change number")
         if scn < database.oldest_scn:
@@ -349,7 +350,11 @@ class Session:
         """See `_savepoint`."""
 
     def _lock(self, slots: Binds, _binds: Binds) -> None:
-        self.database.table(slots["table"].replace('"', ""))
+        table = self.database.table(slots["table"].replace('"', ""))
+        rights = ("SELECT", "INSERT", "UPDATE", "DELETE")
+        self.database.require_right(table.full_name, "LOCK ANY TABLE", *rights)
+
+    _lockable = _lock
 
     def _own(self) -> str:
         if self._xid is None:

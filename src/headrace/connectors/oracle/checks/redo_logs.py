@@ -10,6 +10,7 @@ from headrace.connectors.oracle.catalog.redo_state import (
     DatabaseState,
     destinations,
     log_mode_error,
+    nologging,
     supplemental_error,
     unlogged,
     unlogged_tables,
@@ -51,13 +52,26 @@ def check_redo(checked: Checked) -> None:
             checked.ok(code, fine)
         else:
             checked.findings.add_error(error)
+    if state.cdb == "YES" and checked.config.container is None:
+        checked.foresee(
+            "no_pluggable_database",
+            f"{state.name} is a container database (CDB of V$DATABASE), and database.pdb.name is "
+            "not set: the tables of its root are looked for",
+            "Set database.pdb.name to the pluggable database whose tables are captured (SHOW "
+            "PDBS), and database.dbname to the service of the container database.",
+        )
     if state.log_mode == "ARCHIVELOG":
         _check_retention(checked, connection, destinations(connection, checked.config)[0])
 
 
 def check_tables_logging(checked: Checked) -> None:
-    """Whether the redo of every captured table has all columns. Raises DriverError."""
-    if DatabaseState.read(checked.in_root()).supplemental_all == "YES":
+    """Whether the redo of every captured table has all rows and columns. Raises DriverError."""
+    state = DatabaseState.read(checked.in_root())
+    if state.force_logging != "YES":
+        error = nologging(checked.in_database(), checked.tables, checked.config.container)
+        if error is not None:
+            checked.findings.add_error(error, "warning")
+    if state.supplemental_all == "YES":
         checked.ok("table_logging", "The redo of all tables has all columns")
         return
     tables = unlogged_tables(checked.in_database(), checked.tables)

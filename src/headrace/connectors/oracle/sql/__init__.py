@@ -71,8 +71,8 @@ def remedy_in(container: str | None, statements: str) -> str:
 DATABASE = _statement(
     "database",
     "Reference, V$DATABASE",
-    "SELECT NAME, LOG_MODE, SUPPLEMENTAL_LOG_DATA_MIN, SUPPLEMENTAL_LOG_DATA_ALL, CURRENT_SCN, "
-    "RESETLOGS_CHANGE# FROM V$DATABASE",
+    "SELECT NAME, LOG_MODE, SUPPLEMENTAL_LOG_DATA_MIN, SUPPLEMENTAL_LOG_DATA_ALL, FORCE_LOGGING, "
+    "CDB, CURRENT_SCN, RESETLOGS_CHANGE# FROM V$DATABASE",
 )
 CURRENT_SCN = _statement(
     "current_scn", "Reference, V$DATABASE", "SELECT CURRENT_SCN FROM V$DATABASE"
@@ -344,6 +344,19 @@ LOG_GROUPS = _statement(
     "Reference, ALL_LOG_GROUPS",
     "SELECT OWNER, TABLE_NAME, LOG_GROUP_TYPE FROM ALL_LOG_GROUPS",
 )
+LOGGED_SCHEMAS = _statement(
+    "logged_schemas",
+    "Reference, ALL_CAPTURE_PREPARED_SCHEMAS",
+    "SELECT SCHEMA_NAME FROM ALL_CAPTURE_PREPARED_SCHEMAS WHERE SUPPLEMENTAL_LOG_DATA_ALL <> 'NO'",
+)
+"""Schemas of which the redo of every table has all columns."""
+UNLOGGED_TABLES = _statement(
+    "unlogged_tables",
+    "Reference, ALL_TABLES and ALL_TAB_PARTITIONS",
+    "SELECT OWNER, TABLE_NAME FROM ALL_TABLES WHERE LOGGING = 'NO' UNION "
+    "SELECT TABLE_OWNER, TABLE_NAME FROM ALL_TAB_PARTITIONS WHERE LOGGING = 'NO'",
+)
+"""Tables (NOLOGGING) whose direct path loads are not in the redo."""
 DDL_OPTIONS = _statement(
     "ddl_options",
     "PL/SQL, DBMS_METADATA.SET_TRANSFORM_PARAM",
@@ -374,8 +387,10 @@ PENDING = _statement(
     "SELECT XID, START_SCN FROM {view} WHERE START_SCN < :scn",
     view=r"G?V\$TRANSACTION",
 )
-READABLE = _statement("readable", "SQL, SELECT", "SELECT 1 FROM {table} WHERE 1 = 0")
-"""Whether a table may be read."""
+LOCKABLE = _statement("lockable", "SQL, LOCK TABLE", "LOCK TABLE {table} IN ROW SHARE MODE NOWAIT")
+"""Whether a table may be locked; the lock is let go at once."""
+READABLE = _statement("readable", "SQL, SELECT", "SELECT 1 FROM {table}{as_of} WHERE 1 = 0")
+"""Whether a table may be read, also as of an SCN."""
 ROWS = _statement(
     "rows",
     "SQL, SELECT, flashback_query_clause and row_limiting_clause",
