@@ -72,6 +72,19 @@ def supplemental_error(state: DatabaseState, root: str | None) -> HeadraceError 
     )
 
 
+def container_error(state: DatabaseState, container: str | None) -> HeadraceError | None:
+    """What is wrong with a container database of which no pluggable one is named (`container`)."""
+    if state.cdb != "YES" or container is not None:
+        return None
+    return HeadraceError(
+        "oracle.no_pluggable_database",
+        f"{state.name} is a container database (CDB of V$DATABASE), and database.pdb.name is "
+        "not set: the tables of its root are looked for",
+        "Set database.pdb.name to the pluggable database whose tables are captured (SHOW PDBS), "
+        "and database.dbname to the service of the container database.",
+    )
+
+
 def unlogged_tables(connection: Connection, tables: Sequence[Table]) -> list[Table]:
     """The tables whose redo has not all columns. `connection` is where the tables are. Raises
     DriverError."""

@@ -8,6 +8,7 @@ from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.catalog.open_transactions import open_before
 from headrace.connectors.oracle.catalog.redo_state import (
     DatabaseState,
+    container_error,
     destinations,
     log_mode_error,
     nologging,
@@ -52,14 +53,9 @@ def check_redo(checked: Checked) -> None:
             checked.ok(code, fine)
         else:
             checked.findings.add_error(error)
-    if state.cdb == "YES" and checked.config.container is None:
-        checked.foresee(
-            "no_pluggable_database",
-            f"{state.name} is a container database (CDB of V$DATABASE), and database.pdb.name is "
-            "not set: the tables of its root are looked for",
-            "Set database.pdb.name to the pluggable database whose tables are captured (SHOW "
-            "PDBS), and database.dbname to the service of the container database.",
-        )
+    error = container_error(state, checked.config.container)
+    if error is not None:
+        checked.findings.add_foreseen(error)
     if state.log_mode == "ARCHIVELOG":
         _check_retention(checked, connection, destinations(connection, checked.config)[0])
 
