@@ -61,5 +61,7 @@ class OracleDatabase:
             "connector.class": "io.debezium.connector.oracle.OracleConnector",
             "topic.prefix": "headrace",
             **self.server.properties(),
+            "log.mining.sleep.time.default.ms": "20",
+            "log.mining.sleep.time.max.ms": "20",
             "table.include.list": rf"{SCHEMA}\..*",
         } | {name.replace("_", "."): value for name, value in more.items()}

@@ -240,7 +240,7 @@ class StoredOracle(StoredDatabase):
         rows = [[number, first_name(number)] for number in range(1, ROWS + 1)]
         columns = ['"ID" NUMBER(9,0) NOT NULL', '"NAME" VARCHAR2(100)']
         table = {"name": "INV.ITEMS", "columns": columns, "key": ["ID"], "rows": rows}
-        self.server.load({"tables": [table]})
+        self.server.load({"database": {"advances": False}, "tables": [table]})
 
     def apply(self, block: int) -> None:
         self._blocks.append(block)
@@ -271,6 +271,8 @@ class StoredOracle(StoredDatabase):
             "connector.class": "io.debezium.connector.oracle.OracleConnector",
             **self.server.properties(),
             "table.include.list": r"INV\.ITEMS",
+            "log.mining.sleep.time.default.ms": "50",
+            "log.mining.sleep.time.max.ms": "50",
             "poll.interval.ms": "50",
         }
 

@@ -209,6 +209,11 @@ def _long_name(database: OracleDatabase) -> None:
     database.create_table("LONG", "ID NUMBER(9,0) NOT NULL", f"{'A' * 31} NUMBER", key=["ID"])
 
 
+def _direct_loads(database: OracleDatabase) -> None:
+    database.server.call("change_table", f"{SCHEMA}.THINGS", logging="NO")
+    database.change(force_logging="NO")
+
+
 def _old_transaction(database: OracleDatabase) -> None:
     database.server.begin().insert(f"{SCHEMA}.THINGS", ID=1)
     database.server.apply([{"switch": 1}] * 4 + [{"delete_logs": [1, 2]}])
@@ -222,6 +227,8 @@ ORACLE = [
     Case("oracle.no_privilege", broken=_changed(hidden_views={"V$LOGFILE"})),
     Case("oracle.no_archive_destination", {"archive.destination.name": "LOG_ARCHIVE_DEST_7"}),
     Case("oracle.no_table_logging", broken=_unlogged, meets=True),
+    Case("oracle.no_pluggable_database", {"database.pdb.name": ""}, meets=True),
+    Case("oracle.nologging", broken=_direct_loads, meets=True, level="warning"),
     Case("oracle.override_missing", {OVERRIDE: f"{SCHEMA}.THINGS"}, level="warning"),
     Case("oracle.long_name", broken=_long_name, level="warning"),
     Case("oracle.no_flush_table", broken=_changed(

@@ -39,7 +39,7 @@ class OracleReader(ConnectorReader):
 
         def asked() -> int:
             counted = database.server.call("counted")
-            return sum(int(counted.get(name, 0)) for name in ("current_scn", "archived_until"))
+            return sum(int(counted.get(name, 0)) for name in ("now", "archived_until"))
 
         before = asked()
         return self.step_until(lambda: asked() >= before + 2)

@@ -144,6 +144,64 @@ def test_rights_on_tables_are_needed_as_the_snapshot_reads_them(database: Oracle
     assert bad(found(database, snapshot_mode="no_data")) == []
 
 
+def test_rights_on_each_table_do_as_well_as_privileges(database: OracleDatabase) -> None:
+    left = [one for one in PRIVILEGES if one not in ("FLASHBACK ANY TABLE", "LOCK ANY TABLE")]
+    rights = {"INV.THINGS": ["SELECT", "FLASHBACK"]}
+    database.change(privileges=left, table_rights=rights)
+    assert bad(found(database)) == []
+    database.create_table("OTHERS", *KEYED, key=["ID"])
+    error = only(found(database), "oracle.no_privilege")
+    assert "FLASHBACK ANY TABLE, LOCK ANY TABLE" in error.message
+    database.change(table_rights={**rights, "INV.OTHERS": ["SELECT"]})
+    error = only(found(database), "oracle.no_privilege")
+    assert "LOCK ANY TABLE" not in error.message
+
+
+def test_the_package_that_writes_the_dictionary_is_needed_by_the_strategy_that_uses_it(
+    database: OracleDatabase,
+) -> None:
+    database.change(packages=["DBMS_LOGMNR"])
+    assert bad(found(database)) == []
+    error = only(found(database, log_mining_strategy="redo_log_catalog"), "oracle.no_privilege")
+    assert statements(error.remedy) == [IN_ROOT, f"GRANT EXECUTE ON DBMS_LOGMNR_D TO {USER};"]
+
+
+def test_supplemental_logging_of_a_schema_is_that_of_its_tables(database: OracleDatabase) -> None:
+    database.create_table("OTHERS", *KEYED, key=["ID"], supplemental=None)
+    only(found(database), "oracle.no_table_logging")
+    database.change(logged_schemas=["INV"])
+    assert bad(found(database)) == []
+    database.change(hidden_views={"ALL_CAPTURE_PREPARED_SCHEMAS"})
+    only(found(database), "oracle.no_table_logging")
+
+
+@pytest.mark.parametrize("of", ["logging", "partition_logging"])
+def test_tables_whose_direct_loads_are_not_in_the_redo_are_told(
+    database: OracleDatabase, of: str
+) -> None:
+    given = "NO" if of == "logging" else ["YES", "NO"]
+    database.server.call("change_table", "INV.THINGS", **{of: given})
+    assert bad(found(database)) == []
+    database.change(force_logging="NO")
+    warning = only(found(database), "oracle.nologging")
+    assert warning.level == "warning"
+    assert statements(warning.remedy)[:2] == [IN_DATABASE, 'ALTER TABLE "INV"."THINGS" LOGGING;']
+    assert "ALTER DATABASE FORCE LOGGING" in warning.remedy
+
+
+def test_a_container_database_needs_the_name_of_the_pluggable_one(
+    database: OracleDatabase,
+) -> None:
+    properties = database.properties()
+    del properties["database.pdb.name"]
+    findings = list(check(OracleConfig.parse(properties)))
+    (error,) = (one for one in findings if one.code == "oracle.no_pluggable_database")
+    assert (error.level, "database.pdb.name" in error.remedy) == ("error", True)
+    database.change(cdb="NO")
+    findings = list(check(OracleConfig.parse(properties)))
+    assert "oracle.no_pluggable_database" not in {one.code for one in findings}
+
+
 def test_a_user_that_can_make_no_flush_table_is_told_of_it(database: OracleDatabase) -> None:
     database.change(privileges=[one for one in PRIVILEGES if one != "CREATE TABLE"])
     error = only(found(database), "oracle.no_flush_table")
@@ -178,6 +236,16 @@ def test_a_transaction_older_than_the_logs_is_an_error(database: OracleDatabase)
     assert transaction.xid in error.message
     transaction.rollback()
     assert bad(found(database)) == []
+
+
+def test_a_transaction_that_is_open_for_hours_is_a_warning(database: OracleDatabase) -> None:
+    server = database.server
+    server.begin().insert("INV.THINGS", ID=1)
+    server.apply([{"scn": server.call("scn") + 3 * 3600}])
+    warning = only(found(database), "oracle.long_transaction")
+    assert (warning.level, " 3 h" in warning.message) == ("warning", True)
+    assert "log.mining.window.max.ms" in warning.remedy
+    assert bad(found(database, log_mining_window_max_ms="3600000")) == []
 
 
 def test_logs_that_do_not_reach_back_to_where_the_connector_was_are_told(

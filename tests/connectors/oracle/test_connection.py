@@ -20,7 +20,7 @@ from headrace.connectors.oracle.connection import (
 )
 from headrace.connectors.oracle.errors import QUERY_LIMIT, DriverError, translate
 from headrace.errors import HeadraceError
-from headrace.testing.oracle.driver import OracleConnection
+from headrace_demo.oracle.driver import OracleConnection
 from tests.servers.oracle import PDB, OracleDatabase
 
 PROPERTIES = {

@@ -132,6 +132,7 @@ class OracleDatabase(ScriptedDatabase):
     def load(self, script: Mapping[str, Any]) -> None:
         former = self._stand_in
         self._stand_in = StandIn(script)
+        self._stand_in.state.advances = False  # scripts name SCNs
         self._transactions = Transactions(self._stand_in)
         self._happenings = Happenings(self._call)
         self._since = 0

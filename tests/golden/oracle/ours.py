@@ -16,7 +16,7 @@ from tests.golden.oracle.varying import HEARTBEATS
 
 _IDLE_STEPS = 6
 """Micro-batches without anything new behind which nothing is under way."""
-_ENDS_OF_REDO = ("current_scn", "archived_until")
+_ENDS_OF_REDO = ("now", "archived_until")
 """Statements by which ours learns how far the redo goes, before it reads on."""
 
 _ASKED = 3
@@ -81,10 +81,13 @@ class StandInDatabase(ScriptedDatabase):
             "log.mining.read.only": "true",  # a flush would move the SCNs that a script names
             "errors.max.retries": "0",
             "poll.interval.ms": "20",
+            "log.mining.sleep.time.default.ms": "20",
+            "log.mining.sleep.time.max.ms": "20",
         }
 
     def load(self, script: Mapping[str, Any]) -> None:
         self._server.load(script)
+        self._server.call("change", advances=False)
         self._happenings = Happenings(self._server.call)
 
     def happen(self, block: str) -> None:

@@ -77,6 +77,10 @@ class Database:
         self.store = Store(Path(self._folder.name) / "oracle.db", functions)
         self.privileges, self.roles = list(PRIVILEGES), list(ROLES)
         self.packages = list(PACKAGES)
+        self.table_rights: dict[str, list[str]] = {}
+        """Rights on tables (SCHEMA.TABLE) beside the privileges: `FLASHBACK`, `SELECT` …"""
+        self.logged_schemas: list[str] = []
+        """Schemas of whose tables the redo has all columns."""
         self.quota: int | None = -1
         """Bytes that the user may have in TABLE_SPACE; -1: any number, None: nothing."""
         self.hidden_views: set[str] = set()
@@ -87,6 +91,12 @@ class Database:
         """What undo reaches back to."""
         self.archives = True
         """Whether logs are archived when they are switched."""
+        self.unused_groups = 0
+        """Groups of V$LOG that were never written."""
+        self.destination_id = 1
+        """DEST_ID of archived logs: 0 of those that were restored."""
+        self.unknown_starts = 0
+        """How many open transactions V$TRANSACTION shows without a START_SCN."""
         self.thread_states: dict[int, dict[str, Any]] = {}
         """What a thread's row of V$THREAD has otherwise."""
         self.statements: Counter[str] = Counter()
@@ -159,6 +169,13 @@ class Database:
             raise OracleError(942, f'table or view "{full_name}" does not exist')
         return table
 
+    def require_right(self, full_name: str, privilege: str, *rights: str) -> None:
+        """The user has a privilege, or one of these rights on a table. Raises
+        OracleError(1031)."""
+        held = self.table_rights.get(full_name, ())
+        if privilege not in self.privileges and not set(held) & set(rights):
+            raise OracleError(1031, "insufficient privileges")
+
     def new_row_id(self, table: Table) -> str:
         """A ROWID that no row had."""
         self._rows += 1
@@ -198,6 +215,7 @@ class Database:
         fill("SESSION_ROLES", [(one,) for one in self.roles])
         fill("USER_USERS", [(TABLE_SPACE,)])
         fill("USER_TS_QUOTAS", [] if self.quota is None else [(TABLE_SPACE, self.quota)])
+        fill("ALL_CAPTURE_PREPARED_SCHEMAS", [(one, "IMPLICIT") for one in self.logged_schemas])
         self._show_logs()
         self._show_tables()
         self.show_scn()
@@ -210,6 +228,8 @@ class Database:
             state.log_mode,
             state.supplemental,
             "NO",
+            state.force_logging,
+            state.cdb,
             state.scn,
             *self.resetlogs,
         )
@@ -240,6 +260,8 @@ class Database:
             newest = self.state.current_log(log.thread).sequence
             if log.sequence > newest - _GROUPS:
                 status = "CURRENT" if log.is_current else "INACTIVE"
+                if not log.is_current and not self.archives:
+                    status = "ACTIVE"
                 is_archived = "NO" if log.is_current or not self.archives else "YES"
                 end = _NO_END if log.is_current else log.next
                 online.append(
@@ -252,11 +274,13 @@ class Database:
                 dictionary = "YES" if log.has_dictionary else "NO"
                 life = self.resetlogs if log.first >= self.resetlogs[0] else _FIRST_LIFE
                 archived.append(
-                    (None if deleted else log.archived_name, 1, log.thread, log.sequence,
-                     *life, log.first, str(time_of(log.first)), log.next,
+                    (None if deleted else log.archived_name, self.destination_id, log.thread,
+                     log.sequence, *life, log.first, str(time_of(log.first)), log.next,
                      self.state.log_bytes // 512, 512, "YES", "D" if deleted else "A",
                      dictionary, dictionary)
                 )  # fmt: skip
+        unused = (1, 0, self.state.log_bytes, "YES", "UNUSED", 0, "0")
+        online += [(90 + number, *unused) for number in range(self.unused_groups)]
         self.store.fill("V$LOG", online)
         self.store.fill("V$LOGFILE", members)
         self.store.fill("V$ARCHIVED_LOG", archived)
@@ -285,9 +309,10 @@ class Database:
         return f"{time_of(scn)}.000000000"
 
     @contextmanager
-    def shown(self) -> Iterator[None]:
-        """Around a statement: views know the SCN of now."""
+    def shown(self, *, is_look: bool) -> Iterator[None]:
+        """Around a statement: views know the SCN of now, which is another one at each look."""
         with self.lock:
+            self.state.scn += is_look and self.state.advances
             self.show_scn()
             yield
 
@@ -295,7 +320,7 @@ class Database:
 _DICTIONARY = (
     "ALL_TABLES", "ALL_OBJECTS", "ALL_TAB_COLS", "ALL_COL_COMMENTS", "ALL_CONSTRAINTS",
     "ALL_CONS_COLUMNS", "ALL_INDEXES", "ALL_IND_COLUMNS", "ALL_LOG_GROUPS", "USER_TABLES",
-    "ALL_NESTED_TABLES",
+    "ALL_NESTED_TABLES", "ALL_TAB_PARTITIONS",
 )  # fmt: skip
 
 
@@ -306,9 +331,13 @@ def _describe(table: Table, views: Mapping[str, list[tuple[Any, ...]]]) -> None:
     is_external, is_hybrid = (
         "YES" if table.kind == kind else "NO" for kind in ("EXTERNAL", "HYBRID")
     )
-    views["ALL_TABLES"].append((*path, "NO", None, "N", "N", is_external, is_hybrid, None, None))
+    logging = None if table.partition_logging else table.logging
+    views["ALL_TABLES"].append(
+        (*path, "NO", None, "N", "N", is_external, is_hybrid, None, None, logging)
+    )
     if table.kind == "NESTS":
         views["ALL_NESTED_TABLES"].append((table.schema, f"{table.name}_NESTED", table.name))
+    views["ALL_TAB_PARTITIONS"] += [(*path, one) for one in table.partition_logging]
     views["USER_TABLES"].append((table.name,))
     views["ALL_OBJECTS"].append((*path, "TABLE", table.object_id, table.object_id, at))
     for position, column in enumerate(table.columns, 1):

@@ -163,6 +163,9 @@ class Table:
     """`EXTERNAL`, `HYBRID`, or `NESTS`: it has nested tables."""
     comment: str | None = None
     last_ddl_scn: int = 0
+    logging: str = "YES"
+    partition_logging: list[str] = field(default_factory=list)
+    """LOGGING of its partitions."""
     numbers: dict[str, int] = field(default_factory=dict)
     """The next numbers of identity columns."""
     rows: list[Row] = field(default_factory=list)

@@ -6,7 +6,9 @@ with one of
 
 - `redo`: a row of V$LOGMNR_CONTENTS, named by its OPERATION; its other members are in `RedoRow`;
 - `switch`: a log switch of a redo thread; `delete_logs` (with `thread`): archived logs are gone;
-  `open_thread`, `close_thread`: an instance of the cluster comes or goes;
+  `remove_logs` (with `thread`): their files are, and the views do not know; `open_thread`,
+  `close_thread`: an instance of the cluster comes or goes, the log of one that comes back ends at
+  the SCN at which it went;
 - `scn`: the database's SCN moves; `table`, `drop_table`: a definition; `row`: a row of a table;
 - `error` (with `when`, `times`): calls that fail with ORA-… .
 """
@@ -95,6 +97,7 @@ class LogFile:
     first: int
     next: int = UNLIMITED
     is_deleted: bool = False
+    is_removed: bool = False
     has_dictionary: bool = False
 
     @property
@@ -139,11 +142,19 @@ class State:
     log_mode: str = "ARCHIVELOG"
     max_string_size: str = "STANDARD"
     supplemental: str = "YES"
+    force_logging: str = "YES"
+    cdb: str = "YES"
     log_bytes: int = 209_715_200
     scn: int = FIRST_SCN
+    advances: bool = True
+    """Whether the SCN is a larger one at each look, as that of a server is."""
+    by_arrival: bool = False
+    """Whether LogMiner gives rows as they were written down, not by their SCNs."""
     tables: dict[str, Table] = field(default_factory=dict)
     logs: list[LogFile] = field(default_factory=list)
     closed_threads: list[int] = field(default_factory=list)
+    closed_at: dict[int, int] = field(default_factory=dict)
+    """The SCNs at which threads were closed."""
     redo: list[RedoRow] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
 
@@ -176,13 +187,16 @@ class State:
                 case {"switch": thread}:
                     self.switch(thread)
                 case {"delete_logs": sequences}:
-                    self._delete(line.get("thread", 1), sequences)
+                    for log in self._chosen(line.get("thread", 1), sequences):
+                        log.is_deleted = True
+                case {"remove_logs": sequences}:
+                    for log in self._chosen(line.get("thread", 1), sequences):
+                        log.is_removed = True
                 case {"open_thread": thread}:
-                    self.closed_threads = [n for n in self.closed_threads if n != thread]
-                    if all(log.thread != thread for log in self.logs):
-                        self.logs.append(LogFile(thread, 1, self.scn))
+                    self._open_thread(thread)
                 case {"close_thread": thread}:
                     self.closed_threads.append(thread)
+                    self.closed_at[thread] = self.scn
                 case {"scn": scn}:
                     self.scn = scn
                 case {"table": table}:
@@ -212,10 +226,18 @@ class State:
         old.next = self.scn
         self.logs.append(LogFile(thread, old.sequence + 1, self.scn))
 
-    def _delete(self, thread: int, sequences: list[int]) -> None:
-        for log in self.logs:
-            if log.thread == thread and log.sequence in sequences:
-                log.is_deleted = True
+    def _open_thread(self, thread: int) -> None:
+        self.closed_threads = [n for n in self.closed_threads if n != thread]
+        closed_at = self.closed_at.pop(thread, None)
+        sequence = 1
+        if closed_at is not None:
+            old = self.current_log(thread)
+            old.next, sequence = closed_at, old.sequence + 1
+        if all(log.thread != thread or not log.is_current for log in self.logs):
+            self.logs.append(LogFile(thread, sequence, self.scn))
+
+    def _chosen(self, thread: int, sequences: list[int]) -> list[LogFile]:
+        return [log for log in self.logs if log.thread == thread and log.sequence in sequences]
 
     def _redo(self, line: Mapping[str, Any]) -> None:
         unknown = set(line) - _ROW_MEMBERS

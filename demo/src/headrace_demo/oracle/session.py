@@ -95,7 +95,7 @@ class Session:
             raise OracleError(900, f"the stand-in has no statement {text}")
         statement, slots = one
         database = self.database
-        with database.shown():
+        with database.shown(is_look="CURRENT_SCN" in text):
             database.statements[statement.name] += 1
             self.fail_if_asked(MARKERS.get(statement.name, ""), text)
             run = getattr(self, f"_{statement.name}", None)
@@ -172,6 +172,7 @@ class Session:
     def _check_flashback(self, full_name: str, scn: int) -> None:
         database = self.database
         table = database.table(full_name)
+        database.require_right(full_name, "FLASHBACK ANY TABLE", "FLASHBACK")
         if scn > database.state.scn:
             raise OracleError(8181, "specified number is not a valid system change number")
         if scn < database.oldest_scn:
@@ -190,7 +191,8 @@ class Session:
             raise OracleError(1289, f"cannot add duplicate logfile {called}")
         for log in self.database.state.logs:
             is_archive = called == log.archived_name and not log.is_current
-            if (is_archive and not log.is_deleted) or called == self._online(log):
+            is_there = not (log.is_deleted or log.is_removed)
+            if (is_archive and is_there) or called == self._online(log):
                 self._files[called] = log
                 self._mined = None
                 return
@@ -250,7 +252,11 @@ class Session:
                 continue
             sequences = [log.sequence for log in logs]
             whole = sequences == list(range(sequences[0], sequences[-1] + 1))
-            starts = logs[0].first <= max(first, begins[thread])
+            was_closed = any(
+                log.thread == thread and log.sequence + 1 == logs[0].sequence and log.next <= first
+                for log in state.logs
+            )
+            starts = logs[0].first <= max(first, begins[thread]) or was_closed
             if not whole or not starts or logs[-1].next < last:
                 raise OracleError(1291, "missing log file")
 
@@ -279,7 +285,8 @@ class Session:
             f"AND (MAX({name('THREAD#')}, 1), RBASQN) IN (VALUES {logs})"
         )
         if not self._commits:
-            return f"{rows} ORDER BY SCN, _rowid_"
+            order = "_rowid_" if self.database.state.by_arrival else "SCN, _rowid_"
+            return f"{rows} ORDER BY {order}"
         return _committed(rows)
 
     def _check_root(self) -> None:
@@ -366,6 +373,10 @@ class Session:
         table = self.database.table(slots["table"].replace('"', ""))
         if table.kind in ("EXTERNAL", "HYBRID"):
             raise OracleError(30657, "operation not supported on external organized table")
+        rights = ("SELECT", "INSERT", "UPDATE", "DELETE")
+        self.database.require_right(table.full_name, "LOCK ANY TABLE", *rights)
+
+    _lockable = _lock
 
     def _own(self) -> str:
         if self._xid is None:

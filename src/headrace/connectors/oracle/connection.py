@@ -173,6 +173,10 @@ class Connection:
         self.execute(sql.SESSION_FORMATS())
         self.execute(sql.SESSION_TIME_ZONE())
 
+    def limit(self, milliseconds: int) -> None:
+        """How long each round trip may take from now on; 0: as long as it takes."""
+        self._native.call_timeout = milliseconds
+
     def commit(self) -> None:
         """End the transaction."""
         _native(self._native.commit)

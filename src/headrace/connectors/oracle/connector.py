@@ -33,6 +33,7 @@ from headrace.connectors.oracle.streaming.tables import (
     TellingOptions,
     TextOptions,
 )
+from headrace.connectors.oracle.streaming.windows.session import RowLimit
 from headrace.connectors.record_options import transaction_counts
 from headrace.connectors.source import Lost, OpenSnapshot, Source, closed_on_failure
 from headrace.connectors.waiting import Waiting
@@ -56,6 +57,7 @@ class OracleDatabase(Source[OraclePosition]):
         rule = SnapshotRule.of(config)
         self._rule, self.streams, self.snapshots_every_start = rule, rule.streams, rule.at_every
         self.lost_log = self._position = StoredPosition(run, rule)
+        self._row_limit = RowLimit(config)
         self._readiness = Readiness(config, run.capture, run.database)
         self._heartbeat_query = heartbeat_query(config)
         self._sends_heartbeats = config.heartbeat_interval_ms > 0
@@ -144,6 +146,8 @@ class OracleDatabase(Source[OraclePosition]):
                 config.container,
                 as_released=run.as_released,
                 reads_comments=run.capture.reads_comments,
+                removed_logs=run.removed_logs,
+                row_limit=self._row_limit,
             ),
             run.translate,
         )

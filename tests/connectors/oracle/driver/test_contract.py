@@ -20,7 +20,7 @@ from headrace.connectors.oracle.connection import Connection, connect, data_sour
 from headrace.connectors.oracle.errors import DriverError, translate
 from headrace.connectors.oracle.streaming.redo_rows import REDO
 from headrace.errors import HeadraceError
-from headrace.testing.oracle import driver as stand_in
+from headrace_demo.oracle import driver as stand_in
 from tests.connectors.oracle.test_connection import PROPERTIES, config
 from tests.contract.driver_calls import Driver, Member, faults, sources, uses
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from headrace.connectors.oracle.connection import Connection
 from headrace.errors import HeadraceError
 from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
 from tests.servers.oracle import OracleDatabase
@@ -257,6 +258,24 @@ def test_a_mining_session_without_memory_is_told_and_begun_anew(
     add(oracle_database, 2)
     reading.await_changes(2)
     assert reading.ids() == [1, 2]
+
+
+def test_a_window_that_took_too_long_is_read_again_and_may_take_twice_as_long(
+    oracle_database: OracleDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[int] = []
+    monkeypatch.setattr(Connection, "limit", lambda _, limit: limits.append(limit))
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    reader = OracleReader.of(
+        oracle_database, errors_max_retries="5", retriable_restart_connector_wait_ms="10"
+    )
+    oracle_database.server.apply([{"error": 1013, "when": "FETCH_REDO", "times": 2}])
+    add(oracle_database, 1)
+    reader.await_changes(1)
+    reader.stop()
+    assert reader.ids() == [1]
+    assert set(limits) == {600_000, 1_200_000, 2_400_000}
+    assert limits[-1] == 600_000  # of other statements
 
 
 def test_a_commit_of_no_thread_is_of_no_account_unless_it_has_changes(

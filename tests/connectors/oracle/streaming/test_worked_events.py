@@ -107,7 +107,8 @@ def begun(
     **more: str,
 ) -> OracleReader:
     """A reader of a database at SCN 2122000, or of another one."""
-    database.server.load({"database": {"scn": 2122000, **(state or {})}, "tables": tables})
+    given = {"scn": 2122000, "advances": False, **(state or {})}
+    database.server.load({"database": given, "tables": tables})
     changed = {
         "topic_prefix": "server1",
         "table_include_list": r"INVENTORY\..*,DEBEZIUM\..*",

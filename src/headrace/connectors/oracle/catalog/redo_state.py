@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
+from headrace.connectors.oracle.errors import DriverError
 from headrace.errors import HeadraceError
 from headrace.relational.checks import named_tables
 from headrace.relational.table import Table
 
 _ALL_COLUMNS = "ALL COLUMN LOGGING"
 _LOGGED = ("YES", "IMPLICIT")
+_UNKNOWN_VIEW = 942
 
 
 @dataclass(frozen=True)
@@ -24,14 +26,16 @@ class DatabaseState:
     log_mode: str
     supplemental_min: str
     supplemental_all: str
+    force_logging: str
+    cdb: str
     scn: int
     resetlogs_scn: int
 
     @classmethod
     def read(cls, connection: Connection) -> DatabaseState:
         """As the database is now. Raises DriverError."""
-        ((name, mode, minimal, everything, scn, resetlogs),) = connection.rows(sql.DATABASE())
-        return cls(name, mode, minimal, everything, int(scn), int(resetlogs))
+        ((*texts, scn, resetlogs),) = connection.rows(sql.DATABASE())
+        return cls(*texts, int(scn), int(resetlogs))
 
 
 def log_mode_error(state: DatabaseState, root: str | None) -> HeadraceError | None:
@@ -68,6 +72,19 @@ def supplemental_error(state: DatabaseState, root: str | None) -> HeadraceError 
     )
 
 
+def container_error(state: DatabaseState, container: str | None) -> HeadraceError | None:
+    """What is wrong with a container database of which no pluggable one is named (`container`)."""
+    if state.cdb != "YES" or container is not None:
+        return None
+    return HeadraceError(
+        "oracle.no_pluggable_database",
+        f"{state.name} is a container database (CDB of V$DATABASE), and database.pdb.name is "
+        "not set: the tables of its root are looked for",
+        "Set database.pdb.name to the pluggable database whose tables are captured (SHOW PDBS), "
+        "and database.dbname to the service of the container database.",
+    )
+
+
 def unlogged_tables(connection: Connection, tables: Sequence[Table]) -> list[Table]:
     """The tables whose redo has not all columns. `connection` is where the tables are. Raises
     DriverError."""
@@ -76,7 +93,41 @@ def unlogged_tables(connection: Connection, tables: Sequence[Table]) -> list[Tab
         for owner, name, kind in connection.rows(sql.LOG_GROUPS())
         if kind == _ALL_COLUMNS
     }
-    return [table for table in tables if table.path not in logged]
+    lacking = [table for table in tables if table.path not in logged]
+    schemas = _logged_schemas(connection) if lacking else set()
+    return [table for table in lacking if table.path[0] not in schemas]
+
+
+def _logged_schemas(connection: Connection) -> set[str]:
+    """Schemas of which all tables have such redo (DBMS_CAPTURE_ADM)."""
+    try:
+        return {str(schema) for (schema,) in connection.rows(sql.LOGGED_SCHEMAS())}
+    except DriverError as error:
+        if error.code != _UNKNOWN_VIEW:
+            raise
+        return set()
+
+
+def nologging(
+    connection: Connection, tables: Sequence[Table], container: str | None
+) -> HeadraceError | None:
+    """What is wrong with tables whose direct path loads are not in the redo, where the database
+    does not force that. `connection` and `container` are where the tables are. Raises
+    DriverError."""
+    unlogged_paths = set(map(tuple, connection.rows(sql.UNLOGGED_TABLES())))
+    found = [table for table in tables if table.path in unlogged_paths]
+    if not found:
+        return None
+    remedies = (f"ALTER TABLE {sql.quoted(*table.path)} LOGGING;" for table in found)
+    return HeadraceError(
+        "oracle.nologging",
+        f"Direct path loads (INSERT /*+ APPEND */, SQL*Loader) into {named_tables(found)} "
+        "are not in the redo, and in no event: NOLOGGING is set, and the database does not force "
+        "logging (FORCE_LOGGING of V$DATABASE)",
+        f"{sql.remedy_in(container, ' '.join(remedies))} Or, for the whole database, as SYSDBA: "
+        "ALTER DATABASE FORCE LOGGING. Nothing, where the table space or the pluggable database "
+        "has FORCE LOGGING.",
+    )
 
 
 def unlogged(tables: Sequence[Table], container: str | None) -> HeadraceError:

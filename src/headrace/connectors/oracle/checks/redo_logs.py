@@ -8,17 +8,23 @@ from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.catalog.open_transactions import open_before
 from headrace.connectors.oracle.catalog.redo_state import (
     DatabaseState,
+    container_error,
     destinations,
     log_mode_error,
+    nologging,
     supplemental_error,
     unlogged,
     unlogged_tables,
 )
 from headrace.connectors.oracle.checks.state import Checked
+from headrace.connectors.oracle.clock import current_scn, time_of_scn
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
+from headrace.connectors.oracle.streaming.windows.redo import Redo
 
 _UNKNOWN_TABLE = 942
+_HOUR_US = 3_600_000_000
+_LONG_US = _HOUR_US
 _KEEP = (
     "Keep archived logs longer than the connector may be away, and longer than the longest "
     "transaction (RMAN: CONFIGURE ARCHIVELOG DELETION POLICY, and a larger "
@@ -47,13 +53,21 @@ def check_redo(checked: Checked) -> None:
             checked.ok(code, fine)
         else:
             checked.findings.add_error(error)
+    error = container_error(state, checked.config.container)
+    if error is not None:
+        checked.findings.add_foreseen(error)
     if state.log_mode == "ARCHIVELOG":
         _check_retention(checked, connection, destinations(connection, checked.config)[0])
 
 
 def check_tables_logging(checked: Checked) -> None:
-    """Whether the redo of every captured table has all columns. Raises DriverError."""
-    if DatabaseState.read(checked.in_root()).supplemental_all == "YES":
+    """Whether the redo of every captured table has all rows and columns. Raises DriverError."""
+    state = DatabaseState.read(checked.in_root())
+    if state.force_logging != "YES":
+        error = nologging(checked.in_database(), checked.tables, checked.config.container)
+        if error is not None:
+            checked.findings.add_error(error, "warning")
+    if state.supplemental_all == "YES":
         checked.ok("table_logging", "The redo of all tables has all columns")
         return
     tables = unlogged_tables(checked.in_database(), checked.tables)
@@ -66,7 +80,7 @@ def check_tables_logging(checked: Checked) -> None:
 def _check_retention(checked: Checked, connection: Connection, destination: str) -> None:
     """Whether logs reach back behind the oldest transaction that is open."""
     binds = {"destination": destination, "hours": checked.config.archive_log_hours}
-    ((oldest,),) = connection.rows(sql.OLDEST_SCN(), binds)
+    oldest = Redo(checked.config).oldest(connection)
     ((since, now),) = connection.rows(sql.OLDEST_LOG_TIME(), binds)
     older = _older(connection, oldest or 0)
     if older:
@@ -78,6 +92,7 @@ def _check_retention(checked: Checked, connection: Connection, destination: str)
             _KEEP,
         )
         return
+    _check_open_transactions(checked, connection)
     last = _last_flushed(checked)
     if last is not None and oldest is not None and last < oldest:
         checked.warn(
@@ -102,6 +117,23 @@ def _check_retention(checked: Checked, connection: Connection, destination: str)
         return
     kept = f"since {since} (it is {now})" if since else "of the online logs only"
     checked.ok("log_retention", f"Redo {kept} can be read, from the SCN {oldest} on")
+
+
+def _check_open_transactions(checked: Checked, connection: Connection) -> None:
+    """Whether a transaction is open for so long that LogMiner reads much redo for each window."""
+    if checked.config.log_mining_window_max_ms:
+        return
+    scn = current_scn(connection)
+    first = min((start for _, start in _older(connection, scn)), default=scn)
+    began, now = time_of_scn(connection, first), time_of_scn(connection, scn)
+    if began is not None and now is not None and now - began > _LONG_US:
+        checked.warn(
+            "long_transaction",
+            f"A transaction is open since SCN {first}, for {(now - began) // _HOUR_US} h: LogMiner "
+            "reads all redo from there on for each window, which takes the longer the older it is",
+            "End the transaction, or set log.mining.window.max.ms=3600000: windows then no longer "
+            "begin at transactions that are open for longer.",
+        )
 
 
 def _older(connection: Connection, scn: int) -> Sequence[tuple[bytes, int]]:

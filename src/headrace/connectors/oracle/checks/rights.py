@@ -7,6 +7,7 @@ from collections.abc import Collection
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.catalog.open_transactions import CLUSTER, transactions_view
 from headrace.connectors.oracle.checks.state import Checked, granted, granted_there, user_name
+from headrace.connectors.oracle.clock import current_scn
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.properties.modes import MiningStrategy
@@ -23,6 +24,7 @@ VIEWS = (
 MEASURED = ("V$STATNAME", "V$MYSTAT")
 """Views that metrics are from."""
 PACKAGES = ("DBMS_LOGMNR", "DBMS_LOGMNR_D")
+"""The second one writes the dictionary (log.mining.strategy=redo_log_catalog)."""
 _RECYCLED = "DBA_RECYCLEBIN"
 """Is asked for dropped tables (log.mining.strategy=hybrid)."""
 
@@ -56,7 +58,10 @@ def check_mining_rights(checked: Checked) -> None:
     refused = refused_views(connection)
     views = list(map(_grant, refused))
     listed = {name for (name,) in connection.rows(sql.PACKAGES())}
-    packages = [f"EXECUTE ON {name}" for name in PACKAGES if name not in listed]
+    used = PACKAGES
+    if config.log_mining_strategy is not MiningStrategy.REDO_LOG_CATALOG:
+        used = PACKAGES[:1]
+    packages = [f"EXECUTE ON {name}" for name in used if name not in listed]
     privileges = {name for (name,) in connection.rows(sql.PRIVILEGES())}
     needed = ["LOGMINING", "SELECT ANY TRANSACTION"]
     if config.database_pdb_name:
@@ -110,9 +115,16 @@ def check_table_rights(checked: Checked) -> None:
             if not _reads(connection, *table.path)
         ]
     if checked.rule.ever_reads and "FLASHBACK ANY TABLE" not in privileges:
-        lacking.append("FLASHBACK ANY TABLE")
+        scn = sql.as_of(current_scn(connection))
+        if not all(_reads(connection, *table.path, as_of=scn) for table in checked.tables):
+            lacking.append("FLASHBACK ANY TABLE")
     locks = str(config.snapshot_locking_mode) == "shared"
-    if checked.rule.ever_reads and locks and "LOCK ANY TABLE" not in privileges:
+    if (
+        checked.rule.ever_reads
+        and locks
+        and "LOCK ANY TABLE" not in privileges
+        and not all(_locks(connection, *table.path) for table in checked.tables)
+    ):
         lacking.append("LOCK ANY TABLE")
     if lacking or tables:
         remedies = [granted(config, *lacking)] if lacking else []
@@ -126,7 +138,7 @@ def check_table_rights(checked: Checked) -> None:
         if checked.goes_on:  # it reads none, until a snapshot is asked for
             checked.findings.add_error(error, "warning")
         else:
-            _add(checked, error, is_certain=bool(tables))
+            checked.findings.add_error(error)
     elif checked.tables:
         checked.ok("table_rights", "Every table that is read may be read")
 
@@ -176,11 +188,26 @@ def _space_without_quota(connection: Connection, privileges: Collection[str]) ->
     return "" if quota else str(space)
 
 
-def _reads(connection: Connection, schema: str, table: str) -> bool:
+def _reads(connection: Connection, schema: str, table: str, as_of: str = "") -> bool:
+    """Whether a table may be read, as of an SCN too; that it cannot be for another reason is told
+    when it is read."""
+    statement = sql.READABLE(table=sql.quoted(schema, table), as_of=as_of)
     try:
-        connection.rows(sql.READABLE(table=sql.quoted(schema, table)))
+        connection.rows(statement)
     except DriverError as error:
-        if error.code not in (_UNKNOWN, _REFUSED):
+        if error.code in (_UNKNOWN, _REFUSED):
+            return False
+        if not as_of:
             raise
-        return False
+    return True
+
+
+def _locks(connection: Connection, schema: str, table: str) -> bool:
+    """Whether a table may be locked, be it now or when others have let it go."""
+    try:
+        connection.execute(sql.LOCKABLE(table=sql.quoted(schema, table)))
+    except DriverError as error:
+        return error.code not in (_UNKNOWN, _REFUSED)
+    finally:
+        connection.rollback()
     return True

@@ -43,7 +43,6 @@ def _fits(mode: QueryFilterMode, entry: str) -> bool:
 
 
 _BY_LOGS = not_needed("a window reaches as far as log.mining.log.count.min logs do")
-_ONE_PAUSE = not_needed("poll.interval.ms is the pause where the redo has nothing new")
 
 
 class MiningConfig(Configuration):
@@ -321,8 +320,8 @@ class MiningConfig(Configuration):
         milliseconds(),
         "1000",
         Group.REPLICATION,
-        "Pause between windows.",
-        status=_ONE_PAUSE,
+        "First pause after a window that read the newest redo; one that has more redo after it is "
+        "followed by the next one at once.",
     )
     log_mining_sleep_time_min_ms = Property(
         "log.mining.sleep.time.min.ms",
@@ -330,7 +329,6 @@ class MiningConfig(Configuration):
         "0",
         Group.REPLICATION,
         "Shortest pause between windows.",
-        status=_ONE_PAUSE,
     )
     log_mining_sleep_time_max_ms = Property(
         "log.mining.sleep.time.max.ms",
@@ -338,15 +336,13 @@ class MiningConfig(Configuration):
         "3000",
         Group.REPLICATION,
         "Longest pause between windows.",
-        status=_ONE_PAUSE,
     )
     log_mining_sleep_time_increment_ms = Property(
         "log.mining.sleep.time.increment.ms",
         milliseconds(),
         "200",
         Group.REPLICATION,
-        "By what pauses grow.",
-        status=_ONE_PAUSE,
+        "By what pauses grow with each window without changes.",
     )
     internal_log_mining_use_cte_query = Property(
         "internal.log.mining.use.cte.query",

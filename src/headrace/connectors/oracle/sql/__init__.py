@@ -71,12 +71,18 @@ def remedy_in(container: str | None, statements: str) -> str:
 DATABASE = _statement(
     "database",
     "Reference, V$DATABASE",
-    "SELECT NAME, LOG_MODE, SUPPLEMENTAL_LOG_DATA_MIN, SUPPLEMENTAL_LOG_DATA_ALL, CURRENT_SCN, "
-    "RESETLOGS_CHANGE# FROM V$DATABASE",
+    "SELECT NAME, LOG_MODE, SUPPLEMENTAL_LOG_DATA_MIN, SUPPLEMENTAL_LOG_DATA_ALL, FORCE_LOGGING, "
+    "CDB, CURRENT_SCN, RESETLOGS_CHANGE# FROM V$DATABASE",
 )
 CURRENT_SCN = _statement(
     "current_scn", "Reference, V$DATABASE", "SELECT CURRENT_SCN FROM V$DATABASE"
 )
+NOW = _statement(
+    "now",
+    "Reference, V$DATABASE; SQL, SYSTIMESTAMP",
+    "SELECT CURRENT_SCN, TO_CHAR(SYSTIMESTAMP) FROM V$DATABASE",
+)
+"""Before each window: the SCN, and the clock as `CLOCK` has it."""
 CLOCK = _statement("clock", "SQL, SYSTIMESTAMP", "SELECT TO_CHAR(SYSTIMESTAMP) FROM DUAL")
 """As NLS_TIMESTAMP_TZ_FORMAT has it: the driver's own values know no zone."""
 CHARACTER_SETS = _statement(
@@ -125,11 +131,15 @@ ONLINE_LOGS = _statement(
     "GROUP BY L.FIRST_CHANGE#, L.NEXT_CHANGE#, L.THREAD#, L.SEQUENCE#, L.STATUS, L.BYTES "
     "ORDER BY THREAD, SEQUENCE",
 )
-_ARCHIVED = (
+_INCARNATION = (
     "FROM V$ARCHIVED_LOG A JOIN V$DATABASE D ON A.RESETLOGS_CHANGE# = D.RESETLOGS_CHANGE# "
-    "AND A.RESETLOGS_TIME = D.RESETLOGS_TIME JOIN V$ARCHIVE_DEST_STATUS S ON A.DEST_ID = S.DEST_ID "
-    "WHERE S.DEST_NAME = :destination "
+    "AND A.RESETLOGS_TIME = D.RESETLOGS_TIME "
 )
+_ARCHIVED = (
+    f"{_INCARNATION}WHERE (A.DEST_ID = 0 OR A.DEST_ID IN "
+    "(SELECT S.DEST_ID FROM V$ARCHIVE_DEST_STATUS S WHERE S.DEST_NAME = :destination)) "
+)
+"""DEST_ID is 0 of logs that were restored or catalogued."""
 _YOUNG = "AND (:hours = 0 OR A.FIRST_TIME >= SYSDATE - :hours / 24) "
 ARCHIVED_LOGS = _statement(
     "archived_logs",
@@ -139,7 +149,7 @@ ARCHIVED_LOGS = _statement(
     "A.DICTIONARY_BEGIN AS DICTIONARY_BEGIN, A.DICTIONARY_END AS DICTIONARY_END, "
     f"A.BLOCKS * A.BLOCK_SIZE AS BYTES {_ARCHIVED}"
     "AND A.NAME IS NOT NULL AND A.ARCHIVED = 'YES' AND A.STATUS = 'A' AND A.NEXT_CHANGE# > :scn "
-    f"{_YOUNG}ORDER BY THREAD, SEQUENCE",
+    f"{_YOUNG}ORDER BY THREAD, SEQUENCE, A.DEST_ID DESC",
 )
 DELETED_LOGS = _statement(
     "deleted_logs",
@@ -148,12 +158,18 @@ DELETED_LOGS = _statement(
     "AND A.STATUS = 'D' AND A.FIRST_CHANGE# <= :scn AND A.NEXT_CHANGE# > :scn "
     "ORDER BY THREAD, SEQUENCE",
 )
-OLDEST_SCN = _statement(
-    "oldest_scn",
-    "Reference, V$LOG, V$ARCHIVED_LOG, V$DATABASE and V$ARCHIVE_DEST_STATUS",
-    "SELECT MIN(FIRST_CHANGE) FROM (SELECT MIN(FIRST_CHANGE#) AS FIRST_CHANGE FROM V$LOG UNION ALL "
-    f"SELECT MIN(A.FIRST_CHANGE#) AS FIRST_CHANGE {_ARCHIVED}"
-    f"AND A.NAME IS NOT NULL AND A.ARCHIVED = 'YES' AND A.STATUS = 'A' {_YOUNG})",
+LOG_END = _statement(
+    "log_end",
+    "Reference, V$ARCHIVED_LOG and V$DATABASE",
+    f"SELECT MAX(A.NEXT_CHANGE#) {_INCARNATION}WHERE A.THREAD# = :thread "
+    "AND A.SEQUENCE# = :sequence",
+)
+"""Where a log ended that was archived, be it there still or not."""
+UNARCHIVED = _statement(
+    "unarchived",
+    "Reference, V$LOG",
+    "SELECT THREAD#, NEXT_CHANGE# FROM V$LOG WHERE ARCHIVED = 'NO' "
+    "AND STATUS IN ('ACTIVE', 'INACTIVE')",
 )
 ARCHIVED_UNTIL = _statement(
     "archived_until",
@@ -348,6 +364,19 @@ LOG_GROUPS = _statement(
     "Reference, ALL_LOG_GROUPS",
     "SELECT OWNER, TABLE_NAME, LOG_GROUP_TYPE FROM ALL_LOG_GROUPS",
 )
+LOGGED_SCHEMAS = _statement(
+    "logged_schemas",
+    "Reference, ALL_CAPTURE_PREPARED_SCHEMAS",
+    "SELECT SCHEMA_NAME FROM ALL_CAPTURE_PREPARED_SCHEMAS WHERE SUPPLEMENTAL_LOG_DATA_ALL <> 'NO'",
+)
+"""Schemas of which the redo of every table has all columns."""
+UNLOGGED_TABLES = _statement(
+    "unlogged_tables",
+    "Reference, ALL_TABLES and ALL_TAB_PARTITIONS",
+    "SELECT OWNER, TABLE_NAME FROM ALL_TABLES WHERE LOGGING = 'NO' UNION "
+    "SELECT TABLE_OWNER, TABLE_NAME FROM ALL_TAB_PARTITIONS WHERE LOGGING = 'NO'",
+)
+"""Tables (NOLOGGING) whose direct path loads are not in the redo."""
 DDL_OPTIONS = _statement(
     "ddl_options",
     "PL/SQL, DBMS_METADATA.SET_TRANSFORM_PARAM",
@@ -378,8 +407,10 @@ PENDING = _statement(
     "SELECT XID, START_SCN FROM {view} WHERE START_SCN < :scn",
     view=r"G?V\$TRANSACTION",
 )
-READABLE = _statement("readable", "SQL, SELECT", "SELECT 1 FROM {table} WHERE 1 = 0")
-"""Whether a table may be read."""
+LOCKABLE = _statement("lockable", "SQL, LOCK TABLE", "LOCK TABLE {table} IN ROW SHARE MODE NOWAIT")
+"""Whether a table may be locked; the lock is let go at once."""
+READABLE = _statement("readable", "SQL, SELECT", "SELECT 1 FROM {table}{as_of} WHERE 1 = 0")
+"""Whether a table may be read, also as of an SCN."""
 ROWS = _statement(
     "rows",
     "SQL, SELECT, flashback_query_clause and row_limiting_clause",

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from headrace.connectors.oracle.capture import Capture
 from headrace.connectors.oracle.catalog.redo_state import (
     DatabaseState,
+    container_error,
     destinations,
     log_mode_error,
+    nologging,
     supplemental_error,
     unlogged,
     unlogged_tables,
@@ -96,7 +98,15 @@ class Readiness:
             if error is not None:
                 raise error
         destinations(connection, self._config)
+        container = self._config.container
+        warnings = [container_error(state, container)]
         if lacking and state.supplemental_all != "YES":
-            log.warning("%s", unlogged(lacking, self._config.container))
+            warnings.append(unlogged(lacking, container))
+        if state.force_logging != "YES":
+            if container is not None:
+                connection.switch_to(container)
+            warnings.append(nologging(connection, tables, container))
+        for warning in filter(None, warnings):
+            log.warning("%s", warning)
         for error in long_names(tables):
             log.warning("%s", error)

@@ -14,8 +14,8 @@ from headrace.connectors.oracle.events import OracleSettings
 from headrace.connectors.oracle.position import OracleOffset, OraclePosition
 from headrace.connectors.oracle.reading.snapshot_source import OracleSnapshotSource
 from headrace.connectors.oracle.schema_history import oracle_history
-from headrace.connectors.oracle.streaming.mining import Redo
 from headrace.connectors.oracle.streaming.tables import ToldTables
+from headrace.connectors.oracle.streaming.windows.redo import Redo
 from headrace.connectors.run import Run
 from headrace.errors import HeadraceError
 from headrace.relational.history.store import MemoryStore
@@ -29,6 +29,8 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
     capture: Capture
     memory: MemoryStore = field(default_factory=MemoryStore)
     """The schema history, where none is kept."""
+    removed_logs: set[str] = field(default_factory=set)
+    """Files of archived logs that could not be opened."""
 
     @property
     def key_rendering(self) -> KeyRendering:

@@ -7,7 +7,7 @@ from contextlib import closing
 from headrace.connectors.oracle.events import CONNECTOR
 from headrace.connectors.oracle.position import OracleOffset, OraclePosition
 from headrace.connectors.oracle.starting.run import OracleRun
-from headrace.connectors.oracle.streaming.mining import LOG_GONE, Redo
+from headrace.connectors.oracle.streaming.windows.redo import LOG_GONE, Redo
 from headrace.connectors.source import Lost, LostLog
 from headrace.errors import HeadraceError
 from headrace.relational.history.loss import mend_history
@@ -66,7 +66,7 @@ class StoredPosition(LostLog[OraclePosition]):
                     "snapshot.mode=when_needed, which reads the tables anew, or with a new "
                     "checkpoint.",
                 )
-            Redo(run.config).check(connection, position.mined_from)
+            Redo(run.config, run.removed_logs).check(connection, position.mined_from)
         self._check_history(position)
 
     def _check_history(self, position: OraclePosition) -> None:

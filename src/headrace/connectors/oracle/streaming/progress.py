@@ -147,6 +147,8 @@ class MiningProgress:
     disk_bytes: int = 0
     partial_rollbacks: int = 0
     unmatched: int = 0
+    backward_steps: int = 0
+    """Rows of a smaller SCN than the one before."""
     rows: int = 0
     log_switches: int = 0
     waits: int = 0
@@ -203,6 +205,7 @@ class MiningProgress:
             "NumberOfCommittedTransactions": self.committed,
             "NumberOfPartialRollbackCount": self.partial_rollbacks,
             "NumberOfUnmatchedRollbacks": self.unmatched,
+            "NumberOfBackwardScnSteps": self.backward_steps,
             "BufferedBytes": self.held_bytes,
             "SpilledBytes": self.disk_bytes,
             "FetchQueryCount": self.querying.count,

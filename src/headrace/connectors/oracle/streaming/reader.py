@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -25,16 +25,8 @@ from headrace.connectors.oracle.position import OraclePosition
 from headrace.connectors.oracle.properties.modes import MiningStrategy
 from headrace.connectors.oracle.scn import behind_scn, format_xid, parse_xid, scn_of, xid_of
 from headrace.connectors.oracle.streaming import frames, redo_rows
-from headrace.connectors.oracle.streaming.flushing import LogFlush
 from headrace.connectors.oracle.streaming.frames import index_frames
 from headrace.connectors.oracle.streaming.lobs.reselection import LobReselection
-from headrace.connectors.oracle.streaming.mining import (
-    InconsistentLogsError,
-    MiningSession,
-    OpenTransactions,
-    Redo,
-    Window,
-)
 from headrace.connectors.oracle.streaming.progress import MinedPlaces, MiningProgress
 from headrace.connectors.oracle.streaming.rare_frames import (
     add_rare,
@@ -45,6 +37,17 @@ from headrace.connectors.oracle.streaming.redo_holder import RedoHolder
 from headrace.connectors.oracle.streaming.redo_rows import StatementParts
 from headrace.connectors.oracle.streaming.remining import GivenUp, Remined
 from headrace.connectors.oracle.streaming.tables import Describe, StreamTables, TextOptions
+from headrace.connectors.oracle.streaming.windows.flushing import LogFlush
+from headrace.connectors.oracle.streaming.windows.ordering import RowOrder, commit_order
+from headrace.connectors.oracle.streaming.windows.pacing import Pacing
+from headrace.connectors.oracle.streaming.windows.redo import (
+    InconsistentLogsError,
+    Look,
+    OpenTransactions,
+    Redo,
+    Window,
+)
+from headrace.connectors.oracle.streaming.windows.session import MiningSession, RowLimit
 from headrace.errors import HeadraceError
 from headrace.spool.spool import Piece
 from headrace.streaming.relations import RelationVersions
@@ -52,10 +55,9 @@ from headrace.streaming.segment_reader import SegmentReader
 
 log = logging.getLogger(__name__)
 
-_SWITCHED = ("oracle.log_switched", "oracle.missing_log")
+_MISSING = "oracle.missing_log"
+_SWITCHED = ("oracle.log_switched", _MISSING)
 """Errors that a log switch makes while logs are collected and mined."""
-_ATTEMPTS = 5
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 _MEASURED, _MEMORY_ASKED = 1.0, 10.0
 """Seconds between figures of the buffer in a window, and between those of the server."""
 
@@ -64,14 +66,17 @@ _MEASURED, _MEMORY_ASKED = 1.0, 10.0
 class ReaderOptions:
     """What a reader is told beside the redo: the options word of `row_kernel`, the topic of
     transactions (empty: their borders make no records), the pluggable database (None: there is
-    none), whether it does as Debezium 3.6 does where the two differ (see RedoHolder), and whether
-    the data dictionary's comments are read."""
+    none), whether it does as Debezium 3.6 does where the two differ (see RedoHolder), whether the
+    data dictionary's comments are read, the files of logs that were removed, and how long rows may
+    take to come (None: as the configuration says)."""
 
     row_options: int
     border_topic: str
     container: str | None
     as_released: bool = False
     reads_comments: bool = True
+    removed_logs: set[str] = field(default_factory=set)
+    row_limit: RowLimit | None = None
 
 
 OpenTables = Callable[[Describe, TextOptions], StreamTables]
@@ -104,10 +109,11 @@ class RedoReader(SegmentReader):
         self.progress = MiningProgress(offset_scn=start.mined_from)
         self._holder = RedoHolder(config, start, as_released=options.as_released)
         self._buffer = self._holder.buffer
-        self._redo, self._flush = Redo(config), LogFlush(config)
-        self._parts = StatementParts()
+        self._redo, self._flush = Redo(config, options.removed_logs), LogFlush(config)
+        self._parts, self._order = StatementParts(), RowOrder()
         self._root: Connection | None = None
         self._database: Connection | None = None
+        self._limit = options.row_limit or RowLimit(config)
         self._session: MiningSession | None = None
         self._window: Window | None = None
         self._batches: Iterator[pa.RecordBatch] | None = None
@@ -121,9 +127,10 @@ class RedoReader(SegmentReader):
         self._reached = scn_of(start.committed)
         self._outgoing: deque[np.ndarray | bytes | int] = deque()
         self._written_apart: Iterator[bytes] | None = None
-        self._bytes, self._pause, self._began = b"", Deadline(0), 0.0
-        self._switches, self._waits = 0, 0
-        """How often in turn mining failed, and logs were waited for."""
+        self._bytes, self._pacing, self._began = b"", Pacing(config), 0.0
+        self._look: Look | None = None
+        self._newest = self._committed = 0
+        """When the window began: the newest redo, and the transactions that were released."""
         self._measured, self._asked_memory = Deadline(_MEASURED), Deadline(0)
         self._asked, self._dropped = threading.Event(), deque[int]()
 
@@ -154,7 +161,7 @@ class RedoReader(SegmentReader):
         if self._options.container is not None:
             self._root.switch_to(sql.ROOT)
         self._session = MiningSession(
-            self._root, self._config, self._options.container, self.progress
+            self._root, self._config, self._options.container, self.progress, self._limit
         )
         return self._session
 
@@ -237,7 +244,8 @@ class RedoReader(SegmentReader):
         assert tables is not None
         if scn <= self._reached:
             return
-        changes, tables.changes = tables.changes, []
+        changes = [one for one in tables.changes if scn_of(one[0].place) < scn]
+        tables.changes = [one for one in tables.changes if scn_of(one[0].place) >= scn]
         mined = self._mined
         if not self._config.is_unbuffered:
             mined = self._oldest_mined(min([scn, *(scn_of(one.place) for one, _ in changes)]))
@@ -290,40 +298,31 @@ class RedoReader(SegmentReader):
         if self._batches is not None:
             self._read_batch()
             return True
-        if not self._pause.is_over and not (
-            self._asked.is_set() and not (self._switches or self._waits)
-        ):
-            self._asked.wait(min(seconds, self._pause.remaining()))
+        pacing = self._pacing
+        if not pacing.is_over and not (self._asked.is_set() and pacing.may_end_early):
+            self._asked.wait(min(seconds, pacing.remaining()))
             return False
         self._asked.clear()
         assert self._root is not None
-        assert self._database is not None
-        config = self._config
-        self._look_around()
-        self._flush.flush(self._database, self._next)
-        if config.is_unbuffered:
-            self._open.append(self._redo.open_transactions(self._root))
-        self._redo.write_dictionary(self._root)
-        newest = self._redo.newest(self._root)
+        look = self._look_around()
+        newest = self._newest = self._redo.newest(self._root, look)
         self.progress.current_scn = newest
         self.ends_at(behind_scn(newest))
         try:
-            window = self._next_window(newest)
+            window = self._next_window(look, newest)
         except InconsistentLogsError as error:
-            self._wait_for_logs(error)
+            self.progress.waits_for_logs()
+            pacing.wait_for_logs(error, self._mined)
             return False
         self.progress.goes_on()
         self.progress.log_switches = self._redo.switches
         if window is None:
-            wait = config.poll_interval_ms
-            if config.log_mining_archive_log_only_mode:
-                wait = config.log_mining_archive_log_only_scn_poll_interval_ms
-            self._pause = Deadline(wait / 1000)
+            pacing.nothing_new()
             return False
         self._begin(window)
         return True
 
-    def _next_window(self, newest: int) -> Window | None:
+    def _next_window(self, look: Look, newest: int) -> Window | None:
         assert self._root is not None
         config, first, start = self._config, self._next, self._mined
         if config.log_mining_window_max_ms:
@@ -336,7 +335,7 @@ class RedoReader(SegmentReader):
         if self._remined is not None:
             first = self._remined.start
             start = min(start, first)
-        return self._redo.window(self._root, start, first, self._next, newest)
+        return self._redo.window(self._root, look, (start, first, self._next), newest)
 
     def _begin(self, window: Window) -> None:
         """Has a window mined; where a log was switched meanwhile, it is tried again later."""
@@ -353,7 +352,9 @@ class RedoReader(SegmentReader):
             self._switched(error)
             return
         self._window, self._began = window, time.monotonic()
+        self._committed = self.progress.committed
         self._batches = session.rows(window)
+        self._order.begin()
 
     def _read_batch(self) -> None:
         assert self._batches is not None
@@ -374,8 +375,12 @@ class RedoReader(SegmentReader):
         if rest is not None:
             self._take(rest)
         self._hold_carried()
-        self._next, self._remined, self._switches, self._waits = window.last, None, 0, 0
+        self._next, self._remined = window.last, None
         self._release(window.last + 1)
+        self._pacing.read(
+            newest=window.last >= self._newest,
+            changes=self.progress.committed > self._committed,
+        )
         self.progress.processing.add(time.monotonic() - self._began)
         self._measure()
 
@@ -390,7 +395,7 @@ class RedoReader(SegmentReader):
             return
         if self._config.is_unbuffered:
             self._hold(batch)
-            self._held = int(self._order(batch)[-1]) - 1
+            self._held = int(commit_order(batch)[-1]) - 1
             self._release(self._held + 1)
             return
         scns = redo_rows.numbers(batch, redo_rows.SCN)
@@ -402,8 +407,8 @@ class RedoReader(SegmentReader):
             self._hold(batch.slice(0, first))
             self._held = int(scns[-1]) - 1
         self._carried.append(batch.slice(first))
-        if not goes_on:
-            self._release(int(scns[-1]))
+        self._release(self._order.add(scns))
+        self.progress.backward_steps = self._order.steps
 
     def _hold_carried(self) -> None:
         """Holds the rows of the last SCN that was read."""
@@ -422,23 +427,23 @@ class RedoReader(SegmentReader):
             self._abandoned = self._buffer.abandoned
             self._given_up.add(self._buffer.given_up())
 
-    @staticmethod
-    def _order(batch: pa.RecordBatch) -> np.ndarray:
-        """The SCNs by which rows come where LogMiner holds transactions: those of their commits."""
-        scns = redo_rows.numbers(batch, redo_rows.SCN)
-        commits = redo_rows.numbers(batch, redo_rows.COMMIT_SCN)
-        return np.where(commits > 0, commits, scns)
-
     def _switched(self, error: DriverError) -> None:
         """What a log switch makes is tried again, behind what is held; other errors are raised, and
         so is one that does not end."""
         known = self.translate(error)
-        if self._held > self._next:  # the window was read in part, and ends here
-            self._switches = 0
-        self._switches += 1
-        if known is None or known.code not in _SWITCHED or self._switches > _ATTEMPTS:
+        if known is not None and known.code == "oracle.query_timeout":
+            self._limit.passed()
+        if known is None or known.code not in _SWITCHED or self._order.steps:
+            raise error  # what is held need not be all up to an SCN
+        if self._held > self._next:
+            self._pacing.read_in_part()
+        if not self._pacing.switched():
+            refused = None if self._session is None else self._session.refused
+            if refused is not None and refused.is_archived and known.code == _MISSING:
+                raise self._redo.removed(refused) from None
             raise error
         log.info("%s; it is tried again", known.message)
+        self._redo.forget_logs()
         self._batches, self._carried, self._parts = None, [], StatementParts()
         self._next = max(self._next, self._held)
         if self._remined is not None and self._next <= self._remined.upto:
@@ -448,31 +453,28 @@ class RedoReader(SegmentReader):
         if self._config.is_unbuffered:
             self._buffer.drop_open()
             self._buffer.drop_committed()
-        self._pause = Deadline(_SHORTEST_PAUSE)
         self.progress.waits_for_logs()
         if self._session is not None:
             self._session.end()
 
-    def _wait_for_logs(self, error: InconsistentLogsError) -> None:
-        self.progress.waits_for_logs()
-        self._waits += 1
-        if self._waits > self._config.internal_log_mining_log_query_max_retries:
-            raise HeadraceError(
-                "oracle.logs_inconsistent",
-                f"The redo logs after SCN {self._mined} do not fit together: {error}",
-                "Look whether the archiver runs (ARCHIVE LOG LIST) and archived logs were removed "
-                "(V$ARCHIVED_LOG); archive.log.hours must reach as far back as reading does.",
-                retriable=True,
-            )
-        wait = min(_SHORTEST_PAUSE * 2 ** (self._waits - 1), _LONGEST_PAUSE)
-        log.info("Waiting %d s for redo logs: %s", wait, error)
-        self._pause = Deadline(wait)
-
-    def _look_around(self) -> None:
-        """What changes while reading goes on: the database's clock, and old transactions."""
+    def _look_around(self) -> Look:
+        """Has the redo flushed and looks at the database. What changes while reading goes on is
+        known then: the database's clock, and old transactions."""
+        assert self._root is not None
         assert self._database is not None
-        ((clock,),) = self._database.rows(sql.CLOCK())
-        self._holder.clock_is_ahead(offset_us(str(clock)))
+        self._flush.flush(self._database, self._next)
+        if self._config.is_unbuffered:
+            # Of a transaction that is committed behind the SCN of the second look.
+            first = self._redo.first_changes(self._root, self._look or self._redo.look(self._root))
+        look = self._look = self._redo.look(self._root)
+        if self._config.is_unbuffered:
+            self._open.append(OpenTransactions(look.scn, first))
+        self._holder.clock_is_ahead(offset_us(look.clock))
+        self._give_up()
+        return look
+
+    def _give_up(self) -> None:
+        """Transactions that drop-transaction names, and those that are too old."""
         given_up_before = self._buffer.abandoned
         while self._dropped:
             xid = self._dropped.popleft()

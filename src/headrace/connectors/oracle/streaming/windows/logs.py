@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from headrace.connectors.oracle.scn import LARGEST_SCN
 
@@ -56,7 +57,7 @@ class RedoLog:
 @dataclass(frozen=True)
 class RedoThread:
     """A row of V$THREAD. `checkpoint` and `last_change` are SCNs, `enabled_at` is the SCN at which
-    the thread was enabled."""
+    the thread was enabled, `sequence` is the number of its current log."""
 
     number: int
     is_open: bool
@@ -65,11 +66,18 @@ class RedoThread:
     checkpoint: int = 0
     enabled_at: int = 0
     last_change: int = 0
+    sequence: int = 0
+
+    @property
+    def logs_state(self) -> tuple[int, bool, bool, bool, int, int]:
+        """What is another after each switch of its log, and when it is opened or closed."""
+        kind = self.is_open, self.is_private, self.is_disabled
+        return (self.number, *kind, self.enabled_at, self.sequence)
 
     @staticmethod
     def of(row: Sequence[Any]) -> RedoThread:
         """Of a row as sql.THREADS gives it."""
-        number, status, enabled, _, checkpoint, enabled_at, _, _, last_change, _ = row
+        number, status, enabled, sequence, checkpoint, enabled_at, _, _, last_change, _ = row
         return RedoThread(
             int(number),
             status == _OPEN,
@@ -78,6 +86,7 @@ class RedoThread:
             int(checkpoint or 0),
             int(enabled_at or 0),
             int(last_change or 0),
+            int(sequence or 0),
         )
 
 
@@ -112,32 +121,84 @@ def archived_until(ends: Mapping[int, int], threads: Iterable[RedoThread]) -> in
     return min(behind) if behind else max(ends.values(), default=0)
 
 
+class Inconsistency(NamedTuple):
+    """Why the logs of a redo thread do not fit together."""
+
+    thread: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"redo thread {self.thread}: {self.why}"
+
+
 def inconsistency(
-    logs: Sequence[RedoLog], threads: Iterable[RedoThread], scn: int, *, only_archived: bool = False
-) -> str | None:
+    logs: Sequence[RedoLog],
+    threads: Iterable[RedoThread],
+    scn: int,
+    *,
+    only_archived: bool = False,
+    ends_before: Mapping[int, int] = MappingProxyType({}),
+) -> Inconsistency | None:
     """Why redo cannot be read from an SCN on with these logs (each once); None: it can. An open
     thread needs all logs from that SCN, or from where it was enabled; a closed one, those up to
-    its checkpoint. `only_archived`: its current log may be missing."""
+    its checkpoint. `only_archived`: its current log may be missing. `ends_before` are, by thread,
+    the SCNs at which the log before the first of these ended, where that is known."""
     for thread in threads:
         if thread.is_private or (thread.is_disabled and not thread.is_open):
             continue
         own = [log for log in logs if log.thread == thread.number]
         if not thread.is_open and thread.checkpoint <= scn:
             continue
-        why = _first_missing(thread, own, scn) or _gap(own)
+        why = _first_missing(thread, own, scn, ends_before.get(thread.number)) or _gap(own)
         if why is None and thread.is_open and not only_archived and not own[-1].is_current:
             why = f"the current log behind sequence {own[-1].sequence} is not there yet"
         if why is None and not thread.is_open and own[-1].following < thread.checkpoint:
             why = f"the log with its checkpoint {thread.checkpoint} is not there"
         if why is not None:
-            return f"redo thread {thread.number}: {why}"
+            return Inconsistency(thread.number, why)
     return None
 
 
-def _first_missing(thread: RedoThread, logs: Sequence[RedoLog], scn: int) -> str | None:
+def first_logs(logs: Sequence[RedoLog], scn: int) -> list[RedoLog]:
+    """The first log of each thread of which no log has an SCN."""
+    firsts: dict[int, RedoLog] = {}
+    held = {log.thread for log in logs if log.holds(scn)}
+    for log in logs:
+        if log.thread not in held:
+            firsts.setdefault(log.thread, log)
+    return list(firsts.values())
+
+
+def oldest_scns(logs: Iterable[RedoLog]) -> dict[int, int]:
+    """The first SCN of which there still is redo, by thread."""
+    oldest: dict[int, int] = {}
+    for log in logs:
+        oldest[log.thread] = min(log.first, oldest.get(log.thread, log.first))
+    return oldest
+
+
+def oldest_scn(logs: Iterable[RedoLog], threads: Iterable[RedoThread]) -> int | None:
+    """The first SCN from which on the redo of all open threads is there; None: there are no logs. A
+    thread of which nothing is gone since it was enabled is of no account."""
+    oldest = oldest_scns(logs)
+    needed = [
+        oldest[thread.number]
+        for thread in threads
+        if thread.is_open and oldest.get(thread.number, 0) > thread.enabled_at
+    ]
+    return max(needed, default=min(oldest.values(), default=None))
+
+
+def _first_missing(
+    thread: RedoThread, logs: Sequence[RedoLog], scn: int, end_before: int | None
+) -> str | None:
     start = max(scn, thread.enabled_at)
     if any(log.holds(start) for log in logs):
         return None
+    if logs and end_before is not None:
+        # Between two logs that follow each other the thread was closed: no redo is missing.
+        is_whole = end_before <= start
+        return None if is_whole else f"there is no log before the sequence {logs[0].sequence}"
     if thread.enabled_at > scn and any(log.first >= thread.enabled_at for log in logs[:1]):
         return None
     return f"no log has SCN {start}"

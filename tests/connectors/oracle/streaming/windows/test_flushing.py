@@ -9,7 +9,7 @@ import pytest
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection, connect
 from headrace.connectors.oracle.errors import DriverError
-from headrace.connectors.oracle.streaming.flushing import LogFlush
+from headrace.connectors.oracle.streaming.windows.flushing import LogFlush
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from tests.servers.oracle import OracleDatabase

@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 
 from headrace.connectors.oracle.scn import LARGEST_SCN
-from headrace.connectors.oracle.streaming.logs import (
+from headrace.connectors.oracle.streaming.windows.logs import (
     RedoLog,
     RedoThread,
     archived_until,
+    first_logs,
     inconsistency,
     of_threads,
+    oldest_scn,
+    oldest_scns,
     one_of_each,
     selection,
     selection_beyond,
@@ -74,7 +77,37 @@ def test_logs_without_gaps_fit_together() -> None:
 def test_what_is_missing_is_told(logs: list[RedoLog], threads: list[RedoThread], why: str) -> None:
     told = inconsistency(logs, threads, 120)
     assert told is not None
-    assert why in told
+    assert why in str(told)
+
+
+def test_a_thread_that_was_closed_and_opened_again_has_no_redo_between_its_logs() -> None:
+    """The last log of a thread ends where it was closed, the next one begins where it was opened:
+    the SCNs of V$LOG of an instance that was down from 1000 to 1500."""
+    logs = [log(1, 7, 900), log(2, 4, 1500)]
+    threads = [ONE, RedoThread(2, is_open=True, enabled_at=1)]
+    assert inconsistency(logs, threads, 1200) is not None
+    assert inconsistency(logs, threads, 1200, ends_before={2: 1000}) is None
+    missing = inconsistency(logs, threads, 1200, ends_before={2: 1300})
+    assert str(missing) == "redo thread 2: there is no log before the sequence 4"
+    assert first_logs(logs, 1200) == [log(2, 4, 1500)]
+
+
+def test_logs_of_a_new_thread_that_were_removed_are_missing() -> None:
+    logs = [log(1, 1, 100), log(2, 3, 400)]
+    assert inconsistency(logs, [ONE, TWO], 120) is None
+    missing = inconsistency(logs, [ONE, TWO], 120, ends_before={2: 400})
+    assert str(missing) == "redo thread 2: there is no log before the sequence 3"
+
+
+def test_redo_is_there_from_where_it_is_of_every_thread() -> None:
+    logs = [log(1, 3, 300, 400), log(1, 4, 400), log(2, 7, 350)]
+    enabled_before = RedoThread(2, is_open=True, enabled_at=150)
+    enabled_since = RedoThread(2, is_open=True, enabled_at=350)
+    closed = RedoThread(2, is_open=False)
+    for second, oldest in ((enabled_before, 350), (enabled_since, 300), (closed, 300)):
+        assert oldest_scn(logs, [ONE, second]) == oldest
+    assert oldest_scns(logs) == {1: 300, 2: 350}
+    assert oldest_scn([], [ONE]) is None
 
 
 def test_a_session_has_as_many_logs_as_have_the_bytes_and_ends_where_they_do() -> None:

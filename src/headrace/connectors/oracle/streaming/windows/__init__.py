@@ -1,0 +1,1 @@
+"""What is read at once: logs and views of the redo, sessions of LogMiner, and pauses."""

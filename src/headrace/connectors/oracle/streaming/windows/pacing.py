@@ -1,0 +1,100 @@
+"""When the next window begins: pauses once the newest redo was read, and waits for logs."""
+
+from __future__ import annotations
+
+import logging
+from time import monotonic
+
+from headrace.connect.deadline import Deadline
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.streaming.windows.redo import InconsistentLogsError
+from headrace.errors import HeadraceError
+
+log = logging.getLogger(__name__)
+
+_ATTEMPTS = 5
+"""How often in turn a log switch may end a window."""
+_SHORTEST_WAIT, _LONGEST_WAIT, _ARCHIVING_WAIT = 1.0, 60.0, 2.0
+
+
+class Pacing:
+    """The pause after a window that read the newest redo is log.mining.sleep.time.default.ms at
+    first; each window without changes makes the next one longer, up to
+    log.mining.sleep.time.max.ms. A window that stayed below the newest redo has none. One thread
+    uses it."""
+
+    def __init__(self, config: OracleConfig) -> None:
+        self._config = config
+        longest = config.log_mining_sleep_time_max_ms
+        first = max(config.log_mining_sleep_time_default_ms, config.log_mining_sleep_time_min_ms)
+        self._first, self._longest = min(first, longest), longest
+        self.pause_ms = self._first
+        """What the next pause lasts."""
+        self._until = Deadline(0, lambda: monotonic())
+        self._switches, self._waits = 0, 0
+        """How often in turn mining failed, and logs were waited for."""
+
+    def remaining(self) -> float:
+        """Seconds until the next window."""
+        return self._until.remaining()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the next window may begin."""
+        return self._until.is_over
+
+    @property
+    def may_end_early(self) -> bool:
+        """Whether the pause is for the sake of the database's load alone."""
+        return not (self._switches or self._waits)
+
+    def read(self, *, newest: bool, changes: bool) -> None:
+        """A window was read: up to the newest redo or not, with changes or without."""
+        self._switches, self._waits = 0, 0
+        if changes or not newest:
+            self.pause_ms = self._first
+        self._until.restart(self.pause_ms / 1000 if newest else 0)
+        if newest and not changes:
+            step = self._config.log_mining_sleep_time_increment_ms
+            self.pause_ms = min(self.pause_ms + step, self._longest)
+
+    def nothing_new(self) -> None:
+        """The redo reaches no farther than what was read."""
+        config = self._config
+        wait = config.poll_interval_ms
+        if config.log_mining_archive_log_only_mode:
+            wait = config.log_mining_archive_log_only_scn_poll_interval_ms
+        self._until.restart(wait / 1000)
+
+    def read_in_part(self) -> None:
+        """Rows of a window were read before a log switch ended it: the next attempt begins after
+        them."""
+        self._switches = 0
+
+    def switched(self) -> bool:
+        """A log was switched while it was mined; whether that is tried again."""
+        self._switches += 1
+        self._until.restart(_SHORTEST_WAIT)
+        return self._switches <= _ATTEMPTS
+
+    def wait_for_logs(self, why: InconsistentLogsError, scn: int) -> None:
+        """The logs after an SCN do not fit together; those that are being archived are waited for
+        as long as that takes. Raises HeadraceError("oracle.logs_inconsistent") for others when that
+        lasts too long."""
+        most = self._config.internal_log_mining_log_query_max_retries
+        if why.is_archiving:
+            self._waits = 1
+            wait = _ARCHIVING_WAIT
+        elif self._waits >= most:
+            raise HeadraceError(
+                "oracle.logs_inconsistent",
+                f"The redo logs after SCN {scn} do not fit together: {why}",
+                "Look whether the archiver runs (ARCHIVE LOG LIST) and archived logs were removed "
+                "(V$ARCHIVED_LOG); archive.log.hours must reach as far back as reading does.",
+                retriable=True,
+            )
+        else:
+            wait = min(_SHORTEST_WAIT * 2**self._waits, _LONGEST_WAIT)
+            self._waits += 1
+        log.info("Waiting %d s for redo logs: %s", wait, why)
+        self._until.restart(wait)

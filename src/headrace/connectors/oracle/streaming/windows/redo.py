@@ -1,0 +1,321 @@
+"""The redo as the views show it: how far it reaches, which logs have it, and which are gone."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.catalog.open_transactions import open_before
+from headrace.connectors.oracle.catalog.redo_state import destinations
+from headrace.connectors.oracle.clock import UNKNOWN_SCN
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import Connection
+from headrace.connectors.oracle.errors import DriverError
+from headrace.connectors.oracle.properties.modes import MiningStrategy
+from headrace.connectors.oracle.streaming.windows.logs import (
+    Inconsistency,
+    RedoLog,
+    RedoThread,
+    Selection,
+    archived_until,
+    first_logs,
+    inconsistency,
+    of_threads,
+    oldest_scn,
+    oldest_scns,
+    one_of_each,
+    selection_beyond,
+)
+from headrace.errors import HeadraceError
+
+LOG_GONE = "oracle.redo_gone"
+_BRING_BACK = (
+    "Bring the archived logs back (RMAN: RESTORE ARCHIVELOG FROM SCN …); or set "
+    "snapshot.mode=when_needed, which reads the tables anew, or start with a new "
+    "checkpoint. Keep archived logs longer than the longest transaction and any pause."
+)
+_CROSSCHECK = (
+    " RMAN did not remove the file: CROSSCHECK ARCHIVELOG ALL; has the view show what is there."
+)
+_TIME = "%Y-%m-%d %H:%M:%S.%f"
+
+
+class Window(NamedTuple):
+    """Rows with `first` < SCN <= `last` are read of a session that begins at `start`."""
+
+    start: int
+    first: int
+    last: int
+    logs: Selection
+
+
+class Look(NamedTuple):
+    """The database at one moment: its SCN, its clock (as `sql.CLOCK`) and its redo threads."""
+
+    scn: int
+    clock: str
+    threads: tuple[RedoThread, ...]
+
+
+class OpenTransactions(NamedTuple):
+    """All redo of transactions that are committed behind `scn` is at the SCN `first` or behind."""
+
+    scn: int
+    first: int
+
+
+class InconsistentLogsError(Exception):
+    """The logs do not fit together, for now. `is_archiving`: one that is needed is not archived
+    yet."""
+
+    def __init__(self, why: object, *, is_archiving: bool = False) -> None:
+        super().__init__(str(why))
+        self.is_archiving = is_archiving
+
+
+class _KnownLogs(NamedTuple):
+    """Logs with all redo behind an SCN, where the logs before them ended (see `inconsistency`), and
+    the size of the largest one, while `state` lasts."""
+
+    state: object
+    scn: int
+    logs: list[RedoLog]
+    ends_before: dict[int, int]
+    largest: int
+
+
+class Redo:
+    """Over a connection in the root. Methods raise DriverError and HeadraceError."""
+
+    def __init__(self, config: OracleConfig, removed: set[str] | None = None) -> None:
+        """`removed` are the files of archived logs that are not there, whatever the views say."""
+        self._config = config
+        self._removed: set[str] = set() if removed is None else removed
+        self._sequences: dict[int, int] = {}
+        self.switches = 0
+        """Log switches since the first window, of every thread."""
+        self._writes_dictionary = config.log_mining_strategy is MiningStrategy.REDO_LOG_CATALOG
+        self._dictionary: set[tuple[int, int]] = set()
+        """Threads and sequences of the logs that were current when it was written."""
+        self._known: _KnownLogs | None = None
+        self._archived: dict[int, int] = {}
+        """Where the archived logs of each thread end (log.mining.archive.log.only.mode)."""
+
+    def look(self, connection: Connection) -> Look:
+        """The database as it is now; the data dictionary is written to the redo, at first and when
+        a log was switched (log.mining.strategy=redo_log_catalog)."""
+        look = self._look(connection)
+        if not self._writes_dictionary or _current(look.threads) == self._dictionary:
+            return look
+        connection.execute(sql.BUILD_DICTIONARY())
+        look = self._look(connection)
+        self._dictionary = _current(look.threads)
+        return look
+
+    def _look(self, connection: Connection) -> Look:
+        ((scn, clock),) = connection.rows(sql.NOW())
+        return Look(int(scn), str(clock), tuple(self.threads(connection)))
+
+    def newest(self, connection: Connection, look: Look) -> int:
+        """The SCN up to which the redo of all threads can be read."""
+        if self._config.log_mining_archive_log_only_mode:
+            binds = {"destination": self._archive(connection)}
+            ends = {int(one): int(end) for one, end in connection.rows(sql.ARCHIVED_UNTIL(), binds)}
+            self._archived = ends
+            return max(archived_until(ends, look.threads) - 1, 0)
+        adjustment = self._config.internal_log_mining_redo_thread_scn_adjustment
+        written = [
+            thread.last_change - adjustment
+            for thread in look.threads
+            if thread.is_open and thread.last_change
+        ]
+        newest = max(min([look.scn, *written]), 0)
+        deviation = self._config.log_mining_max_scn_deviation_ms
+        return self._earlier(connection, newest, deviation) if deviation else newest
+
+    @staticmethod
+    def _earlier(connection: Connection, scn: int, milliseconds: int) -> int:
+        """The SCN so long before another one; 0: the database does not know."""
+        try:
+            ((at,),) = connection.rows(sql.TIME_OF_SCN(), {"scn": scn})
+            time = dt.datetime.fromisoformat(str(at)[:26]) - dt.timedelta(milliseconds=milliseconds)
+            binds = {"time": time.strftime(_TIME)}
+            ((earlier,),) = connection.rows(sql.SCN_OF_TIME(), binds)
+        except DriverError as error:
+            if error.code != UNKNOWN_SCN:
+                raise
+            return 0
+        return int(earlier)
+
+    def written(self, connection: Connection) -> int:
+        """The SCN up to which redo was written in any thread: whatever is committed now is there,
+        and `newest` passes it with the next redo that is written."""
+        look = self._look(connection)
+        if self._config.log_mining_archive_log_only_mode:
+            return self.newest(connection, look)
+        written = [thread.last_change for thread in look.threads if thread.is_open]
+        return min(look.scn, max(written, default=0) or look.scn)
+
+    @staticmethod
+    def threads(connection: Connection) -> list[RedoThread]:
+        """The redo threads."""
+        return [RedoThread.of(row) for row in connection.rows(sql.THREADS())]
+
+    def oldest(self, connection: Connection) -> int | None:
+        """The first SCN from which on there still is redo; None: there are no logs."""
+        threads = self.threads(connection)
+        return oldest_scn(self._read_logs(connection, 0, threads), threads)
+
+    @staticmethod
+    def first_changes(connection: Connection, before: Look) -> int:
+        """An SCN that lies at or before the first change of each transaction that is open, and of
+        each that begins from now on. `before`: the database at a former moment."""
+        instances = sum(thread.is_open for thread in before.threads)
+        firsts = (first for _, first in open_before(connection, before.scn, instances))
+        return min([before.scn, *firsts])
+
+    def logs(
+        self, connection: Connection, scn: int, threads: Sequence[RedoThread]
+    ) -> list[RedoLog]:
+        """The logs with the redo behind an SCN, each once. The views are read when a thread has
+        another current log than before, is opened or closed, and after `forget_logs`. Raises
+        InconsistentLogsError, and HeadraceError(LOG_GONE) where they were removed."""
+        state = tuple(thread.logs_state for thread in threads), tuple(self._archived.items())
+        known = self._known
+        if known is not None and known.state == state and known.scn <= scn:
+            logs = [log for log in known.logs if log.following > scn]
+            if self._inconsistency(logs, threads, scn, known.ends_before) is None:
+                return logs
+        self._known = None
+        logs = self._read_logs(connection, scn, threads)
+        ends_before = self._ends_before(connection, logs, scn)
+        found = self._inconsistency(logs, threads, scn, ends_before)
+        if found is None:
+            ((largest,),) = connection.rows(sql.LARGEST_LOG())
+            self._known = _KnownLogs(state, scn, logs, ends_before, int(largest or 0))
+            return logs
+        if self._is_archiving(connection, found.thread, scn):
+            raise InconsistentLogsError(found, is_archiving=True)
+        oldest = oldest_scns(self._read_logs(connection, 0, threads)).get(found.thread)
+        if oldest is not None and scn < oldest - 1:
+            raise self._gone(connection, scn, oldest)
+        raise InconsistentLogsError(found)
+
+    def _inconsistency(
+        self,
+        logs: Sequence[RedoLog],
+        threads: Sequence[RedoThread],
+        scn: int,
+        ends_before: Mapping[int, int],
+    ) -> Inconsistency | None:
+        only_archived = self._config.log_mining_archive_log_only_mode
+        return inconsistency(
+            logs, threads, scn, only_archived=only_archived, ends_before=ends_before
+        )
+
+    @staticmethod
+    def _ends_before(connection: Connection, logs: Sequence[RedoLog], scn: int) -> dict[int, int]:
+        """Where the logs before the first ones ended, of threads of which no log has an SCN."""
+        ends: dict[int, int] = {}
+        for log in first_logs(logs, scn):
+            binds = {"thread": log.thread, "sequence": log.sequence - 1}
+            ((end,),) = connection.rows(sql.LOG_END(), binds)
+            if end is not None:
+                ends[log.thread] = int(end)
+        return ends
+
+    @staticmethod
+    def _is_archiving(connection: Connection, thread: int, scn: int) -> bool:
+        """Whether a log of a thread, with redo behind an SCN, is written and not archived yet."""
+        return any(
+            int(of) == thread and int(end) > scn for of, end in connection.rows(sql.UNARCHIVED())
+        )
+
+    def _read_logs(
+        self, connection: Connection, scn: int, threads: Sequence[RedoThread]
+    ) -> list[RedoLog]:
+        config = self._config
+        binds = {
+            "destination": self._archive(connection),
+            "scn": scn,
+            "hours": config.archive_log_hours,
+        }
+        found = connection.rows(sql.ARCHIVED_LOGS(), binds)
+        if not config.log_mining_archive_log_only_mode:
+            found += connection.rows(sql.ONLINE_LOGS())
+        every = (RedoLog.of(dict(zip(sql.LOGS, row, strict=True))) for row in found)
+        there = (one for one in every if one.following > scn and one.name not in self._removed)
+        return one_of_each(of_threads(there, threads))
+
+    def forget_logs(self) -> None:
+        """A log was switched or removed: the views are read again."""
+        self._known = None
+
+    def window(
+        self, connection: Connection, look: Look, span: tuple[int, int, int], newest: int
+    ) -> Window | None:
+        """The next window. The `span` is where its session begins, and the SCNs `first` and
+        `beyond`, with what is behind which it is; None: there is nothing yet. As `logs`."""
+        start, first, beyond = span
+        if newest <= beyond:
+            return None
+        logs = self.logs(connection, start, look.threads)
+        self._count_switches(logs)
+        assert self._known is not None
+        # The dictionary of redo_log_catalog is in the newest logs.
+        least = 0 if self._writes_dictionary else self._config.log_mining_log_count_min
+        chosen = selection_beyond(logs, self._known.largest, least, beyond)
+        last = newest if chosen.last is None else min(newest, chosen.last)
+        return Window(start, first, last, chosen)
+
+    def _count_switches(self, logs: Sequence[RedoLog]) -> None:
+        latest: dict[int, int] = {}
+        for one in logs:
+            latest[one.thread] = max(one.sequence, latest.get(one.thread, 0))
+        for thread, sequence in latest.items():
+            self.switches += max(sequence - self._sequences.get(thread, sequence), 0)
+        self._sequences |= latest
+
+    def check(self, connection: Connection, scn: int) -> None:
+        """Raises HeadraceError(LOG_GONE) where redo behind an SCN is gone."""
+        with suppress(InconsistentLogsError):
+            self.logs(connection, scn, self.threads(connection))
+
+    def removed(self, log: RedoLog) -> HeadraceError:
+        """The file of an archived log is not there, though the views say so. It is left out from
+        now on; the error (LOG_GONE) says so."""
+        self._removed.add(log.name)
+        self._known = None
+        what = f"The archived log with sequence {log.sequence} of thread {log.thread} is gone"
+        return HeadraceError(LOG_GONE, what + self._unopened(), _BRING_BACK + _CROSSCHECK)
+
+    def _unopened(self) -> str:
+        files = ", ".join(sorted(self._removed))
+        return f": {files} cannot be opened, though V$ARCHIVED_LOG has it" if files else ""
+
+    def _gone(self, connection: Connection, scn: int, oldest: int) -> HeadraceError:
+        binds = {"destination": self._archive(connection), "scn": scn}
+        deleted = ", ".join(
+            f"sequence {sequence} of thread {thread}"
+            for thread, sequence in connection.rows(sql.DELETED_LOGS(), binds)
+        )
+        removed = f" ({deleted} was removed)" if deleted else ""
+        return HeadraceError(
+            LOG_GONE,
+            f"None of the redo logs has SCN {scn}, from which on the redo was to be read{removed}; "
+            f"the oldest that is there is {oldest}{self._unopened()}",
+            _BRING_BACK + (_CROSSCHECK if self._removed else ""),
+        )
+
+    def _archive(self, connection: Connection) -> str:
+        """The destination of archived logs, which may be another one than before: the first that
+        is valid now."""
+        return destinations(connection, self._config)[0]
+
+
+def _current(threads: Sequence[RedoThread]) -> set[tuple[int, int]]:
+    """Threads and sequences of the current logs."""
+    return {(thread.number, thread.sequence) for thread in threads if thread.is_open}

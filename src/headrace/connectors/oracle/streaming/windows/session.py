@@ -1,0 +1,205 @@
+"""LogMiner's sessions: which logs they have, and what they are asked."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from headrace.connect.deadline import Deadline
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.capture import SYSTEM_SCHEMAS
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import Connection
+from headrace.connectors.oracle.errors import DriverError
+from headrace.connectors.oracle.properties.modes import QueryFilterMode
+from headrace.connectors.oracle.sql import redo_conditions
+from headrace.connectors.oracle.streaming.progress import MiningProgress
+from headrace.connectors.oracle.streaming.redo_rows import REDO
+from headrace.connectors.oracle.streaming.windows.logs import RedoLog, Selection
+from headrace.connectors.oracle.streaming.windows.redo import Window
+
+log = logging.getLogger(__name__)
+
+_CLOSED = 1307
+"""ORA-01307: no session of LogMiner is there to be ended."""
+_FETCH_ROWS = 10_000
+_UNSEEN = (942, 1031)
+"""ORA codes of views that the user may not see."""
+
+
+class RowLimit:
+    """How long a round trip may take that brings rows of a window: LogMiner reads all redo from the
+    oldest open transaction on before it gives the first one."""
+
+    def __init__(self, config: OracleConfig) -> None:
+        self.milliseconds = config.database_query_timeout_ms
+        """0: as long as it takes."""
+
+    def passed(self) -> None:
+        """It took longer: the same window may take twice as long."""
+        self.milliseconds *= 2
+        if self.milliseconds:
+            log.warning(
+                "LogMiner gave no row in time (database.query.timeout.ms): the window is read "
+                "again, and may take %d s then. A transaction that is open for long makes windows "
+                "long: end it, or set log.mining.window.max.ms",
+                self.milliseconds // 1000,
+            )
+
+
+class MiningSession:
+    """One session of LogMiner on a connection in the root. Methods raise DriverError."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        config: OracleConfig,
+        container: str | None,
+        progress: MiningProgress,
+        limit: RowLimit,
+    ) -> None:
+        """`container`: the pluggable database whose rows are read; None: there is none."""
+        self._limit = limit
+        self._connection, self._config, self._progress = connection, config, progress
+        self._selection: Selection | None = None
+        self.refused: RedoLog | None = None
+        """The log that could not be added."""
+        self._age = Deadline(config.log_mining_session_max_ms / 1000)
+        self._columns = contents_schema(config)
+        self._statement = sql.contents(
+            self._columns.names, _condition(config, container), committed=config.is_unbuffered
+        )
+        self._start = sql.start_logmnr(
+            str(config.log_mining_strategy),
+            config.log_mining_path_dictionary,
+            committed=config.is_unbuffered,
+        )
+
+    @property
+    def is_old(self) -> bool:
+        """Whether it is older than log.mining.session.max.ms allows."""
+        return bool(self._config.log_mining_session_max_ms) and self._age.is_over
+
+    def needs_new(self, window: Window) -> bool:
+        """Whether another session has to begin for a window."""
+        return self._selection is not None and (
+            self.is_old or not window.logs.same_logs(self._selection)
+        )
+
+    def begin(self, window: Window) -> None:
+        """Has the window's logs mined; the session goes on where it has them already."""
+        if self.needs_new(window):
+            self.end()
+        if self._selection is None:
+            self._selection = window.logs
+            for one in window.logs.logs:
+                self.refused = one
+                self._connection.execute(sql.ADD_LOGFILE(), {"name": one.name})
+            self.refused = None
+            self._age.restart()
+        began = time.monotonic()
+        self._connection.execute(self._start, {"first": window.start, "last": window.last})
+        self._progress.starting.add(time.monotonic() - began)
+
+    def rows(self, window: Window) -> Iterator[pa.RecordBatch]:
+        """The rows of a window, as the driver fetches them; columns as in `REDO`."""
+        binds = {"low": window.first, "high": window.last}
+        size = self._config.query_fetch_size or _FETCH_ROWS
+        batches = self._connection.batches(self._statement, self._columns, binds, rows=size)
+        durations = self._progress.querying
+        while True:
+            began = time.monotonic()
+            self._connection.limit(self._limit.milliseconds)
+            try:
+                batch = next(batches, None)
+            finally:
+                self._connection.limit(self._config.database_query_timeout_ms)
+            durations.add(time.monotonic() - began)
+            if batch is None:
+                return
+            durations = self._progress.fetching
+            yield completed(batch)
+
+    def memory(self) -> dict[str, int]:
+        """What the session takes of the server's memory (bytes, by the names of V$STATNAME); empty
+        where the user may not see that."""
+        try:
+            return {str(name): int(value) for name, value in self._connection.rows(sql.MEMORY())}
+        except DriverError as error:
+            if error.code not in _UNSEEN:
+                raise
+            return {}
+
+    def end(self) -> None:
+        """End the session and let its logs go."""
+        try:
+            self._connection.execute(sql.END_LOGMNR())
+        except DriverError as error:
+            if error.code != _CLOSED:
+                raise
+        for (name,) in self._connection.rows(sql.SESSION_LOGS()):
+            self._connection.execute(sql.REMOVE_LOGFILE(), {"name": name})
+        self._selection = None
+
+
+def contents_schema(config: OracleConfig) -> pa.Schema:
+    """The columns that are asked of V$LOGMNR_CONTENTS, and their types."""
+    has_clients = config.log_mining_clientid_include_list or config.log_mining_clientid_exclude_list
+    is_tracked = {
+        "RS_ID": config.log_mining_buffer_track_rs_id,
+        "CLIENT_ID": config.log_mining_buffer_track_client_id or bool(has_clients),
+    }
+    return pa.schema([field for field in REDO if is_tracked.get(field.name, True)])
+
+
+def completed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch with all columns of `REDO`, null where they were not read."""
+    names = batch.schema.names
+    arrays = [
+        _of_type(batch.column(field.name), field.type)
+        if field.name in names
+        else pa.nulls(len(batch), field.type)
+        for field in REDO
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=REDO)
+
+
+def _of_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    return column if column.type == kind else column.cast(kind)
+
+
+def _condition(config: OracleConfig, container: str | None) -> str:
+    """What the database leaves out (log.mining.query.filter.mode)."""
+    mode = config.log_mining_query_filter_mode
+    if mode is QueryFilterMode.NONE:
+        filters = redo_conditions.default_filter(SYSTEM_SCHEMAS)
+    else:
+        regex = mode is QueryFilterMode.REGEX
+        signals = config.signal_table()
+        filters = [
+            *redo_conditions.schema_filter(
+                config.schema_include_list, config.schema_exclude_list, signals, regex=regex
+            ),
+            *redo_conditions.table_filter(
+                config.table_include_list,
+                config.table_exclude_list,
+                signals,
+                regex=regex,
+                hybrid=config.log_mining_strategy == "hybrid",
+            ),
+        ]
+    filters += redo_conditions.user_filter("USERNAME", *config.user_lists)
+    filters += redo_conditions.user_filter(
+        "CLIENT_ID",
+        config.log_mining_clientid_include_list,
+        config.log_mining_clientid_exclude_list,
+    )
+    return redo_conditions.contents_condition(
+        container,
+        filters,
+        lobs=config.lob_enabled,
+        ddl_is_filtered=config.schema_history_internal_store_only_captured_tables_ddl,
+    )

@@ -1,0 +1,192 @@
+"""Logs that are missing for a while or for good: what is waited for, gone on with, and told."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from headrace.connectors.oracle.streaming.windows import pacing
+from headrace.errors import HeadraceError
+from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
+from tests.servers.oracle import OracleDatabase
+
+pytestmark = pytest.mark.oracle
+
+TABLE = "INV.T"
+
+
+@pytest.fixture
+def database(oracle_database: OracleDatabase) -> OracleDatabase:
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    return oracle_database
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pacing, "_SHORTEST_WAIT", 0.02)
+    monkeypatch.setattr(pacing, "_ARCHIVING_WAIT", 0.02)
+
+
+def add(database: OracleDatabase, *numbers: int, thread: int = 1) -> None:
+    with database.transaction(thread=thread) as transaction:
+        for number in numbers:
+            transaction.insert(TABLE, ID=number, NAME="x")
+
+
+def failure(reader: OracleReader) -> HeadraceError:
+    with pytest.raises(HeadraceError) as caught:
+        reader.step_until(lambda: False)
+    return caught.value
+
+
+def counted(database: OracleDatabase, name: str) -> int:
+    return int(database.server.call("counted").get(name, 0))
+
+
+def test_a_redo_thread_that_was_closed_and_opened_again_is_read_on(
+    database: OracleDatabase,
+) -> None:
+    server = database.server
+    server.apply([{"open_thread": 2}])
+    reader = OracleReader.of(database)
+    add(database, 1, thread=2)
+    reader.await_changes(1)
+    server.apply([{"close_thread": 2}])
+    add(database, 2)
+    reader.await_changes(2)
+    reader.look_again(database)
+    reader.stop()  # its position is of an SCN at which the thread was closed
+    add(database, 3)
+    server.apply([{"open_thread": 2}])
+    add(database, 4, thread=2)
+    add(database, 5)
+    reader.await_changes(5)
+    reader.restart()
+    add(database, 6, thread=2)
+    reader.await_changes(6)
+    reader.stop()
+    assert reader.ids() == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_log_that_is_being_archived_is_waited_for_however_long_that_takes(
+    database: OracleDatabase,
+) -> None:
+    reader = OracleReader.of(database, internal_log_mining_log_query_max_retries="1")
+    database.change(archives=False)
+    database.server.apply([{"switch": 1}])
+    add(database, 1)
+    looked = counted(database, "archived_logs")
+    reader.step_until(lambda: counted(database, "archived_logs") > looked + 5)
+    assert reader.ids() == []
+    database.change(archives=True)
+    reader.await_changes(1)
+    reader.stop()
+    assert reader.ids() == [1]
+
+
+def test_logs_that_do_not_fit_together_end_the_stream_after_some_attempts(
+    database: OracleDatabase,
+) -> None:
+    reader = OracleReader.of(database, internal_log_mining_log_query_max_retries="2")
+    add(database, 1)
+    reader.await_changes(1)
+    database.server.apply([{"switch": 1}] * 3)
+    open_transaction = database.server.begin()
+    open_transaction.insert(TABLE, ID=2, NAME="x")
+    reader.look_again(database)
+    reader.stop()
+    database.server.apply([{"switch": 1}] * 3 + [{"delete_logs": [5]}])
+    error = failure(reader)
+    assert (error.code, error.retriable) == ("oracle.logs_inconsistent", True)
+
+
+@pytest.mark.parametrize("mode", ["no_data", "when_needed"])
+def test_groups_that_were_never_written_do_not_hide_that_redo_is_gone(
+    database: OracleDatabase, mode: str
+) -> None:
+    database.change(unused_groups=2)
+    reader = OracleReader.of(database, snapshot_mode=mode)
+    add(database, 1)
+    reader.await_changes(1)
+    reader.stop()
+    database.server.apply([{"switch": 1}] * 4 + [{"delete_logs": [1, 2, 3]}])
+    if mode == "no_data":
+        assert failure(reader).code == "oracle.redo_gone"
+        return
+    reader.step_until(lambda: [one["op"] for one in reader.values()][-1] == "r")
+    add(database, 2)
+    reader.step_until(lambda: 2 in reader.ids())
+    reader.stop()
+
+
+def test_redo_is_gone_where_the_logs_of_one_thread_are(database: OracleDatabase) -> None:
+    server = database.server
+    server.apply([{"open_thread": 2}])
+    reader = OracleReader.of(database)
+    add(database, 1)
+    add(database, 2, thread=2)
+    reader.await_changes(2)
+    reader.stop()
+    server.apply([{"switch": 2}] * 4 + [{"delete_logs": [1, 2, 3], "thread": 2}])
+    assert failure(reader).code == "oracle.redo_gone"
+
+
+@pytest.mark.parametrize("mode", ["no_data", "when_needed"])
+def test_an_archived_log_whose_file_was_removed_is_gone(
+    database: OracleDatabase, mode: str
+) -> None:
+    """V$ARCHIVED_LOG shows it all the same, because RMAN did not remove it."""
+    reader = OracleReader.of(database, snapshot_mode=mode)
+    add(database, 1)
+    reader.await_changes(1)
+    reader.stop()
+    database.server.apply([{"switch": 1}] * 4 + [{"remove_logs": [1]}])
+    if mode == "no_data":
+        error = failure(reader)
+        assert error.code == "oracle.redo_gone"
+        assert "1_1_1154906117.dbf" in error.message
+        assert "CROSSCHECK" in error.remedy
+        return
+    reader.step_until(lambda: [one["op"] for one in reader.values()][-1] == "r")
+    add(database, 2)
+    reader.step_until(lambda: 2 in reader.ids())
+    reader.stop()
+
+
+def test_archived_logs_that_were_restored_are_read(database: OracleDatabase) -> None:
+    """Their DEST_ID is 0."""
+    reader = OracleReader.of(database)
+    add(database, 1)
+    reader.await_changes(1)
+    reader.stop()
+    add(database, 2)
+    database.server.apply([{"switch": 1}] * 4)
+    database.change(destination_id=0)
+    reader.await_changes(2)
+    reader.stop()
+    assert reader.ids() == [1, 2]
+
+
+def test_transactions_of_which_the_server_does_not_know_the_start_are_left_out(
+    database: OracleDatabase, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headrace.connectors.oracle.catalog.open_transactions._PAUSE", 0.0)
+    database.change(unknown_starts=2)
+    database.server.apply([{"switch": 1}] * 3 + [{"delete_logs": [1]}])
+    database.server.begin().insert(TABLE, ID=9, NAME="x")
+    reader = OracleReader.of(
+        database,
+        database_connection_adapter="LogMiner_Unbuffered",
+        internal_log_mining_transaction_snapshot_boundary_mode="transaction_view_only",
+    )
+    with caplog.at_level(logging.WARNING):
+        add(database, 1)
+        reader.await_changes(1)
+    assert "no START_SCN for 2 open transactions (the first one is ff00ff00ff00ff00)" in caplog.text
+    reader.restart()
+    add(database, 2)
+    reader.await_changes(2)
+    reader.stop()
+    assert reader.ids() == [1, 2]
+    assert int(reader.offsets[-1]["scn"]) > 1_000_000

@@ -1,0 +1,91 @@
+"""LogMiner gives rows in the order of their SCNs, or nearly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headrace.connectors.oracle.streaming.windows.ordering import RowOrder
+from headrace.errors import HeadraceError
+from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
+from tests.servers.oracle import OracleDatabase
+
+TABLE = "INV.T"
+FIRST = 2_000_000
+STEPS = "NumberOfBackwardScnSteps"
+Line = dict[str, Any]
+
+
+@pytest.fixture
+def database(oracle_database: OracleDatabase) -> OracleDatabase:
+    oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
+    return oracle_database
+
+
+def transaction(number: int, first: int, commit: int) -> list[Line]:
+    """START, INSERT and COMMIT of a row."""
+    xid = f"0b00{number:02x}0001000000"
+    sql = f"""insert into "INV"."T"("ID","NAME") values ('{number}','x');"""
+    row_id = f"AAAAAAAAAAAAAAAA{number:02d}"
+    return [
+        {"redo": "START", "xid": xid, "scn": FIRST + first},
+        {"redo": "INSERT", "xid": xid, "scn": FIRST + first + 1, "table": TABLE, "sql": sql,
+         "row_id": row_id},
+        {"redo": "COMMIT", "xid": xid, "scn": FIRST + commit},
+    ]  # fmt: skip
+
+
+def read(database: OracleDatabase, *lines: list[Line]) -> OracleReader:
+    """A reader, of which three rows are fetched at once, behind what is in the redo then."""
+    reader = OracleReader.of(database, query_fetch_size="3", log_mining_read_only="true")
+    reader.stop()
+    database.change(by_arrival=True)
+    database.server.apply([line for block in lines for line in block])
+    return reader
+
+
+def test_commits_below_all_rows_of_a_later_fetch_may_be_released() -> None:
+    order = RowOrder()
+    fetches = ([1, 2, 5], [5, 7, 9], [8, 9, 12], [13, 14])
+    assert [order.add(np.array(scns)) for scns in fetches] == [0, 5, 8, 12]
+    assert order.steps == 1
+    order.begin()
+    assert (order.add(np.array([3])), order.steps) == (0, 1)
+
+
+@pytest.mark.oracle
+def test_rows_in_the_order_of_their_scns_are_no_backward_steps(database: OracleDatabase) -> None:
+    reader = read(database, transaction(1, 10, 20), transaction(2, 21, 23), transaction(3, 24, 30))
+    reader.await_changes(3)
+    assert reader.ids() == [1, 2, 3]
+    assert reader.open().metrics()["streaming"][STEPS] == 0
+    reader.stop()
+
+
+@pytest.mark.oracle
+def test_a_transaction_that_comes_late_is_in_its_place_and_counted(
+    database: OracleDatabase,
+) -> None:
+    late = transaction(2, 12, 18)
+    reader = read(database, transaction(1, 10, 20), late, transaction(3, 21, 23),
+                  transaction(4, 30, 33), transaction(5, 34, 40))  # fmt: skip
+    reader.await_changes(5)
+    assert reader.ids() == [2, 1, 3, 4, 5]
+    assert reader.open().metrics()["streaming"][STEPS] == 1
+    reader.stop()
+
+
+@pytest.mark.oracle
+def test_a_commit_below_what_was_released_ends_the_stream(database: OracleDatabase) -> None:
+    blocks = [transaction(number, 10 * number, 10 * number + 5) for number in (1, 3, 4, 5)]
+    reader = read(database, *blocks, transaction(2, 12, 14))
+    with pytest.raises(HeadraceError) as caught:
+        reader.step_until(lambda: False)
+    assert (caught.value.code, caught.value.retriable) == ("oracle.redo_out_of_order", True)
+    reader.stop()
+    database.change(by_arrival=False)
+    reader.step_until(lambda: 5 in reader.ids())
+    reader.stop()
+    assert reader.ids() == [2, 1, 3, 4, 5]
