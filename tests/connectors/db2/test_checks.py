@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 
 from headrace.connectors.db2.checks.database import check
@@ -84,6 +86,23 @@ def test_a_synchpoint_that_does_not_move_is_an_error(db2_database: Db2Database) 
     error = only(found(db2_database), "db2.capture_stopped")
     assert "since 2020-01-02 03:04:05" in error.message
     assert statements(error.remedy) == ["""VALUES "ASNCDC".ASNCDCSERVICES('start','asncdc');"""]
+
+
+def test_a_synchpoint_of_another_time_zone_moves_if_that_is_configured(
+    db2_database: Db2Database,
+) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    db2_database.capture.await_captured()
+    db2_database.capture.stop()
+    for hours, zone in ((5, "+05:00"), (-5, "-05:00")):
+        moved = f"TIMESTAMP('{(dt.datetime.now(dt.UTC) + dt.timedelta(hours=hours)):%F %T}')"
+        db2_database.execute(
+            f"UPDATE ASNCDC.IBMSNAP_REGISTER SET SYNCHTIME = {moved} WHERE GLOBAL_RECORD = 'Y'"
+        )
+        code = "db2.capture_clock" if hours > 0 else "db2.capture_stopped"
+        error = only(found(db2_database), code)
+        assert "headrace.server.time.zone" in error.remedy
+        assert bad(found(db2_database, headrace_server_time_zone=zone)) == []
 
 
 def test_a_capture_that_never_ran_is_an_error(db2_database: Db2Database) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
+from decimal import Decimal
 
 import pytest
 
@@ -163,9 +164,12 @@ def test_times_of_commits_are_those_of_units_of_work(
         until = times[0][1] + dt.timedelta(seconds=seconds)
         bounds = (FIRST, LAST, until)
         assert connection.rows(sql.last_commit_until(config), bounds) == [(last,)]
-    ((synchpoint, moved, now),) = connection.rows(sql.capture_progress(config))
+    ((synchpoint, moved, now, distance),) = connection.rows(sql.capture_progress(config))
     assert synchpoint == newest
     assert moved <= now
+    assert Decimal(distance) == 0
+    ((latest, distance),) = connection.rows(sql.newest_lsn_and_clock(config))
+    assert (latest, Decimal(distance)) == (newest, 0)
 
 
 def test_the_register_but_not_the_synchpoint_is_read_without_locks_on_zos() -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError
 from headrace.java import find_java
+from headrace.testing.db2.bridge import UTC_NAME
 from headrace.testing.maven import NotFetched, fetch_jars, spark_jar
 from headrace.testing.server import Server, free_port
 
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
 _DERBY = ("org.apache.derby", "derbynet", "10.16.1.1")
 _CONTROL = "org.apache.derby.drda.NetworkServerControl"
 _FAST = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+_ZONE = "user.timezone"
 _SETTINGS = {
     "derby.system.durability": "test",
     "derby.storage.pageCacheSize": "4000",
     "derby.locks.waitTimeout": "30",
     "derby.locks.deadlockTimeout": "2",
+    _ZONE: UTC_NAME,
 }
 _ANSWER_S = 2
 
@@ -42,7 +45,8 @@ USER = "DB2INST1"
 
 class DerbyServer(Server):
     """Derby on a free loopback port, and the bridge that drivers connect to. Every user and
-    password may log in, unless `settings` (Derby's properties) say otherwise.
+    password may log in, unless `settings` (Derby's properties) say otherwise; its clock shows UTC
+    unless they have a `user.timezone`.
 
     Raises HeadraceError `embedded.not_installed` where Derby or the driver is not to be had.
     """
@@ -160,7 +164,13 @@ class _BridgeServer(Server):
     def _command(self) -> list[str]:
         self.creating_port, self.ending_port = free_port(), free_port()
         ports = (self.port, self.creating_port, self.ending_port, self._derby.port)
-        return [sys.executable, "-m", "headrace.testing.db2.bridge", *map(str, ports)]
+        zone = self._derby.settings[_ZONE]
+        return [sys.executable, "-m", "headrace.testing.db2.bridge", *map(str, ports), zone]
+
+    def _surroundings(self) -> dict[str, Any]:
+        own = super()._surroundings()
+        # Its modules are those of this process.
+        return {**own, "env": {**own["env"], "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}}
 
     def _check(self) -> None:
         for port in (self.port, self.creating_port, self.ending_port):
