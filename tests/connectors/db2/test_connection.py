@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import socket
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 
 import pytest
@@ -15,6 +18,7 @@ from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection, Isolation, connect, connection_string
 from headrace.connectors.db2.errors import DriverError, translate
 from headrace.errors import HeadraceError
+from headrace.testing.db2.derby import DerbyServer
 from tests.servers.db2 import Db2Database
 
 pytestmark = pytest.mark.db2
@@ -33,6 +37,21 @@ def config_with(name: str, value: str) -> Db2Config:
         {"topic.prefix": "s", f"driver.{name}": value}
         | {f"database.{part}": text for part, text in connection.items()}
     )
+
+
+PASSWORDS = ["a{b}c", "{ab}", "ab}", "{ab", "a'b", 'a"b', "a=b"]
+
+
+@pytest.fixture(scope="module")
+def braced_server(derby_server: DerbyServer) -> Iterator[DerbyServer]:
+    """A server whose users have unusual passwords; skipped where `derby_server` is."""
+    settings = {
+        "derby.connection.requireAuthentication": "true",
+        "derby.authentication.provider": "BUILTIN",
+        "derby.user.DB2INST1": "unused",
+    } | {f"derby.user.U{number}": text for number, text in enumerate(PASSWORDS)}
+    with DerbyServer(settings) as server:
+        yield server
 
 
 @pytest.fixture
@@ -248,6 +267,75 @@ def test_keywords_of_the_driver_override_ours(db2_database: Db2Database) -> None
     assert "CONNECTTIMEOUT=7;" in text
     assert "CONNECTTIMEOUT=30" not in text
     assert "AUTHENTICATION=SERVER;" in text
+
+
+def test_the_driver_bounds_waiting_for_locks_and_writes_points_in_numbers() -> None:
+    assert "LOCKTIMEOUT=30;" in connection_string(config_with("SECURITY", "SSL"))
+    assert "PATCH2=15;" in connection_string(config_with("SECURITY", "SSL"))
+    overridden = connection_string(config_with("LockTimeout", "5"))
+    assert "LOCKTIMEOUT=5;" in overridden
+    assert "LOCKTIMEOUT=30" not in overridden
+    assert "PATCH2=6,15;" in connection_string(config_with("Patch2", "6,15"))
+    on_zos = Db2Config.parse(
+        {"topic.prefix": "s", "db2.platform": "ZOS", "database.dbname": "D",
+         "database.hostname": "h", "database.user": "u"}
+    )  # fmt: skip
+    assert "LOCKTIMEOUT" not in connection_string(on_zos)
+
+
+def test_the_driver_asks_the_server_to_bound_waiting(db2_database: Db2Database) -> None:
+    with Overheard(db2_database.server.bridge.port) as heard:
+        config = config_of(db2_database, database_port=str(heard.port))
+        with connect(config) as connection:
+            assert connection.rows("SELECT 1 FROM SYSIBM.SYSDUMMY1") == [(1,)]
+    assert b"SET LOCK TIMEOUT = 30" in heard.sent
+
+
+class Overheard:
+    """A loopback port that passes on what one client sends to another port, and keeps it."""
+
+    def __init__(self, port: int) -> None:
+        self.sent = bytearray()
+        self._target, self._listening = port, socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Overheard:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._thread.join(10)
+        self._listening.close()
+
+    def _serve(self) -> None:
+        client, _ = self._listening.accept()
+        with client, socket.create_connection(("127.0.0.1", self._target)) as server:
+            back = threading.Thread(target=_pass_on, args=(server, client), daemon=True)
+            back.start()
+            _pass_on(client, server, self.sent)
+            server.shutdown(socket.SHUT_WR)
+            back.join(10)
+
+
+def _pass_on(source: socket.socket, target: socket.socket, kept: bytearray | None = None) -> None:
+    with suppress(OSError):
+        while sent := source.recv(1 << 16):
+            if kept is not None:
+                kept += sent
+            target.sendall(sent)
+
+
+@pytest.mark.parametrize("password", PASSWORDS)
+def test_a_password_may_have_every_character_but_the_semicolon(
+    braced_server: DerbyServer, password: str
+) -> None:
+    number = PASSWORDS.index(password)
+    database = Db2Database.create(braced_server)
+    user = {"database_user": f"U{number}", "database_password": password}
+    with connect(config_of(database, **user)) as connection:
+        assert connection.rows("SELECT 1 FROM SYSIBM.SYSDUMMY1") == [(1,)]
+    database.close()
 
 
 @pytest.mark.parametrize(
