@@ -146,6 +146,28 @@ def test_a_table_may_be_registered_twice(db2_database: Db2Database, connection: 
     assert second.has_pairs
 
 
+def test_a_registration_of_a_view_is_not_a_second_one_of_its_table(
+    db2_database: Db2Database, connection: Connection
+) -> None:
+    db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY")
+    db2_database.capture.add_table("INV", "THINGS", "CDC_VIEW")
+    config = config_of(db2_database)
+    held = [("INV", "THINGS")]
+    assert connection.rows(sql.held_tables(config)) == held
+    for table in ("IBMSNAP_REGISTER", "IBMSNAP_PRUNCNTL"):
+        change_table = "CD_TABLE" if table == "IBMSNAP_REGISTER" else "PHYS_CHANGE_TABLE"
+        db2_database.execute(
+            f"UPDATE ASNCDC.{table} SET SOURCE_VIEW_QUAL = 1 WHERE {change_table} = 'CDC_VIEW'"
+        )
+    connection.rollback()
+    (one,) = registrations(connection, config)
+    assert one.change_table == "CDC_INV_THINGS"
+    assert connection.rows(sql.held_tables(config)) == held
+    db2_database.execute("UPDATE ASNCDC.IBMSNAP_PRUNCNTL SET SOURCE_VIEW_QUAL = 1")
+    connection.rollback()
+    assert connection.rows(sql.held_tables(config)) == []
+
+
 def test_changes_come_in_order_with_columns_by_name(
     db2_database: Db2Database, connection: Connection
 ) -> None:

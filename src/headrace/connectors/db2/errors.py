@@ -90,7 +90,7 @@ _TIMEOUT = Refusal(
 _LICENCE = Refusal(
     "no_licence",
     "Db2 for z/OS and for i take IBM's driver with a licence of Db2 Connect only: copy its file "
-    "(db2consv_zs.lic, db2conpe.lic, …; of the driver's version) into clidriver/license beside "
+    "(db2con….lic, of the driver's version) into clidriver/license beside "
     "ibm_db, on every node, or activate Db2 Connect Unlimited on the server (db2connectactivate).",
 )
 _NOT_BOUND = Refusal(

@@ -76,15 +76,16 @@ def newest_lsn_and_clock(config: Db2Config) -> str:
 
 
 def registrations(config: Db2Config, *, begun: bool = False) -> str:
-    """The registered tables; see `catalog.registrations`. `begun`: only those whose change tables
-    begin at a place or behind it."""
+    """The registered tables; see `catalog.registrations`. A view's registration has its table's
+    names in some set-ups, and a number of its own. `begun`: only those whose change tables begin at
+    a place or behind it."""
     condition = " AND CD_OLD_SYNCHPOINT >= ?" if begun else ""
     return _of_register(
         config,
         "SELECT SOURCE_OWNER, SOURCE_TABLE, CD_OWNER, CD_TABLE, CD_OLD_SYNCHPOINT, "
         "CD_NEW_SYNCHPOINT, SYNCHPOINT, STATE, CHG_UPD_TO_DEL_INS "
         f"FROM {control_table(config, REGISTER)} WHERE GLOBAL_RECORD <> 'Y' "
-        f"AND CD_TABLE IS NOT NULL{condition}",
+        f"AND SOURCE_VIEW_QUAL = 0 AND CD_TABLE IS NOT NULL{condition}",
     )
 
 
@@ -95,7 +96,8 @@ def held_tables(config: Db2Config) -> str:
     same = " AND ".join(f"M.{column} = S.{column}" for column in sets)
     return (
         f"SELECT DISTINCT M.SOURCE_OWNER, M.SOURCE_TABLE FROM {control_table(config, PRUNING)} M, "
-        f"{control_table(config, PRUNE_SETS)} S WHERE {same}"
+        f"{control_table(config, PRUNE_SETS)} S WHERE {same} "
+        "AND M.SOURCE_VIEW_QUAL = 0"
     )
 
 
