@@ -32,8 +32,8 @@ _DESCRIBE, _PARAMETERS, _ROWS = 0x2008, 0x2412, 0x241B  # DSCSQLSTT, SQLDTA, QRY
 _PACKAGE_TOKEN, _QUERY_INSTANCE = 0x210E, 0x215B  # unknown to Derby where the driver sends them
 _OUTCOME = 0x2408  # SQLCARD
 _STATEMENT = 0x2414  # SQLSTT
-_ONLY_DB2 = b" ORGANIZE BY ROW"
-"""What Derby's CREATE TABLE does not have, and does not need: its tables are no others."""
+_ONLY_DB2 = {b" ORGANIZE BY ROW": b"", b"CURRENT SERVER": b"'SIMULATOR'"}
+"""What Derby does not have, and what it takes in its place: its tables are no others."""
 _DISTANCE = b"CURRENT TIMEZONE"
 """What Derby does not know: it has a number in its place."""
 _DESCRIPTION, _VALUES = 0x0010, 0x147A  # FDODSC, FDODTA
@@ -133,7 +133,9 @@ class Requests:
         """A statement, or its parameters."""
         if part.code != _STATEMENT:
             return _parameters(part)
-        text = part.value.replace(_ONLY_DB2, b" " * len(_ONLY_DB2))
+        text = part.value
+        for own, other in _ONLY_DB2.items():
+            text = text.replace(own, other.ljust(len(own)))
         if _DISTANCE in text:
             number = _duration(self._distance()).rjust(len(_DISTANCE))
             text = text.replace(_DISTANCE, number.encode())
