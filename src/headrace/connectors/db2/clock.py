@@ -38,13 +38,18 @@ class Clock:
         return np.where(there, local - offsets, 0)
 
 
-def distant(distance: object) -> Clock:
-    """The clock of a server whose CURRENT TIMEZONE is `distance`: a number whose digits are hours,
-    minutes and seconds, or its text. None is UTC's."""
+def distance_s(distance: object) -> int:
+    """CURRENT TIMEZONE in seconds: `distance` is a number whose digits are hours, minutes and
+    seconds, or its text; 0 for None."""
     found = _DISTANCE.fullmatch(str(distance).strip())
     digits = int(found[2]) if found else 0
     seconds = digits // 10_000 * 3600 + digits // 100 % 100 * 60 + digits % 100
-    offset = -seconds if found and found[1] else seconds
+    return -seconds if found and found[1] else seconds
+
+
+def distant(distance: object) -> Clock:
+    """The clock of a server whose CURRENT TIMEZONE is `distance` (see `distance_s`)."""
+    offset = distance_s(distance)
     return Clock(Zone(np.zeros(0, np.int64), np.array([offset], np.int64), offset))
 
 

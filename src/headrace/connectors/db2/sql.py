@@ -24,6 +24,8 @@ CHANGE_COLUMNS = ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION")
 CURRENT_TIME = "SELECT CURRENT TIMESTAMP, CURRENT TIMEZONE FROM SYSIBM.SYSDUMMY1"
 """One row: the server's local time, and its distance from UTC: hours, minutes and seconds as the
 digits of a DECIMAL(6,0)."""
+CURRENT_COMMIT = 'SELECT "VALUE" FROM SYSIBMADM.DBCFG WHERE "NAME" = \'cur_commit\''
+"""A row for each member (LUW): ON, AVAILABLE (for whoever asks for it) or DISABLED."""
 
 _MICROSECONDS = 6
 _FINE_TIMESTAMP = "YYYY-MM-DD HH24:MI:SS.FF12"

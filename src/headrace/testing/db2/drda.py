@@ -32,7 +32,11 @@ _DESCRIBE, _PARAMETERS, _ROWS = 0x2008, 0x2412, 0x241B  # DSCSQLSTT, SQLDTA, QRY
 _PACKAGE_TOKEN, _QUERY_INSTANCE = 0x210E, 0x215B  # unknown to Derby where the driver sends them
 _OUTCOME = 0x2408  # SQLCARD
 _STATEMENT = 0x2414  # SQLSTT
-_ONLY_DB2 = {b" ORGANIZE BY ROW": b"", b"CURRENT SERVER": b"'SIMULATOR'"}
+_ONLY_DB2 = {
+    b" ORGANIZE BY ROW": b"",
+    b"CURRENT SERVER": b"'SIMULATOR'",
+    b"SYSIBMADM.DBCFG": b"CAPTURE.DBCFG",
+}
 """What Derby does not have, and what it takes in its place: its tables are no others."""
 _DISTANCE = b"CURRENT TIMEZONE"
 """What Derby does not know: it has a number in its place."""
