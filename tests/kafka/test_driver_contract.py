@@ -29,6 +29,8 @@ from confluent_kafka.schema_registry import error as registry_errors
 from headrace.kafka import client
 from tests.contract.driver_calls import Driver, Member, faults, uses
 
+_ADMIN: Any = admin
+"""Its classes are not exported in so many words."""
 SOURCES = Path(inspect.getfile(client)).parents[1]
 FILES = [
     *(SOURCES / "kafka").glob("*.py"),
@@ -68,9 +70,9 @@ TABLE = Driver(
         "confluent_kafka.Producer": Producer,
         "confluent_kafka.TopicPartition": TopicPartition("t", 0),
         "confluent_kafka.admin": admin,
-        "confluent_kafka.admin.AdminClient": admin.AdminClient,
-        "confluent_kafka.admin.ClusterMetadata": admin.ClusterMetadata(),
-        "confluent_kafka.admin.TopicMetadata": admin.TopicMetadata(),
+        "confluent_kafka.admin.AdminClient": _ADMIN.AdminClient,
+        "confluent_kafka.admin.ClusterMetadata": _ADMIN.ClusterMetadata(),
+        "confluent_kafka.admin.TopicMetadata": _ADMIN.TopicMetadata(),
         "confluent_kafka.schema_registry": schema_registry,
         "confluent_kafka.schema_registry.SchemaRegistryClient": (
             schema_registry.SchemaRegistryClient
@@ -132,14 +134,16 @@ TABLE = Driver(
         "confluent_kafka.admin.AdminClient.list_topics": Member(
             gives="confluent_kafka.admin.ClusterMetadata"
         ),
-        "confluent_kafka.admin.AdminClient.poll": Member(documented=manual(admin.AdminClient.poll)),
+        "confluent_kafka.admin.AdminClient.poll": Member(
+            documented=manual(_ADMIN.AdminClient.poll)
+        ),
         "confluent_kafka.admin.ClusterMetadata.brokers": Member(),
         "confluent_kafka.admin.ClusterMetadata.topics": Member(
             gives="confluent_kafka.admin.TopicMetadata"
         ),
         "confluent_kafka.admin.ConfigResource": Member(),
-        "confluent_kafka.admin.NewPartitions": Member(documented=manual(admin.NewPartitions)),
-        "confluent_kafka.admin.NewTopic": Member(documented=manual(admin.NewTopic)),
+        "confluent_kafka.admin.NewPartitions": Member(documented=manual(_ADMIN.NewPartitions)),
+        "confluent_kafka.admin.NewTopic": Member(documented=manual(_ADMIN.NewTopic)),
         "confluent_kafka.admin.OffsetSpec": Member(),
         "confluent_kafka.admin.RESOURCE_TOPIC": Member(),
         "confluent_kafka.admin.TopicMetadata.error": Member(),
@@ -181,7 +185,7 @@ def test_signatures_are_those_of_the_packages_docstrings() -> None:
     assert list(committed) == ["partitions", "timeout"]
     assert committed["partitions"].default is inspect.Parameter.empty
     assert committed["timeout"].default is None
-    assert list(inspect.signature(manual(admin.NewTopic)).parameters)[:2] == [
+    assert list(inspect.signature(manual(_ADMIN.NewTopic)).parameters)[:2] == [
         "topic",
         "num_partitions",
     ]
