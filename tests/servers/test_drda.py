@@ -124,3 +124,15 @@ def test_a_warning_loses_its_text_and_one_without_rows_its_code(code: int, state
     told = Replies().feed(outcome(code, bytes((0, 0, 0, len(text))) + text + b"\x00\x00\xff"))
     expected = 100 if state == b"02000" else code
     assert told == outcome(expected, bytes(6) + b"\xff")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "number"), [(0, b"0.0"), (7200, b"20000.0"), (-12_600, b"-33000.0")]
+)
+def test_derby_has_a_number_in_the_place_of_the_distance_from_utc(
+    seconds: int, number: bytes
+) -> None:
+    text = b"SELECT CURRENT TIMEZONE FROM SYSIBM.SYSDUMMY1"
+    expected = b"SELECT " + number.rjust(16) + b" FROM SYSIBM.SYSDUMMY1"
+    sent, received = (dss(3, join_parts([Part(0x2414, one)])) for one in (text, expected))
+    assert Requests(distance=lambda: seconds).feed(sent) == received

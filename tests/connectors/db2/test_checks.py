@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
+import ibm_db
 import pytest
 
+from headrace.connectors.db2 import sql
 from headrace.connectors.db2.checks.database import check
 from headrace.connectors.db2.config import Db2Config
 from headrace.findings import Finding, statements
@@ -35,9 +39,81 @@ def test_a_database_that_is_ready_has_no_errors(db2_database: Db2Database) -> No
     findings = found(db2_database)
     assert bad(findings) == []
     assert {one.code for one in findings} == {
-        "db2.server", "db2.control_tables", "db2.capture", "db2.tables", "db2.select", "db2.types",
-        "db2.registered", "db2.change_tables",
+        "db2.server", "db2.time_zone", "db2.cur_commit", "db2.control_tables", "db2.capture",
+        "db2.tables", "db2.select", "db2.types", "db2.registered", "db2.change_tables",
     }  # fmt: skip
+
+
+def test_a_clock_that_does_not_show_utc_is_warned_of_unless_its_zone_is_named(
+    db2_database: Db2Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    told = "SELECT CURRENT TIMESTAMP, {} FROM SYSIBM.SYSDUMMY1"
+    monkeypatch.setattr(sql, "CURRENT_TIME", told.format("-33000.0"))
+    warning = only(found(db2_database), "db2.time_zone")
+    assert warning.level == "warning"
+    assert "shows UTC-03:30" in warning.message
+    assert "headrace.server.time.zone" in warning.remedy
+    assert "to -03:30 where" in warning.remedy
+    named = found(db2_database, headrace_server_time_zone="Etc/UTC")
+    assert bad(named) == []
+    (one,) = (one for one in named if one.code == "db2.time_zone")
+    assert "of the time zone Etc/UTC" in one.message
+
+
+@pytest.mark.parametrize(
+    ("setting", "more"), [("DISABLED", ""), ("AVAILABLE", "driver.ConcurrentAccessResolution=1")]
+)
+def test_readers_that_wait_for_writers_are_warned_of(
+    db2_database: Db2Database, setting: str, more: str
+) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    db2_database.execute(f"UPDATE CAPTURE.DBCFG SET \"VALUE\" = '{setting}'")
+    warning = only(found(db2_database), "db2.cur_commit")
+    assert warning.level == "warning"
+    assert f"CUR_COMMIT {setting}" in warning.message
+    assert f"db2 update db cfg for {db2_database.name} using CUR_COMMIT ON" in warning.remedy
+    assert more in warning.remedy
+    assert bad(found(db2_database, db2_platform="ZOS")) == []
+
+
+def test_a_setting_that_may_not_be_read_is_passed_over(db2_database: Db2Database) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    db2_database.execute("DROP TABLE CAPTURE.DBCFG")
+    findings = found(db2_database)
+    assert bad(findings) == []
+    assert "db2.cur_commit" not in {one.code for one in findings}
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "remedy"),
+    [
+        (
+            "SQL1598N  An attempt to connect to the database server failed because of a licensing "
+            "problem.  SQLSTATE=42968 SQLCODE=-1598",
+            "db2.no_licence",
+            "clidriver/license",
+        ),
+        (
+            'SQL0805N  Package "NULLID.SYSSH200 0X5359534C564C3031" was not found.  '
+            "SQLSTATE=51002 SQLCODE=-805",
+            "db2.packages_not_bound",
+            "db2 bind @db2cli.lst",
+        ),
+    ],
+)
+def test_a_first_contact_that_fails_is_one_error_with_its_remedy(
+    db2_database: Db2Database, monkeypatch: pytest.MonkeyPatch, text: str, code: str, remedy: str
+) -> None:
+    def refused(*_: object) -> None:
+        raise Exception(f"[IBM][CLI Driver] {text}")
+
+    at = "connect" if code == "db2.no_licence" else "prepare"
+    monkeypatch.setattr(ibm_db, at, refused)
+    errors = [one for one in found(db2_database) if one.level != "ok"]
+    assert {one.code for one in errors} == {code}
+    assert remedy in errors[0].remedy
+    assert len(errors) == 1
 
 
 def test_without_control_tables_there_is_one_error(db2_database: Db2Database) -> None:
@@ -84,6 +160,23 @@ def test_a_synchpoint_that_does_not_move_is_an_error(db2_database: Db2Database) 
     error = only(found(db2_database), "db2.capture_stopped")
     assert "since 2020-01-02 03:04:05" in error.message
     assert statements(error.remedy) == ["""VALUES "ASNCDC".ASNCDCSERVICES('start','asncdc');"""]
+
+
+def test_a_synchpoint_of_another_time_zone_moves_if_that_is_configured(
+    db2_database: Db2Database,
+) -> None:
+    db2_database.create_table("THINGS", KEYED)
+    db2_database.capture.await_captured()
+    db2_database.capture.stop()
+    for hours, zone in ((5, "+05:00"), (-5, "-05:00")):
+        moved = f"TIMESTAMP('{(dt.datetime.now(dt.UTC) + dt.timedelta(hours=hours)):%F %T}')"
+        db2_database.execute(
+            f"UPDATE ASNCDC.IBMSNAP_REGISTER SET SYNCHTIME = {moved} WHERE GLOBAL_RECORD = 'Y'"
+        )
+        code = "db2.capture_clock" if hours > 0 else "db2.capture_stopped"
+        error = only(found(db2_database), code)
+        assert "headrace.server.time.zone" in error.remedy
+        assert bad(found(db2_database, headrace_server_time_zone=zone)) == []
 
 
 def test_a_capture_that_never_ran_is_an_error(db2_database: Db2Database) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from headrace.config.finding import PropertyFinding
@@ -174,6 +176,24 @@ def test_every_property_accepts_its_default_written_out() -> None:
 )
 def test_isolation_modes_are_db2s_isolations(mode: str, isolation: Isolation) -> None:
     assert isolation_of(parse({"snapshot.isolation.mode": mode})) is isolation
+
+
+@pytest.mark.parametrize(
+    ("snapshot_mode", "isolation"),
+    [
+        ("initial", Isolation.CS),
+        ("always", Isolation.CS),
+        ("when_needed", Isolation.CS),
+        ("initial_only", Isolation.RS),
+    ],
+)
+def test_rows_are_not_kept_locked_by_default_where_the_stream_follows(
+    snapshot_mode: str, isolation: Isolation
+) -> None:
+    config = parse({"snapshot.mode": snapshot_mode})
+    assert isolation_of(pickle.loads(pickle.dumps(config))) is isolation
+    chosen = parse({"snapshot.mode": snapshot_mode, "snapshot.isolation.mode": "repeatable_read"})
+    assert isolation_of(pickle.loads(pickle.dumps(chosen))) is Isolation.RS
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import socket
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from decimal import Decimal
 
 import pytest
 
@@ -14,6 +18,7 @@ from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection, Isolation, connect, connection_string
 from headrace.connectors.db2.errors import DriverError, translate
 from headrace.errors import HeadraceError
+from headrace_demo.db2.derby import DerbyServer
 from tests.servers.db2 import Db2Database
 
 pytestmark = pytest.mark.db2
@@ -32,6 +37,21 @@ def config_with(name: str, value: str) -> Db2Config:
         {"topic.prefix": "s", f"driver.{name}": value}
         | {f"database.{part}": text for part, text in connection.items()}
     )
+
+
+PASSWORDS = ["a{b}c", "{ab}", "ab}", "{ab", "a'b", 'a"b', "a=b"]
+
+
+@pytest.fixture(scope="module")
+def braced_server(derby_server: DerbyServer) -> Iterator[DerbyServer]:
+    """A server whose users have unusual passwords; skipped where `derby_server` is."""
+    settings = {
+        "derby.connection.requireAuthentication": "true",
+        "derby.authentication.provider": "BUILTIN",
+        "derby.user.DB2INST1": "unused",
+    } | {f"derby.user.U{number}": text for number, text in enumerate(PASSWORDS)}
+    with DerbyServer(settings) as server:
+        yield server
 
 
 @pytest.fixture
@@ -126,6 +146,28 @@ def test_a_table_may_be_registered_twice(db2_database: Db2Database, connection: 
     assert second.has_pairs
 
 
+def test_a_registration_of_a_view_is_not_a_second_one_of_its_table(
+    db2_database: Db2Database, connection: Connection
+) -> None:
+    db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY")
+    db2_database.capture.add_table("INV", "THINGS", "CDC_VIEW")
+    config = config_of(db2_database)
+    held = [("INV", "THINGS")]
+    assert connection.rows(sql.held_tables(config)) == held
+    for table in ("IBMSNAP_REGISTER", "IBMSNAP_PRUNCNTL"):
+        change_table = "CD_TABLE" if table == "IBMSNAP_REGISTER" else "PHYS_CHANGE_TABLE"
+        db2_database.execute(
+            f"UPDATE ASNCDC.{table} SET SOURCE_VIEW_QUAL = 1 WHERE {change_table} = 'CDC_VIEW'"
+        )
+    connection.rollback()
+    (one,) = registrations(connection, config)
+    assert one.change_table == "CDC_INV_THINGS"
+    assert connection.rows(sql.held_tables(config)) == held
+    db2_database.execute("UPDATE ASNCDC.IBMSNAP_PRUNCNTL SET SOURCE_VIEW_QUAL = 1")
+    connection.rollback()
+    assert connection.rows(sql.held_tables(config)) == []
+
+
 def test_changes_come_in_order_with_columns_by_name(
     db2_database: Db2Database, connection: Connection
 ) -> None:
@@ -163,9 +205,13 @@ def test_times_of_commits_are_those_of_units_of_work(
         until = times[0][1] + dt.timedelta(seconds=seconds)
         bounds = (FIRST, LAST, until)
         assert connection.rows(sql.last_commit_until(config), bounds) == [(last,)]
-    ((synchpoint, moved, now),) = connection.rows(sql.capture_progress(config))
+    ((synchpoint, moved, now, distance),) = connection.rows(sql.capture_progress(config))
     assert synchpoint == newest
     assert moved <= now
+    assert Decimal(distance) == 0
+    ((latest, distance),) = connection.rows(sql.newest_lsn_and_clock(config))
+    assert latest == newest
+    assert Decimal(distance) == 0
 
 
 def test_the_register_but_not_the_synchpoint_is_read_without_locks_on_zos() -> None:
@@ -244,6 +290,75 @@ def test_keywords_of_the_driver_override_ours(db2_database: Db2Database) -> None
     assert "CONNECTTIMEOUT=7;" in text
     assert "CONNECTTIMEOUT=30" not in text
     assert "AUTHENTICATION=SERVER;" in text
+
+
+def test_the_driver_bounds_waiting_for_locks_and_writes_points_in_numbers() -> None:
+    assert "LOCKTIMEOUT=30;" in connection_string(config_with("SECURITY", "SSL"))
+    assert "PATCH2=15;" in connection_string(config_with("SECURITY", "SSL"))
+    overridden = connection_string(config_with("LockTimeout", "5"))
+    assert "LOCKTIMEOUT=5;" in overridden
+    assert "LOCKTIMEOUT=30" not in overridden
+    assert "PATCH2=6,15;" in connection_string(config_with("Patch2", "6,15"))
+    on_zos = Db2Config.parse(
+        {"topic.prefix": "s", "db2.platform": "ZOS", "database.dbname": "D",
+         "database.hostname": "h", "database.user": "u"}
+    )  # fmt: skip
+    assert "LOCKTIMEOUT" not in connection_string(on_zos)
+
+
+def test_the_driver_asks_the_server_to_bound_waiting(db2_database: Db2Database) -> None:
+    with Overheard(db2_database.server.bridge.port) as heard:
+        config = config_of(db2_database, database_port=str(heard.port))
+        with connect(config) as connection:
+            assert connection.rows("SELECT 1 FROM SYSIBM.SYSDUMMY1") == [(1,)]
+    assert b"SET LOCK TIMEOUT = 30" in heard.sent
+
+
+class Overheard:
+    """A loopback port that passes on what one client sends to another port, and keeps it."""
+
+    def __init__(self, port: int) -> None:
+        self.sent = bytearray()
+        self._target, self._listening = port, socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Overheard:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._thread.join(10)
+        self._listening.close()
+
+    def _serve(self) -> None:
+        client, _ = self._listening.accept()
+        with client, socket.create_connection(("127.0.0.1", self._target)) as server:
+            back = threading.Thread(target=_pass_on, args=(server, client), daemon=True)
+            back.start()
+            _pass_on(client, server, self.sent)
+            server.shutdown(socket.SHUT_WR)
+            back.join(10)
+
+
+def _pass_on(source: socket.socket, target: socket.socket, kept: bytearray | None = None) -> None:
+    with suppress(OSError):
+        while sent := source.recv(1 << 16):
+            if kept is not None:
+                kept += sent
+            target.sendall(sent)
+
+
+@pytest.mark.parametrize("password", PASSWORDS)
+def test_a_password_may_have_every_character_but_the_semicolon(
+    braced_server: DerbyServer, password: str
+) -> None:
+    number = PASSWORDS.index(password)
+    database = Db2Database.create(braced_server)
+    user = {"database_user": f"U{number}", "database_password": password}
+    with connect(config_of(database, **user)) as connection:
+        assert connection.rows("SELECT 1 FROM SYSIBM.SYSDUMMY1") == [(1,)]
+    database.close()
 
 
 @pytest.mark.parametrize(

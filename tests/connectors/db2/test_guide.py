@@ -95,5 +95,6 @@ def test_the_guides_example_in_spark_has_its_properties(monkeypatch: pytest.Monk
 
 def test_the_guide_tells_of_logins_and_rights_that_are_refused() -> None:
     ends = [*errors._BY_CODE.values(), *errors._BY_STATE.values(), errors._LOGIN_KIND]
+    ends.append(errors._NO_PROCEDURE)
     codes = {f"db2.{one.code}" for one in ends if not one.retriable}
     assert codes - {"db2.table_gone"} <= told_failures(PAGE)

@@ -107,6 +107,11 @@ def installation(control: str, changes: str, width: int) -> Iterator[str]:
     # the order of their numbers. IS_OPEN: the transaction has its number already.
     yield f"CREATE TABLE {SIMULATOR}.COMMITS (NUMBER BIGINT NOT NULL, IS_OPEN SMALLINT NOT NULL)"
     yield f"INSERT INTO {SIMULATOR}.COMMITS VALUES ({FIRST_COMMIT}, 0)"
+    yield (
+        f'CREATE TABLE {SIMULATOR}.DBCFG ("NAME" VARCHAR(32) NOT NULL PRIMARY KEY, '
+        '"VALUE" VARCHAR(1024))'
+    )
+    yield f"INSERT INTO {SIMULATOR}.DBCFG VALUES ('cur_commit', 'ON')"
     # Where a registration begins, until Capture writes it down.
     yield (
         f"CREATE TABLE {SIMULATOR}.REGISTERED (CD_OWNER VARCHAR(128) NOT NULL, "

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import HeadraceError
 from headrace.java import find_java
 from headrace.testing.server import Server, free_port
+from headrace_demo.db2.bridge import UTC_NAME
 from headrace_demo.maven import NotFetched, fetch_jars, spark_jar
 from headrace_demo.processes import with_sources
 
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
 _DERBY = ("org.apache.derby", "derbynet", "10.16.1.1")
 _CONTROL = "org.apache.derby.drda.NetworkServerControl"
 _FAST = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+_ZONE = "user.timezone"
 _SETTINGS = {
     "derby.system.durability": "test",
     "derby.storage.pageCacheSize": "4000",
     "derby.locks.waitTimeout": "30",
     "derby.locks.deadlockTimeout": "2",
+    _ZONE: UTC_NAME,
 }
 _ANSWER_S = 2
 
@@ -43,7 +46,8 @@ USER = "DB2INST1"
 
 class DerbyServer(Server):
     """Derby on a free loopback port, and the bridge that drivers connect to. Every user and
-    password may log in, unless `settings` (Derby's properties) say otherwise.
+    password may log in, unless `settings` (Derby's properties) say otherwise; its clock shows UTC
+    unless they have a `user.timezone`.
 
     Raises HeadraceError `embedded.not_installed` where Derby or the driver is not to be had.
     """
@@ -161,7 +165,8 @@ class _BridgeServer(Server):
     def _command(self) -> list[str]:
         self.creating_port, self.ending_port = free_port(), free_port()
         ports = (self.port, self.creating_port, self.ending_port, self._derby.port)
-        return [sys.executable, "-m", "headrace_demo.db2.bridge", *map(str, ports)]
+        zone = self._derby.settings[_ZONE]
+        return [sys.executable, "-m", "headrace_demo.db2.bridge", *map(str, ports), zone]
 
     def _surroundings(self) -> dict[str, Any]:
         given = super()._surroundings()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 _CLIENT = b"DNC10020"
@@ -32,8 +32,14 @@ _DESCRIBE, _PARAMETERS, _ROWS = 0x2008, 0x2412, 0x241B  # DSCSQLSTT, SQLDTA, QRY
 _PACKAGE_TOKEN, _QUERY_INSTANCE = 0x210E, 0x215B  # unknown to Derby where the driver sends them
 _OUTCOME = 0x2408  # SQLCARD
 _STATEMENT = 0x2414  # SQLSTT
-_ONLY_DB2 = b" ORGANIZE BY ROW"
-"""What Derby's CREATE TABLE does not have, and does not need: its tables are no others."""
+_ONLY_DB2 = {
+    b" ORGANIZE BY ROW": b"",
+    b"CURRENT SERVER": b"'SIMULATOR'",
+    b"SYSIBMADM.DBCFG": b"CAPTURE.DBCFG",
+}
+"""What Derby does not have, and what it takes in its place: its tables are no others."""
+_DISTANCE = b"CURRENT TIMEZONE"
+"""What Derby does not know: it has a number in its place."""
 _DESCRIPTION, _VALUES = 0x0010, 0x147A  # FDODSC, FDODTA
 
 _LONGEST = 0x7FFF
@@ -89,11 +95,12 @@ def join_parts(parts: Sequence[Part]) -> bytes:
 
 class Requests:
     """What the driver sends, as Derby takes it. `attribute`: CREATING or ENDING, for each database
-    that is named; empty: neither."""
+    that is named; empty: neither. `distance` gives the seconds that Derby's clock is ahead of
+    UTC."""
 
-    def __init__(self, attribute: str = "") -> None:
+    def __init__(self, attribute: str = "", distance: Callable[[], int] = lambda: 0) -> None:
         self._segments = _Segments()
-        self._attribute = attribute
+        self._attribute, self._distance = attribute, distance
 
     def feed(self, sent: bytes) -> bytes:
         """Bytes to pass on. Raises Untranslatable."""
@@ -106,7 +113,7 @@ class Requests:
         parts = split_parts(body)
         if parts is None or kind not in (_REQUEST, _OBJECT):
             return b"".join(segments)
-        translate = self._command if kind == _REQUEST else _data
+        translate = self._command if kind == _REQUEST else self._data
         return _segmented(first[2:6], join_parts([translate(part) for part in parts]))
 
     def _command(self, command: Part) -> Part:
@@ -125,6 +132,18 @@ class Requests:
                 value = _named(value, self._attribute)
             kept.append(Part(code, value))
         return Part(command.code, join_parts(kept))
+
+    def _data(self, part: Part) -> Part:
+        """A statement, or its parameters."""
+        if part.code != _STATEMENT:
+            return _parameters(part)
+        text = part.value
+        for own, other in _ONLY_DB2.items():
+            text = text.replace(own, other.ljust(len(own)))
+        if _DISTANCE in text:
+            number = _duration(self._distance()).rjust(len(_DISTANCE))
+            text = text.replace(_DISTANCE, number.encode())
+        return Part(part.code, text)
 
 
 class Replies:
@@ -221,11 +240,12 @@ def _like(example: bytes, text: str) -> bytes:
     return text.encode("cp500" if example[:1] >= b"\x80" else "utf-8")
 
 
-def _data(part: Part) -> Part:
-    """A statement, or its parameters."""
-    if part.code == _STATEMENT:
-        return Part(part.code, part.value.replace(_ONLY_DB2, b" " * len(_ONLY_DB2)))
-    return _parameters(part)
+def _duration(seconds: int) -> str:
+    """A time as SQL writes it as a decimal number: hours, minutes and seconds. A zero needs a
+    digit behind its point: Derby takes it for a DECIMAL of no digits otherwise."""
+    hours, rest = divmod(abs(seconds), 3600)
+    minutes, rest = divmod(rest, 60)
+    return f"{'-' if seconds < 0 else ''}{hours * 10_000 + minutes * 100 + rest}.0"
 
 
 def _parameters(part: Part) -> Part:

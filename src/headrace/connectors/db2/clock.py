@@ -1,33 +1,66 @@
-"""The server's clock, which is taken as UTC: what commits, rows of snapshots and those of
-incremental snapshots have in common, so that their times can be compared."""
+"""The server's clock: what commits, rows of snapshots and those of incremental snapshots have in
+common, so that their times can be compared. Db2 stores local times without a zone; events have UTC.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.connectors.db2 import sql
+from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection
+from headrace.transforms.debezium.zone_offsets import Zone, zone_of
+
+_DISTANCE = re.compile(r"(-?)(\d{1,6})(?:[.,]0*)?")
+_SECOND_US = 1_000_000
 
 
-def server_time(connection: Connection) -> object:
-    """The current time as the driver gives it; see `microseconds`. Raises DriverError."""
-    ((time,),) = connection.rows(sql.CURRENT_TIME)
-    return time
+class Clock:
+    """A clock that shows the local time of a zone."""
+
+    def __init__(self, zone: Zone) -> None:
+        self._zone = zone
+
+    def microseconds(self, timestamps: Sequence[object]) -> np.ndarray:
+        """Microseconds since 1970 UTC (int64) of the clock's datetimes, which have no zone, or of
+        their texts; 0 for None. A time that the clock shows twice is the first one."""
+        array = pa.array(timestamps)
+        if pa.types.is_string(array.type):
+            array = array.cast(pa.timestamp("ns"))
+        numbers = array.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+        local = np.asarray(numbers.fill_null(0).to_numpy(zero_copy_only=False), np.int64)
+        offsets = self._zone.of_local(local // _SECOND_US) * _SECOND_US
+        there = np.asarray(numbers.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+        return np.where(there, local - offsets, 0)
 
 
-def server_time_us(connection: Connection) -> int:
-    """The current time in microseconds since 1970. Raises DriverError."""
-    return int(microseconds([server_time(connection)])[0])
+def distance_s(distance: object) -> int:
+    """CURRENT TIMEZONE in seconds: `distance` is a number whose digits are hours, minutes and
+    seconds, or its text; 0 for None."""
+    found = _DISTANCE.fullmatch(str(distance).strip())
+    digits = int(found[2]) if found else 0
+    seconds = digits // 10_000 * 3600 + digits // 100 % 100 * 60 + digits % 100
+    return -seconds if found and found[1] else seconds
 
 
-def microseconds(timestamps: Sequence[object]) -> np.ndarray:
-    """Microseconds since 1970 (int64) of datetimes without zone, which are taken as UTC, or of
-    their texts."""
-    array = pa.array(timestamps)
-    if pa.types.is_string(array.type):
-        array = array.cast(pa.timestamp("ns"))
-    numbers = array.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).fill_null(0)
-    return np.asarray(numbers.to_numpy(zero_copy_only=False), np.int64)
+def distant(distance: object) -> Clock:
+    """The clock of a server whose CURRENT TIMEZONE is `distance` (see `distance_s`)."""
+    offset = distance_s(distance)
+    return Clock(Zone(np.zeros(0, np.int64), np.array([offset], np.int64), offset))
+
+
+def clock_of(config: Db2Config, distance: object) -> Clock:
+    """The clock of Capture and of the server: that of headrace.server.time.zone, else the one that
+    the server tells (see `distant`)."""
+    name = config.headrace_server_time_zone
+    return distant(distance) if name is None else Clock(zone_of(name))
+
+
+def server_time_us(connection: Connection, config: Db2Config) -> int:
+    """The current time in microseconds since 1970 UTC. Raises DriverError."""
+    ((time, distance),) = connection.rows(sql.CURRENT_TIME)
+    return int(clock_of(config, distance).microseconds([time])[0])

@@ -11,6 +11,7 @@ import ibm_db
 
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.errors import QUERY_LIMIT, DriverError, translate
+from headrace.connectors.db2.properties.modes import Db2Platform
 from headrace.errors import HeadraceError
 
 T = TypeVar("T")
@@ -18,7 +19,9 @@ Row = tuple[Any, ...]
 
 CHECK_LIMIT = "connection.validation.timeout.ms"
 _LOGIN_SECONDS = 30
-_SYNTAX = ";{}"
+_LOCK_SECONDS = 30
+_SEPARATOR = ";"
+"""What ends a value: IBM's rules for passwords have every other character, and none that quotes."""
 _OF_JAVA = ("SSLTRUSTSTORE", "SSLKEYSTORE", "SECURITYMECHANISM")
 _MECHANISMS = {
     "3": "SERVER", "7": "SERVER_ENCRYPT", "9": "SERVER_ENCRYPT", "11": "KERBEROS",
@@ -187,8 +190,8 @@ def connection_string(config: Db2Config, login_seconds: int = _LOGIN_SECONDS) ->
     """Keywords for the CLI driver; those of `driver.*` override ours, also by the names of Java's
     driver where the CLI has the like.
 
-    Raises HeadraceError("db2.impossible_keyword") where a value has characters that end one, or a
-    keyword is Java's alone.
+    Raises HeadraceError("db2.impossible_keyword") where a value has the character that ends one, or
+    a keyword is Java's alone.
     """
     password = config.database_password
     keywords = {
@@ -200,14 +203,19 @@ def connection_string(config: Db2Config, login_seconds: int = _LOGIN_SECONDS) ->
         "PWD": None if password is None else password.reveal(),
         "CONNECTTIMEOUT": str(login_seconds),
         "PROGRAMNAME": "headrace",
+        # A point in numbers, whatever the client's locale has.
+        "PATCH2": "15",
     }
+    if config.db2_platform == Db2Platform.LUW:
+        # Without it a database whose LOCKTIMEOUT is -1 lets a reader wait for ever.
+        keywords["LOCKTIMEOUT"] = str(_LOCK_SECONDS)
     given = dict(_keyword(name, text) for name, text in config.driver.items())
     names = {"UID": "database.user", "PWD": "database.password", "DATABASE": "database.dbname"}
     for name, text in (keywords := {**keywords, **given}).items():
-        if text is not None and any(mark in text for mark in _SYNTAX):
+        if text is not None and _SEPARATOR in text:
             raise HeadraceError(
                 "db2.impossible_keyword",
-                f"{names.get(name, f'driver.{name}')} holds one of the characters {_SYNTAX}, which "
+                f"{names.get(name, f'driver.{name}')} has the character {_SEPARATOR}, which "
                 "the driver's connection string cannot hold",
                 "Choose another one.",
             )

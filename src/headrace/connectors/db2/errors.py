@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.properties.modes import Db2Platform
 from headrace.errors import HeadraceError
 
 QUERY_LIMIT = "database.query.timeout.ms"
@@ -40,7 +41,8 @@ class DriverError(Exception):
 
 
 class Refusal(NamedTuple):
-    """What an error means. `remedy` may name `{limit}`, `{user}` and `{database}`."""
+    """What an error means. `remedy` may name `{limit}` and `{user}`, and `{to}`, what a GRANT ends
+    with."""
 
     code: str
     remedy: str
@@ -48,6 +50,13 @@ class Refusal(NamedTuple):
 
 
 _NOT_LOGGED_IN = -30082
+_REFUSED, _NO_PACKAGE = -551, -805
+_PACKAGE = re.compile(r"\bSYS[SL][HN]\w(\w\w)\b")
+"""A package of the CLI: the last two characters count those of one kind."""
+_PROCEDURE = re.compile(r"\bSYSIBM\.SQL[A-Z]+")
+"""One of the procedures that the CLI calls for its functions on the catalogue."""
+_BOUND_PACKAGES = 3
+"""So many of a kind db2cli.lst binds, unless CLIPKG says otherwise."""
 _UNSUPPORTED = re.compile(r'reason "(?:17|36)"')
 # SQL30081N communication, SQL30108N rerouted, SQL1224N the server ended it, SQL1032N not started.
 _UNREACHABLE_CODES = frozenset({-30081, -30108, -1224, -1032, -99999})
@@ -78,12 +87,42 @@ _LOCKED = Refusal(
 _TIMEOUT = Refusal(
     "query_timeout", "Raise {limit}, or end what holds locks on the table.", retriable=True
 )
+_LICENCE = Refusal(
+    "no_licence",
+    "Db2 for z/OS and for i take IBM's driver with a licence of Db2 Connect only: copy its file "
+    "(db2con….lic, of the driver's version) into clidriver/license beside "
+    "ibm_db, on every node, or activate Db2 Connect Unlimited on the server (db2connectactivate).",
+)
+_NOT_BOUND = Refusal(
+    "packages_not_bound",
+    "Let somebody who may create packages bind those of the driver to the database, once for each "
+    "version of it: db2 bind @db2cli.lst blocking all grant public, or without a Db2 client: "
+    "clidriver/bin/db2cli bind @clidriver/bnd/db2cli.lst -database NAME:HOST:PORT -user USER "
+    '-passwd PASSWORD -options "blocking all grant public".',
+)
+_NO_HANDLES = Refusal(
+    "statements_exhausted",
+    "The connection has no package for one more open statement: it is connected again. If it "
+    "happens again, lower headrace.change.tables.connections, or bind more packages (CLIPKG).",
+    retriable=True,
+)
+_NO_PROCEDURE = Refusal(
+    "no_catalog_procedure",
+    "The driver reads the catalogue by these procedures: "
+    "GRANT EXECUTE ON PROCEDURE SYSIBM.SQLTABLES {to}; "
+    "GRANT EXECUTE ON PROCEDURE SYSIBM.SQLCOLUMNS {to}; "
+    "GRANT EXECUTE ON PROCEDURE SYSIBM.SQLPRIMARYKEYS {to}; "
+    "GRANT EXECUTE ON PROCEDURE SYSIBM.SQLSTATISTICS {to};",
+)
 _BY_CODE = {
     -1013: _DATABASE,  # the alias is not known
     -30061: _DATABASE,  # the server does not know it
     _NOT_LOGGED_IN: _LOGIN,
     -552: _PRIVILEGE,
-    -551: _PRIVILEGE,
+    _REFUSED: _PRIVILEGE,
+    -1598: _LICENCE,
+    -8001: _LICENCE,
+    _NO_PACKAGE: _NOT_BOUND,
     -204: _TABLE_GONE,
     -206: _COLUMN_GONE,
     -911: _LOCKED,
@@ -122,7 +161,7 @@ _BY_STATE = {
 
 
 _STATEMENT_CLASSES = frozenset({"07", "21", "22", "42"})
-_OF_THE_USER = (_PRIVILEGE, _LOGIN)
+_OF_THE_USER = (_PRIVILEGE, _NO_PROCEDURE, _NOT_BOUND, _LICENCE, _LOGIN)
 _TLS_WORDS = ("SSL", "GSKit", "certificate")
 
 
@@ -154,16 +193,18 @@ def translate(
     text = config.hidden.in_error(error.text, about)
     refusal = _refusal(error)
     if refusal is not None:
-        remedy = refusal.remedy.replace("{limit}", limit).replace(
-            "{user}", str(config.database_user)
-        )
+        remedy = refusal.remedy.replace("{limit}", limit)
+        remedy = remedy.replace("{user}", str(config.database_user))
+        remedy = remedy.replace("{to}", to_user(config))
         what = f"{doing}: {text}" if doing else f"Db2 at {place(config)} refused: {text}"
         return HeadraceError(f"db2.{refusal.code}", what, remedy, retriable=refusal.retriable)
     if any(word in error.text for word in _TLS_WORDS):
         return HeadraceError(
             "db2.tls",
             f"No encrypted connection to {place(config)}: {text}",
-            "Check driver.SECURITY, driver.SSLServerCertificate and the port of TLS.",
+            "Check driver.SECURITY, driver.SSLServerCertificate and the port of TLS. Where the "
+            "certificate is of another host name than database.hostname: "
+            "driver.SSLClientHostnameValidation=OFF.",
         )
     if error.is_unreachable:
         return HeadraceError(
@@ -181,7 +222,28 @@ def translate(
     )
 
 
+def to_user(config: Db2Config) -> str:
+    """What a GRANT to the connector's user ends with; on z/OS a name alone is one of a user."""
+    name = '"' + str(config.database_user).upper().replace('"', '""') + '"'
+    return f"TO {name}" if config.db2_platform == Db2Platform.ZOS else f"TO USER {name}"
+
+
 def _refusal(error: DriverError) -> Refusal | None:
     if error.code == _NOT_LOGGED_IN and _UNSUPPORTED.search(error.text):
         return _LOGIN_KIND
+    package = _PACKAGE.search(error.text)
+    if error.code == _REFUSED and package is not None:
+        return _NOT_BOUND
+    if error.code == _REFUSED and _PROCEDURE.search(error.text):
+        return _NO_PROCEDURE
+    if error.code == _NO_PACKAGE and package is not None and _is_beyond(package[1]):
+        return _NO_HANDLES
     return _BY_CODE.get(error.code) or _BY_STATE.get(error.state)
+
+
+def _is_beyond(count: str) -> bool:
+    """Whether the number of a package, in hexadecimal digits, is behind those that are bound."""
+    try:
+        return int(count, 16) >= _BOUND_PACKAGES
+    except ValueError:
+        return False

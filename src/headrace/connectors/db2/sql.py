@@ -21,8 +21,11 @@ COLUMN_VERSIONS, TABLE_VERSIONS = "IBMQREP_COLVERSION", "IBMQREP_TABVERSION"
 CHANGE_COLUMNS = ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION")
 """The first columns of every change table: of the commit, of the change, and what it did."""
 
-CURRENT_TIME = "SELECT CURRENT TIMESTAMP FROM SYSIBM.SYSDUMMY1"
-"""One row: the server's time, in its time zone."""
+CURRENT_TIME = "SELECT CURRENT TIMESTAMP, CURRENT TIMEZONE FROM SYSIBM.SYSDUMMY1"
+"""One row: the server's local time, and its distance from UTC: hours, minutes and seconds as the
+digits of a DECIMAL(6,0)."""
+CURRENT_COMMIT = 'SELECT "VALUE" FROM SYSIBMADM.DBCFG WHERE "NAME" = \'cur_commit\''
+"""A row for each member (LUW): ON, AVAILABLE (for whoever asks for it) or DISABLED."""
 
 _MICROSECONDS = 6
 _FINE_TIMESTAMP = "YYYY-MM-DD HH24:MI:SS.FF12"
@@ -63,16 +66,28 @@ def newest_lsn(config: Db2Config) -> str:
     )
 
 
+def newest_lsn_and_clock(config: Db2Config) -> str:
+    """As `newest_lsn`, and the distance of the server's clock from UTC as `CURRENT_TIME` has it."""
+    register = control_table(config, REGISTER)
+    distance = "CURRENT TIMEZONE AS DISTANCE"
+    return (
+        "SELECT MAX(T.SYNCHPOINT), MAX(T.DISTANCE) FROM (SELECT CD_NEW_SYNCHPOINT AS SYNCHPOINT, "
+        f"{distance} FROM {register} UNION ALL SELECT SYNCHPOINT AS SYNCHPOINT, {distance} "
+        f"FROM {register}) T"
+    )
+
+
 def registrations(config: Db2Config, *, begun: bool = False) -> str:
-    """The registered tables; see `catalog.registrations`. `begun`: only those whose change tables
-    begin at a place or behind it."""
+    """The registered tables; see `catalog.registrations`. A view's registration has its table's
+    names in some set-ups, and a number of its own. `begun`: only those whose change tables begin at
+    a place or behind it."""
     condition = " AND CD_OLD_SYNCHPOINT >= ?" if begun else ""
     return _of_register(
         config,
         "SELECT SOURCE_OWNER, SOURCE_TABLE, CD_OWNER, CD_TABLE, CD_OLD_SYNCHPOINT, "
         "CD_NEW_SYNCHPOINT, SYNCHPOINT, STATE, CHG_UPD_TO_DEL_INS "
         f"FROM {control_table(config, REGISTER)} WHERE GLOBAL_RECORD <> 'Y' "
-        f"AND CD_TABLE IS NOT NULL{condition}",
+        f"AND SOURCE_VIEW_QUAL = 0 AND CD_TABLE IS NOT NULL{condition}",
     )
 
 
@@ -83,15 +98,16 @@ def held_tables(config: Db2Config) -> str:
     same = " AND ".join(f"M.{column} = S.{column}" for column in sets)
     return (
         f"SELECT DISTINCT M.SOURCE_OWNER, M.SOURCE_TABLE FROM {control_table(config, PRUNING)} M, "
-        f"{control_table(config, PRUNE_SETS)} S WHERE {same}"
+        f"{control_table(config, PRUNE_SETS)} S WHERE {same} "
+        "AND M.SOURCE_VIEW_QUAL = 0"
     )
 
 
 def capture_progress(config: Db2Config) -> str:
-    """SYNCHPOINT and SYNCHTIME of the global row, and the server's time."""
+    """SYNCHPOINT and SYNCHTIME of the global row, and what `CURRENT_TIME` has."""
     return _of_register(
         config,
-        "SELECT SYNCHPOINT, SYNCHTIME, CURRENT TIMESTAMP "
+        "SELECT SYNCHPOINT, SYNCHTIME, CURRENT TIMESTAMP, CURRENT TIMEZONE "
         f"FROM {control_table(config, REGISTER)} WHERE GLOBAL_RECORD = 'Y'",
     )
 

@@ -1,8 +1,9 @@
-"""Rows of snapshots have the time and the database name of the server, whatever the machine of the
-connector has."""
+"""Events have the time of the server in UTC, whatever zone its clock shows, and its name of the
+database, whatever the machine of the connector has."""
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -16,15 +17,15 @@ from tests.servers.db2 import SCHEMA, Db2Database
 
 pytestmark = pytest.mark.db2
 
-AHEAD_MS = 9 * 60 * 60 * 1000
-"""How far the server's clock is ahead, read as UTC."""
+AHEAD_MS = 2 * 60 * 60 * 1000
+"""How far the server's clock is ahead of UTC."""
 _MINUTES_MS = 10 * 60 * 1000
 
 
 @pytest.fixture(scope="module")
 def ahead(derby_server: DerbyServer) -> Iterator[DerbyServer]:
-    """A server whose clock is ahead; skipped where `derby_server` is."""
-    with DerbyServer({"user.timezone": "Etc/GMT-9"}) as server:
+    """A server whose clock shows UTC+2; skipped where `derby_server` is."""
+    with DerbyServer({"user.timezone": "Etc/GMT-2"}) as server:
         yield server
 
 
@@ -42,9 +43,9 @@ def database(ahead: DerbyServer) -> Iterator[Db2Database]:
     created.close()
 
 
-def check_clock(source: dict[str, Any]) -> None:
-    """The time is the server's, in all units."""
-    assert abs(source["ts_ms"] - time.time_ns() // 1_000_000 - AHEAD_MS) < _MINUTES_MS
+def check_clock(source: dict[str, Any], off_ms: int = 0) -> None:
+    """The time is now, but for so much, in all units."""
+    assert abs(source["ts_ms"] - time.time_ns() // 1_000_000 - off_ms) < _MINUTES_MS
     assert source["ts_us"] // 1000 == source["ts_ms"]
     assert source["ts_ns"] // 1000 == source["ts_us"]
 
@@ -70,6 +71,73 @@ def test_rows_of_snapshots_and_changes_have_the_time_of_one_clock(database: Db2D
 
 def _incremental(run: ConnectorReader) -> list[dict[str, Any]]:
     return [e for e in run.events() if (e.get("source") or {}).get("snapshot") == "incremental"]
+
+
+def test_a_server_at_utc_plus_2_has_the_commit_times_of_utc(database: Db2Database) -> None:
+    run = reader(database, snapshot_mode="no_data", include_schema_changes="false")
+    run.step_until(lambda: len(run.offsets) > 1)
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES 7")
+    run.step_until(lambda: _created(run))
+    run.stop()
+    ((marker,),) = database.execute("SELECT MAX(IBMSNAP_LOGMARKER) FROM ASNCDC.IBMSNAP_UOW")
+    check_clock({f"ts_{unit}": _since_1970(marker, unit) for unit in ("ms", "us", "ns")}, AHEAD_MS)
+    (change,) = _created(run)
+    check_clock(change["source"])
+
+
+def test_the_zone_that_the_configuration_names_is_taken_for_the_servers(
+    database: Db2Database,
+) -> None:
+    more = {
+        "headrace_server_time_zone": "+00:00",
+        "table_include_list": rf"{SCHEMA}\.T",
+        "include_schema_changes": "false",
+    }
+    run = reader(database, **more)
+    (row,) = snapshot(run)
+    check_clock(row["source"], AHEAD_MS)
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES 8")
+    run.step_until(lambda: _created(run))
+    run.stop()
+    (change,) = _created(run)
+    check_clock(change["source"], AHEAD_MS)
+
+
+def test_each_commit_has_the_summer_time_of_its_own_day(database: Db2Database) -> None:
+    more = {"headrace_server_time_zone": "Europe/Berlin", "include_schema_changes": "false"}
+    run = reader(database, snapshot_mode="no_data", **more)
+    run.step_until(lambda: len(run.offsets) > 1)
+    run.stop()
+    database.capture.stop()
+    local = ("2025-03-30 01:59:59.5", "2025-03-30 03:00:00.5", "2025-10-26 01:59:59.5",
+             "2025-10-26 03:00:00.5")  # fmt: skip
+    for number in range(len(local)):
+        database.execute(f"INSERT INTO {SCHEMA}.T VALUES ({100 + number})")
+    database.capture.advance()
+    numbers = [lsn for lsn, *_ in database.changes("T")][-len(local) :]
+    for lsn, marker in zip(numbers, local, strict=True):
+        database.execute(
+            f"UPDATE ASNCDC.IBMSNAP_UOW SET IBMSNAP_LOGMARKER = '{marker}' "
+            "WHERE IBMSNAP_COMMITSEQ = ?",
+            (lsn,),
+        )
+    run.step_until(lambda: len(_created(run)) == len(local))
+    run.stop()
+    assert [event["source"]["ts_us"] for event in _created(run)] == [
+        _since_1970(dt.datetime.fromisoformat(f"{text}00000"), "us")
+        for text in ("2025-03-30 00:59:59.5", "2025-03-30 01:00:00.5", "2025-10-25 23:59:59.5",
+                     "2025-10-26 02:00:00.5")
+    ]  # fmt: skip
+
+
+def _created(run: ConnectorReader) -> list[dict[str, Any]]:
+    return [event for event in run.events() if event.get("op") == "c"]
+
+
+def _since_1970(local: dt.datetime, unit: str) -> int:
+    """The number of a time without zone, read as UTC."""
+    us = (local - dt.datetime.fromisoformat("1970-01-01")) // dt.timedelta(microseconds=1)
+    return {"ms": us // 1000, "us": us, "ns": us * 1000}[unit]
 
 
 def test_a_commit_without_a_time_of_its_own_has_the_servers(database: Db2Database) -> None:

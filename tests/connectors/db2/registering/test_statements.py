@@ -9,7 +9,8 @@ import pytest
 from headrace.connectors.db2.checks.replication import registering, unregistered
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.registering.statements import Step, adding, removing
-from headrace.relational.table import Table
+from headrace.connectors.db2.types.source_type import Db2Type
+from headrace.relational.table import Column, Table
 
 PROPERTIES = {
     "topic.prefix": "s",
@@ -34,6 +35,29 @@ def test_a_registration_needs_the_log_a_change_table_and_two_rows() -> None:
     assert '''INSERT INTO "ASN"."IBMSNAP_REGISTER"''' in added[-2]
     assert "'O''x'" in added[-2]
     assert '''INSERT INTO "ASN"."IBMSNAP_PRUNCNTL"''' in added[-1]
+
+
+def test_a_change_table_has_no_columns_of_large_values() -> None:
+    columns = [
+        Column(name, Db2Type(kind), False)
+        for name, kind in (("ID", "INTEGER"), ("BODY", "CLOB"), ('A"B', "VARCHAR"), ("X", "XML"))
+    ]
+    (made,) = (one for one in texts(adding(CONFIG, "S", "T", "C", columns)) if "SELECT CAST" in one)
+    assert """, SOURCE."ID", SOURCE."A""B" FROM "S"."T" SOURCE)""" in made
+    (made,) = (one for one in texts(adding(CONFIG, "S", "T", "C")) if "SELECT CAST" in one)
+    assert """, SOURCE.* FROM "S"."T" SOURCE)""" in made
+
+
+def test_no_literal_is_empty_because_oracles_compatibility_takes_it_for_null() -> None:
+    for statement in texts(adding(CONFIG, "S", "T", "C")):
+        assert "''" not in statement
+
+
+def test_the_control_server_is_the_database_as_the_server_calls_it() -> None:
+    added = texts(adding(CONFIG, "S", "T", "C"))[-1]
+    assert ", CNTL_SERVER, MAP_ID) SELECT " in added
+    assert ", CURRENT SERVER, " in added
+    assert "'D'" not in added
 
 
 def test_a_registration_ends_with_all_that_removetable_deletes() -> None:

@@ -53,14 +53,45 @@ def test_a_table_is_registered_and_removed_when_told_to(
     assert changes is not None
     assert changes.key == ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ")
     assert [one.code for one in check(config) if one.level == "error"] == []
-    assert db2_database.execute(
-        "SELECT MAP_ID, PHYS_CHANGE_TABLE FROM ASNCDC.IBMSNAP_PRUNCNTL"
-    ) == [("1", "CDC_INV_THINGS")]
+    ((number, server, change_table),) = db2_database.execute(
+        "SELECT MAP_ID, CNTL_SERVER, PHYS_CHANGE_TABLE FROM ASNCDC.IBMSNAP_PRUNCNTL"
+    )
+    assert (number, server.rstrip(), change_table) == ("1", "SIMULATOR", "CDC_INV_THINGS")
     verb("remove-table", "--run")
     assert registered() == []
     assert db2_database.execute("SELECT COUNT(*) FROM ASNCDC.IBMSNAP_PRUNCNTL") == [(0,)]
     assert main(["db2", "remove-table", str(file), "INV.THINGS", "--run"]) != 0
     assert "remove-table INV.THINGS" in capsys.readouterr().err
+
+
+def test_large_columns_are_left_out_of_the_change_table_and_named(
+    db2_database: Db2Database, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    db2_database.create_table(
+        "BOOKS", "ID INTEGER NOT NULL PRIMARY KEY, BODY CLOB(1M), TITLE VARCHAR(20)", captured=False
+    )
+    words = ["db2", "add-table", str(file), "INV.BOOKS", "--keep-data-capture", "--run"]
+    assert main(words) == 0
+    assert "-- left out: BODY, SQL replication captures no CLOB" in capsys.readouterr().out
+    with connect(Db2Config.parse(db2_database.properties())) as connection:
+        columns = Catalog(connection).columns("ASNCDC", "CDC_INV_BOOKS")
+    assert [column.name for column in columns[3:]] == ["ID", "TITLE"]
+
+
+def test_without_the_database_the_statements_are_printed_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "db2.properties"
+    file.write_text(
+        "connector.class=io.debezium.connector.db2.Db2Connector\ntopic.prefix=p\n"
+        "database.hostname=127.0.0.1\ndatabase.port=1\ndatabase.user=u\ndatabase.dbname=D\n"
+    )
+    assert main(["db2", "add-table", str(file), "INV.THINGS"]) == 0
+    printed = capsys.readouterr().out
+    assert "-- INV.THINGS is not described here: " in printed
+    assert "-- leave columns of LOBs and XML out" in printed
+    assert "SOURCE.* FROM" in printed
+    assert main(["db2", "add-table", str(file), "INV.THINGS", "--run"]) != 0
 
 
 _VERSION = "INSERT INTO ASNCDC.IBMQREP_TABVERSION VALUES (X'01', {id}, 1, 1, 'INV', '{table}')"

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from headrace.connectors.db2 import sql
 from headrace.connectors.db2.rows.images import images_at
+from headrace.connectors.db2.rows.texts import texts_of
 from headrace.connectors.db2.types.source_type import Db2Type
 from headrace.errors import HeadraceError
 from headrace.relational.table import Column
@@ -63,3 +64,19 @@ def test_no_value_is_ever_told(value: str) -> None:
 def test_timestamps_with_zones_are_read_as_texts_by_both_of_their_names(kind: str) -> None:
     column = Column("V", Db2Type(kind), False)
     assert sql.readable(column) == 'CAST("V" AS VARCHAR(48)) AS "V"'
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("DECFLOAT", "1,5", "1.5"),
+        ("DECFLOAT", "-1,25E+3", "-1250"),
+        ("DECFLOAT", "1.5", "1.5"),
+        ("DECIMAL", "12,34", "12.34"),
+        ("DECIMAL", ",5", "0.5"),
+    ],
+)
+def test_a_number_with_the_comma_of_the_clients_locale_is_one(
+    kind: str, value: str, expected: str
+) -> None:
+    assert texts_of(kind, [value]).to_pylist() == [expected]

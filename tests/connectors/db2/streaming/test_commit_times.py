@@ -10,10 +10,12 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.connectors.db2.clock import distant
 from headrace.connectors.db2.lsn import lsn_of
 from headrace.connectors.db2.streaming.commit_times import CommitTimes
 from headrace.connectors.db2.streaming.lsn_columns import LsnColumn
 
+UTC = distant(0)
 EPOCH = dt.datetime.fromisoformat("1970-01-01")
 
 
@@ -47,7 +49,7 @@ def test_each_commit_has_its_own_time_or_that_of_the_next_one(
     units: set[int], asked: list[int], cuts: list[int], fetched: int
 ) -> None:
     own, asked = sorted(units), sorted(asked)
-    times = CommitTimes(Units(own), fetched, lambda: at(99))
+    times = CommitTimes(Units(own), fetched, UTC, lambda: 99_000_000)
     borders = sorted({0, len(asked), *(min(cut, len(asked)) for cut in cuts)})
     told = [
         int(time) // 1_000_000
@@ -64,11 +66,11 @@ def test_each_commit_has_its_own_time_or_that_of_the_next_one(
 def test_without_any_row_it_is_the_time_of_reading_which_is_asked_for_once() -> None:
     asked: list[None] = []
 
-    def server_time() -> object:
+    def server_time() -> int:
         asked.append(None)
-        return at(99)
+        return 99_000_000
 
-    times = CommitTimes(Units([]), 10, server_time)
+    times = CommitTimes(Units([]), 10, UTC, server_time)
     assert [times.of(commits([1, 2])).tolist(), times.of(commits([3])).tolist()] == [
         [99_000_000, 99_000_000],
         [99_000_000],
@@ -77,6 +79,6 @@ def test_without_any_row_it_is_the_time_of_reading_which_is_asked_for_once() -> 
 
 
 def test_no_more_rows_are_kept_than_are_fetched_at_once() -> None:
-    times = CommitTimes(Units(range(1, 10_001)), 100, lambda: at(99))
+    times = CommitTimes(Units(range(1, 10_001)), 100, UTC, lambda: 99_000_000)
     assert times.of(commits([9_950])).tolist() == [9_950 * 1_000_000]
     assert len(times._times) <= 100

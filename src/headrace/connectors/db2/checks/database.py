@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from headrace.connectors.db2.catalog.registrations import Registration, registrations
 from headrace.connectors.db2.checks.change_tables import check_change_tables
@@ -15,6 +16,7 @@ from headrace.connectors.db2.checks.replication import (
     registration_errors,
 )
 from headrace.connectors.db2.checks.rights import check_rights
+from headrace.connectors.db2.checks.server import check_clock, check_current_commit
 from headrace.connectors.db2.checks.state import Checked
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import CHECK_LIMIT, connect, translated_error
@@ -32,7 +34,7 @@ def check(config: Db2Config, stored: OffsetObject | None = None) -> Findings:
     finds. `stored` is the offset that a checkpoint holds. It only reads, so the rights of the
     connector suffice."""
     findings = Findings()
-    findings.guard(lambda: _look(config, findings, stored))
+    findings.guard(lambda: _look(config, findings, stored, (check_clock, check_current_commit)))
     return findings
 
 
@@ -42,10 +44,20 @@ def require(config: Db2Config, stored: OffsetObject | None) -> None:
     _look(config, Preconditions(), stored)
 
 
-def _look(config: Db2Config, findings: Findings, stored: OffsetObject | None) -> None:
+def _look(
+    config: Db2Config,
+    findings: Findings,
+    stored: OffsetObject | None,
+    advice: Sequence[Callable[[Checked], None]] = (),
+) -> None:
+    """`advice`: what is looked at beside what a start requires."""
     with connect(config, limit=CHECK_LIMIT) as connection:
         findings.add("db2.server", "ok", f"Db2 at {place(config)} answers")
-        _check_database(Checked(config, connection, findings, stored))
+        checked = Checked(config, connection, findings, stored)
+        for part in advice:
+            _guard(checked, partial(part, checked))
+        if not any(one.level == "error" for one in findings):
+            _check_database(checked)
 
 
 def _check_database(checked: Checked) -> None:

@@ -10,6 +10,7 @@ from headrace.connectors.db2 import sql
 from headrace.connectors.db2.capture import Capture
 from headrace.connectors.db2.catalog.registrations import ACTIVE, Registration
 from headrace.connectors.db2.checks.rights import REFUSED, no_privilege
+from headrace.connectors.db2.clock import clock_of, distant
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection, Row
 from headrace.connectors.db2.errors import DriverError, translate
@@ -96,13 +97,26 @@ def never_ran(config: Db2Config) -> HeadraceError:
     )
 
 
-def stopped(config: Db2Config, moved: dt.datetime, age: dt.timedelta) -> HeadraceError:
+def stopped(config: Db2Config, moved: dt.datetime, age_s: int) -> HeadraceError:
     """The synchpoint does not move."""
     return HeadraceError(
         "db2.capture_stopped",
         f"Capture does not run: its synchpoint stands since {moved:%Y-%m-%d %H:%M:%S}, for "
-        f"{int(age.total_seconds())} s (SYNCHTIME of IBMSNAP_REGISTER); no change arrives",
-        f"Look at IBMSNAP_CAPTRACE and start it: {_starting(config)}",
+        f"{age_s} s (SYNCHTIME of IBMSNAP_REGISTER); no change arrives",
+        f"Look at IBMSNAP_CAPTRACE and start it: {_starting(config)} If it runs, with the clock of "
+        "another time zone than the server, set headrace.server.time.zone to that zone.",
+        retriable=True,
+    )
+
+
+def ahead(moved: dt.datetime, by_s: int) -> HeadraceError:
+    """The synchpoint's time is in the future, so nobody can say whether it moves."""
+    return HeadraceError(
+        "db2.capture_clock",
+        f"The time of Capture's synchpoint, {moved:%Y-%m-%d %H:%M:%S} (SYNCHTIME of "
+        f"IBMSNAP_REGISTER), is {by_s} s ahead of the server's clock: Capture has the clock of "
+        "another time zone, and source.ts_ms is as far off",
+        "Set headrace.server.time.zone to the time zone of Capture.",
         retriable=True,
     )
 
@@ -113,11 +127,15 @@ def capture_error(connection: Connection, config: Db2Config) -> HeadraceError | 
     rows = read_control(connection, config, sql.capture_progress(config))
     if not rows or rows[0][0] is None:
         return never_ran(config)
-    _, moved, now = rows[0]
+    _, moved, now, distance = rows[0]
     if moved is None:
         return None
-    age = now - moved
-    return stopped(config, moved, age) if age.total_seconds() > STALE_SECONDS else None
+    # The server says how far its own clock is from UTC; Capture's may show another zone.
+    present = int(distant(distance).microseconds([now])[0])
+    age_s = (present - int(clock_of(config, distance).microseconds([moved])[0])) // 1_000_000
+    if age_s < -STALE_SECONDS:
+        return ahead(moved, -age_s)
+    return stopped(config, moved, age_s) if age_s > STALE_SECONDS else None
 
 
 def warn_of(error: HeadraceError) -> None:

@@ -9,6 +9,7 @@ from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import BOOLEAN, Kind, choice, integer, milliseconds, one_of
 from headrace.config.property import Group, Property
 from headrace.connectors.db2.properties.modes import Db2Platform
+from headrace.transforms.debezium.zone_offsets import zone_of
 
 
 def stored_name(identifier: str) -> str:
@@ -19,6 +20,12 @@ def stored_name(identifier: str) -> str:
     return identifier.upper()
 
 
+def _zone(name: str) -> str:
+    zone_of(name)
+    return name
+
+
+_ZONE: Kind[str] = Kind("a time zone (`Europe/Berlin`) or a distance from UTC (`+02:00`)", _zone)
 _SCHEMA: Kind[str] = Kind("a name of a schema", stored_name)
 
 
@@ -85,6 +92,16 @@ class ChangeTablesConfig(Configuration):
         Group.HEADRACE,
         "How many connections read change tables side by side; each is made when a table needs it, "
         "and one more reads the control tables.",
+    )
+    headrace_server_time_zone = Property(
+        "headrace.server.time.zone",
+        _ZONE,
+        None,
+        Group.HEADRACE,
+        "The time zone of the server's clock, by whose local time IBMSNAP_UOW has the times of "
+        "commits: an identifier (`Europe/Berlin`), by which each commit has the daylight saving "
+        "time of its own day, or a distance from UTC (`+02:00`, `+00:00`). Without it the server "
+        "is asked with each reading (CURRENT TIMEZONE).",
     )
     headrace_change_tables_gap = Property(
         "headrace.change.tables.gap",

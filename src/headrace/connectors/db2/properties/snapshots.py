@@ -7,7 +7,7 @@ from headrace.config.kinds import integer, one_of
 from headrace.config.properties.relational import RelationalConfig
 from headrace.config.property import Group, Property, not_needed
 
-_NO_LOCKS = not_needed("a snapshot holds no locks; LOCKTIMEOUT of the server holds for reading")
+_NO_LOCKS = not_needed("a snapshot holds no locks; driver.LOCKTIMEOUT (30 s) holds for reading")
 
 
 class Db2SnapshotConfig(Configuration):
@@ -19,7 +19,8 @@ class Db2SnapshotConfig(Configuration):
         "repeatable_read",
         Group.SNAPSHOT,
         "Isolation of the snapshot's queries: `repeatable_read` and `exclusive` are Db2's RS, "
-        "`read_committed` is CS, `read_uncommitted` is UR.",
+        "`read_committed` is CS, `read_uncommitted` is UR. Where it is not set and the stream "
+        "follows the snapshot, CS is used, which keeps no locks on rows that were read.",
     )
     snapshot_locking_mode = Property(
         "snapshot.locking.mode",

@@ -22,10 +22,12 @@ from headrace.connectors.db2.reading.dialect import bound
 from headrace.connectors.db2.rows.images import Db2Images, images_at
 from headrace.relational.events import RelationFacts
 from headrace.relational.reading.driver_chunks import READING
+from headrace.snapshots.modes import SnapshotRule
 from headrace.snapshots.slices import ChunkQuery, SnapshotReader, SnapshotRows
 
 log = logging.getLogger(__name__)
 
+MODE = "snapshot.isolation.mode"
 _ISOLATIONS = {
     "read_uncommitted": Isolation.UR,
     "read_committed": Isolation.CS,
@@ -36,7 +38,10 @@ _ISOLATIONS = {
 
 def isolation_of(config: Db2Config) -> Isolation:
     """What snapshot.isolation.mode means in Db2: JDBC's REPEATABLE_READ, which Debezium asks for,
-    is RS."""
+    is RS, and keeps a lock on each row of a chunk until the chunk is read. Where it is not set and
+    the stream follows, CS does: what changes while rows are read comes again as changes."""
+    if not config.is_set(MODE) and SnapshotRule.of(config).streams:
+        return Isolation.CS
     return _ISOLATIONS[str(config.snapshot_isolation_mode)]
 
 

@@ -6,7 +6,7 @@ them. Source: asncdcaddremove.sql of Debezium's example for Db2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from headrace.connectors.db2.config import Db2Config
@@ -22,6 +22,8 @@ from headrace.connectors.db2.sql import (
     literal,
     quoted,
 )
+from headrace.connectors.db2.types.declarations import LARGE
+from headrace.relational.table import Column
 
 _LSN = "VARCHAR(16) FOR BIT DATA"
 _APPLY = {"TARGET_SERVER": "KAFKA", "APPLY_QUAL": "KAFKAQUAL", "SET_NAME": "SET001"}
@@ -46,19 +48,35 @@ def default_change_table(schema: str, table: str) -> str:
     return f"CDC_{schema}_{table}"
 
 
+def is_large(column: Column) -> bool:
+    """Whether SQL replication captures no values of a column."""
+    return str(column.type) in LARGE
+
+
 def adding(
-    config: Db2Config, schema: str, table: str, change_table: str, *, log_changes: bool = True
+    config: Db2Config,
+    schema: str,
+    table: str,
+    change_table: str,
+    columns: Sequence[Column] | None = None,
+    *,
+    log_changes: bool = True,
 ) -> Iterator[Step]:
-    """Registers a table. `log_changes`: Db2's log is told to hold whole rows of it, which SQL
-    replication needs (DATA CAPTURE CHANGES)."""
+    """Registers a table. Its change table has `columns` but for large ones, and all of the table's
+    where they are not known (None). `log_changes`: Db2's log is told to hold whole rows of it,
+    which SQL replication needs (DATA CAPTURE CHANGES)."""
     source, changes = quoted(schema, table), quoted(config.cdc_change_tables_schema, change_table)
     if log_changes:
         yield Step(f"ALTER TABLE {source} DATA CAPTURE CHANGES")
-    lsn = f"CAST(X'' AS {_LSN})"
+    # No empty literals: with Oracle's compatibility they are nulls.
+    lsn = f"CAST(X'00' AS {_LSN})"
     commit, intent, operation = CHANGE_COLUMNS
+    own = ["SOURCE.*"] if columns is None else _captured(columns)
+    shown = ", ".join(
+        (f"{lsn} AS {commit}", f"{lsn} AS {intent}", f"CAST('I' AS CHAR(1)) AS {operation}", *own)
+    )
     yield Step(
-        f"CREATE TABLE {changes} AS (SELECT {lsn} AS {commit}, {lsn} AS {intent}, "
-        f"CAST('' AS CHAR(1)) AS {operation}, SOURCE.* FROM {source} SOURCE) WITH NO DATA "
+        f"CREATE TABLE {changes} AS (SELECT {shown} FROM {source} SOURCE) WITH NO DATA "
         "ORGANIZE BY ROW"
     )
     for column in CHANGE_COLUMNS:
@@ -75,13 +93,13 @@ def adding(
     pruning = control_table(config, PRUNING)
     target = {
         "TARGET_OWNER": schema, "TARGET_TABLE": table, "SOURCE_OWNER": schema,
-        "SOURCE_TABLE": table, "SOURCE_VIEW_QUAL": 0, "CNTL_SERVER": config.database_dbname,
+        "SOURCE_TABLE": table, "SOURCE_VIEW_QUAL": 0,
         "TARGET_STRUCTURE": 8, "PHYS_CHANGE_OWNER": config.cdc_change_tables_schema,
         "PHYS_CHANGE_TABLE": change_table,
     }  # fmt: skip
-    columns, values = _listed({**_APPLY, **target})
+    named, values = _listed({**_APPLY, **target})
     yield Step(
-        f"INSERT INTO {pruning} ({columns}, MAP_ID) SELECT {values}, "
+        f"INSERT INTO {pruning} ({named}, CNTL_SERVER, MAP_ID) SELECT {values}, CURRENT SERVER, "
         "RTRIM(CAST(COALESCE(MAX(INTEGER(MAP_ID)), 0) + 1 AS CHAR(10))) "
         f"FROM {pruning}"
     )
@@ -120,6 +138,10 @@ def removing(
     yield Step(f"DELETE FROM {versions} WHERE {version} AND {is_last}")
     if log_changes:
         yield Step(f"ALTER TABLE {quoted(schema, table)} DATA CAPTURE NONE")
+
+
+def _captured(columns: Sequence[Column]) -> Iterator[str]:
+    return (f"SOURCE.{quoted(column.name)}" for column in columns if not is_large(column))
 
 
 def _insert(config: Db2Config, table: str, row: dict[str, object]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
@@ -15,10 +15,12 @@ from headrace.connectors.db2.registering.statements import (
     Step,
     adding,
     default_change_table,
+    is_large,
     removing,
 )
 from headrace.connectors.registry import find_definition, parse_configuration, require_driver
 from headrace.errors import HeadraceError
+from headrace.relational.table import Column
 
 _ADD, _REMOVE = "add-table", "remove-table"
 
@@ -68,8 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
             "Register tables of Db2 for z/OS with ASNCLP or the Replication Center, then let "
             "Capture read its registrations anew: MODIFY capture,REINIT.",
         )
-    steps = list(_steps(config, arguments))
     console = Console(soft_wrap=True, highlight=False, markup=False)
+    steps = list(_steps(config, arguments, console))
     for step in steps:
         console.print(f"{step.sql};")
     if arguments.runs:
@@ -78,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _steps(config: Db2Config, arguments: argparse.Namespace) -> Iterator[Step]:
+def _steps(config: Db2Config, arguments: argparse.Namespace, console: Console) -> Iterator[Step]:
     schema, dot, table = arguments.table.partition(".")
     if not (schema and dot and table):
         raise HeadraceError(
@@ -88,11 +90,37 @@ def _steps(config: Db2Config, arguments: argparse.Namespace) -> Iterator[Step]:
         )
     schema, table = stored_name(schema), stored_name(table)
     name = arguments.change_table or default_change_table(schema, table)
-    make = adding if arguments.action == _ADD else removing
+    logs = not arguments.keep_data_capture
+    if arguments.action == _ADD:
+        columns = _columns(config, schema, table, console, is_required=arguments.runs)
+        return adding(config, schema, table, name, columns, log_changes=logs)
     # Another change table of the same source table goes on.
-    is_only = arguments.action == _ADD or arguments.change_table is None
-    log_changes = is_only and not arguments.keep_data_capture
-    return make(config, schema, table, name, log_changes=log_changes)
+    is_only = arguments.change_table is None
+    return removing(config, schema, table, name, log_changes=is_only and logs)
+
+
+def _columns(
+    config: Db2Config, schema: str, table: str, console: Console, *, is_required: bool
+) -> Sequence[Column] | None:
+    """The columns of a table; None: the database cannot be asked, which raises HeadraceError where
+    they are required."""
+    try:
+        require_driver(find_definition(str(config.connector_class)))
+        from headrace.connectors.db2.catalog.catalog import Catalog
+        from headrace.connectors.db2.connection import opened
+
+        with opened(config, f"Describing {schema}.{table}") as connection:
+            columns = Catalog(connection).columns(schema, table)
+    except HeadraceError as error:
+        if is_required:
+            raise
+        console.print(f"-- {schema}.{table} is not described here: {error.message}")
+        console.print("-- leave columns of LOBs and XML out: SQL replication captures none of them")
+        return None
+    for column in columns:
+        if is_large(column):
+            console.print(f"-- left out: {column.name}, SQL replication captures no {column.type}")
+    return columns or None
 
 
 def _reinitialize(config: Db2Config) -> str:

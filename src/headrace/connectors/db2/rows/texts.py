@@ -55,7 +55,7 @@ def _decimal_float(value: object) -> str | None:
     """A DECFLOAT without exponent."""
     if value is None:
         return None
-    number = Decimal(str(value).strip())
+    number = Decimal(str(value).strip().replace(",", "."))
     if number.is_nan():
         return "NaN"
     if number.is_infinite():

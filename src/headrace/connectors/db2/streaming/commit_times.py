@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from headrace.connectors.db2.clock import microseconds
+from headrace.connectors.db2.clock import Clock
 from headrace.connectors.db2.streaming.change_table import RowCursor
 from headrace.connectors.db2.streaming.lsn_columns import NO_LSNS, LsnColumn
 
@@ -20,22 +20,24 @@ _COMMIT, _LOGMARKER = range(2)
 
 class CommitTimes:
     """The times of one window's transactions. `cursor` gives rows of IBMSNAP_COMMITSEQ and
-    IBMSNAP_LOGMARKER (datetime, or a text of one) in the order of the former; `behind` gives the
-    time of the commits behind those rows, as the driver gives it. So many rows are in memory as are
-    fetched at once."""
+    IBMSNAP_LOGMARKER (datetime, or a text of one, as `clock` shows it) in the order of the former;
+    `behind` gives the time of the commits behind those rows, in microseconds since 1970 UTC. So
+    many rows are in memory as are fetched at once."""
 
     def __init__(
         self,
         cursor: RowCursor,
         fetch_rows: int,
-        behind: Callable[[], object],
+        clock: Clock,
+        behind: Callable[[], int],
     ) -> None:
         self._cursor, self._fetch_rows, self._behind = cursor, fetch_rows, behind
+        self._clock = clock
         self._commits, self._times = NO_LSNS, np.zeros(0, np.int64)
         self._time_behind: int | None = None
 
     def of(self, commits: LsnColumn) -> np.ndarray:
-        """Microseconds since 1970 (int64) of each of these commits, which are in order, and not
+        """Microseconds since 1970 UTC (int64) of each of these commits, which are in order, and not
         before those that were asked for before."""
         count = len(commits.low)
         times = np.empty(count, np.int64)
@@ -60,7 +62,7 @@ class CommitTimes:
             if rows:
                 columns = list(zip(*rows, strict=True))
                 self._commits = LsnColumn.of(columns[_COMMIT])
-                self._times = microseconds(columns[_LOGMARKER])
+                self._times = self._clock.microseconds(columns[_LOGMARKER])
                 return True
         self._commits, self._times = NO_LSNS, np.zeros(0, np.int64)
         return False
@@ -68,7 +70,7 @@ class CommitTimes:
     def _after_all(self) -> int:
         """The time of commits behind every row of the window."""
         if self._time_behind is None:
-            self._time_behind = int(microseconds([self._behind()])[0])
+            self._time_behind = self._behind()
         return self._time_behind
 
     def _forget_before(self, row: int) -> None:

@@ -192,7 +192,7 @@ class ChangeTablesReader(SegmentReader):
                     unread[change_path(span.registration)] = max(window.first, self._first_unread)
             cursor = connection.cursor(sql.commit_times(config), window.bounds())
             later = partial(time_behind, connection, config, window)
-            times = CommitTimes(cursor, self._fetch_rows, later)
+            times = CommitTimes(cursor, self._fetch_rows, window.clock, later)
             opened.callback(times.close)
             for part in merged(tables, self._delivered):
                 self._check_fetched(connection, window, tables, unread)

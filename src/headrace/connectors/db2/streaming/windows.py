@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from headrace.connectors.db2 import sql
 from headrace.connectors.db2.catalog.registrations import Registration
-from headrace.connectors.db2.clock import server_time
+from headrace.connectors.db2.clock import Clock, clock_of, server_time_us
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection
 from headrace.connectors.db2.lsn import format_lsn, lsn_of, place_of
@@ -21,12 +21,13 @@ AHEAD = "db2.position_ahead"
 
 class Window(NamedTuple):
     """The commits from `first` to `last`, both in it, whose numbers have so many bytes. `newest` is
-    the last one that Capture told of."""
+    the last one that Capture told of, `clock` the server's when the window was made."""
 
     first: int
     last: int
     newest: int
     lsn_bytes: int
+    clock: Clock
 
     def bounds(self, last: int | None = None) -> tuple[bytes, bytes]:
         """The numbers as parameters of a query, to another last place where one is given."""
@@ -74,11 +75,13 @@ def next_window(
 ) -> Window | None:
     """The window that begins at the place `first`; None: there is nothing yet. Raises as
     `check_not_ahead`."""
-    lsn = newest_lsn(connection, config)
+    ((number, distance),) = connection.rows(sql.newest_lsn_and_clock(config))
+    lsn = None if number is None else bytes(number)
     check_not_ahead(first, lsn, lsn_bytes)
     if lsn is None or place_of(lsn) < first:
         return None
-    whole = Window(first, place_of(lsn), place_of(lsn), len(lsn))
+    clock = clock_of(config, distance)
+    whole = Window(first, place_of(lsn), place_of(lsn), len(lsn), clock)
     seconds = config.streaming_query_timespan_seconds
     if not seconds:
         return whole
@@ -100,10 +103,12 @@ def _end_of_span(connection: Connection, config: Db2Config, window: Window, seco
     return window.last if last is None else place_of(bytes(last))
 
 
-def time_behind(connection: Connection, config: Db2Config, window: Window) -> object:
-    """The time of the first commit after a window that has a row in IBMSNAP_UOW, else the server's
-    time, as the driver gives it."""
+def time_behind(connection: Connection, config: Db2Config, window: Window) -> int:
+    """The time (microseconds since 1970 UTC) of the first commit after a window that has a row in
+    IBMSNAP_UOW, else the server's time."""
     rest = window._replace(first=window.last + 1, last=window.newest)
     rows = connection.rows(sql.first_commit_time(config), rest.bounds())
     marker = rows[0][0] if rows else None
-    return server_time(connection) if marker is None else marker
+    if marker is None:
+        return server_time_us(connection, config)
+    return int(window.clock.microseconds([marker])[0])
