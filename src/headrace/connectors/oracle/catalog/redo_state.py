@@ -34,8 +34,10 @@ class DatabaseState:
     @classmethod
     def read(cls, connection: Connection) -> DatabaseState:
         """As the database is now. Raises DriverError."""
-        ((*texts, scn, resetlogs),) = connection.rows(sql.DATABASE())
-        return cls(*texts, int(scn), int(resetlogs))
+        ((name, mode, minimal, everything, forced, cdb, scn, resetlogs),) = connection.rows(
+            sql.DATABASE()
+        )
+        return cls(name, mode, minimal, everything, forced, cdb, int(scn), int(resetlogs))
 
 
 def log_mode_error(state: DatabaseState, root: str | None) -> HeadraceError | None:

@@ -58,7 +58,7 @@ def check_mining_rights(checked: Checked) -> None:
     refused = refused_views(connection)
     views = list(map(_grant, refused))
     listed = {name for (name,) in connection.rows(sql.PACKAGES())}
-    used = PACKAGES
+    used: Sequence[str] = PACKAGES
     if config.log_mining_strategy is not MiningStrategy.REDO_LOG_CATALOG:
         used = PACKAGES[:1]
     packages = [f"EXECUTE ON {name}" for name in used if name not in listed]

@@ -9,19 +9,74 @@ literals where LogMiner prunes by them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from headrace.connectors.oracle.sql.statement import Statement
+from headrace.connectors.oracle.sql.grammar import text as text
+from headrace.connectors.oracle.sql.redo_logs import (
+    ADD_LOGFILE as ADD_LOGFILE,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    ARCHIVED_LOGS as ARCHIVED_LOGS,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    ARCHIVED_UNTIL as ARCHIVED_UNTIL,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    BUILD_DICTIONARY as BUILD_DICTIONARY,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    COMMITTED_CONTENTS as COMMITTED_CONTENTS,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    CONTENTS as CONTENTS,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    DELETED_LOGS as DELETED_LOGS,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    DESTINATIONS as DESTINATIONS,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    END_LOGMNR as END_LOGMNR,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    LARGEST_LOG as LARGEST_LOG,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    LOG_END as LOG_END,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    LOGS as LOGS,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    OLDEST_LOG_TIME as OLDEST_LOG_TIME,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    ONLINE_LOGS as ONLINE_LOGS,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    REMOVE_LOGFILE as REMOVE_LOGFILE,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    SESSION_LOGS as SESSION_LOGS,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    START_LOGMNR as START_LOGMNR,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    THREADS as THREADS,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    UNARCHIVED as UNARCHIVED,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    contents as contents,
+)
+from headrace.connectors.oracle.sql.redo_logs import (
+    start_logmnr as start_logmnr,
+)
+from headrace.connectors.oracle.sql.statement import STATEMENTS as STATEMENTS
+from headrace.connectors.oracle.sql.statement import Statement, declared
 
 ROOT = "CDB$ROOT"
-STATEMENTS: list[Statement] = []
-"""Every statement that is sent, in the order of this module."""
-
-
-def _statement(name: str, manual: str, text: str, **forms: str) -> Statement:
-    statement = Statement(name, manual, " ".join(text.split()), forms)
-    STATEMENTS.append(statement)
-    return statement
 
 
 def quoted(*names: str) -> str:
@@ -29,19 +84,14 @@ def quoted(*names: str) -> str:
     return ".".join('"' + name.replace('"', '""') + '"' for name in names)
 
 
-def text(value: str) -> str:
-    """A literal."""
-    return "'" + value.replace("'", "''") + "'"
-
-
 # -- the session ----------------------------------------------------------------------------------
 
-SET_CONTAINER = _statement(
+SET_CONTAINER = declared(
     "set_container",
     "SQL, ALTER SESSION, SET CONTAINER",
     "ALTER SESSION SET CONTAINER = {container}",
 )
-SESSION_FORMATS = _statement(
+SESSION_FORMATS = declared(
     "session_formats",
     "Globalization, NLS_DATE_FORMAT, NLS_TIMESTAMP_FORMAT, NLS_TIMESTAMP_TZ_FORMAT, "
     "NLS_NUMERIC_CHARACTERS, NLS_SORT, NLS_COMP",
@@ -51,7 +101,7 @@ SESSION_FORMATS = _statement(
     "NLS_NUMERIC_CHARACTERS = '.,' NLS_SORT = BINARY NLS_COMP = BINARY",
 )
 """These formats are those of the literals in SQL_REDO. Texts are sorted as they are compared."""
-SESSION_TIME_ZONE = _statement(
+SESSION_TIME_ZONE = declared(
     "session_time_zone", "SQL, ALTER SESSION, TIME_ZONE", "ALTER SESSION SET TIME_ZONE = '00:00'"
 )
 
@@ -68,38 +118,36 @@ def remedy_in(container: str | None, statements: str) -> str:
 
 # -- the database ---------------------------------------------------------------------------------
 
-DATABASE = _statement(
+DATABASE = declared(
     "database",
     "Reference, V$DATABASE",
     "SELECT NAME, LOG_MODE, SUPPLEMENTAL_LOG_DATA_MIN, SUPPLEMENTAL_LOG_DATA_ALL, FORCE_LOGGING, "
     "CDB, CURRENT_SCN, RESETLOGS_CHANGE# FROM V$DATABASE",
 )
-CURRENT_SCN = _statement(
-    "current_scn", "Reference, V$DATABASE", "SELECT CURRENT_SCN FROM V$DATABASE"
-)
-NOW = _statement(
+CURRENT_SCN = declared("current_scn", "Reference, V$DATABASE", "SELECT CURRENT_SCN FROM V$DATABASE")
+NOW = declared(
     "now",
     "Reference, V$DATABASE; SQL, SYSTIMESTAMP",
     "SELECT CURRENT_SCN, TO_CHAR(SYSTIMESTAMP) FROM V$DATABASE",
 )
 """Before each window: the SCN, and the clock as `CLOCK` has it."""
-CLOCK = _statement("clock", "SQL, SYSTIMESTAMP", "SELECT TO_CHAR(SYSTIMESTAMP) FROM DUAL")
+CLOCK = declared("clock", "SQL, SYSTIMESTAMP", "SELECT TO_CHAR(SYSTIMESTAMP) FROM DUAL")
 """As NLS_TIMESTAMP_TZ_FORMAT has it: the driver's own values know no zone."""
-CHARACTER_SETS = _statement(
+CHARACTER_SETS = declared(
     "character_sets",
     "Reference, NLS_DATABASE_PARAMETERS",
     "SELECT PARAMETER, VALUE FROM NLS_DATABASE_PARAMETERS "
     "WHERE PARAMETER IN ('NLS_CHARACTERSET', 'NLS_NCHAR_CHARACTERSET')",
 )
-TIME_OF_SCN = _statement(
+TIME_OF_SCN = declared(
     "time_of_scn", "SQL, SCN_TO_TIMESTAMP", "SELECT TO_CHAR(SCN_TO_TIMESTAMP(:scn)) FROM DUAL"
 )
-SCN_OF_TIME = _statement(
+SCN_OF_TIME = declared(
     "scn_of_time",
     "SQL, TIMESTAMP_TO_SCN",
     "SELECT TIMESTAMP_TO_SCN(TO_TIMESTAMP(:time)) FROM DUAL",
 )
-MEMORY = _statement(
+MEMORY = declared(
     "memory",
     "Reference, V$STATNAME and V$MYSTAT",
     "SELECT N.NAME, M.VALUE FROM V$STATNAME N JOIN V$MYSTAT M ON M.STATISTIC# = N.STATISTIC# "
@@ -107,188 +155,27 @@ MEMORY = _statement(
     "'session pga memory max')",
 )
 
-# -- redo logs ------------------------------------------------------------------------------------
-
-THREADS = _statement(
-    "threads",
-    "Reference, V$THREAD",
-    "SELECT THREAD#, STATUS, ENABLED, SEQUENCE#, CHECKPOINT_CHANGE#, ENABLE_CHANGE#, "
-    "DISABLE_CHANGE#, LAST_REDO_SEQUENCE#, LAST_REDO_CHANGE#, LAST_REDO_TIME FROM V$THREAD "
-    "ORDER BY THREAD#",
-)
-LOGS = (
-    "NAME", "FIRST_CHANGE", "NEXT_CHANGE", "THREAD", "SEQUENCE", "KIND", "STATUS",
-    "DICTIONARY_BEGIN", "DICTIONARY_END", "BYTES",
-)  # fmt: skip
-"""Columns of `ONLINE_LOGS` and `ARCHIVED_LOGS`."""
-ONLINE_LOGS = _statement(
-    "online_logs",
-    "Reference, V$LOG and V$LOGFILE",
-    "SELECT MIN(F.MEMBER) AS NAME, L.FIRST_CHANGE# AS FIRST_CHANGE, L.NEXT_CHANGE# AS NEXT_CHANGE, "
-    "L.THREAD# AS THREAD, L.SEQUENCE# AS SEQUENCE, 'ONLINE' AS KIND, L.STATUS AS STATUS, "
-    "'NO' AS DICTIONARY_BEGIN, 'NO' AS DICTIONARY_END, L.BYTES AS BYTES "
-    "FROM V$LOG L JOIN V$LOGFILE F ON F.GROUP# = L.GROUP# WHERE L.STATUS = 'CURRENT' "
-    "GROUP BY L.FIRST_CHANGE#, L.NEXT_CHANGE#, L.THREAD#, L.SEQUENCE#, L.STATUS, L.BYTES "
-    "ORDER BY THREAD, SEQUENCE",
-)
-_INCARNATION = (
-    "FROM V$ARCHIVED_LOG A JOIN V$DATABASE D ON A.RESETLOGS_CHANGE# = D.RESETLOGS_CHANGE# "
-    "AND A.RESETLOGS_TIME = D.RESETLOGS_TIME "
-)
-_ARCHIVED = (
-    f"{_INCARNATION}WHERE (A.DEST_ID = 0 OR A.DEST_ID IN "
-    "(SELECT S.DEST_ID FROM V$ARCHIVE_DEST_STATUS S WHERE S.DEST_NAME = :destination)) "
-)
-"""DEST_ID is 0 of logs that were restored or catalogued."""
-_YOUNG = "AND (:hours = 0 OR A.FIRST_TIME >= SYSDATE - :hours / 24) "
-ARCHIVED_LOGS = _statement(
-    "archived_logs",
-    "Reference, V$ARCHIVED_LOG, V$DATABASE and V$ARCHIVE_DEST_STATUS",
-    "SELECT A.NAME AS NAME, A.FIRST_CHANGE# AS FIRST_CHANGE, A.NEXT_CHANGE# AS NEXT_CHANGE, "
-    "A.THREAD# AS THREAD, A.SEQUENCE# AS SEQUENCE, 'ARCHIVED' AS KIND, A.STATUS AS STATUS, "
-    "A.DICTIONARY_BEGIN AS DICTIONARY_BEGIN, A.DICTIONARY_END AS DICTIONARY_END, "
-    f"A.BLOCKS * A.BLOCK_SIZE AS BYTES {_ARCHIVED}"
-    "AND A.NAME IS NOT NULL AND A.ARCHIVED = 'YES' AND A.STATUS = 'A' AND A.NEXT_CHANGE# > :scn "
-    f"{_YOUNG}ORDER BY THREAD, SEQUENCE, A.DEST_ID DESC",
-)
-DELETED_LOGS = _statement(
-    "deleted_logs",
-    "Reference, V$ARCHIVED_LOG, V$DATABASE and V$ARCHIVE_DEST_STATUS",
-    f"SELECT A.THREAD# AS THREAD, A.SEQUENCE# AS SEQUENCE {_ARCHIVED}"
-    "AND A.STATUS = 'D' AND A.FIRST_CHANGE# <= :scn AND A.NEXT_CHANGE# > :scn "
-    "ORDER BY THREAD, SEQUENCE",
-)
-LOG_END = _statement(
-    "log_end",
-    "Reference, V$ARCHIVED_LOG and V$DATABASE",
-    f"SELECT MAX(A.NEXT_CHANGE#) {_INCARNATION}WHERE A.THREAD# = :thread "
-    "AND A.SEQUENCE# = :sequence",
-)
-"""Where a log ended that was archived, be it there still or not."""
-UNARCHIVED = _statement(
-    "unarchived",
-    "Reference, V$LOG",
-    "SELECT THREAD#, NEXT_CHANGE# FROM V$LOG WHERE ARCHIVED = 'NO' "
-    "AND STATUS IN ('ACTIVE', 'INACTIVE')",
-)
-ARCHIVED_UNTIL = _statement(
-    "archived_until",
-    "Reference, V$ARCHIVED_LOG, V$DATABASE and V$ARCHIVE_DEST_STATUS",
-    f"SELECT A.THREAD# AS THREAD, MAX(A.NEXT_CHANGE#) {_ARCHIVED}"
-    "AND A.NAME IS NOT NULL AND A.ARCHIVED = 'YES' AND A.STATUS = 'A' "
-    "GROUP BY A.THREAD# ORDER BY THREAD",
-)
-OLDEST_LOG_TIME = _statement(
-    "oldest_log_time",
-    "Reference, V$ARCHIVED_LOG, V$DATABASE and V$ARCHIVE_DEST_STATUS",
-    f"SELECT TO_CHAR(MIN(A.FIRST_TIME)), TO_CHAR(SYSDATE) {_ARCHIVED}"
-    f"AND A.NAME IS NOT NULL AND A.ARCHIVED = 'YES' AND A.STATUS = 'A' {_YOUNG}".rstrip(),
-)
-DESTINATIONS = _statement(
-    "destinations",
-    "Reference, V$ARCHIVE_DEST_STATUS",
-    "SELECT DEST_ID, DEST_NAME, STATUS, TYPE FROM V$ARCHIVE_DEST_STATUS ORDER BY DEST_ID",
-)
-LARGEST_LOG = _statement("largest_log", "Reference, V$LOG", "SELECT MAX(BYTES) FROM V$LOG")
-
-# -- LogMiner -------------------------------------------------------------------------------------
-
-ADD_LOGFILE = _statement(
-    "add_logfile",
-    "PL/SQL, DBMS_LOGMNR.ADD_LOGFILE",
-    "BEGIN SYS.DBMS_LOGMNR.ADD_LOGFILE(LOGFILENAME => :name, "
-    "OPTIONS => SYS.DBMS_LOGMNR.ADDFILE); END;",
-)
-REMOVE_LOGFILE = _statement(
-    "remove_logfile",
-    "PL/SQL, DBMS_LOGMNR.REMOVE_LOGFILE",
-    "BEGIN SYS.DBMS_LOGMNR.REMOVE_LOGFILE(LOGFILENAME => :name); END;",
-)
-SESSION_LOGS = _statement(
-    "session_logs", "Reference, V$LOGMNR_LOGS", "SELECT FILENAME FROM V$LOGMNR_LOGS"
-)
-START_LOGMNR = _statement(
-    "start_logmnr",
-    "PL/SQL, DBMS_LOGMNR.START_LOGMNR",
-    "BEGIN SYS.DBMS_LOGMNR.START_LOGMNR(STARTSCN => :first, ENDSCN => :last, "
-    "OPTIONS => {options}{dictionary}); END;",
-)
-END_LOGMNR = _statement(
-    "end_logmnr", "PL/SQL, DBMS_LOGMNR.END_LOGMNR", "BEGIN SYS.DBMS_LOGMNR.END_LOGMNR(); END;"
-)
-BUILD_DICTIONARY = _statement(
-    "build_dictionary",
-    "PL/SQL, DBMS_LOGMNR_D.BUILD",
-    "BEGIN SYS.DBMS_LOGMNR_D.BUILD(OPTIONS => SYS.DBMS_LOGMNR_D.STORE_IN_REDO_LOGS); END;",
-)
-
-
-def start_logmnr(
-    strategy: str, dictionary_file: str | None = None, *, committed: bool = False
-) -> str:
-    """Binds are `first` and `last`; `strategy` is log.mining.strategy; `committed`: rows of
-    transactions that were committed, in their order (LogMiner_Unbuffered)."""
-    options = ["NO_ROWID_IN_STMT"]
-    if strategy == "redo_log_catalog":
-        options[:0] = ["DICT_FROM_REDO_LOGS", "DDL_DICT_TRACKING"]
-    elif strategy != "dictionary_from_file":
-        options[:0] = ["DICT_FROM_ONLINE_CATALOG"]
-    if committed:
-        options.append("COMMITTED_DATA_ONLY")
-    from_file = strategy == "dictionary_from_file" and dictionary_file
-    return START_LOGMNR(
-        options=" + ".join(f"SYS.DBMS_LOGMNR.{option}" for option in options),
-        dictionary=f", DICTFILENAME => {text(str(dictionary_file))}" if from_file else "",
-    )
-
-
-CONTENTS = _statement(
-    "contents",
-    "Reference, V$LOGMNR_CONTENTS; Utilities, Querying V$LOGMNR_CONTENTS",
-    "SELECT {redo_columns} FROM V$LOGMNR_CONTENTS WHERE SCN > :low AND SCN <= :high "
-    "AND {condition}",
-)
-COMMITTED_CONTENTS = _statement(
-    "committed_contents",
-    "Reference, V$LOGMNR_CONTENTS; Utilities, Showing Only Committed Transactions",
-    "SELECT {redo_columns} FROM V$LOGMNR_CONTENTS WHERE (COMMIT_SCN > :low AND COMMIT_SCN <= :high "
-    "OR COMMIT_SCN IS NULL AND OPERATION_CODE = 5 AND SCN > :low AND SCN <= :high) "
-    "AND {condition}",
-)
-
-
-def contents(columns: Iterable[str], condition: str, *, committed: bool = False) -> str:
-    """Redo rows between two SCNs, the upper one included (binds `low` and `high`); `columns` are of
-    `streaming.redo_rows.REDO`, `condition` of `redo_conditions`. `committed`: those of
-    transactions that were committed there, and DDL; for sessions that give no others.
-
-    LogMiner gives rows in the order of their SCNs, or of the SCNs of their commits: an ORDER BY
-    would have the server sort each window. Others are `oracle.redo_out_of_order`."""
-    statement = COMMITTED_CONTENTS if committed else CONTENTS
-    return statement(redo_columns=", ".join(columns), condition=condition)
-
-
 # -- the table that flushes redo ------------------------------------------------------------------
 
-FLUSH_TABLE_COUNT = _statement(
+FLUSH_TABLE_COUNT = declared(
     "flush_table_count",
     "Reference, USER_TABLES",
     "SELECT COUNT(*) FROM USER_TABLES WHERE TABLE_NAME = :name",
 )
-FLUSH_TABLE_CREATE = _statement(
+FLUSH_TABLE_CREATE = declared(
     "flush_table_create", "SQL, CREATE TABLE", "CREATE TABLE {flush_table} (LAST_SCN NUMBER(19,0))"
 )
-FLUSH_TABLE_ROWS = _statement(
+FLUSH_TABLE_ROWS = declared(
     "flush_table_rows", "SQL, SELECT", "SELECT COUNT(*) FROM {flush_table} F"
 )
-FLUSH_TABLE_SCN = _statement(
+FLUSH_TABLE_SCN = declared(
     "flush_table_scn", "SQL, SELECT", "SELECT F.LAST_SCN FROM {flush_table} F"
 )
-FLUSH_TABLE_DELETE = _statement("flush_table_delete", "SQL, DELETE", "DELETE FROM {flush_table} F")
-FLUSH_TABLE_INSERT = _statement(
+FLUSH_TABLE_DELETE = declared("flush_table_delete", "SQL, DELETE", "DELETE FROM {flush_table} F")
+FLUSH_TABLE_INSERT = declared(
     "flush_table_insert", "SQL, INSERT", "INSERT INTO {flush_table} (LAST_SCN) VALUES (:scn)"
 )
-FLUSH_TABLE_UPDATE = _statement(
+FLUSH_TABLE_UPDATE = declared(
     "flush_table_update", "SQL, UPDATE", "UPDATE {flush_table} SET LAST_SCN = :scn"
 )
 
@@ -299,25 +186,25 @@ _NO_PARTS = (
     "EXISTS (SELECT 1 FROM ALL_NESTED_TABLES N WHERE N.OWNER = T.OWNER "
     "AND N.PARENT_TABLE_NAME = T.TABLE_NAME){inside}"
 )
-TABLES = _statement(
+TABLES = declared(
     "tables",
     "Reference, ALL_TABLES, ALL_OBJECTS and ALL_NESTED_TABLES",
     "SELECT T.OWNER, T.TABLE_NAME, O.OBJECT_ID FROM ALL_TABLES T JOIN ALL_OBJECTS O "
     "ON O.OWNER = T.OWNER AND O.OBJECT_NAME = T.TABLE_NAME AND O.OBJECT_TYPE = 'TABLE' "
     f"WHERE {_NO_PARTS} ORDER BY T.OWNER, T.TABLE_NAME",
 )
-TABLE_SIZE = _statement(
+TABLE_SIZE = declared(
     "table_size",
     "Reference, ALL_TABLES",
     "SELECT NUM_ROWS, BLOCKS FROM ALL_TABLES WHERE OWNER = :owner AND TABLE_NAME = :name",
 )
-OBJECT = _statement(
+OBJECT = declared(
     "object",
     "Reference, ALL_OBJECTS",
     "SELECT O.OBJECT_NAME, O.OBJECT_ID, O.DATA_OBJECT_ID FROM ALL_OBJECTS O "
     "WHERE O.OWNER = :owner AND O.OBJECT_TYPE = 'TABLE'{one}",
 )
-COLUMNS = _statement(
+COLUMNS = declared(
     "columns",
     "Reference, ALL_TAB_COLS and ALL_COL_COMMENTS",
     "SELECT C.TABLE_NAME, C.COLUMN_NAME, C.DATA_TYPE, C.DATA_LENGTH, C.CHAR_LENGTH, "
@@ -328,7 +215,7 @@ COLUMNS = _statement(
     "ORDER BY C.TABLE_NAME, C.COLUMN_ID NULLS LAST, C.INTERNAL_COLUMN_ID",
 )
 """Invisible columns are hidden ones that users made; they have no COLUMN_ID, and come last."""
-PRIMARY_KEY = _statement(
+PRIMARY_KEY = declared(
     "primary_key",
     "Reference, ALL_CONSTRAINTS and ALL_CONS_COLUMNS",
     "SELECT K.TABLE_NAME, C.COLUMN_NAME FROM ALL_CONSTRAINTS K JOIN ALL_CONS_COLUMNS C "
@@ -336,7 +223,7 @@ PRIMARY_KEY = _statement(
     "AND C.TABLE_NAME = K.TABLE_NAME WHERE K.OWNER = :owner{one} AND K.CONSTRAINT_TYPE = 'P' "
     "ORDER BY K.TABLE_NAME, C.POSITION",
 )
-UNIQUE_INDEXES = _statement(
+UNIQUE_INDEXES = declared(
     "unique_indexes",
     "Reference, ALL_INDEXES and ALL_IND_COLUMNS",
     "SELECT I.TABLE_NAME, I.INDEX_NAME, C.COLUMN_NAME FROM ALL_INDEXES I JOIN ALL_IND_COLUMNS C "
@@ -359,25 +246,25 @@ def one_table(column: str) -> str:
     return f" AND {column} = :name"
 
 
-LOG_GROUPS = _statement(
+LOG_GROUPS = declared(
     "log_groups",
     "Reference, ALL_LOG_GROUPS",
     "SELECT OWNER, TABLE_NAME, LOG_GROUP_TYPE FROM ALL_LOG_GROUPS",
 )
-LOGGED_SCHEMAS = _statement(
+LOGGED_SCHEMAS = declared(
     "logged_schemas",
     "Reference, ALL_CAPTURE_PREPARED_SCHEMAS",
     "SELECT SCHEMA_NAME FROM ALL_CAPTURE_PREPARED_SCHEMAS WHERE SUPPLEMENTAL_LOG_DATA_ALL <> 'NO'",
 )
 """Schemas of which the redo of every table has all columns."""
-UNLOGGED_TABLES = _statement(
+UNLOGGED_TABLES = declared(
     "unlogged_tables",
     "Reference, ALL_TABLES and ALL_TAB_PARTITIONS",
     "SELECT OWNER, TABLE_NAME FROM ALL_TABLES WHERE LOGGING = 'NO' UNION "
     "SELECT TABLE_OWNER, TABLE_NAME FROM ALL_TAB_PARTITIONS WHERE LOGGING = 'NO'",
 )
 """Tables (NOLOGGING) whose direct path loads are not in the redo."""
-DDL_OPTIONS = _statement(
+DDL_OPTIONS = declared(
     "ddl_options",
     "PL/SQL, DBMS_METADATA.SET_TRANSFORM_PARAM",
     "BEGIN DBMS_METADATA.SET_TRANSFORM_PARAM(DBMS_METADATA.SESSION_TRANSFORM, 'STORAGE', FALSE); "
@@ -385,12 +272,12 @@ DDL_OPTIONS = _statement(
     "FALSE); DBMS_METADATA.SET_TRANSFORM_PARAM(DBMS_METADATA.SESSION_TRANSFORM, 'SQLTERMINATOR', "
     "TRUE); END;",
 )
-TABLE_DDL = _statement(
+TABLE_DDL = declared(
     "table_ddl",
     "PL/SQL, DBMS_METADATA.GET_DDL",
     "SELECT DBMS_METADATA.GET_DDL('TABLE', :name, :owner) FROM DUAL",
 )
-RECYCLED = _statement(
+RECYCLED = declared(
     "recycled",
     "Reference, DBA_RECYCLEBIN",
     "SELECT OWNER, ORIGINAL_NAME FROM DBA_RECYCLEBIN WHERE OBJECT_NAME = :name",
@@ -398,36 +285,36 @@ RECYCLED = _statement(
 
 # -- snapshots ------------------------------------------------------------------------------------
 
-SAVEPOINT = _statement("savepoint", "SQL, SAVEPOINT", "SAVEPOINT headrace_schema_snapshot")
-UNLOCK = _statement("unlock", "SQL, ROLLBACK", "ROLLBACK TO SAVEPOINT headrace_schema_snapshot")
-LOCK = _statement("lock", "SQL, LOCK TABLE", "LOCK TABLE {table} IN ROW SHARE MODE")
-PENDING = _statement(
+SAVEPOINT = declared("savepoint", "SQL, SAVEPOINT", "SAVEPOINT headrace_schema_snapshot")
+UNLOCK = declared("unlock", "SQL, ROLLBACK", "ROLLBACK TO SAVEPOINT headrace_schema_snapshot")
+LOCK = declared("lock", "SQL, LOCK TABLE", "LOCK TABLE {table} IN ROW SHARE MODE")
+PENDING = declared(
     "pending",
     "Reference, V$TRANSACTION and GV$TRANSACTION",
     "SELECT XID, START_SCN FROM {view} WHERE START_SCN < :scn",
     view=r"G?V\$TRANSACTION",
 )
-LOCKABLE = _statement("lockable", "SQL, LOCK TABLE", "LOCK TABLE {table} IN ROW SHARE MODE NOWAIT")
+LOCKABLE = declared("lockable", "SQL, LOCK TABLE", "LOCK TABLE {table} IN ROW SHARE MODE NOWAIT")
 """Whether a table may be locked; the lock is let go at once."""
-READABLE = _statement("readable", "SQL, SELECT", "SELECT 1 FROM {table}{as_of} WHERE 1 = 0")
+READABLE = declared("readable", "SQL, SELECT", "SELECT 1 FROM {table}{as_of} WHERE 1 = 0")
 """Whether a table may be read, also as of an SCN."""
-ROWS = _statement(
+ROWS = declared(
     "rows",
     "SQL, SELECT, flashback_query_clause and row_limiting_clause",
     "SELECT {expressions} FROM {source}{where}{order}{page}",
 )
 """Rows and keys of a table, as of an SCN where one is told. This and the next ones are put together
 by `relational.reading.chunk_sql` and the connector's dialect."""
-FILLED = _statement(
+FILLED = declared(
     "filled",
     "SQL, SELECT, set operators",
     "(SELECT {number} FROM {source} FETCH FIRST 1 ROWS ONLY){others}",
 )
 """Which tables have rows."""
-COUNTED = _statement(
+COUNTED = declared(
     "counted", "SQL, SELECT", "SELECT (SELECT count(*) FROM {source}{where}) FROM DUAL"
 )
-BOUNDS = _statement(
+BOUNDS = declared(
     "bounds",
     "SQL, SELECT, ROW_NUMBER and MOD",
     "SELECT {expressions} FROM (SELECT {key}, row_number() OVER (ORDER BY {key}) "
@@ -435,17 +322,17 @@ BOUNDS = _statement(
     '"t" WHERE MOD("headrace row number", {size}) = 0 ORDER BY "headrace row number"',
 )
 """Every n-th key."""
-FILTERED = _statement(
+FILTERED = declared(
     "filtered",
     "SQL, SELECT, flashback_query_clause",
     "SELECT 1 FROM {table}{as_of} WHERE 0 = 1 AND ({condition})",
 )
 """Whether the condition of a signal is one for a table."""
-OVERRIDDEN = _statement(
+OVERRIDDEN = declared(
     "overridden", "SQL, SELECT, subquery", 'SELECT {expressions} FROM ({query}) "t"'
 )
 """Rows by a statement of the user's."""
-PROBED = _statement("probed", "SQL, SELECT, subquery", "SELECT * FROM ({query})")
+PROBED = declared("probed", "SQL, SELECT, subquery", "SELECT * FROM ({query})")
 """What a statement of the user's gives."""
 
 
@@ -456,44 +343,42 @@ def as_of(scn: int) -> str:
 
 # -- signals --------------------------------------------------------------------------------------
 
-INSERT_SIGNAL = _statement(
+INSERT_SIGNAL = declared(
     "insert_signal", "SQL, INSERT", "INSERT INTO {table} VALUES (:id, :kind, :data)"
 )
-DELETE_SIGNAL = _statement("delete_signal", "SQL, DELETE", "DELETE FROM {table} WHERE {name} = :id")
+DELETE_SIGNAL = declared("delete_signal", "SQL, DELETE", "DELETE FROM {table} WHERE {name} = :id")
 
-HEARTBEAT = _statement(
+HEARTBEAT = declared(
     "heartbeat",
     "SQL, Comments within SQL Statements",
     "/* heartbeat.action.query */ {action}",
 )
 """What a user has run with each heartbeat."""
-EXPLAIN_HEARTBEAT = _statement(
-    "explain_heartbeat", "SQL, EXPLAIN PLAN", "EXPLAIN PLAN FOR {action}"
-)
+EXPLAIN_HEARTBEAT = declared("explain_heartbeat", "SQL, EXPLAIN PLAN", "EXPLAIN PLAN FOR {action}")
 """Whether it can run, which it does not; the plan is rolled back."""
 
 # -- checks ---------------------------------------------------------------------------------------
 
-PRIVILEGES = _statement(
+PRIVILEGES = declared(
     "privileges", "Reference, SESSION_PRIVS", "SELECT PRIVILEGE FROM SESSION_PRIVS"
 )
-QUOTA = _statement(
+QUOTA = declared(
     "quota",
     "Reference, USER_USERS and USER_TS_QUOTAS",
     "SELECT U.DEFAULT_TABLESPACE, Q.MAX_BYTES FROM USER_USERS U LEFT JOIN USER_TS_QUOTAS Q "
     "ON Q.TABLESPACE_NAME = U.DEFAULT_TABLESPACE",
 )
 """The user's table space, and what may be in it: -1 is without limit."""
-PROBE = _statement("probe", "SQL, SELECT", "SELECT 1 FROM {view} WHERE 1 = 0")
+PROBE = declared("probe", "SQL, SELECT", "SELECT 1 FROM {view} WHERE 1 = 0")
 """Whether a view may be read."""
-WHOLE_VIEW = _statement(
+WHOLE_VIEW = declared(
     "whole_view",
     "Reference, the view",
     "SELECT * FROM {view} FETCH FIRST {number} ROWS ONLY",
     view=r"(?:V\$(?:LOG|THREAD|ARCHIVED_LOG|ARCHIVE_DEST_STATUS)|NLS_SESSION_PARAMETERS)",
 )
 """Every column of a view, for a support bundle."""
-PACKAGES = _statement(
+PACKAGES = declared(
     "packages",
     "Reference, ALL_PROCEDURES",
     "SELECT DISTINCT OBJECT_NAME FROM ALL_PROCEDURES WHERE OWNER = 'SYS' "

@@ -87,3 +87,8 @@ def _reduced(text: str, patterns: tuple[re.Pattern[str], ...], by: str) -> str:
         for pattern in patterns:
             text = pattern.sub(by, text)
     return text
+
+
+def text(value: str) -> str:
+    """A literal."""
+    return "'" + value.replace("'", "''") + "'"

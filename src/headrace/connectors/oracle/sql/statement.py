@@ -97,3 +97,14 @@ class Statement:
         slots = match.groupdict()
         is_held = all(holds(slots[slot]) for slot, holds in _GRAMMAR.items() if slot in slots)
         return slots if is_held else None
+
+
+STATEMENTS: list[Statement] = []
+"""Every statement that is sent, in the order in which modules declare them."""
+
+
+def declared(name: str, manual: str, text: str, **forms: str) -> Statement:
+    """A statement, which is one of `STATEMENTS` from here on; `text` may have any white space."""
+    statement = Statement(name, manual, " ".join(text.split()), forms)
+    STATEMENTS.append(statement)
+    return statement

@@ -103,10 +103,10 @@ class _Asking:
         for one in (questions.THREADS, questions.LARGEST_LOG, questions.DESTINATIONS):
             self._send(one)
         self._send(questions.ONLINE_LOGS)
+        self._send(questions.UNARCHIVED)
         if (destination := self._destination()) is not None:
             hours = self._config.archive_log_hours
             self._send(questions.ARCHIVED_LOGS, destination=destination, scn=0, hours=hours)
-            self._send(questions.OLDEST_SCN, destination=destination, hours=hours)
             self._send(questions.ARCHIVED_UNTIL, destination=destination)
         for one in questions.LOG_VIEWS:
             self._send(one)

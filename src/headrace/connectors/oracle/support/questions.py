@@ -67,7 +67,7 @@ LARGEST_LOG = _question(sql.LARGEST_LOG, "how large a log is")
 DESTINATIONS = _question(sql.DESTINATIONS, "where logs are archived")
 ONLINE_LOGS = _question(sql.ONLINE_LOGS, "which logs are written now", rows=_LOGGED)
 ARCHIVED_LOGS = _question(sql.ARCHIVED_LOGS, "which logs are archived", rows=_LOGGED)
-OLDEST_SCN = _question(sql.OLDEST_SCN, "from which SCN on there is redo")
+UNARCHIVED = _question(sql.UNARCHIVED, "which logs are still being archived")
 ARCHIVED_UNTIL = _question(sql.ARCHIVED_UNTIL, "how far each thread is archived")
 PENDING = _question(
     sql.PENDING, "which transactions are open, and where they began",
@@ -107,7 +107,7 @@ LOG_VIEWS = tuple(
 )
 QUESTIONS: Sequence[Question] = (
     SET_CONTAINER, DATABASE, CLOCK, CHARACTER_SETS, CURRENT_SCN, TIME_OF_SCN, MEMORY, THREADS,
-    LARGEST_LOG, DESTINATIONS, ONLINE_LOGS, ARCHIVED_LOGS, OLDEST_SCN, ARCHIVED_UNTIL, PENDING,
+    LARGEST_LOG, DESTINATIONS, ONLINE_LOGS, ARCHIVED_LOGS, UNARCHIVED, ARCHIVED_UNTIL, PENDING,
     *LOG_VIEWS, ADD_LOGFILE, START_LOGMNR, SESSION_LOGS, CONTENTS, END_LOGMNR, FORMATS, PRIVILEGES,
     PACKAGES, ALL_TABLES, COLUMNS, PRIMARY_KEY, UNIQUE_INDEXES, OBJECT, DDL_OPTIONS, TABLE_DDL,
     ROWS,
