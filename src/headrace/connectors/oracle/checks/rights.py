@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.catalog.open_transactions import CLUSTER, transactions_view

@@ -78,9 +78,7 @@ class _Asking:
 
     def ask_root(self) -> None:
         """The database, and its redo."""
-        if self._config.container is not None:
-            self._send(questions.SET_CONTAINER, sql.set_container(sql.ROOT))
-            self._connection.container = sql.ROOT
+        self._enter(sql.ROOT)
         scn = self.scn()
         for one in (
             questions.DATABASE,
@@ -92,6 +90,15 @@ class _Asking:
         self._send(questions.TIME_OF_SCN, scn=scn)
         self._send(questions.PENDING, scn=scn)
         self.ask_logs()
+
+    def _enter(self, container: str | None) -> None:
+        """As `Connection.switch_to`; in between, the formats that the session has then."""
+        if self._config.container is None or container is None:
+            return
+        self._send(questions.SET_CONTAINER, sql.set_container(container))
+        self._send(questions.FORMATS)
+        self._connection.container = container
+        self._connection.set_formats()
 
     def scn(self) -> int:
         """The current one; 0: it may not be seen."""
@@ -191,30 +198,29 @@ class _Asking:
 
     def ask_tables(self) -> None:
         """The rights of the user, and what the catalogue says of captured tables."""
-        if self._config.container is not None:
-            self._send(questions.SET_CONTAINER, sql.set_container(self._config.container))
-            self._connection.container = self._config.container
-        for one in (questions.FORMATS, questions.PRIVILEGES, questions.PACKAGES):
+        self._enter(self._config.container)
+        for one in (questions.PRIVILEGES, questions.PACKAGES):
             self._send(one)
-        if self._send(questions.ALL_TABLES) is None:
+        tables = sql.tables(self._connection.version)
+        if self._send(questions.ALL_TABLES, tables) is None:
             return
         capture = Capture(self._config)
-        tables = [
+        captured = [
             one.path[-2:]
             for one in StoredTables(self._connection).tables()
             if capture.takes(one.name)
         ]
-        self._recording.note("captured", tables=len(tables))
+        self._recording.note("captured", tables=len(captured))
         self._send(questions.DDL_OPTIONS)
-        for owner, name in tables[:_MOST_TABLES]:
+        for owner, name in captured[:_MOST_TABLES]:
             binds = {"owner": owner, "name": name}
             for one in (
                 questions.COLUMNS, questions.PRIMARY_KEY, questions.UNIQUE_INDEXES,
                 questions.OBJECT, questions.TABLE_DDL,
             ):  # fmt: skip
                 self._send(one, **binds)
-            columns = self._connection.rows(sql.COLUMNS(), binds)
-            expressions = ", ".join(f'"t".{sql.quoted(str(row[0]))}' for row in columns)
+            columns = self._connection.rows(questions.COLUMNS.text, binds)
+            expressions = ", ".join(f'"t".{sql.quoted(str(row[1]))}' for row in columns)
             if expressions:
                 source = f'{sql.quoted(owner, name)} "t"'
                 page = " FETCH FIRST 3 ROWS ONLY"

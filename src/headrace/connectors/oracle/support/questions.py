@@ -21,16 +21,15 @@ _WORDS: Mapping[str, Shown] = dict.fromkeys(
         "SRL", "LOG_MODE", "SUPPLEMENTAL_LOG_DATA_MIN", "SUPPLEMENTAL_LOG_DATA_ALL",
         "SUPPLEMENTAL_LOG_DATA_PK", "FORCE_LOGGING", "CDB", "PLATFORM_NAME", "PARAMETER", "VALUE",
         "PRIVILEGE", "NULLABLE", "VIRTUAL_COLUMN", "HIDDEN_COLUMN", "USER_GENERATED",
-        "LOG_GROUP_TYPE", "OPERATION", "ROLLBACK", "OBJECT_NAME", "XID", "DEST_NAME",
+        "LOG_GROUP_TYPE", "OPERATION", "ROLLBACK", "XID", "DEST_NAME",
     ),
     _VALUE,
 )  # fmt: skip
 """Columns of views whose values are Oracle's own words."""
 _NAMES: Mapping[str, Shown] = dict.fromkeys(
     ("NAME", "OWNER", "TABLE_NAME", "COLUMN_NAME", "INDEX_NAME", "INSTANCE", "SEG_OWNER",
-     "USERNAME", "MEMBER", "DEFAULT_TABLESPACE", "SRC_CON_NAME", "FILENAME", "DESTINATION",
-     "DB_UNIQUE_NAME",
-     "GROUPS", "CON_ID"),
+     "OBJECT_NAME", "USERNAME", "MEMBER", "DEFAULT_TABLESPACE", "SRC_CON_NAME", "FILENAME",
+     "DESTINATION", "DB_UNIQUE_NAME", "GROUPS", "CON_ID"),
     _NAME,
 )  # fmt: skip
 _SQL: Mapping[str, Shown] = dict.fromkeys(("SQL_REDO", "DATA_DEFAULT", "DATA_TYPE"), Shown.SQL)
@@ -85,14 +84,30 @@ CONTENTS = _question(
 )  # fmt: skip
 END_LOGMNR = _question(sql.END_LOGMNR, "the end of the session")
 SET_CONTAINER = _question(sql.SET_CONTAINER, "the session goes to the root and to the tables")
-FORMATS = whole("NLS_SESSION_PARAMETERS", TABLES)
+FORMATS = whole("NLS_SESSION_PARAMETERS")
 PRIVILEGES = _question(sql.PRIVILEGES, "which rights the user has", TABLES, rows=500)
-PACKAGES = _question(sql.PACKAGES, "which packages the user may call", TABLES)
-ALL_TABLES = _question(sql.TABLES, "how many tables there are", TABLES, rows=20)
-COLUMNS = _question(sql.COLUMNS, "how a captured table's columns are declared", TABLES, rows=1000)
-PRIMARY_KEY = _question(sql.PRIMARY_KEY, "a captured table's key", TABLES)
-UNIQUE_INDEXES = _question(sql.UNIQUE_INDEXES, "a captured table's unique indexes", TABLES)
-OBJECT = _question(sql.OBJECT, "a captured table's ids", TABLES)
+PACKAGES = _question(
+    sql.PACKAGES, "which packages the user may call", TABLES, columns={"OBJECT_NAME": _VALUE},
+)  # fmt: skip
+ALL_TABLES = _question(
+    sql.TABLES, "how many tables there are", TABLES, rows=20, text=sql.tables((19,)),
+)  # fmt: skip
+COLUMNS = _question(
+    sql.COLUMNS, "how a captured table's columns are declared", TABLES, rows=1000,
+    text=sql.COLUMNS(one=sql.one_table("C.TABLE_NAME")),
+)  # fmt: skip
+PRIMARY_KEY = _question(
+    sql.PRIMARY_KEY, "a captured table's key", TABLES,
+    text=sql.PRIMARY_KEY(one=sql.one_table("K.TABLE_NAME")),
+)  # fmt: skip
+UNIQUE_INDEXES = _question(
+    sql.UNIQUE_INDEXES, "a captured table's unique indexes", TABLES,
+    text=sql.UNIQUE_INDEXES(one=sql.one_table("I.TABLE_NAME")),
+)  # fmt: skip
+OBJECT = _question(
+    sql.OBJECT, "a captured table's ids", TABLES,
+    text=sql.OBJECT(one=sql.one_table("O.OBJECT_NAME")),
+)  # fmt: skip
 DDL_OPTIONS = _question(sql.DDL_OPTIONS, "statements of tables come without storage", TABLES)
 TABLE_DDL = _question(
     sql.TABLE_DDL, "a captured table's statement, its names and values masked", TABLES,
