@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from oracledb import DataFrame
 
 from benchmarks.oracle.workload import Workload
 from headrace_demo.oracle import driver
@@ -28,7 +29,7 @@ class _Connection(driver.OracleConnection):
         *,
         requested_schema: pa.Schema | None = None,
         **more: Any,
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[DataFrame]:
         if "V$LOGMNR_CONTENTS" not in statement or requested_schema is None:
             yield from super().fetch_df_batches(
                 statement, parameters, size, requested_schema=requested_schema, **more
@@ -37,7 +38,7 @@ class _Connection(driver.OracleConnection):
         given = parameters or {}
         work = Workload.read(Path(os.environ[WORKLOAD]))
         for batch in work.batches(int(given["low"]), int(given["high"]), size):
-            yield batch.select(requested_schema.names)
+            yield driver.frame_of(batch.select(requested_schema.names))
 
 
 def connect(*, user: str, password: str, dsn: str, **_: Any) -> driver.OracleConnection:

@@ -75,7 +75,7 @@ class Use:
 def uses(driver: Driver, paths: Iterable[Path]) -> list[Use]:
     """Every attribute of the driver's objects that the sources use, in their order."""
     trees = {path: ast.parse(path.read_text()) for path in sorted(paths)}
-    given = {**_returned(driver, trees.values()), **driver.given}
+    given = _returned(driver, trees.values())
     found: list[Use] = []
     for path, tree in trees.items():
         walk = _Walk(driver, path.name, given)
@@ -128,10 +128,10 @@ def _problem(driver: Driver, use: Use, member: Member) -> str | None:
     return None
 
 
-def _returned(driver: Driver, trees: Iterable[ast.Module]) -> dict[str, str]:
+def _returned(driver: Driver, trees: Iterable[ast.Module]) -> dict[str, _Returned]:
     """Functions whose annotations say that they return an object of the driver, by their names;
     none of which there are several with other annotations."""
-    by_name: dict[str, set[str]] = {}
+    by_name: dict[str, list[_Returned]] = {}
     for tree in trees:
         walk = _Walk(driver, "", {})
         for node in ast.walk(tree):
@@ -139,14 +139,42 @@ def _returned(driver: Driver, trees: Iterable[ast.Module]) -> dict[str, str]:
                 walk.visit(node)
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                by_name.setdefault(node.name, set()).add(walk.annotated(node.returns))
-    return {name: min(kinds) for name, kinds in by_name.items() if len(kinds) == 1 and all(kinds)}
+                made = _Returned(walk.annotated(node.returns), *_taken(node.args))
+                by_name.setdefault(node.name, []).append(made)
+    unambiguous = {name: made for name, made in by_name.items() if len({m.kind for m in made}) == 1}
+    returned = {name: made[0] for name, made in unambiguous.items() if made[0].kind}
+    return returned | {name: _Returned(kind, 0, None) for name, kind in driver.given.items()}
+
+
+@dataclass(frozen=True)
+class _Returned:
+    """What a function returns, and how many arguments it takes, so that a method of that name of
+    something else is not taken for it; `most` is None where there is no limit."""
+
+    kind: str
+    least: int
+    most: int | None
+
+    def takes(self, node: ast.Call) -> bool:
+        count = len(node.args) + len(node.keywords)
+        return self.least <= count and (self.most is None or count <= self.most)
+
+
+def _taken(arguments: ast.arguments) -> tuple[int, int | None]:
+    """The least and the largest number of arguments, without `self`."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    own = len(positional) - (positional[:1] != [] and positional[0].arg in ("self", "cls"))
+    required = sum(default is None for default in arguments.kw_defaults)
+    least = own - len(arguments.defaults) + required
+    if arguments.vararg or arguments.kwarg:
+        return least, None
+    return least, own + len(arguments.kwonlyargs)
 
 
 class _Walk(ast.NodeVisitor):
     """Follows the driver's objects through one file. `found` are the uses."""
 
-    def __init__(self, driver: Driver, file: str, given: Mapping[str, str]) -> None:
+    def __init__(self, driver: Driver, file: str, given: Mapping[str, _Returned]) -> None:
         self._driver, self._file, self._given = driver, file, given
         self._named = driver.named.get(file, {})
         self._names: list[dict[str, str]] = [dict(self._named)]
@@ -191,7 +219,8 @@ class _Walk(ast.NodeVisitor):
             return str(module)
         if (name in _PASSING or name in self._driver.through) and node.args:
             return self.kind(node.args[0])
-        return self._given.get(name, "") or self.kind(node.func)
+        own = self._given.get(name)
+        return own.kind if own is not None and own.takes(node) else self.kind(node.func)
 
     def _gives(self, owner: str, name: str) -> str:
         inner = f"{owner}.{name}"

@@ -63,6 +63,20 @@ def test_objects_of_the_driver_are_followed(tmp_path: Path, source: str) -> None
     assert {"sqlite3.connect", "Connection.execute", "Cursor.fetchone"} <= set(members)
 
 
+def test_a_method_of_the_same_name_is_not_taken_for_one_that_returns_an_object(
+    tmp_path: Path,
+) -> None:
+    source = """
+    import sqlite3
+    class Kept:
+        def get(self) -> sqlite3.Connection: ...
+    def ask(kept: Kept, names: dict[str, str]) -> None:
+        kept.get().commit()
+        names.get("a", "b").upper()
+    """
+    assert found(tmp_path, source) == (["sqlite3.Connection", "Connection.commit"], [])
+
+
 def test_parameters_are_known_by_annotation_or_by_their_names(tmp_path: Path) -> None:
     source = """
     import sqlite3

@@ -206,6 +206,11 @@ def _frame(
         types = zip(columns, schema.types, strict=True)
         arrays = [pa.array(column, kind) for column, kind in types]
         batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return frame_of(batch)
+
+
+def frame_of(batch: pa.RecordBatch) -> DataFrame:
+    """Rows as python-oracledb gives them, without a copy."""
     # A reader keeps a batch without rows, which a table leaves out.
     frame = from_arrow(pa.RecordBatchReader.from_batches(batch.schema, [batch]))
     assert isinstance(frame, DataFrame)

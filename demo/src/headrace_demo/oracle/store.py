@@ -255,18 +255,23 @@ def _unistr(text: str | None) -> str | None:
     return units.encode("utf-16-be", "surrogatepass").decode("utf-16-be")
 
 
-def _to_char(value: Any, pattern: str = "") -> str | None:
-    """Times are kept as texts in the session's formats; a pattern cuts the fraction and the
-    zone."""
+def _to_char(value: Any, pattern: str = "YYYY") -> str | None:
+    """Times are kept as texts in the session's formats, with a minus before years before Christ; a
+    pattern cuts the fraction and the zone. Years have a sign, or a blank, in SYYYY alone."""
     if value is None:
         return None
     text = str(value)
+    if _KEPT_TIME.match(text):
+        unsigned = text.removeprefix("-")
+        sign = " " if unsigned == text else "-"
+        text = sign + unsigned if pattern.startswith("S") else unsigned
     fraction = re.search(r"FF(\d)", pattern)
     if fraction is not None:
         return re.sub(r"\.(\d+)", lambda digits: "." + digits[1][: int(fraction[1])], text)
     return text
 
 
+_KEPT_TIME = re.compile(r"-?\d{4}-\d\d-\d\d \d\d:")
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "REGEXP_LIKE": _regexp_like,
     "TO_CHAR": _to_char,

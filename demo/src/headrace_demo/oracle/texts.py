@@ -19,7 +19,7 @@ _LOBS = {"CLOB": "EMPTY_CLOB()", "NCLOB": "EMPTY_CLOB()", "BLOB": "EMPTY_BLOB()"
 _FIXED = ("CHAR", "NCHAR")
 _BYTES = ("RAW", "BLOB", "LONG RAW")
 _TIME = re.compile(
-    r"(?P<day>\d{4}-\d\d-\d\d)(?:[ T](?P<time>\d\d:\d\d:\d\d)(?:\.(?P<fraction>\d{0,9}))?)?"
+    r"(?P<day>-?\d{4}-\d\d-\d\d)(?:[ T](?P<time>\d\d:\d\d:\d\d)(?:\.(?P<fraction>\d{0,9}))?)?"
     r"\s*(?P<zone>Z|[+-]\d\d:\d\d)?"
 )
 _DAYS = re.compile(r"([+-]?)(\d+) (\d+):(\d\d):(\d\d)(?:\.(\d{1,9}))?")
@@ -80,9 +80,9 @@ def literal(column: Column, text: str | None) -> str:
     if name in _BYTES:
         return f"HEXTORAW('{text.lower()}')"
     if name == "DATE":
-        return f"TO_DATE('{text}', 'YYYY-MM-DD HH24:MI:SS')"
+        return f"TO_DATE('{text.removeprefix('-')}', 'YYYY-MM-DD HH24:MI:SS')"
     if name.startswith("TIMESTAMP"):
-        day, time, *zone = text.split(" ")
+        day, time, *zone = text.removeprefix("-").split(" ")
         second, _, fraction = time.partition(".")
         shown = " ".join((day, f"{second}.{fraction[: column.scale or 0]}", *zone))
         return f"TO_TIMESTAMP_TZ('{shown}')" if zone else f"TO_TIMESTAMP('{shown}')"

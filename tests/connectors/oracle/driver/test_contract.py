@@ -13,6 +13,8 @@ from typing import Any
 import oracledb
 import pyarrow as pa
 import pytest
+from benchmarks.oracle import driver as benchmark
+from benchmarks.oracle import workload
 from oracledb import arrow_impl, errors
 
 from headrace.connectors.oracle.config import OracleConfig
@@ -143,6 +145,20 @@ def test_rows_of_redo_pass_through_the_drivers_frames() -> None:
 
     batches = list(Connection(Native(), 10).batches("SELECT", REDO))
     assert batches == [rows]
+
+
+def test_the_benchmark_gives_the_drivers_frames_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = workload.make(tmp_path / "redo.arrow", 200, 1)
+    work.write(tmp_path / "workload.json")
+    monkeypatch.setenv(benchmark.WORKLOAD, str(tmp_path / "workload.json"))
+    native = object.__new__(benchmark._Connection)
+    binds = {"low": 0, "high": work.last_scn}
+    statement = "SELECT SCN FROM V$LOGMNR_CONTENTS"
+    batches = list(Connection(native, 10).batches(statement, REDO, binds, rows=64))
+    assert [len(batch) for batch in batches] == [64, 64, 64, 8]
+    assert {batch.schema for batch in batches} == {REDO}
 
 
 # -- errors ---------------------------------------------------------------------------------------

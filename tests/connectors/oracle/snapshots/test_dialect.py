@@ -42,6 +42,16 @@ def literal(text: str, name: str) -> str:
         ("RAW", "\\x0aff", "HEXTORAW('0aff')"),
         ("DATE", "2020-01-31 10:00:00", "TO_DATE('2020-01-31 10:00:00', 'YYYY-MM-DD HH24:MI:SS')"),
         (
+            "DATE",
+            "4712-01-01 10:00:00 BC",
+            "TO_DATE('-4712-01-01 10:00:00', 'SYYYY-MM-DD HH24:MI:SS')",
+        ),
+        (
+            "TIMESTAMP(6)",
+            "0044-03-15 10:00:00.5 BC",
+            "TO_TIMESTAMP('-0044-03-15 10:00:00.500000000', 'SYYYY-MM-DD HH24:MI:SS.FF9')",
+        ),
+        (
             "TIMESTAMP(6)",
             "2020-01-31 10:00:00.5",
             "TO_TIMESTAMP('2020-01-31 10:00:00.500000000', 'YYYY-MM-DD HH24:MI:SS.FF9')",
@@ -67,7 +77,7 @@ def test_no_text_of_a_bound_leaves_its_literal(text: str, name: str) -> None:
 def test_rows_are_read_as_of_the_snapshot_and_behind_a_row_as_of_a_later_scn() -> None:
     chunk = Chunk(0, 1, Cut.KEY, lower=("5",), upper=("9",))
     query = RowsQuery(("S", "T"), (ID, AT), (ID,), chunk, 70, later=True)
-    columns = '"t"."ID", TO_CHAR("t"."AT") AS "AT"'
+    columns = '"t"."ID", TO_CHAR("t"."AT", \'SYYYY-MM-DD HH24:MI:SS.FF9\') AS "AT"'
     assert query.statement(70) == (
         f'SELECT {columns} FROM "S"."T" AS OF SCN 70 "t" '
         'WHERE "t"."ID" >= 5 AND "t"."ID" < 9 ORDER BY "t"."ID"'

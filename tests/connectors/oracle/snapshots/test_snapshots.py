@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from headrace.connectors.oracle.reading import snapshot_source
+from headrace.debezium.temporal import epoch_day
 from headrace.errors import HeadraceError
 from headrace.relational.history.records import HistoryRecord
 from tests.connectors.harness import ConnectorReader
@@ -107,6 +108,27 @@ def test_columns_of_object_types_are_in_the_rows_without_values(
     assert [row["after"] for row in rows] == [
         {"ID": 1, "SHAPE": None, "NAME": "a"},
         {"ID": 2, "SHAPE": None, "NAME": "b"},
+    ]
+
+
+def test_times_before_christ_keep_their_years(oracle_database: OracleDatabase) -> None:
+    """In keys, too."""
+    days = ["-4712-01-01", "-0044-03-15", "2020-01-01"]
+    oracle_database.create_table(
+        "DAYS",
+        "DAY DATE NOT NULL",
+        "AT TIMESTAMP(3) WITH TIME ZONE",
+        key=["DAY"],
+        rows=[[day, f"{day} 12:00:00.5 +02:00"] for day in days],
+    )
+    run = reader(oracle_database, headrace_snapshot_threads="2")
+    rows = [row["after"] for row in snapshot(run)]
+    run.stop()
+    years = [(-4711, 1, 1), (-43, 3, 15), (2020, 1, 1)]
+    assert sorted((row["DAY"], row["AT"]) for row in rows) == [
+        (epoch_day(*years[0]) * 86_400_000, "-4711-01-01T12:00:00.500+02:00"),
+        (epoch_day(*years[1]) * 86_400_000, "-0043-03-15T12:00:00.500+02:00"),
+        (epoch_day(*years[2]) * 86_400_000, "2020-01-01T12:00:00.500+02:00"),
     ]
 
 

@@ -1,7 +1,8 @@
 """Oracle's SQL of chunks, where it is not the same in every database.
 
 Values of keys are literals of their columns' types, out of headrace's texts. Times and intervals
-are read as texts in the session's formats; see `rows.texts`.
+are read as texts, see `rows.texts`: times in formats whose years have a sign, which those of the
+session do not have.
 """
 
 from __future__ import annotations
@@ -34,9 +35,16 @@ SHOWN = frozenset({"DATE", "TIMESTAMP", ZONED, LOCAL, YEAR_TO_MONTH, DAY_TO_SECO
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _HEXADECIMAL = re.compile(r"\\x((?:[0-9a-f]{2})*)")
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)?")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)?( BC)?")
 _PAST_ASCII = re.compile(r"[^ -~]|\\")
 _SECONDS = "YYYY-MM-DD HH24:MI:SS"
+_SIGNED = {
+    "DATE": f"S{_SECONDS}",
+    "TIMESTAMP": f"S{_SECONDS}.FF9",
+    LOCAL: f"S{_SECONDS}.FF9",
+    ZONED: f"S{_SECONDS}.FF9 TZH:TZM",
+}
+"""Formats of times that are read: years before Christ have a minus, others a blank."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,10 @@ class OracleDialect:
 
     def as_text(self, name: str, column: Column) -> str:
         """See Dialect: the driver gives values, of which rows/ makes texts."""
-        return f"TO_CHAR({name})" if kind_of(column) in SHOWN else name
+        kind = kind_of(column)
+        if kind in _SIGNED:
+            return f"TO_CHAR({name}, {sql.text(_SIGNED[kind])})"
+        return f"TO_CHAR({name})" if kind in SHOWN else name
 
     def source(self, table: Path, *, alone: bool) -> str:  # noqa: ARG002
         """See Dialect: no table inherits from another."""
@@ -120,15 +131,16 @@ def kind_of(column: Column) -> str:
     return column.type.kind
 
 
-def _time_literal(kind: str, day: str, clock: str, fraction: str, zone: str) -> str:
-    time = f"{day} {clock}"
+def _time_literal(kind: str, day: str, clock: str, fraction: str, zone: str, era: str) -> str:
+    sign, time = ("-" if era else ""), f"{day} {clock}"
+    seconds = f"S{_SECONDS}" if era else _SECONDS
     if kind == "DATE":
-        return f"TO_DATE('{time}', '{_SECONDS}')"
-    time = f"{time}.{fraction.ljust(9, '0')}"
+        return f"TO_DATE('{sign}{time}', '{seconds}')"
+    time = f"{sign}{time}.{fraction.ljust(9, '0')}"
     if kind in (ZONED, LOCAL):
         offset = "+00:00" if zone in ("Z", "") else zone
-        return f"TO_TIMESTAMP_TZ('{time} {offset}', '{_SECONDS}.FF9 TZH:TZM')"
-    return f"TO_TIMESTAMP('{time}', '{_SECONDS}.FF9')"
+        return f"TO_TIMESTAMP_TZ('{time} {offset}', '{seconds}.FF9 TZH:TZM')"
+    return f"TO_TIMESTAMP('{time}', '{seconds}.FF9')"
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -1,9 +1,9 @@
 """Columns of the driver's values to headrace's texts (headrace.connect.encoding), by Arrow.
 
-Numbers are texts with all of their digits, or what Python has for them; times and intervals are
-texts in the session's formats (`sql.SESSION_FORMATS`), such as `2018-03-27 12:34:56.007891000`;
-RAW and BLOB are bytes. Every function takes one column's values (None is null) and returns them as
-large_string.
+Numbers are texts with all of their digits, or what Python has for them; times are texts such as
+` 2018-03-27 12:34:56.007891000`, with a minus before years before Christ, intervals texts in the
+session's formats (`sql.SESSION_FORMATS`); RAW and BLOB are bytes. Every function takes one column's
+values (None is null) and returns them as large_string.
 """
 
 from __future__ import annotations
@@ -63,20 +63,30 @@ def _floats(kind: pa.DataType) -> Callable[[Values], pa.Array]:
 
 def _timestamps(values: Values) -> pa.Array:
     """Without zeros at the end of the fraction."""
-    texts = strings(values)
-    if first_value(values) is None or not pc.any(pc.match_substring(texts, ".")).as_py():
+    texts = _signed(values)
+    if first_value(values) is None:
         return texts
-    return pc.replace_substring_regex(pc.replace_substring_regex(texts, _ZEROS, r"\1"), r"\.$", "")
+    if pc.any(pc.match_substring(texts, ".")).as_py():
+        texts = pc.replace_substring_regex(texts, _ZEROS, r"\1")
+        texts = pc.replace_substring_regex(texts, r"\.$", "")
+    if pc.any(pc.starts_with(texts, "-")).as_py():
+        return pc.replace_substring_regex(texts, r"^-(.*)$", r"\1 BC")
+    return texts
+
+
+def _signed(values: Values) -> pa.Array:
+    """Without the blank before years that have no minus."""
+    return pc.utf8_ltrim(strings(values), " ")
 
 
 def _zoned(digits: int) -> Callable[[Values], pa.Array]:
     """As events show them, at so many digits of the fraction (0: as many as a value needs)."""
 
     def texts(values: Values) -> pa.Array:
-        made = strings(values)
+        made = _signed(values)
         fits = pc.all(pc.match_substring_regex(made, _STAMP)).as_py()
         if fits is False or pc.any(pc.match_substring_regex(made, _ZONE_BEYOND)).as_py():
-            return mapped(lambda text: literals.zoned_timestamp(text, digits))(values)
+            return mapped(lambda text: _zoned_text(text, digits))(made.to_pylist())
         made = pc.replace_substring_regex(made, _STAMP, r"\1T\2\3\4")
         if digits:
             made = pc.replace_substring_regex(made, rf"(\.\d{{{digits}}})\d+", r"\1")
@@ -89,6 +99,21 @@ def _zoned(digits: int) -> Callable[[Values], pa.Array]:
     return texts
 
 
+def _zoned_text(text: str, digits: int) -> str | None:
+    """One of them. ISO 8601 counts years before Christ from 0: the year 1 is 0000, 4712 is
+    -4711."""
+    if not text.startswith("-"):
+        return literals.zoned_timestamp(text, digits)
+    year, rest = text[1:5], text[5:]
+    if not year.isdigit():
+        return None
+    shown = literals.zoned_timestamp(f"{_LEAP_YEAR}{rest}", digits)
+    before = int(year) - 1
+    return shown and f"{'-' if before else ''}{before:04}{shown[4:]}"
+
+
+_LEAP_YEAR = "2000"
+"""Which has every day that any year has."""
 _ZONE_BEYOND = r"(?:[+-](?:1[89]|[2-9]\d):\d\d|^0000)"
 _BY_KIND: dict[str, Callable[[Values], pa.Array]] = {
     **dict.fromkeys(NUMBERS, _numbers),
