@@ -27,6 +27,7 @@ TYPES = {
     "SINGLE": OracleType.of("BINARY_FLOAT", 4),
     "YEARS": OracleType.of("INTERVAL YEAR(2) TO MONTH", 5),
     "DAYS": OracleType.of("INTERVAL DAY(2) TO SECOND(6)", 11),
+    "TRUTH": OracleType.of("BOOLEAN", 1),
 }
 
 

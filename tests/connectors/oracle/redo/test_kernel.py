@@ -60,6 +60,7 @@ LITERALS = {
     "SINGLE": st.floats(width=32).map(lambda number: f"'{number:.8E}'"),
     "YEARS": st.integers(0, 99).map(lambda years: f"TO_YMINTERVAL('+{years:02}-03')"),
     "DAYS": st.integers(0, 99).map(lambda days: f"TO_DSINTERVAL('-{days:02} 01:02:03.5')"),
+    "TRUTH": st.sampled_from(("TRUE", "'FALSE'", "1", "'0'", "HEXTORAW('01')")),
 }
 ALWAYS = st.sampled_from(("NULL", "Unsupported Type", "Unsupported"))
 

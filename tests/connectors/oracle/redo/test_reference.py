@@ -85,6 +85,9 @@ def test_a_statement_is_read(
         ("SINGLE", "'-Inf'", b"-Infinity"),
         ("YEARS", "TO_YMINTERVAL('-03-06')", b"-3 years -6 mons"),
         ("DAYS", "TO_DSINTERVAL('-001 02:03:04.56')", b"-1 days -02:03:04.56"),
+        # No manual says how LogMiner writes a BOOLEAN.
+        *(("TRUTH", yes, b"t") for yes in ("TRUE", "'TRUE'", "true", "1", "'1'", "HEXTORAW('01')")),
+        *(("TRUTH", no, b"f") for no in ("FALSE", "'FALSE'", "0", "'0'", "HEXTORAW('00')")),
         ("LARGE", "EMPTY_CLOB()", b""),
         ("BYTES", "EMPTY_BLOB()", rb"\x"),
         ("NAME", "LM_EMPTY_STRING", b""),

@@ -68,6 +68,7 @@ def keyed(rows: list[dict[str, Any]]) -> list[tuple[int, str]]:
 def test_every_row_is_read_once_as_of_one_scn_by_ranges_of_its_key(
     database: OracleDatabase,
 ) -> None:
+    database.change(advances=False)
     scn = database.server.call("scn")
     run = reader(database, headrace_snapshot_threads="2")
     rows = snapshot(run)

@@ -34,10 +34,9 @@ class DatabaseState:
     @classmethod
     def read(cls, connection: Connection) -> DatabaseState:
         """As the database is now. Raises DriverError."""
-        ((name, mode, minimal, everything, forced, cdb, scn, resetlogs),) = connection.rows(
-            sql.DATABASE()
-        )
-        return cls(name, mode, minimal, everything, forced, cdb, int(scn), int(resetlogs))
+        (row,) = connection.rows(sql.DATABASE())
+        name, mode, minimal, everything, force, cdb, scn, resetlogs = row
+        return cls(name, mode, minimal, everything, force, cdb, int(scn), int(resetlogs))
 
 
 def log_mode_error(state: DatabaseState, root: str | None) -> HeadraceError | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.catalog.open_transactions import CLUSTER, transactions_view
@@ -58,9 +58,8 @@ def check_mining_rights(checked: Checked) -> None:
     refused = refused_views(connection)
     views = list(map(_grant, refused))
     listed = {name for (name,) in connection.rows(sql.PACKAGES())}
-    used: Sequence[str] = PACKAGES
-    if config.log_mining_strategy is not MiningStrategy.REDO_LOG_CATALOG:
-        used = PACKAGES[:1]
+    writes_dictionary = config.log_mining_strategy is MiningStrategy.REDO_LOG_CATALOG
+    used = PACKAGES if writes_dictionary else PACKAGES[:1]
     packages = [f"EXECUTE ON {name}" for name in used if name not in listed]
     privileges = {name for (name,) in connection.rows(sql.PRIVILEGES())}
     needed = ["LOGMINING", "SELECT ANY TRANSACTION"]
@@ -189,8 +188,8 @@ def _space_without_quota(connection: Connection, privileges: Collection[str]) ->
 
 
 def _reads(connection: Connection, schema: str, table: str, as_of: str = "") -> bool:
-    """Whether a table may be read, as of an SCN too; that it cannot be for another reason is told
-    when it is read."""
+    """Whether a table may be read, as of an SCN too; what else may prevent that is left to the
+    start."""
     statement = sql.READABLE(table=sql.quoted(schema, table), as_of=as_of)
     try:
         connection.rows(statement)

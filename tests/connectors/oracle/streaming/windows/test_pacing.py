@@ -7,7 +7,9 @@ import pytest
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.streaming.windows import pacing as pacing_module
 from headrace.connectors.oracle.streaming.windows.pacing import Pacing
+from headrace.connectors.oracle.streaming.windows.redo import InconsistentLogsError
 from headrace.connectors.registry import parse_configuration
+from headrace.errors import HeadraceError
 from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
 from tests.servers.oracle import OracleDatabase
 
@@ -168,3 +170,19 @@ def test_a_backlog_is_read_without_pauses(database: OracleDatabase, clock: Clock
     reader.await_changes(6)
     reader.stop()
     assert counted(database) > windows + 3
+
+
+def test_waits_for_logs_that_are_being_archived_are_not_counted(clock: Clock) -> None:
+    pacing = pacing_of(internal_log_mining_log_query_max_retries="2")
+    archiving = InconsistentLogsError("sequence 7", is_archiving=True)
+    for _ in range(10):
+        pacing.wait_for_logs(archiving, 1)
+        assert (pacing.remaining(), pacing.may_end_early) == (2.0, False)
+    for seconds in (1.0, 2.0):
+        pacing.wait_for_logs(InconsistentLogsError("a gap"), 1)
+        assert pacing.remaining() == seconds
+    with pytest.raises(HeadraceError) as caught:
+        pacing.wait_for_logs(InconsistentLogsError("a gap"), 1)
+    assert caught.value.code == "oracle.logs_inconsistent"
+    pacing.read(newest=True, changes=False)
+    assert pacing.may_end_early

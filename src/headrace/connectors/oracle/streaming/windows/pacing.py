@@ -33,6 +33,7 @@ class Pacing:
         self._until = Deadline(0, lambda: monotonic())
         self._switches, self._waits = 0, 0
         """How often in turn mining failed, and logs were waited for."""
+        self._is_archiving = False
 
     def remaining(self) -> float:
         """Seconds until the next window."""
@@ -46,11 +47,11 @@ class Pacing:
     @property
     def may_end_early(self) -> bool:
         """Whether the pause is for the sake of the database's load alone."""
-        return not (self._switches or self._waits)
+        return not (self._switches or self._waits or self._is_archiving)
 
     def read(self, *, newest: bool, changes: bool) -> None:
         """A window was read: up to the newest redo or not, with changes or without."""
-        self._switches, self._waits = 0, 0
+        self._switches, self._waits, self._is_archiving = 0, 0, False
         if changes or not newest:
             self.pause_ms = self._first
         self._until.restart(self.pause_ms / 1000 if newest else 0)
@@ -82,8 +83,8 @@ class Pacing:
         as long as that takes. Raises HeadraceError("oracle.logs_inconsistent") for others when that
         lasts too long."""
         most = self._config.internal_log_mining_log_query_max_retries
+        self._is_archiving = why.is_archiving
         if why.is_archiving:
-            self._waits = 1
             wait = _ARCHIVING_WAIT
         elif self._waits >= most:
             raise HeadraceError(

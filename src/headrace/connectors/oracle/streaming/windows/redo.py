@@ -34,7 +34,7 @@ from headrace.errors import HeadraceError
 LOG_GONE = "oracle.redo_gone"
 _BRING_BACK = (
     "Bring the archived logs back (RMAN: RESTORE ARCHIVELOG FROM SCN …); or set "
-    "snapshot.mode=when_needed, which reads the tables anew, or start with a new "
+    "snapshot.mode=when_needed, which reads the tables again, or start with a new "
     "checkpoint. Keep archived logs longer than the longest transaction and any pause."
 )
 _CROSSCHECK = (
