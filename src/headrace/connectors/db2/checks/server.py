@@ -50,7 +50,7 @@ def check_current_commit(checked: Checked) -> None:
     checked.warn(
         "cur_commit",
         f"Readers wait for writers (CUR_COMMIT {setting}): the connector waits until Capture "
-        "commits, and a snapshot until applications do, 30 seconds each time unless "
+        "commits, and a snapshot until applications do, 60 seconds each time unless "
         "driver.LOCKTIMEOUT says otherwise",
         f"db2 update db cfg for {checked.config.database_dbname} using CUR_COMMIT ON"
         + (", or set driver.ConcurrentAccessResolution=1." if setting == "AVAILABLE" else "."),
