@@ -60,7 +60,7 @@ OF_THEIR_OWN: dict[str, str] = {
     "signal.enabled.channels": "file",
     "notification.enabled.channels": "log",
     "signal.data.collection": "inventory.orders",
-    "headrace.server.time.zone": "Europe/Berlin",
+    "headrace.capture.time.zone": "Europe/Berlin",
 }
 """Examples of properties whose kind says less than what they take. Empty: it chooses the suite."""
 

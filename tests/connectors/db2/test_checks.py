@@ -53,9 +53,9 @@ def test_a_clock_that_does_not_show_utc_is_warned_of_unless_its_zone_is_named(
     warning = only(found(db2_database), "db2.time_zone")
     assert warning.level == "warning"
     assert "shows UTC-03:30" in warning.message
-    assert "headrace.server.time.zone" in warning.remedy
+    assert "headrace.capture.time.zone" in warning.remedy
     assert "to -03:30 where" in warning.remedy
-    named = found(db2_database, headrace_server_time_zone="Etc/UTC")
+    named = found(db2_database, headrace_capture_time_zone="Etc/UTC")
     assert bad(named) == []
     (one,) = (one for one in named if one.code == "db2.time_zone")
     assert "of the time zone Etc/UTC" in one.message
@@ -175,8 +175,8 @@ def test_a_synchpoint_of_another_time_zone_moves_if_that_is_configured(
         )
         code = "db2.capture_clock" if hours > 0 else "db2.capture_stopped"
         error = only(found(db2_database), code)
-        assert "headrace.server.time.zone" in error.remedy
-        assert bad(found(db2_database, headrace_server_time_zone=zone)) == []
+        assert "headrace.capture.time.zone" in error.remedy
+        assert bad(found(db2_database, headrace_capture_time_zone=zone)) == []
 
 
 def test_a_capture_that_never_ran_is_an_error(db2_database: Db2Database) -> None:

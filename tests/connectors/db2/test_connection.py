@@ -293,11 +293,11 @@ def test_keywords_of_the_driver_override_ours(db2_database: Db2Database) -> None
 
 
 def test_the_driver_bounds_waiting_for_locks_and_writes_points_in_numbers() -> None:
-    assert "LOCKTIMEOUT=30;" in connection_string(config_with("SECURITY", "SSL"))
+    assert "LOCKTIMEOUT=60;" in connection_string(config_with("SECURITY", "SSL"))
     assert "PATCH2=15;" in connection_string(config_with("SECURITY", "SSL"))
     overridden = connection_string(config_with("LockTimeout", "5"))
     assert "LOCKTIMEOUT=5;" in overridden
-    assert "LOCKTIMEOUT=30" not in overridden
+    assert "LOCKTIMEOUT=60" not in overridden
     assert "PATCH2=6,15;" in connection_string(config_with("Patch2", "6,15"))
     on_zos = Db2Config.parse(
         {"topic.prefix": "s", "db2.platform": "ZOS", "database.dbname": "D",
@@ -311,7 +311,7 @@ def test_the_driver_asks_the_server_to_bound_waiting(db2_database: Db2Database) 
         config = config_of(db2_database, database_port=str(heard.port))
         with connect(config) as connection:
             assert connection.rows("SELECT 1 FROM SYSIBM.SYSDUMMY1") == [(1,)]
-    assert b"SET LOCK TIMEOUT = 30" in heard.sent
+    assert b"SET LOCK TIMEOUT = 60" in heard.sent
 
 
 class Overheard:

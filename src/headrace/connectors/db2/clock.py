@@ -1,5 +1,6 @@
-"""The server's clock: what commits, rows of snapshots and those of incremental snapshots have in
-common, so that their times can be compared. Db2 stores local times without a zone; events have UTC.
+"""The clocks of the server and of Capture: commits, rows of snapshots and those of incremental
+snapshots have their times in UTC, so that they can be compared. Db2 stores and gives local times
+without a zone.
 """
 
 from __future__ import annotations
@@ -54,13 +55,14 @@ def distant(distance: object) -> Clock:
 
 
 def clock_of(config: Db2Config, distance: object) -> Clock:
-    """The clock of Capture and of the server: that of headrace.server.time.zone, else the one that
-    the server tells (see `distant`)."""
-    name = config.headrace_server_time_zone
+    """The clock of Capture: that of headrace.capture.time.zone, else the server's, whose CURRENT
+    TIMEZONE is `distance`."""
+    name = config.headrace_capture_time_zone
     return distant(distance) if name is None else Clock(zone_of(name))
 
 
-def server_time_us(connection: Connection, config: Db2Config) -> int:
-    """The current time in microseconds since 1970 UTC. Raises DriverError."""
+def server_time_us(connection: Connection) -> int:
+    """The current time in microseconds since 1970 UTC, which the server's own distance from it
+    gives whatever Capture's clock shows. Raises DriverError."""
     ((time, distance),) = connection.rows(sql.CURRENT_TIME)
-    return int(clock_of(config, distance).microseconds([time])[0])
+    return int(distant(distance).microseconds([time])[0])

@@ -19,7 +19,8 @@ Row = tuple[Any, ...]
 
 CHECK_LIMIT = "connection.validation.timeout.ms"
 _LOGIN_SECONDS = 30
-_LOCK_SECONDS = 30
+_LOCK_SECONDS = 60
+"""Twice the interval at which Capture usually commits: its locks are let go by then."""
 _SEPARATOR = ";"
 """What ends a value: IBM's rules for passwords have every other character, and none that quotes."""
 _OF_JAVA = ("SSLTRUSTSTORE", "SSLKEYSTORE", "SECURITYMECHANISM")

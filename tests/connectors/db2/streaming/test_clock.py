@@ -21,7 +21,7 @@ _PROPERTIES = {
 
 
 def config_of(zone: str | None = None) -> Db2Config:
-    more = {} if zone is None else {"headrace.server.time.zone": zone}
+    more = {} if zone is None else {"headrace.capture.time.zone": zone}
     return Db2Config.parse(_PROPERTIES | more)
 
 
@@ -79,5 +79,5 @@ def test_a_missing_time_is_the_beginning_and_texts_are_times_too() -> None:
 
 @pytest.mark.parametrize("zone", ["Europe/Nowhere", "+19:00", "summer"])
 def test_a_zone_that_there_is_not_is_refused_by_its_property(zone: str) -> None:
-    with pytest.raises(HeadraceError, match=r"headrace\.server\.time\.zone"):
+    with pytest.raises(HeadraceError, match=r"headrace\.capture\.time\.zone"):
         config_of(zone)

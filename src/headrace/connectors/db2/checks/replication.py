@@ -104,7 +104,7 @@ def stopped(config: Db2Config, moved: dt.datetime, age_s: int) -> HeadraceError:
         f"Capture does not run: its synchpoint stands since {moved:%Y-%m-%d %H:%M:%S}, for "
         f"{age_s} s (SYNCHTIME of IBMSNAP_REGISTER); no change arrives",
         f"Look at IBMSNAP_CAPTRACE and start it: {_starting(config)} If it runs, with the clock of "
-        "another time zone than the server, set headrace.server.time.zone to that zone.",
+        "another time zone than the server, set headrace.capture.time.zone to that zone.",
         retriable=True,
     )
 
@@ -116,7 +116,7 @@ def ahead(moved: dt.datetime, by_s: int) -> HeadraceError:
         f"The time of Capture's synchpoint, {moved:%Y-%m-%d %H:%M:%S} (SYNCHTIME of "
         f"IBMSNAP_REGISTER), is {by_s} s ahead of the server's clock: Capture has the clock of "
         "another time zone, and source.ts_ms is as far off",
-        "Set headrace.server.time.zone to the time zone of Capture.",
+        "Set headrace.capture.time.zone to the time zone of Capture.",
         retriable=True,
     )
 

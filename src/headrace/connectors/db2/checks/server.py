@@ -12,11 +12,11 @@ from headrace.connectors.db2.properties.modes import Db2Platform
 def check_clock(checked: Checked) -> None:
     """Whether the time of every commit is known. Raises DriverError."""
     ((_, distance),) = checked.connection.rows(sql.CURRENT_TIME)
-    seconds, zone = distance_s(distance), checked.config.headrace_server_time_zone
+    seconds, zone = distance_s(distance), checked.config.headrace_capture_time_zone
     minutes = abs(seconds) // 60
     shown = f"UTC{'-' if seconds < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}"
     if zone is not None:
-        named = f"times of commits are of the time zone {zone} (headrace.server.time.zone)"
+        named = f"times of commits are of the time zone {zone} (headrace.capture.time.zone)"
         checked.ok("time_zone", f"The server's clock shows {shown}; {named}")
     elif seconds:
         checked.warn(
@@ -24,7 +24,7 @@ def check_clock(checked: Checked) -> None:
             f"The server's clock shows {shown}, as long as no daylight saving time begins or "
             "ends: commits from before such a change that are read after it get times that are an "
             "hour off",
-            "Set headrace.server.time.zone to the server's time zone, such as Europe/Berlin, or to "
+            "Set headrace.capture.time.zone to its time zone, such as Europe/Berlin, or to "
             f"{shown[3:]} where its clock is never changed.",
         )
     else:
@@ -50,7 +50,7 @@ def check_current_commit(checked: Checked) -> None:
     checked.warn(
         "cur_commit",
         f"Readers wait for writers (CUR_COMMIT {setting}): the connector waits until Capture "
-        "commits, and a snapshot until applications do, 30 seconds each time unless "
+        "commits, and a snapshot until applications do, 60 seconds each time unless "
         "driver.LOCKTIMEOUT says otherwise",
         f"db2 update db cfg for {checked.config.database_dbname} using CUR_COMMIT ON"
         + (", or set driver.ConcurrentAccessResolution=1." if setting == "AVAILABLE" else "."),

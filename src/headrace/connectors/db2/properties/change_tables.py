@@ -93,15 +93,15 @@ class ChangeTablesConfig(Configuration):
         "How many connections read change tables side by side; each is made when a table needs it, "
         "and one more reads the control tables.",
     )
-    headrace_server_time_zone = Property(
-        "headrace.server.time.zone",
+    headrace_capture_time_zone = Property(
+        "headrace.capture.time.zone",
         _ZONE,
         None,
         Group.HEADRACE,
-        "The time zone of the server's clock, by whose local time IBMSNAP_UOW has the times of "
-        "commits: an identifier (`Europe/Berlin`), by which each commit has the daylight saving "
-        "time of its own day, or a distance from UTC (`+02:00`, `+00:00`). Without it the server "
-        "is asked with each reading (CURRENT TIMEZONE).",
+        "The time zone of Capture's clock, whose local times IBMSNAP_UOW and IBMSNAP_REGISTER have "
+        "for commits and for the synchpoint: an identifier (`Europe/Berlin`), by which each commit "
+        "has the daylight saving time of its own day, or a distance from UTC (`+02:00`, `+00:00`). "
+        "Without it, it is the server's at each reading (CURRENT TIMEZONE).",
     )
     headrace_change_tables_gap = Property(
         "headrace.change.tables.gap",

@@ -7,7 +7,7 @@ from headrace.config.kinds import integer, one_of
 from headrace.config.properties.relational import RelationalConfig
 from headrace.config.property import Group, Property, not_needed
 
-_NO_LOCKS = not_needed("a snapshot holds no locks; driver.LOCKTIMEOUT (30 s) holds for reading")
+_NO_LOCKS = not_needed("a snapshot holds no locks; driver.LOCKTIMEOUT (60 s) holds for reading")
 
 
 class Db2SnapshotConfig(Configuration):

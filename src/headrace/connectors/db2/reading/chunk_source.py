@@ -146,5 +146,5 @@ class Db2ChunkSource(DriverChunks[int]):
         """See ChunkSource: what Capture has written by now is seen by whatever is read then."""
         place = self.position()
         with self._kept.transaction(READING) as connection:
-            taken_us = server_time_us(connection, self._config)
+            taken_us = server_time_us(connection)
             yield _Transaction(self._config, self._kept, self._lanes, place, taken_us)

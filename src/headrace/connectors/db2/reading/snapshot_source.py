@@ -106,7 +106,7 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
         HeadraceError."""
         position = self._now()
         with self._asking(TAKING) as connection:
-            return Db2State(position, server_time_us(connection, self._config))
+            return Db2State(position, server_time_us(connection))
 
     def _now(self) -> Db2Position:
         with self._asking(TAKING) as connection:

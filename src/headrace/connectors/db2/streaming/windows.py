@@ -21,7 +21,7 @@ AHEAD = "db2.position_ahead"
 
 class Window(NamedTuple):
     """The commits from `first` to `last`, both in it, whose numbers have so many bytes. `newest` is
-    the last one that Capture told of, `clock` the server's when the window was made."""
+    the last one that Capture told of, `clock` Capture's when the window was made."""
 
     first: int
     last: int
@@ -110,5 +110,5 @@ def time_behind(connection: Connection, config: Db2Config, window: Window) -> in
     rows = connection.rows(sql.first_commit_time(config), rest.bounds())
     marker = rows[0][0] if rows else None
     if marker is None:
-        return server_time_us(connection, config)
+        return server_time_us(connection)
     return int(window.clock.microseconds([marker])[0])
