@@ -61,8 +61,8 @@ def write(
 
 
 def read(path: Path) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
-    """The manifest and the records of a bundle. Raises OSError, KeyError and ValueError for a file
-    that is none."""
+    """The manifest and the records of a bundle. Raises OSError, KeyError and ValueError for another
+    file."""
     with zipfile.ZipFile(path) as archive:
         manifest = json.loads(archive.read("manifest.json"))
         lines = archive.read("statements.jsonl").decode().splitlines()

@@ -21,7 +21,7 @@ class Answer(NamedTuple):
 
 class Recording:
     """The records of one bundle, in the order of the statements. `error_of` gives the codes of an
-    exception of the driver; None: it is none, and ends the bundle."""
+    exception of the driver; None: the exception is another one, and ends the bundle."""
 
     def __init__(
         self, masks: Masks, error_of: Callable[[Exception], Mapping[str, object] | None]
