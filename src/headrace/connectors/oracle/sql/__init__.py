@@ -167,10 +167,12 @@ LOG_END = _statement(
 """Where a log ended that was archived, be it there still or not."""
 UNARCHIVED = _statement(
     "unarchived",
-    "Reference, V$LOG",
-    "SELECT THREAD#, NEXT_CHANGE# FROM V$LOG WHERE ARCHIVED = 'NO' "
-    "AND STATUS IN ('ACTIVE', 'INACTIVE')",
+    "Reference, V$LOG and V$ARCHIVED_LOG",
+    "SELECT L.THREAD#, L.NEXT_CHANGE# FROM V$LOG L WHERE L.STATUS IN ('ACTIVE', 'INACTIVE') "
+    "AND (L.ARCHIVED = 'NO' OR NOT EXISTS (SELECT 1 FROM V$ARCHIVED_LOG A "
+    "WHERE A.THREAD# = L.THREAD# AND A.SEQUENCE# = L.SEQUENCE#))",
 )
+"""Logs that were written and are not archived yet, or not shown so."""
 ARCHIVED_UNTIL = _statement(
     "archived_until",
     "Reference, V$ARCHIVED_LOG, V$DATABASE and V$ARCHIVE_DEST_STATUS",
