@@ -91,6 +91,8 @@ class Database:
         """What undo reaches back to."""
         self.archives = True
         """Whether logs are archived when they are switched."""
+        self.shows_archived = True
+        """Whether V$ARCHIVED_LOG shows those that are."""
         self.unused_groups = 0
         """Groups of V$LOG that were never written."""
         self.destination_id = 1
@@ -269,7 +271,7 @@ class Database:
                      status, log.first, str(end))
                 )  # fmt: skip
                 members.append((log.group, log.online_name))
-            if not log.is_current and self.archives:
+            if not log.is_current and self.archives and self.shows_archived:
                 deleted = log.is_deleted
                 dictionary = "YES" if log.has_dictionary else "NO"
                 life = self.resetlogs if log.first >= self.resetlogs[0] else _FIRST_LIFE

@@ -67,9 +67,10 @@ LOG_END = declared(
 """Where a log ended that was archived, be it there still or not."""
 UNARCHIVED = declared(
     "unarchived",
-    "Reference, V$LOG",
-    "SELECT THREAD#, NEXT_CHANGE# FROM V$LOG WHERE ARCHIVED = 'NO' "
-    "AND STATUS IN ('ACTIVE', 'INACTIVE')",
+    "Reference, V$LOG and V$ARCHIVED_LOG",
+    "SELECT L.THREAD#, L.NEXT_CHANGE# FROM V$LOG L WHERE L.STATUS IN ('ACTIVE', 'INACTIVE') "
+    "AND (L.ARCHIVED = 'NO' OR NOT EXISTS (SELECT 1 FROM V$ARCHIVED_LOG A "
+    "WHERE A.THREAD# = L.THREAD# AND A.SEQUENCE# = L.SEQUENCE#))",
 )
 ARCHIVED_UNTIL = declared(
     "archived_until",

@@ -69,17 +69,19 @@ def test_a_redo_thread_that_was_closed_and_opened_again_is_read_on(
     assert reader.ids() == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.parametrize("is_so", ["archives", "shows_archived"])
 def test_a_log_that_is_being_archived_is_waited_for_however_long_that_takes(
-    database: OracleDatabase,
+    database: OracleDatabase, is_so: str
 ) -> None:
+    """Also while V$LOG shows it as archived, and V$ARCHIVED_LOG does not show it yet."""
     reader = OracleReader.of(database, internal_log_mining_log_query_max_retries="1")
-    database.change(archives=False)
+    database.change(**{is_so: False})
     database.server.apply([{"switch": 1}])
     add(database, 1)
     looked = counted(database, "archived_logs")
     reader.step_until(lambda: counted(database, "archived_logs") > looked + 5)
     assert reader.ids() == []
-    database.change(archives=True)
+    database.change(**{is_so: True})
     reader.await_changes(1)
     reader.stop()
     assert reader.ids() == [1]
