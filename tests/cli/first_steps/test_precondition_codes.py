@@ -44,6 +44,7 @@ ELSEWHERE = {
 }
 """Codes that need more than a case has, and their tests in test_preconditions."""
 EXEMPT = {
+    "db2.capture_clock": "A warning of a start: test_checks of Db2.",
     "db2.heartbeat_table": "Db2 has no heartbeat.action.query.",
     "db2.no_privilege": "A server that grants: test_checks and test_foreign_tables of Db2.",
     "db2.shared_name": "The code is the one of every connector: PostgreSQL's case.",

@@ -41,8 +41,8 @@ class DriverError(Exception):
 
 
 class Refusal(NamedTuple):
-    """What an error means. `remedy` may name `{limit}` and `{user}`, and `{to}`, what a GRANT ends
-    with."""
+    """What an error means. `remedy` may name `{limit}`, `{user}`, and `{grantee}`: the user as a
+    GRANT names it."""
 
     code: str
     remedy: str
@@ -109,10 +109,10 @@ _NO_HANDLES = Refusal(
 _NO_PROCEDURE = Refusal(
     "no_catalog_procedure",
     "The driver reads the catalogue by these procedures: "
-    "GRANT EXECUTE ON PROCEDURE SYSIBM.SQLTABLES {to}; "
-    "GRANT EXECUTE ON PROCEDURE SYSIBM.SQLCOLUMNS {to}; "
-    "GRANT EXECUTE ON PROCEDURE SYSIBM.SQLPRIMARYKEYS {to}; "
-    "GRANT EXECUTE ON PROCEDURE SYSIBM.SQLSTATISTICS {to};",
+    "GRANT EXECUTE ON PROCEDURE SYSIBM.SQLTABLES TO {grantee}; "
+    "GRANT EXECUTE ON PROCEDURE SYSIBM.SQLCOLUMNS TO {grantee}; "
+    "GRANT EXECUTE ON PROCEDURE SYSIBM.SQLPRIMARYKEYS TO {grantee}; "
+    "GRANT EXECUTE ON PROCEDURE SYSIBM.SQLSTATISTICS TO {grantee};",
 )
 _BY_CODE = {
     -1013: _DATABASE,  # the alias is not known
@@ -195,7 +195,7 @@ def translate(
     if refusal is not None:
         remedy = refusal.remedy.replace("{limit}", limit)
         remedy = remedy.replace("{user}", str(config.database_user))
-        remedy = remedy.replace("{to}", to_user(config))
+        remedy = remedy.replace("{grantee}", grantee(config))
         what = f"{doing}: {text}" if doing else f"Db2 at {place(config)} refused: {text}"
         return HeadraceError(f"db2.{refusal.code}", what, remedy, retriable=refusal.retriable)
     if any(word in error.text for word in _TLS_WORDS):
@@ -222,10 +222,10 @@ def translate(
     )
 
 
-def to_user(config: Db2Config) -> str:
-    """What a GRANT to the connector's user ends with; on z/OS a name alone is one of a user."""
+def grantee(config: Db2Config) -> str:
+    """The connector's user as a GRANT names it; on z/OS a name alone is one of a user."""
     name = '"' + str(config.database_user).upper().replace('"', '""') + '"'
-    return f"TO {name}" if config.db2_platform == Db2Platform.ZOS else f"TO USER {name}"
+    return name if config.db2_platform == Db2Platform.ZOS else f"USER {name}"
 
 
 def _refusal(error: DriverError) -> Refusal | None:

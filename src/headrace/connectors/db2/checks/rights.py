@@ -9,7 +9,7 @@ from headrace.connectors.db2.catalog.registrations import Registration
 from headrace.connectors.db2.checks.state import Checked
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection
-from headrace.connectors.db2.errors import DriverError, to_user, translate
+from headrace.connectors.db2.errors import DriverError, grantee, translate
 from headrace.connectors.db2.sql import quoted
 from headrace.errors import HeadraceError
 
@@ -26,7 +26,7 @@ def no_privilege(
     return HeadraceError(
         REFUSED,
         f"The user {config.database_user} may not read {schema}.{table}{unread}",
-        f"GRANT SELECT ON {quoted(schema, table)} {to_user(config)};",
+        f"GRANT SELECT ON {quoted(schema, table)} TO {grantee(config)};",
     )
 
 
