@@ -72,9 +72,12 @@ def calls() -> Iterator[tuple[Path, ast.Call, str]]:
         if path.name == "demo.py":
             continue
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                if node.func.attr in public:
-                    yield path, node, node.func.attr
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in public
+            ):
+                yield path, node, node.func.attr
 
 
 def test_the_page_has_the_commands_that_the_sources_send_and_no_others() -> None:
