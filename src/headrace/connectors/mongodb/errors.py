@@ -120,6 +120,18 @@ _PIPELINE = Answer(
     "Correct cursor.pipeline: a change stream takes $match, $project, $set, $unset, $replaceRoot "
     "and $redact.",
 )
+UNSUPPORTED = Answer(
+    "unsupported_server",
+    "does not do what MongoDB does",
+    "Capture from MongoDB 4.4 or later, or from Atlas. Amazon DocumentDB, Azure Cosmos DB and "
+    "other servers of the same protocol are not supported.",
+)
+_ATLAS_FILTER = Answer(
+    "atlas_filter",
+    "is a Free or a Flex cluster of Atlas, which does not take the change stream's filter of names",
+    "Set capture.scope and capture.target to one database or collection, and no lists; or take a "
+    "dedicated cluster (M10 and larger).",
+)
 _TLS = Answer(
     "tls",
     "cannot be reached over TLS",
@@ -171,6 +183,11 @@ _BY_TEXT = (
     ("empty resume token", _BAD_TOKEN),
     ("KeyString format error", _BAD_TOKEN),
     ("bad auth", _LOGIN),  # Atlas
+    ("Error validating $match value for change streams", _ATLAS_FILTER),
+    # As Amazon DocumentDB says it.
+    ("$changeStream.startAfter' is an unknown field", UNSUPPORTED),
+    ("Feature not supported: ", UNSUPPORTED),
+    ("Aggregation stage not supported: ", UNSUPPORTED),
     ("requires authentication", _LOGIN),
     ("fullDocumentBeforeChange' is an unknown field", _NO_IMAGES),
     ("'whenAvailable' for field", _NO_IMAGES),

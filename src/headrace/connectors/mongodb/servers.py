@@ -7,6 +7,8 @@ from typing import Any
 
 from bson.binary import UuidRepresentation
 from bson.codec_options import CodecOptions
+from bson.timestamp import Timestamp
+from pymongo.client_session import ClientSession
 from pymongo.errors import OperationFailure, PyMongoError
 
 from headrace.connectors.mongodb.config import MongoConfig
@@ -17,6 +19,7 @@ from headrace.errors import HeadraceError
 _STANDARD: CodecOptions[dict[str, Any]] = CodecOptions(
     uuid_representation=UuidRepresentation.STANDARD
 )
+_THROUGH_MONGOS = ("Sharded", "LoadBalanced")
 IMAGES = (6, 0)
 """Collections keep images of documents from before and after a change from here on."""
 
@@ -55,6 +58,18 @@ def read_server(client: Client, config: MongoConfig) -> ServerFacts:
             "options.",
         )
     return facts
+
+
+def operation_time(client: Client, session: ClientSession | None = None) -> Timestamp:
+    """The time of the last operation of the primary, or of any shard. What the session reads from
+    then on sees everything up to there, whichever server it reads from. Raises the driver's
+    errors."""
+    reply = client.admin.command("ping", session=session)
+    if client.topology_description.topology_type_name in _THROUGH_MONGOS:
+        # A ping reaches no shard, and another mongos may have heard of later operations.
+        reply = client.admin.command("listDatabases", nameOnly=True, session=session)
+    time: Timestamp = reply["operationTime"]
+    return time
 
 
 def cluster_identity(client: Client) -> str:

@@ -7,8 +7,9 @@ from datetime import timedelta
 from pymongo.errors import OperationFailure
 
 from headrace.connectors.mongodb.checks.state import Checked
+from headrace.connectors.mongodb.connection import Client, diagnose
 from headrace.connectors.mongodb.errors import grant_roles, role_on
-from headrace.connectors.mongodb.streaming.oplog_watch import read_window
+from headrace.connectors.mongodb.streaming.oplog_watch import OplogWindow, read_window
 
 _UNAUTHORIZED = 13
 _FULL = 0.9
@@ -19,34 +20,56 @@ def check_oplog(checked: Checked) -> None:
     if checked.server.replica_set is None:
         checked.ok("oplog", "The oplogs of shards are not looked at (rs.printReplicationInfo())")
         return
-    local = checked.client["local"]
     with checked.asking("Reading the oplog"):
         try:
-            size = local.command("collStats", "oplog.rs")
             oplog = read_window(checked.client, 0)
         except OperationFailure as error:
-            if error.code != _UNAUTHORIZED:
+            if diagnose(error, checked.config).retriable:
                 raise
-            _tell_of_privilege(checked)
+            _warn_unread(checked, error)
             return
-    assert oplog is not None
+        if oplog is None:
+            _warn_unread(checked, None)
+            return
+        is_full = _is_full(checked.client)
+    _check_window(checked, oplog, is_full=is_full)
+
+
+def _check_window(checked: Checked, oplog: OplogWindow, *, is_full: bool) -> None:
     window = timedelta(seconds=oplog.window)
     least = timedelta(milliseconds=checked.config.headrace_oplog_window_min)
     # Until it is full, an oplog is as old as its server.
-    if window < least and size["size"] >= _FULL * size["maxSize"]:
+    if window < least and is_full:
         checked.warn(
             "oplog_short",
             f"The oplog holds the changes of {window}; headrace.oplog.window.min is {least}",
             "db.adminCommand({replSetResizeOplog: 1, size: 16384, minRetentionHours: 72}) on every "
-            "member.",
+            "member; in Atlas the cluster's setting of the oplog.",
         )
         return
     checked.ok("oplog", f"The oplog holds the changes of {window}")
 
 
-def _tell_of_privilege(checked: Checked) -> None:
-    checked.warn(
-        "oplog_unread",
-        "The user may not read the oplog, so nothing warns before it forgets the position",
-        grant_roles(checked.config, role_on("local")),
-    )
+def _is_full(client: Client) -> bool:
+    """Whether the oplog has reached its size; where the server does not say that, it has."""
+    try:
+        size = client["local"].command("collStats", "oplog.rs")
+    except OperationFailure:
+        return True
+    return "maxSize" not in size or bool(size["size"] >= _FULL * size["maxSize"])
+
+
+def _warn_unread(checked: Checked, error: OperationFailure | None) -> None:
+    """`error`: what the server says; None: it shows no oplog."""
+    if error is not None and error.code == _UNAUTHORIZED:
+        what = "The user may not read the oplog"
+        remedy = grant_roles(checked.config, role_on("local"))
+    else:
+        what = "The oplog cannot be read"
+        if error is not None:
+            what = f"{what}: {diagnose(error, checked.config).message}"
+        remedy = (
+            "Watch how long the oplog holds changes where the servers are administered; "
+            "headrace.oplog.watch.interval=0 ends the attempts to read it."
+        )
+    checked.warn("oplog_unread", f"{what}, so nothing warns before it forgets the position", remedy)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import closing
 
-from headrace.connectors.mongodb.capture.pipeline import change_stream_pipeline
 from headrace.connectors.mongodb.checks.state import Checked
-from headrace.connectors.mongodb.properties.modes import FullUpdateType
+from headrace.connectors.mongodb.starting.run import stream_cursor
+from headrace.connectors.mongodb.streaming.cursor import behind_token
 
 
 def check_stream(checked: Checked) -> None:
-    """Opens the stream, which tells of privileges, pipeline and name at once, and closes it."""
+    """Opens the stream now and behind the first resume token, which shows privileges, pipeline,
+    name and the server's kind at once, and closes it."""
     database, collection = checked.config.target()
-    watched: Any = checked.client
     what = "The change stream of the deployment"
     if database is not None:
-        watched = watched[database]
         what = f"The change stream of {database}"
         if database not in {one.database for one in checked.collections}:
             checked.warn(
@@ -25,19 +24,13 @@ def check_stream(checked: Checked) -> None:
                 "Nothing, if it is made later; otherwise correct capture.target.",
             )
     if collection is not None:
-        watched = watched[collection]
         what = f"The change stream of {database}.{collection}"
     with checked.asking("Opening the change stream"):
-        watched.watch(change_stream_pipeline(checked.config), **_images(checked)).close()
+        token = _opened(checked, {})
+        _opened(checked, behind_token(token))
     checked.ok("change_stream", f"{what} can be opened")
 
 
-def _images(checked: Checked) -> dict[str, str]:
-    options = {}
-    mode = checked.config.capture_mode
-    if mode.full_update:
-        looked_up = checked.config.capture_mode_full_update_type is FullUpdateType.LOOKUP
-        options["full_document"] = "updateLookup" if looked_up else "whenAvailable"
-    if mode.pre_image:
-        options["full_document_before_change"] = "whenAvailable"
-    return options
+def _opened(checked: Checked, start: dict[str, object]) -> bytes:
+    with closing(stream_cursor(checked.config)) as cursor:
+        return cursor.open(start, batch_size=0).token

@@ -33,8 +33,8 @@ from headrace.connectors.mongodb.reading.id_ranges import (
     IdRange,
     id_behind,
     largest_id,
-    operation_time,
     read_batches,
+    read_time,
 )
 from headrace.connectors.mongodb.starting.run import Run
 from headrace.documents.fields import FieldRules
@@ -129,7 +129,7 @@ class Reads(ChunkTransaction[CollectionTarget]):
         self._run, self._client, self._session = run, client, session
         self._lanes = lanes
         self._taken_us = time.time_ns() // 1000
-        self._visibility = SeenBefore((operation_time(client, session) + 1) << 64)
+        self._visibility = SeenBefore((read_time(client, session) + 1) << 64)
         self._time = session.operation_time
 
     @property

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from bson.raw_bson import RawBSONDocument
-from bson.timestamp import Timestamp
 from pymongo.client_session import ClientSession
 from pymongo.errors import (
     ConnectionFailure,
@@ -27,6 +26,7 @@ from pymongo.read_concern import ReadConcern
 from headrace.connectors.mongodb.connection import Client
 from headrace.connectors.mongodb.reading.bounds import MAX_KEY, equals, with_id
 from headrace.connectors.mongodb.reading.document_images import document_images, id_of
+from headrace.connectors.mongodb.servers import operation_time
 from headrace.documents.fields import FieldRules
 from headrace.snapshots.image_block import ImageBlock
 
@@ -224,8 +224,7 @@ def _find(
     yield from cast("Iterator[bytes]", cursor)
 
 
-def operation_time(client: Client, session: ClientSession) -> int:
-    """The timestamp of the primary's last operation (seconds << 32 | increment). What the session
-    reads from then on sees everything up to there, whichever server it reads from."""
-    time: Timestamp = client.admin.command("ping", session=session)["operationTime"]
+def read_time(client: Client, session: ClientSession) -> int:
+    """See `servers.operation_time`: seconds << 32 | increment."""
+    time = operation_time(client, session)
     return time.time << 32 | time.inc

@@ -13,7 +13,7 @@ from pymongo.errors import OperationFailure, PyMongoError
 
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.connection import Client, connect, diagnose
-from headrace.connectors.mongodb.reading.id_ranges import IdRange, operation_time, read_batches
+from headrace.connectors.mongodb.reading.id_ranges import IdRange, read_batches, read_time
 from headrace.errors import HeadraceError
 from headrace.snapshots.image_block import ImageBlock
 from headrace.snapshots.slices import ChunkQuery, SnapshotReader, SnapshotRows
@@ -78,7 +78,7 @@ class MongoSnapshotReader(SnapshotReader):
     def _opened(self) -> Iterator[_Documents]:
         with connect(self.config) as client, client.start_session() as session:
             try:
-                operation_time(client, session)
+                read_time(client, session)
             except PyMongoError as error:
                 raise diagnose(error, self.config, _READING) from None
             yield _Documents(self.config, client, session)

@@ -29,7 +29,7 @@ from headrace.connectors.mongodb.reading.id_ranges import (
     IdRange,
     is_filled,
     largest_id,
-    operation_time,
+    read_time,
 )
 from headrace.connectors.mongodb.reading.samples import sampled_bounds
 from headrace.connectors.mongodb.reading.snapshot_reader import MongoSnapshotReader
@@ -136,7 +136,7 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
         try:
             client = self._connected()
             with client.start_session() as session:
-                operation_time(client, session)
+                read_time(client, session)
                 return self._tables(client, session, conditions)
         except PyMongoError as error:
             raise self._run.translate(error) from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-from bson.timestamp import Timestamp
 from pymongo.errors import PyMongoError
 
 from headrace.connect.encoding import Encoding
@@ -17,6 +16,7 @@ from headrace.connectors.mongodb.connection import Client, connect, diagnose
 from headrace.connectors.mongodb.events import SCHEMA_PARTS, CollectionFacts, MongoSource
 from headrace.connectors.mongodb.properties.fields import rules_of
 from headrace.connectors.mongodb.properties.modes import FullUpdateType, JsonMode, KeyFormat
+from headrace.connectors.mongodb.servers import operation_time
 from headrace.connectors.mongodb.streaming.cursor import ChangeStream, ChangeStreamCursor, OneServer
 from headrace.connectors.mongodb.streaming.progress import StreamProgress
 from headrace.connectors.naming import topic_names
@@ -100,16 +100,12 @@ class Run:
         return connect(self.config)
 
     def cursor(self, progress: StreamProgress | None = None) -> ChangeStreamCursor:
-        """A change stream as configured, not opened yet, which tells `progress` of itself."""
-
-        def pinned(server: OneServer) -> Client:
-            return connect(self.config, server_selector=server)
-
-        return ChangeStreamCursor(pinned, change_stream(self.config), progress)
+        """See `stream_cursor`."""
+        return stream_cursor(self.config, progress)
 
     def log_end(self, client: Client) -> int:
-        """The place behind the last operation that the primary knows of."""
-        time: Timestamp = client.admin.command("ping")["operationTime"]
+        """The place behind the last operation; see `servers.operation_time`."""
+        time = operation_time(client)
         return ((time.time << 32 | time.inc) + 1) << 64
 
     def translate(self, error: PyMongoError, doing: str = "") -> HeadraceError:
@@ -126,6 +122,17 @@ def mongo_source(config: MongoConfig) -> MongoSource:
         updated_fields,
         _KEY_DIALECTS[config.key_json_format],
     )
+
+
+def stream_cursor(
+    config: MongoConfig, progress: StreamProgress | None = None
+) -> ChangeStreamCursor:
+    """A change stream as configured, not opened yet, which tells `progress` of itself."""
+
+    def pinned(server: OneServer) -> Client:
+        return connect(config, server_selector=server)
+
+    return ChangeStreamCursor(pinned, change_stream(config), progress)
 
 
 def change_stream(config: MongoConfig) -> ChangeStream:

@@ -29,7 +29,7 @@ from pymongo.errors import (
 )
 
 from headrace.connectors.mongodb.streaming.progress import StreamProgress
-from headrace.connectors.mongodb.streaming.replies import Reply, read_reply
+from headrace.connectors.mongodb.streaming.replies import Reply, check_token, read_reply
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ def from_time(time: int) -> dict[str, Any]:
 
 class ChangeStreamCursor:
     """One thread calls it. Methods raise the driver's errors, and HeadraceError for replies that
-    are broken."""
+    are broken, or not those of MongoDB."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class ChangeStreamCursor:
         # Causal consistency would add a read concern, and change streams have their own.
         self._session = self._client.start_session(causal_consistency=False)
         target: Any = 1 if self._stream.collection is None else self._stream.collection
-        return self._run(
+        reply = self._run(
             self._stream.database or "admin",
             {
                 "aggregate": target,
@@ -130,6 +130,8 @@ class ChangeStreamCursor:
                 "cursor": {} if batch_size is None else {"batchSize": batch_size},
             },
         )
+        check_token(reply.token)
+        return reply
 
     def more(self, seconds: float) -> Reply:
         """The next batch; an empty one after `seconds` at most. When the server lost the cursor,

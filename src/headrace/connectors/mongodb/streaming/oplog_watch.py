@@ -8,6 +8,7 @@ from typing import Any
 
 import pymongo
 from bson.timestamp import Timestamp
+from pymongo.errors import OperationFailure
 
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.connection import Client, connect
@@ -15,6 +16,7 @@ from headrace.connectors.mongodb.streaming.progress import StreamProgress
 from headrace.connectors.retention_watch import RetentionWatch
 
 _TIMEOUT_SECONDS = 5
+_ILLEGAL_OPERATION = 20
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,18 @@ class OplogWindow:
 
 def read_window(client: Client, delivered: int) -> OplogWindow | None:
     """The oplog and a place in it (seconds since 1970); None: there is none that can be seen, of a
-    sharded cluster for example."""
-    with pymongo.timeout(_TIMEOUT_SECONDS):
-        oplog = client.local["oplog.rs"]
-        entries = [
-            oplog.find_one({}, {"ts": 1}, sort=[("$natural", way)])
-            for way in (pymongo.ASCENDING, pymongo.DESCENDING)
-        ]
+    sharded cluster for example. Raises the driver's errors."""
+    oplog = client.local["oplog.rs"]
+    try:
+        with pymongo.timeout(_TIMEOUT_SECONDS):
+            entries = [
+                oplog.find_one({}, {"ts": 1}, sort=[("$natural", way)])
+                for way in (pymongo.ASCENDING, pymongo.DESCENDING)
+            ]
+    except OperationFailure as error:
+        if error.code == _ILLEGAL_OPERATION:
+            return None  # no mongos lets anybody use the database `local`
+        raise
     if None in entries:
         return None
     first, last = (entry["ts"] for entry in entries if entry is not None)

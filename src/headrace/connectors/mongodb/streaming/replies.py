@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.connectors.mongodb.errors import UNSUPPORTED
+from headrace.connectors.mongodb.position import token_time
 from headrace.documents.bson import DOCUMENT, SMALLEST_DOCUMENT, Kind
 from headrace.documents.kernels.value_sizes import value_size
 from headrace.errors import HeadraceError
@@ -53,7 +55,8 @@ class Reply:
 
 
 def read_reply(data: bytes) -> Reply:
-    """The reply that is the document `data`. Raises HeadraceError("mongodb.broken_reply")."""
+    """The reply that is the document `data`. Raises HeadraceError: `mongodb.broken_reply`,
+    `mongodb.unsupported_server`."""
     try:
         return _reply(data)
     except (ValueError, KeyError) as error:
@@ -68,6 +71,8 @@ def _reply(data: bytes) -> Reply:
     reply = members(data)
     cursor = members(data, _of_kind(reply["cursor"], Kind.DOCUMENT).begin)
     batch = _of_kind(cursor["nextBatch" if "nextBatch" in cursor else "firstBatch"], Kind.ARRAY)
+    if "postBatchResumeToken" not in cursor:
+        raise _unsupported("has no resume token behind its batches (postBatchResumeToken)")
     token = _of_kind(cursor["postBatchResumeToken"], Kind.DOCUMENT)
     namespace = _of_kind(cursor["ns"], Kind.STRING)
     time = reply.get("operationTime")
@@ -81,6 +86,21 @@ def _reply(data: bytes) -> Reply:
         _INT64.unpack_from(data, _of_kind(cursor["id"], Kind.INT64).begin)[0],
         data[namespace.begin + _INT32.size : namespace.end - 1].decode(),
         0 if time is None else _INT64.unpack_from(data, time.begin)[0] & (1 << 64) - 1,
+    )
+
+
+def check_token(token: bytes) -> None:
+    """Positions are places in time, which MongoDB's resume tokens contain. Raises
+    HeadraceError("mongodb.unsupported_server") for a token of another form that a server gave."""
+    try:
+        token_time(token)
+    except HeadraceError:
+        raise _unsupported("has resume tokens of another form than MongoDB's") from None
+
+
+def _unsupported(what: str) -> HeadraceError:
+    return HeadraceError(
+        "mongodb.unsupported_server", f"The server's change stream {what}", UNSUPPORTED.remedy
     )
 
 
