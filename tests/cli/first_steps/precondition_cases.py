@@ -226,6 +226,8 @@ ORACLE = [
     Case("oracle.no_supplemental_logging", broken=_changed(supplemental="NO")),
     Case("oracle.no_privilege", broken=_changed(hidden_views={"V$LOGFILE"})),
     Case("oracle.no_archive_destination", {"archive.destination.name": "LOG_ARCHIVE_DEST_7"}),
+    Case("oracle.arrow_fetch", patched={
+        "headrace_demo.oracle.driver.OracleConnection.fetch_df_batches": None}),
     Case("oracle.no_table_logging", broken=_unlogged, meets=True),
     Case("oracle.no_pluggable_database", {"database.pdb.name": ""}, meets=True),
     Case("oracle.nologging", broken=_direct_loads, meets=True, level="warning"),

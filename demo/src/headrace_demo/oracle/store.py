@@ -4,6 +4,7 @@ quoted, functions are there, `AS OF SCN` reads versions of rows."""
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -288,4 +289,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "TO_NUMBER": lambda text: text,
     "UNISTR": _unistr,
     "MOD": lambda value, by: value % by,
+    "STANDARD_HASH": lambda text, method: hashlib.new(method, text.encode()).digest(),
 }

@@ -12,6 +12,7 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib import metadata
 from typing import Any, Self, TypeVar
 
 import pyarrow as pa
@@ -315,6 +316,15 @@ def translated_error(
     known = translate(error, config, doing, limit, about)
     assert known is not None
     return known
+
+
+def driver_version(config: OracleConfig) -> str:
+    """The driver with its version: `oracledb 3.4.0`. Raises as `connect`."""
+    name = config.driver.get("module", DRIVER)
+    try:
+        return f"{name} {metadata.version(name)}"
+    except metadata.PackageNotFoundError:
+        return f"{name} {getattr(_driver(config), '__version__', '')}".strip()
 
 
 def _driver(config: OracleConfig) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.checks.arrow_fetch import check_arrow_fetch
 from headrace.connectors.oracle.checks.names import check_long_names
 from headrace.connectors.oracle.checks.nodes import check_nodes
 from headrace.connectors.oracle.checks.redo_logs import check_redo, check_tables_logging
@@ -73,6 +74,7 @@ def _check_database(checked: Checked) -> None:
         parts = [
             check_mining_rights,
             check_redo,
+            _unless_refused(check_arrow_fetch),
             *parts,
             check_tables_logging,
             check_long_names,
@@ -86,6 +88,17 @@ def _check_database(checked: Checked) -> None:
         checked.ok("rows_only", "Rows are read, changes are not")
     for part in parts:
         _guard(checked, part)
+
+
+def _unless_refused(part: Callable[[Checked], None]) -> Callable[[Checked], None]:
+    """A part that tries what the findings before it say: where one is an error, it has nothing to
+    add."""
+
+    def run(checked: Checked) -> None:
+        if not any(one.level == "error" for one in checked.findings):
+            part(checked)
+
+    return run
 
 
 def _guard(checked: Checked, part: Callable[[Checked], None]) -> None:

@@ -378,6 +378,13 @@ WHOLE_VIEW = declared(
     view=r"(?:V\$(?:LOG|THREAD|ARCHIVED_LOG|ARCHIVE_DEST_STATUS)|NLS_SESSION_PARAMETERS)",
 )
 """Every column of a view, for a support bundle."""
+ARROW_ROW = declared(
+    "arrow_row",
+    "Reference, V$DATABASE; SQL, STANDARD_HASH",
+    "SELECT RESETLOGS_CHANGE# AS SCN, RESETLOGS_TIME AS TIME, STANDARD_HASH(NAME, 'SHA256') AS "
+    "HASH, NAME, LOG_MODE, CAST(NULL AS VARCHAR2(1)) AS NOTHING FROM V$DATABASE",
+)
+"""A row with each type of the columns of V$LOGMNR_CONTENTS that are read, and a null."""
 PACKAGES = declared(
     "packages",
     "Reference, ALL_PROCEDURES",
