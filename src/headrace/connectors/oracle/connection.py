@@ -174,9 +174,12 @@ class Connection:
         self.execute(sql.SESSION_FORMATS())
         self.execute(sql.SESSION_TIME_ZONE())
 
-    def limit(self, milliseconds: int) -> None:
-        """How long each round trip may take from now on; 0: as long as it takes."""
+    def limit(self, milliseconds: int) -> int:
+        """How long each round trip may take from now on; 0: as long as it takes. Returns how long
+        it might take before."""
+        before = int(self._native.call_timeout)
         self._native.call_timeout = milliseconds
+        return before
 
     def commit(self) -> None:
         """End the transaction."""

@@ -52,7 +52,8 @@ def test_a_database_that_is_ready_has_no_errors(database: OracleDatabase) -> Non
     assert bad(findings) == []
     assert {one.code.removeprefix("oracle.") for one in findings} == {
         "server", "mining_rights", "archive_log_mode", "supplemental", "log_retention",
-        "arrow_fetch", "tables", "table_rights", "types", "table_logging", "names", "flush_table",
+        "arrow_fetch", "mining", "tables", "table_rights", "types", "table_logging", "names",
+        "flush_table",
     }  # fmt: skip
 
 

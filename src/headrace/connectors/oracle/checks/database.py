@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.checks.arrow_fetch import check_arrow_fetch
+from headrace.connectors.oracle.checks.mining import check_mining
 from headrace.connectors.oracle.checks.names import check_long_names
 from headrace.connectors.oracle.checks.nodes import check_nodes
 from headrace.connectors.oracle.checks.redo_logs import check_redo, check_tables_logging
@@ -36,27 +37,30 @@ _CHARACTER_SETS = {
 
 
 def check(config: OracleConfig, stored: OffsetObject | None = None) -> Findings:
-    """Looks at login, redo, rights, tables; never raises for what it finds. `stored` is the offset
-    that a checkpoint holds. It only reads, so the rights of the connector suffice."""
+    """Looks at login, redo, rights, tables, and mines one SCN; never raises for what it finds.
+    `stored` is the offset that a checkpoint holds. It only reads, so the rights of the connector
+    suffice."""
     findings = Findings()
-    findings.guard(lambda: _look(config, findings, stored))
+    findings.guard(lambda: _look(config, findings, stored, mines=True))
     return findings
 
 
 def require(config: OracleConfig, stored: OffsetObject | None) -> None:
-    """What a start asks before it makes anything: the questions of `check`. Raises HeadraceError:
-    the first error."""
-    _look(config, Preconditions(), stored)
+    """What a start asks before it makes anything: the questions of `check`, without LogMiner, which
+    takes seconds and which it starts soon. Raises HeadraceError: the first error."""
+    _look(config, Preconditions(), stored, mines=False)
 
 
-def _look(config: OracleConfig, findings: Findings, stored: OffsetObject | None) -> None:
+def _look(
+    config: OracleConfig, findings: Findings, stored: OffsetObject | None, *, mines: bool
+) -> None:
     with connect(config, limit=CHECK_LIMIT) as connection:
         version = ".".join(map(str, connection.version))
         findings.add("oracle.server", "ok", f"Oracle {version} at {place(config)} answers")
-        _check_database(Checked(config, connection, findings, stored))
+        _check_database(Checked(config, connection, findings, stored), mines=mines)
 
 
-def _check_database(checked: Checked) -> None:
+def _check_database(checked: Checked, *, mines: bool) -> None:
     config = checked.config
     if not _can_enter(checked):
         return
@@ -75,6 +79,7 @@ def _check_database(checked: Checked) -> None:
             check_mining_rights,
             check_redo,
             _unless_refused(check_arrow_fetch),
+            *([_unless_refused(check_mining)] if mines else []),
             *parts,
             check_tables_logging,
             check_long_names,
