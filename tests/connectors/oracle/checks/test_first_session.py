@@ -231,13 +231,18 @@ def test_a_log_that_is_being_archived_is_a_warning(database: OracleDatabase) -> 
 
 
 @pytest.mark.usefixtures("soon")
-def test_logs_that_do_not_fit_together_are_an_error_before_the_stream_waits_for_them(
-    database: OracleDatabase,
+@pytest.mark.parametrize(
+    ("deleted", "code"), [([4], "logs_inconsistent"), ([1, 2, 3], "redo_gone")]
+)
+def test_logs_that_are_missing_are_an_error_before_the_stream_waits_for_them(
+    database: OracleDatabase, deleted: list[int], code: str
 ) -> None:
-    database.server.apply([{"switch": 1}] * 4)
-    database.change(thread_states={1: {"LAST_REDO_CHANGE#": 1}})
-    findings = found(database)
-    assert {"oracle.logs_inconsistent", "oracle.redo_gone"} & set(findings)
+    server = database.server
+    server.apply([{"switch": 1}] * 2)
+    written = server.call("scn")  # in the third log
+    server.apply([{"switch": 1}] * 2 + [{"delete_logs": deleted}])
+    database.change(thread_states={1: {"LAST_REDO_CHANGE#": written + 1}})
+    assert found(database)[f"oracle.{code}"].level == "error"
     assert counted(database) == {}
 
 

@@ -15,10 +15,12 @@ from headrace.connectors.oracle.checks.rights import (
     check_mining_rights,
     check_table_rights,
 )
+from headrace.connectors.oracle.checks.server import described
 from headrace.connectors.oracle.checks.state import Checked
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import (
     CHECK_LIMIT,
+    Connection,
     connect,
     translated_error,
 )
@@ -55,9 +57,15 @@ def _look(
     config: OracleConfig, findings: Findings, stored: OffsetObject | None, *, mines: bool
 ) -> None:
     with connect(config, limit=CHECK_LIMIT) as connection:
-        version = ".".join(map(str, connection.version))
-        findings.add("oracle.server", "ok", f"Oracle {version} at {place(config)} answers")
+        findings.add("oracle.server", "ok", f"{_server(config, connection)} answers")
         _check_database(Checked(config, connection, findings, stored), mines=mines)
+
+
+def _server(config: OracleConfig, connection: Connection) -> str:
+    try:
+        return f"{described(connection)} at {place(config)}"
+    except DriverError as error:
+        raise translated_error(error, config, limit=CHECK_LIMIT) from None
 
 
 def _check_database(checked: Checked, *, mines: bool) -> None:

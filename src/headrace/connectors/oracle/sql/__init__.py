@@ -378,6 +378,15 @@ WHOLE_VIEW = declared(
     view=r"(?:V\$(?:LOG|THREAD|ARCHIVED_LOG|ARCHIVE_DEST_STATUS)|NLS_SESSION_PARAMETERS)",
 )
 """Every column of a view, for a support bundle."""
+PRODUCT = declared(
+    "product",
+    "Reference, PRODUCT_COMPONENT_VERSION",
+    "SELECT PRODUCT FROM PRODUCT_COMPONENT_VERSION WHERE PRODUCT LIKE 'Oracle%'",
+)
+"""The edition; up to 12.2 there are rows of parts, too, such as PL/SQL. Everybody may read it."""
+PLATFORM = declared(
+    "platform", "Reference, V$DATABASE", "SELECT PLATFORM_NAME, CDB FROM V$DATABASE"
+)
 ARROW_ROW = declared(
     "arrow_row",
     "Reference, V$DATABASE; SQL, STANDARD_HASH",

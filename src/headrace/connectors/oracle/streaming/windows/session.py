@@ -62,8 +62,8 @@ class MiningSession:
         limit: RowLimit,
         strategy: MiningStrategy | None = None,
     ) -> None:
-        """`container`: the pluggable database whose rows are read; None: there is none. `strategy`:
-        another one than log.mining.strategy."""
+        """`container`: the pluggable database whose rows are read; None: there are no containers.
+        `strategy`: another one than log.mining.strategy."""
         self._limit = limit
         self._connection, self._config, self._progress = connection, config, progress
         self._selection: Selection | None = None
