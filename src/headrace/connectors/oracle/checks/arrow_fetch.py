@@ -18,7 +18,7 @@ SCHEMA = pa.schema(
         pa.field("HASH", redo_rows.REDO.field(redo_rows.XID).type),
         pa.field("NAME", redo_rows.REDO.field(redo_rows.TABLE_NAME).type),
         pa.field("LOG_MODE", redo_rows.REDO.field(redo_rows.SQL_REDO).type),
-        pa.field("NOTHING", redo_rows.REDO.field(redo_rows.INFO).type),
+        pa.field("MISSING", redo_rows.REDO.field(redo_rows.INFO).type),
     ]
 )
 """Of `sql.ARROW_ROW`: every type that the stream asks for."""
@@ -30,6 +30,7 @@ _WITHOUT_WORDS = "oracle.query_failed"
 def check_arrow_fetch(checked: Checked) -> None:
     """Whether a row is the same as Arrow as by a cursor. Raises DriverError and HeadraceError."""
     connection, statement = checked.in_root(), sql.ARROW_ROW()
+    expected = connection.rows(statement)
     try:
         batches = list(connection.batches(statement, SCHEMA))
         fetched = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
@@ -39,7 +40,7 @@ def check_arrow_fetch(checked: Checked) -> None:
         raise arrow_error(checked, error.text) from None
     except BROKEN as error:
         raise arrow_error(checked, f"{type(error).__name__}: {error}") from None
-    if fetched != connection.rows(statement):
+    if fetched != expected:
         raise arrow_error(checked, "its values differ from those of a cursor")
     checked.ok("arrow_fetch", f"The driver ({driver_version(checked.config)}) gives rows as Arrow")
 
