@@ -35,12 +35,14 @@ _GRANTS = {
 def check_mining(checked: Checked) -> None:
     """Whether the redo of the newest SCN can be mined. Each attempt has a connection of its own, so
     that no session of LogMiner is left; it writes nothing. Raises HeadraceError."""
+    passing: tuple[HeadraceError, Level] | None = None
     for seconds in _WAITS:
         time.sleep(seconds)
-        if (passing := _attempt(checked)) is None:
+        passing = _attempt(checked)
+        if passing is None:
             return
-    error, level = passing
-    checked.findings.add_error(error, level)
+    if passing is not None:
+        checked.findings.add_error(*passing)
 
 
 def _attempt(checked: Checked) -> tuple[HeadraceError, Level] | None:
