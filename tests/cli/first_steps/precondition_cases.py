@@ -214,6 +214,10 @@ def _direct_loads(database: OracleDatabase) -> None:
     database.change(force_logging="NO")
 
 
+def _refuses_to_mine(database: OracleDatabase) -> None:
+    database.server.apply([{"error": 1336, "when": "START_LOGMNR", "times": 100}])
+
+
 def _old_transaction(database: OracleDatabase) -> None:
     database.server.begin().insert(f"{SCHEMA}.THINGS", ID=1)
     database.server.apply([{"switch": 1}] * 4 + [{"delete_logs": [1, 2]}])
@@ -226,6 +230,10 @@ ORACLE = [
     Case("oracle.no_supplemental_logging", broken=_changed(supplemental="NO")),
     Case("oracle.no_privilege", broken=_changed(hidden_views={"V$LOGFILE"})),
     Case("oracle.no_archive_destination", {"archive.destination.name": "LOG_ARCHIVE_DEST_7"}),
+    Case("oracle.arrow_fetch", patched={
+        "headrace_demo.oracle.driver.OracleConnection.fetch_df_batches": None}),
+    Case("oracle.no_dictionary_file", {"log.mining.strategy": "dictionary_from_file",
+         "log.mining.path.dictionary": "/dictionary.ora"}, _refuses_to_mine, meets=True),
     Case("oracle.no_table_logging", broken=_unlogged, meets=True),
     Case("oracle.no_pluggable_database", {"database.pdb.name": ""}, meets=True),
     Case("oracle.nologging", broken=_direct_loads, meets=True, level="warning"),

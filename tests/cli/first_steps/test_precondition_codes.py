@@ -48,6 +48,7 @@ EXEMPT = {
     "db2.heartbeat_table": "Db2 has no heartbeat.action.query.",
     "db2.no_privilege": "A server that grants: test_checks and test_foreign_tables of Db2.",
     "db2.shared_name": "The code is the one of every connector: PostgreSQL's case.",
+    "oracle.mining": "Of LogMiner, which `check` alone tries: test_first_session of Oracle.",
     "oracle.shared_name": "The code is the one of every connector: PostgreSQL's case.",
     "db2.updates_without_before": "A warning of both.",
     "postgresql.slot_in_use": "A start waits for the slot; `check` warns.",

@@ -36,6 +36,7 @@ PRIVILEGES = (
     "CREATE SESSION", "SET CONTAINER", "FLASHBACK ANY TABLE", "SELECT ANY TABLE",
     "SELECT ANY TRANSACTION", "LOGMINING", "CREATE TABLE", "LOCK ANY TABLE", "CREATE SEQUENCE",
 )  # fmt: skip
+PRODUCTS = ("Oracle Database 19c Enterprise Edition",)
 ROLES = ("SELECT_CATALOG_ROLE", "EXECUTE_CATALOG_ROLE")
 PACKAGES = ("DBMS_LOGMNR", "DBMS_LOGMNR_D")
 
@@ -77,6 +78,8 @@ class Database:
         self.store = Store(Path(self._folder.name) / "oracle.db", functions)
         self.privileges, self.roles = list(PRIVILEGES), list(ROLES)
         self.packages = list(PACKAGES)
+        self.products = list(PRODUCTS)
+        self.platform = "Linux x86 64-bit"
         self.table_rights: dict[str, list[str]] = {}
         """Rights on tables (SCHEMA.TABLE) beside the privileges: `FLASHBACK`, `SELECT` …"""
         self.logged_schemas: list[str] = []
@@ -218,6 +221,8 @@ class Database:
         fill("USER_USERS", [(TABLE_SPACE,)])
         fill("USER_TS_QUOTAS", [] if self.quota is None else [(TABLE_SPACE, self.quota)])
         fill("ALL_CAPTURE_PREPARED_SCHEMAS", [(one, "IMPLICIT") for one in self.logged_schemas])
+        versions = ("19.0.0.0.0", "19.3.0.0.0", "Production")
+        fill("PRODUCT_COMPONENT_VERSION", [(one, *versions) for one in self.products])
         self._show_logs()
         self._show_tables()
         self.show_scn()
@@ -234,6 +239,7 @@ class Database:
             state.cdb,
             state.scn,
             *self.resetlogs,
+            self.platform,
         )
         self.store.fill("V$DATABASE", [database])
         self.store.fill("V$THREAD", [self._thread(log) for log in state.logs if log.is_current])

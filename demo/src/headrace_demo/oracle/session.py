@@ -19,7 +19,7 @@ Row = tuple[Any, ...]
 Binds = Mapping[str, Any]
 MARKERS = {"start_logmnr": "START_LOGMNR", "add_logfile": "ADD_LOGFILE", "rows": "SNAPSHOT"}
 """What a script calls statements whose errors it asks for."""
-_VIEW = re.compile(r"\b(?:G?V\$\w+|ALL_\w+|DBA_\w+|NLS_\w+|SESSION_\w+)")
+_VIEW = re.compile(r"\b(?:G?V\$\w+|ALL_\w+|DBA_\w+|NLS_\w+|SESSION_\w+|PRODUCT_COMPONENT_VERSION)")
 _AS_OF = re.compile(r'"((?:[^"]|"")+)"\."((?:[^"]|"")+)" AS OF SCN (\d+)')
 _INSERT = re.compile(r"INSERT INTO (\w+\.\w+) \(([\w, ]+)\) VALUES \((.*)\)")
 _FORMATS = {

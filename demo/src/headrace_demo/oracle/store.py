@@ -4,6 +4,7 @@ quoted, functions are there, `AS OF SCN` reads versions of rows."""
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +23,8 @@ VIEWS = {
     "V$DATABASE": "NAME TEXT, LOG_MODE TEXT, SUPPLEMENTAL_LOG_DATA_MIN TEXT, "
     "SUPPLEMENTAL_LOG_DATA_ALL TEXT, FORCE_LOGGING TEXT, CDB TEXT, "
     'CURRENT_SCN INTEGER, "RESETLOGS_CHANGE#" INTEGER, '
-    "RESETLOGS_TIME DATE_TEXT",
+    "RESETLOGS_TIME DATE_TEXT, PLATFORM_NAME TEXT",
+    "PRODUCT_COMPONENT_VERSION": "PRODUCT TEXT, VERSION TEXT, VERSION_FULL TEXT, STATUS TEXT",
     "V$LOG": '"GROUP#" INTEGER, "THREAD#" INTEGER, "SEQUENCE#" INTEGER, BYTES INTEGER, '
     'ARCHIVED TEXT, STATUS TEXT, "FIRST_CHANGE#" INTEGER, "NEXT_CHANGE#" NUMBER_TEXT',
     "V$LOGFILE": '"GROUP#" INTEGER, MEMBER TEXT',
@@ -288,4 +290,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "TO_NUMBER": lambda text: text,
     "UNISTR": _unistr,
     "MOD": lambda value, by: value % by,
+    "STANDARD_HASH": lambda text, method: hashlib.new(method, text.encode()).digest(),
 }

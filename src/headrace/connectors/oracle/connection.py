@@ -12,6 +12,7 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib import metadata
 from typing import Any, Self, TypeVar
 
 import pyarrow as pa
@@ -173,9 +174,12 @@ class Connection:
         self.execute(sql.SESSION_FORMATS())
         self.execute(sql.SESSION_TIME_ZONE())
 
-    def limit(self, milliseconds: int) -> None:
-        """How long each round trip may take from now on; 0: as long as it takes."""
+    def limit(self, milliseconds: int) -> int:
+        """How long each round trip may take from now on; 0: as long as it takes. Returns how long
+        it might take before."""
+        before = int(self._native.call_timeout)
         self._native.call_timeout = milliseconds
+        return before
 
     def commit(self) -> None:
         """End the transaction."""
@@ -315,6 +319,15 @@ def translated_error(
     known = translate(error, config, doing, limit, about)
     assert known is not None
     return known
+
+
+def driver_version(config: OracleConfig) -> str:
+    """The driver with its version: `oracledb 3.4.0`. Raises as `connect`."""
+    name = config.driver.get("module", DRIVER)
+    try:
+        return f"{name} {metadata.version(name)}"
+    except metadata.PackageNotFoundError:
+        return f"{name} {getattr(_driver(config), '__version__', '')}".strip()
 
 
 def _driver(config: OracleConfig) -> Any:

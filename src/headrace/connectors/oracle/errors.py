@@ -144,6 +144,11 @@ _NO_DICTIONARY = Refusal(
     "log.mining.strategy=online_catalog.",
     retriable=True,
 )
+_NO_DICTIONARY_FILE = Refusal(
+    "no_dictionary_file",
+    "Have DBMS_LOGMNR_D.BUILD write the file of log.mining.path.dictionary in this database, where "
+    "the server may read it, or set log.mining.strategy=online_catalog.",
+)
 _CORRUPT = Refusal(
     "corrupt_log",
     "The logs are mined again, as they may be after a log switch. If it goes on, examine them "
@@ -199,7 +204,7 @@ _BY_CODE = {
     28000: _ACCOUNT, 28001: _ACCOUNT,
     12154: _SERVICE, 12504: _SERVICE, 12505: _SERVICE, 65011: _SERVICE, 65040: _SERVICE,
     1306: _NO_CURSOR, 1001: _NO_CURSOR, 25303: _NO_CURSOR,
-    1333: _NO_DICTIONARY, 1343: _CORRUPT,
+    1295: _NO_DICTIONARY_FILE, 1336: _NO_DICTIONARY_FILE, 1333: _NO_DICTIONARY, 1343: _CORRUPT,
     1555: _UNDO, 22924: _UNDO,
     1466: Refusal(
         "table_altered",

@@ -39,6 +39,7 @@ TABLE = Driver(
         "_Error": errors._Error("ORA-00900: invalid SQL statement", code=900),
     },
     members={
+        "oracledb.__version__": Member(),
         "oracledb.apilevel": Member(),
         "oracledb.connect": Member(gives="Connection"),
         "oracledb.defaults.fetch_lobs": Member(),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.checks.arrow_fetch import check_arrow_fetch
+from headrace.connectors.oracle.checks.mining import check_mining
 from headrace.connectors.oracle.checks.names import check_long_names
 from headrace.connectors.oracle.checks.nodes import check_nodes
 from headrace.connectors.oracle.checks.redo_logs import check_redo, check_tables_logging
@@ -13,10 +15,12 @@ from headrace.connectors.oracle.checks.rights import (
     check_mining_rights,
     check_table_rights,
 )
+from headrace.connectors.oracle.checks.server import described
 from headrace.connectors.oracle.checks.state import Checked
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import (
     CHECK_LIMIT,
+    Connection,
     connect,
     translated_error,
 )
@@ -35,27 +39,36 @@ _CHARACTER_SETS = {
 
 
 def check(config: OracleConfig, stored: OffsetObject | None = None) -> Findings:
-    """Looks at login, redo, rights, tables; never raises for what it finds. `stored` is the offset
-    that a checkpoint holds. It only reads, so the rights of the connector suffice."""
+    """Looks at login, redo, rights, tables, and mines one SCN; never raises for what it finds.
+    `stored` is the offset that a checkpoint holds. It only reads, so the rights of the connector
+    suffice."""
     findings = Findings()
-    findings.guard(lambda: _look(config, findings, stored))
+    findings.guard(lambda: _look(config, findings, stored, mines=True))
     return findings
 
 
 def require(config: OracleConfig, stored: OffsetObject | None) -> None:
-    """What a start asks before it makes anything: the questions of `check`. Raises HeadraceError:
-    the first error."""
-    _look(config, Preconditions(), stored)
+    """What a start asks before it makes anything: the questions of `check`, without LogMiner, which
+    takes seconds and which it starts soon. Raises HeadraceError: the first error."""
+    _look(config, Preconditions(), stored, mines=False)
 
 
-def _look(config: OracleConfig, findings: Findings, stored: OffsetObject | None) -> None:
+def _look(
+    config: OracleConfig, findings: Findings, stored: OffsetObject | None, *, mines: bool
+) -> None:
     with connect(config, limit=CHECK_LIMIT) as connection:
-        version = ".".join(map(str, connection.version))
-        findings.add("oracle.server", "ok", f"Oracle {version} at {place(config)} answers")
-        _check_database(Checked(config, connection, findings, stored))
+        findings.add("oracle.server", "ok", f"{_server(config, connection)} answers")
+        _check_database(Checked(config, connection, findings, stored), mines=mines)
 
 
-def _check_database(checked: Checked) -> None:
+def _server(config: OracleConfig, connection: Connection) -> str:
+    try:
+        return f"{described(connection)} at {place(config)}"
+    except DriverError as error:
+        raise translated_error(error, config, limit=CHECK_LIMIT) from None
+
+
+def _check_database(checked: Checked, *, mines: bool) -> None:
     config = checked.config
     if not _can_enter(checked):
         return
@@ -73,6 +86,8 @@ def _check_database(checked: Checked) -> None:
         parts = [
             check_mining_rights,
             check_redo,
+            _unless_refused(check_arrow_fetch),
+            *([_unless_refused(check_mining)] if mines else []),
             *parts,
             check_tables_logging,
             check_long_names,
@@ -86,6 +101,17 @@ def _check_database(checked: Checked) -> None:
         checked.ok("rows_only", "Rows are read, changes are not")
     for part in parts:
         _guard(checked, part)
+
+
+def _unless_refused(part: Callable[[Checked], None]) -> Callable[[Checked], None]:
+    """A part that tries what the findings before it say: where one is an error, it has nothing to
+    add."""
+
+    def run(checked: Checked) -> None:
+        if not any(one.level == "error" for one in checked.findings):
+            part(checked)
+
+    return run
 
 
 def _guard(checked: Checked, part: Callable[[Checked], None]) -> None:

@@ -378,6 +378,22 @@ WHOLE_VIEW = declared(
     view=r"(?:V\$(?:LOG|THREAD|ARCHIVED_LOG|ARCHIVE_DEST_STATUS)|NLS_SESSION_PARAMETERS)",
 )
 """Every column of a view, for a support bundle."""
+PRODUCT = declared(
+    "product",
+    "Reference, PRODUCT_COMPONENT_VERSION",
+    "SELECT PRODUCT FROM PRODUCT_COMPONENT_VERSION WHERE PRODUCT LIKE 'Oracle%'",
+)
+"""The edition; up to 12.2 there are rows of parts, too, such as PL/SQL. Everybody may read it."""
+PLATFORM = declared(
+    "platform", "Reference, V$DATABASE", "SELECT PLATFORM_NAME, CDB FROM V$DATABASE"
+)
+ARROW_ROW = declared(
+    "arrow_row",
+    "Reference, V$DATABASE; SQL, STANDARD_HASH",
+    "SELECT RESETLOGS_CHANGE# AS SCN, RESETLOGS_TIME AS TIME, STANDARD_HASH(NAME, 'SHA256') AS "
+    "HASH, NAME, LOG_MODE, CAST(NULL AS VARCHAR2(1)) AS MISSING FROM V$DATABASE",
+)
+"""A row with each type of the columns of V$LOGMNR_CONTENTS that are read, and a null."""
 PACKAGES = declared(
     "packages",
     "Reference, ALL_PROCEDURES",

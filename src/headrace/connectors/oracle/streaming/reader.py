@@ -39,7 +39,7 @@ from headrace.connectors.oracle.streaming.remining import GivenUp, Remined
 from headrace.connectors.oracle.streaming.tables import Describe, StreamTables, TextOptions
 from headrace.connectors.oracle.streaming.windows.flushing import LogFlush
 from headrace.connectors.oracle.streaming.windows.ordering import RowOrder, commit_order
-from headrace.connectors.oracle.streaming.windows.pacing import Pacing
+from headrace.connectors.oracle.streaming.windows.pacing import SWITCHED, Pacing
 from headrace.connectors.oracle.streaming.windows.redo import (
     InconsistentLogsError,
     Look,
@@ -56,8 +56,6 @@ from headrace.streaming.segment_reader import SegmentReader
 log = logging.getLogger(__name__)
 
 _MISSING = "oracle.missing_log"
-_SWITCHED = ("oracle.log_switched", _MISSING)
-"""Errors that a log switch makes while logs are collected and mined."""
 _MEASURED, _MEMORY_ASKED = 1.0, 10.0
 """Seconds between figures of the buffer in a window, and between those of the server."""
 
@@ -433,7 +431,7 @@ class RedoReader(SegmentReader):
         known = self.translate(error)
         if known is not None and known.code == "oracle.query_timeout":
             self._limit.passed()
-        if known is None or known.code not in _SWITCHED or self._order.steps:
+        if known is None or known.code not in SWITCHED or self._order.steps:
             raise error  # what is held need not be all up to an SCN
         if self._held > self._next:
             self._pacing.read_in_part()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Iterator, Mapping
-from importlib import import_module, metadata
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +15,12 @@ from headrace.connectors.oracle.capture import SYSTEM_SCHEMAS, Capture
 from headrace.connectors.oracle.catalog.redo_state import destinations
 from headrace.connectors.oracle.catalog.stored_tables import StoredTables
 from headrace.connectors.oracle.config import OracleConfig
-from headrace.connectors.oracle.connection import DRIVER, Connection, connect, translated_error
+from headrace.connectors.oracle.connection import (
+    Connection,
+    connect,
+    driver_version,
+    translated_error,
+)
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.sql import redo_conditions
 from headrace.connectors.oracle.streaming.redo_rows import REDO
@@ -33,20 +37,12 @@ _ROWS = 10_000
 def support_plan(config: OracleConfig) -> SupportPlan:
     """See ConnectorDefinition."""
     return SupportPlan(
-        _driver(config),
+        driver_version(config),
         questions.QUESTIONS,
         questions.OPEN,
         lambda recording, seconds: _ask(config, recording, seconds),
         _codes,
     )
-
-
-def _driver(config: OracleConfig) -> str:
-    name = config.driver.get("module", DRIVER)
-    try:
-        return f"{name} {metadata.version(name)}"
-    except metadata.PackageNotFoundError:
-        return f"{name} {getattr(import_module(name), '__version__', '')}".strip()
 
 
 def _codes(error: Exception) -> Mapping[str, object] | None:

@@ -14,6 +14,8 @@ log = logging.getLogger(__name__)
 
 _ATTEMPTS = 5
 """How often in turn a log switch may end a window."""
+SWITCHED = ("oracle.log_switched", "oracle.missing_log")
+"""Errors that a log switch makes while logs are collected and mined."""
 _SHORTEST_WAIT, _LONGEST_WAIT, _ARCHIVING_WAIT = 1.0, 60.0, 2.0
 
 
@@ -87,15 +89,20 @@ class Pacing:
         if why.is_archiving:
             wait = _ARCHIVING_WAIT
         elif self._waits >= most:
-            raise HeadraceError(
-                "oracle.logs_inconsistent",
-                f"The redo logs after SCN {scn} do not fit together: {why}",
-                "Look whether the archiver runs (ARCHIVE LOG LIST) and archived logs were removed "
-                "(V$ARCHIVED_LOG); archive.log.hours must reach as far back as reading does.",
-                retriable=True,
-            )
+            raise logs_inconsistent(why, scn)
         else:
             wait = min(_SHORTEST_WAIT * 2**self._waits, _LONGEST_WAIT)
             self._waits += 1
         log.info("Waiting %d s for redo logs: %s", wait, why)
         self._until.restart(wait)
+
+
+def logs_inconsistent(why: InconsistentLogsError, scn: int) -> HeadraceError:
+    """The logs after an SCN do not fit together, and did not in a while."""
+    return HeadraceError(
+        "oracle.logs_inconsistent",
+        f"The redo logs after SCN {scn} do not fit together: {why}",
+        "Look whether the archiver runs (ARCHIVE LOG LIST) and archived logs were removed "
+        "(V$ARCHIVED_LOG); archive.log.hours must reach as far back as reading does.",
+        retriable=True,
+    )

@@ -107,15 +107,16 @@ class Redo:
     def look(self, connection: Connection) -> Look:
         """The database as it is now; the data dictionary is written to the redo, at first and when
         a log was switched (log.mining.strategy=redo_log_catalog)."""
-        look = self._look(connection)
+        look = self.now(connection)
         if not self._writes_dictionary or _current(look.threads) == self._dictionary:
             return look
         connection.execute(sql.BUILD_DICTIONARY())
-        look = self._look(connection)
+        look = self.now(connection)
         self._dictionary = _current(look.threads)
         return look
 
-    def _look(self, connection: Connection) -> Look:
+    def now(self, connection: Connection) -> Look:
+        """The database as it is now; nothing is written."""
         ((scn, clock),) = connection.rows(sql.NOW())
         return Look(int(scn), str(clock), tuple(self.threads(connection)))
 
@@ -153,7 +154,7 @@ class Redo:
     def written(self, connection: Connection) -> int:
         """The SCN up to which redo was written in any thread: whatever is committed now is there,
         and `newest` passes it with the next redo that is written."""
-        look = self._look(connection)
+        look = self.now(connection)
         if self._config.log_mining_archive_log_only_mode:
             return self.newest(connection, look)
         written = [thread.last_change for thread in look.threads if thread.is_open]

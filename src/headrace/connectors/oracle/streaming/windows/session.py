@@ -14,7 +14,7 @@ from headrace.connectors.oracle.capture import SYSTEM_SCHEMAS
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
-from headrace.connectors.oracle.properties.modes import QueryFilterMode
+from headrace.connectors.oracle.properties.modes import MiningStrategy, QueryFilterMode
 from headrace.connectors.oracle.sql import redo_conditions
 from headrace.connectors.oracle.streaming.progress import MiningProgress
 from headrace.connectors.oracle.streaming.redo_rows import REDO
@@ -60,8 +60,10 @@ class MiningSession:
         container: str | None,
         progress: MiningProgress,
         limit: RowLimit,
+        strategy: MiningStrategy | None = None,
     ) -> None:
-        """`container`: the pluggable database whose rows are read; None: there is none."""
+        """`container`: the pluggable database whose rows are read; None: there are no containers.
+        `strategy`: another one than log.mining.strategy."""
         self._limit = limit
         self._connection, self._config, self._progress = connection, config, progress
         self._selection: Selection | None = None
@@ -73,7 +75,7 @@ class MiningSession:
             self._columns.names, _condition(config, container), committed=config.is_unbuffered
         )
         self._start = sql.start_logmnr(
-            str(config.log_mining_strategy),
+            str(strategy or config.log_mining_strategy),
             config.log_mining_path_dictionary,
             committed=config.is_unbuffered,
         )
@@ -112,11 +114,11 @@ class MiningSession:
         durations = self._progress.querying
         while True:
             began = time.monotonic()
-            self._connection.limit(self._limit.milliseconds)
+            others = self._connection.limit(self._limit.milliseconds)
             try:
                 batch = next(batches, None)
             finally:
-                self._connection.limit(self._config.database_query_timeout_ms)
+                self._connection.limit(others)
             durations.add(time.monotonic() - began)
             if batch is None:
                 return

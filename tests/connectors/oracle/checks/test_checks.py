@@ -51,9 +51,50 @@ def test_a_database_that_is_ready_has_no_errors(database: OracleDatabase) -> Non
     findings = found(database)
     assert bad(findings) == []
     assert {one.code.removeprefix("oracle.") for one in findings} == {
-        "server", "mining_rights", "archive_log_mode", "supplemental", "log_retention", "tables",
-        "table_rights", "types", "table_logging", "names", "flush_table",
+        "server", "mining_rights", "archive_log_mode", "supplemental", "log_retention",
+        "arrow_fetch", "mining", "tables", "table_rights", "types", "table_logging", "names",
+        "flush_table",
     }  # fmt: skip
+
+
+def server(database: OracleDatabase, **more: str) -> str:
+    """What is said of the server."""
+    first = found(database, **more)[0]
+    assert (first.code, first.level) == ("oracle.server", "ok")
+    return first.message.partition(" at ")[0]
+
+
+def test_the_server_is_described_by_version_edition_platform_and_containers(
+    database: OracleDatabase,
+) -> None:
+    assert server(database) == (
+        "Oracle 19.3.0.0.0 (Oracle Database 19c Enterprise Edition, Linux x86 64-bit, "
+        "a container database)"
+    )
+    parts = ["NLSRTL ", "Oracle Database 12c Standard Edition ", "PL/SQL "]
+    database.change(products=parts, platform="AIX-Based Systems (64-bit)", cdb="NO")
+    assert server(database) == (
+        "Oracle 19.3.0.0.0 (Oracle Database 12c Standard Edition, AIX-Based Systems (64-bit), "
+        "not a container database)"
+    )
+
+
+def test_what_may_not_be_seen_of_the_server_is_left_out(database: OracleDatabase) -> None:
+    rows_only = {"snapshot_mode": "initial_only", "snapshot_locking_mode": "none"}
+    database.change(hidden_views={"V$DATABASE"})
+    assert server(database) == "Oracle 19.3.0.0.0 (Oracle Database 19c Enterprise Edition)"
+    database.change(hidden_views={"PRODUCT_COMPONENT_VERSION"})
+    assert server(database) == ("Oracle 19.3.0.0.0 (Linux x86 64-bit, a container database)")
+    assert bad(found(database)) == []
+    database.change(hidden_views={"PRODUCT_COMPONENT_VERSION", "V$DATABASE"})
+    assert server(database, **rows_only) == "Oracle 19.3.0.0.0"
+
+
+def test_a_server_that_goes_away_while_it_is_described_is_one_error(
+    database: OracleDatabase,
+) -> None:
+    database.server.apply([{"error": 3113, "when": "PLATFORM_NAME"}])
+    only(found(database), "oracle.connection_lost")
 
 
 @pytest.mark.parametrize("code", [1031, 65040, 1435])
