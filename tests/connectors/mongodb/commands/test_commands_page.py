@@ -124,7 +124,7 @@ def features(command: Mapping[str, Any]) -> Iterator[str]:
         if option == "readConcern":
             yield from (f"readConcern {member}" for member in value)
         elif option in GENERAL and (name, option) != ("getMore", "maxTimeMS"):
-            yield option if option != "txnNumber" else f"{option} of retryable writes"
+            yield option
         elif option != name and option not in OF_THE_DRIVER:
             yield f"{name} {option}"
     for stage in command.get("pipeline", ()):
@@ -178,7 +178,7 @@ MODES = {
 }
 
 
-def follow(database: MongoDatabase, **more: str) -> None:
+def follow(database: MongoDatabase, listener: Listener, **more: str) -> None:
     """One run with all that it has: a snapshot, signals, an incremental snapshot, changes, lost
     cursors, a restart."""
     notified = {
@@ -193,7 +193,9 @@ def follow(database: MongoDatabase, **more: str) -> None:
     one.step_until(lambda: len(one.records) >= 20)
     ask(database, "orders")
     until_told(one, "TABLE_SCAN_COMPLETED")
+    listener.is_on = False
     kill_cursors(database.server)
+    listener.is_on = True
     database.collections["orders"].update_one({"_id": 1}, {"$set": {"n": 2}})
     one.step_until(lambda: any('"op":"u"' in str(each["value"]) for each in one.records))
     one.restart()
@@ -221,6 +223,6 @@ def test_everything_that_is_sent_is_on_the_page(
     assert not [one for one in check(parse_configuration(given)) if one.level == "error"]
     sampled_schema(parse_configuration({**given, "collection.include.list": name}))  # type: ignore[arg-type]
     send_signal(parse_configuration(given | with_signals), "log", json.dumps({"message": "m"}))
-    follow(database, **more)
+    follow(database, listener, **more)
     assert {"find", "getMore", "aggregate $changeStream startAfter"} <= listener.heard
     assert listener.heard - rows().keys() == set()
