@@ -264,7 +264,13 @@ def test_a_window_that_took_too_long_is_read_again_and_may_take_twice_as_long(
     oracle_database: OracleDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits: list[int] = []
-    monkeypatch.setattr(Connection, "limit", lambda _, limit: limits.append(limit))
+    set_limit = Connection.limit
+
+    def recorded(connection: Connection, milliseconds: int) -> int:
+        limits.append(milliseconds)
+        return set_limit(connection, milliseconds)
+
+    monkeypatch.setattr(Connection, "limit", recorded)
     oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
     reader = OracleReader.of(
         oracle_database, errors_max_retries="5", retriable_restart_connector_wait_ms="10"
