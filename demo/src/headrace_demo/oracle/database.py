@@ -228,7 +228,7 @@ class Database:
         self.show_scn()
 
     def show_scn(self) -> None:
-        """V$DATABASE and V$THREAD know the SCN of now."""
+        """V$DATABASE and V$THREAD show the current SCN."""
         state = self.state
         database = (
             state.name,
@@ -318,7 +318,7 @@ class Database:
 
     @contextmanager
     def shown(self, *, is_look: bool) -> Iterator[None]:
-        """Around a statement: views know the SCN of now, which is another one at each look."""
+        """Around a statement: the views show the current SCN, which advances with each look."""
         with self.lock:
             self.state.scn += is_look and self.state.advances
             self.show_scn()

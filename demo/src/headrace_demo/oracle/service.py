@@ -99,7 +99,7 @@ class Service:
         execute_ddl(self._database, self._transactions, text, user)
 
     def scn(self) -> int:
-        """The SCN of now."""
+        """The current SCN."""
         return self._database.state.scn
 
     def change(self, **named: Any) -> None:

@@ -26,7 +26,7 @@ def offset_us(clock: str) -> int:
 
 
 def current_scn(connection: Connection) -> int:
-    """The SCN of now: whatever is committed later has a larger one. Raises DriverError."""
+    """The current SCN: whatever is committed later has a larger one. Raises DriverError."""
     ((scn,),) = connection.rows(sql.CURRENT_SCN())
     return int(scn)
 

@@ -122,7 +122,7 @@ _TIMEOUT = Refusal(
 )
 _MEMORY = Refusal(
     "memory",
-    "Oracle's process is out of memory, and the mining session is begun anew: set "
+    "Oracle's process is out of memory, and the mining session is begun again: set "
     "log.mining.session.max.ms (1800000, for example) with log.mining.restart.connection=true, or "
     "raise PGA_AGGREGATE_LIMIT.",
     retriable=True,
@@ -214,7 +214,7 @@ _BY_CODE = {
     8181: Refusal(
         "unknown_scn",
         "The SCN is not one of this database, or too old for it: start with "
-        "snapshot.mode=when_needed, which reads the tables anew, or with a new checkpoint.",
+        "snapshot.mode=when_needed, which reads the tables again, or with a new checkpoint.",
     ),
     4030: _MEMORY, 4031: _MEMORY, 4036: _MEMORY, 27102: _MEMORY, 600: Refusal(
         "internal_error", "Look at the server's alert log, and ask Oracle's support.",
@@ -222,7 +222,7 @@ _BY_CODE = {
     ),
     1281: Refusal(
         "scn_range",
-        "The SCNs that are mined are in no order; they are asked for anew. If it goes on, report "
+        "The SCNs that are mined are in no order; they are asked for again. If it goes on, report "
         "it with the log of the connector.",
         retriable=True,
     ),
@@ -258,8 +258,8 @@ _BY_DRIVER = {
     "DPY-3010": Refusal("old_server", "The thin driver speaks to Oracle 12.1 and later."),
     "DPY-3015": Refusal(
         "authentication_kind",
-        "The user has a password verifier of 10g only: ALTER USER … IDENTIFIED BY … anew, or set "
-        "driver.lib_dir to the folder of Oracle Instant Client.",
+        "The user has a password verifier of 10g only: set the password again (ALTER USER … "
+        "IDENTIFIED BY …), or set driver.lib_dir to the folder of Oracle Instant Client.",
     ),
 }
 

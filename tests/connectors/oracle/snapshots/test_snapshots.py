@@ -158,7 +158,7 @@ def test_thousands_of_tables_that_are_not_captured_are_warned_of(
     run = reader(database, table_include_list="INV.KEYED")
     snapshot(run)
     run.stop()
-    assert "tells of 3 tables, of which 2 are not captured" in caplog.text
+    assert "has 3 tables, of which 2 are not captured" in caplog.text
     assert "schema.history.internal.store.only.captured.tables.ddl=true" in caplog.text
 
 

@@ -63,7 +63,7 @@ def adding(
     log_changes: bool = True,
 ) -> Iterator[Step]:
     """Registers a table. Its change table has `columns` but for large ones, and all of the table's
-    where they are not known (None). `log_changes`: Db2's log is told to hold whole rows of it,
+    where they are not known (None). `log_changes`: Db2's log is to hold whole rows of it,
     which SQL replication needs (DATA CAPTURE CHANGES)."""
     source, changes = quoted(schema, table), quoted(config.cdc_change_tables_schema, change_table)
     if log_changes:

@@ -21,7 +21,7 @@ AHEAD = "db2.position_ahead"
 
 class Window(NamedTuple):
     """The commits from `first` to `last`, both in it, whose numbers have so many bytes. `newest` is
-    the last one that Capture told of, `clock` Capture's when the window was made."""
+    the last one that Capture reported, `clock` Capture's when the window was made."""
 
     first: int
     last: int

@@ -86,7 +86,7 @@ class OracleSnapshotRows(SnapshotRows):
         return max(_MOST_SCNS, self._config.snapshot_database_errors_max_retries)
 
     def _now(self) -> int:
-        """The SCN of now. Raises HeadraceError."""
+        """The current SCN. Raises HeadraceError."""
         try:
             return current_scn(self._connection)
         except DriverError as error:

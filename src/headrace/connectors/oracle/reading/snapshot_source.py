@@ -81,7 +81,7 @@ class OracleState(HeldSnapshot):
 
     @property
     def position(self) -> OraclePosition:
-        """Behind everything that it sees. What comes next may have the SCN of now."""
+        """Behind everything that it sees. What comes next may have the current SCN."""
         mined = max(self.scn - 1, 0) if self.mined is None else self.mined
         return OraclePosition.behind_scn(self.scn, mined)
 
@@ -149,7 +149,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
             locks.close()
 
     def _taken(self, _covers: str | None) -> OracleState:
-        """The SCN of now."""
+        """The current SCN."""
         return self.now()
 
     def now(self) -> OracleState:
@@ -272,7 +272,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         others = sum(not self._captured.takes(table.name) for table in tables)
         if len(tables) > _MANY_TABLES and others:
             log.warning(
-                "The schema history tells of %d tables, of which %d are not captured, and the "
+                "The schema history has %d tables, of which %d are not captured, and the "
                 "statement of each is read from the data dictionary before the first row: "
                 "schema.history.internal.store.only.captured.tables.ddl=true leaves those out",
                 len(tables),

@@ -64,7 +64,7 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
 
     @staticmethod
     def scn(connection: Connection) -> int:
-        """The SCN of now: whatever is committed later has a larger one."""
+        """The current SCN: whatever is committed later has a larger one."""
         return current_scn(connection)
 
     def told_tables(
