@@ -23,15 +23,15 @@ NOW = Timestamp(1_714_521_600, 9)
 
 
 class _Connection(socketserver.BaseRequestHandler):
-    server: _Listener
+    server: Listener
 
     def handle(self) -> None:
         while True:
-            head = self._receive(_HEADER.size)
+            head = receive(self.request, _HEADER.size)
             if head is None:
                 return
             size, request, _, operation = _HEADER.unpack(head)
-            body = self._receive(size - _HEADER.size)
+            body = receive(self.request, size - _HEADER.size)
             if body is None:
                 return
             if operation == _OP_QUERY:
@@ -44,31 +44,46 @@ class _Connection(socketserver.BaseRequestHandler):
                 answer = self.server.owner.answer(bson.decode(body[5:]))
                 self._send(request, _OP_MSG, struct.pack("<ib", 0, 0), answer)
 
-    def _receive(self, size: int) -> bytes | None:
-        data = b""
-        while len(data) < size:
-            try:
-                more = self.request.recv(size - len(data))
-            except OSError:
-                return None
-            if not more:
-                return None
-            data += more
-        return data
-
     def _send(self, request: int, operation: int, start: bytes, answer: Document) -> None:
         body = start + bson.encode(answer)
         head = _HEADER.pack(_HEADER.size + len(body), 0, request, operation)
         self.request.sendall(head + body)
 
 
-class _Listener(socketserver.ThreadingTCPServer):
+class Listener(socketserver.ThreadingTCPServer):
+    """Listens on a free loopback port inside of its context, for an `owner` that handlers ask."""
+
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, owner: ScriptedServer) -> None:
+    def __init__(self, owner: Any, handler: type[socketserver.BaseRequestHandler]) -> None:
         self.owner = owner
-        super().__init__(("127.0.0.1", 0), _Connection)
+        super().__init__(("127.0.0.1", 0), handler)
+        self.port: int = self.server_address[1]
+        self._thread = threading.Thread(target=self.serve_forever, daemon=True)
+
+    def __enter__(self) -> Listener:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
+        self._thread.join()
+
+
+def receive(connection: socket.socket, size: int) -> bytes | None:
+    """So many bytes; None: the other side hung up."""
+    data = b""
+    while len(data) < size:
+        try:
+            more = connection.recv(size - len(data))
+        except OSError:
+            return None
+        if not more:
+            return None
+        data += more
+    return data
 
 
 class ScriptedServer:
@@ -84,9 +99,8 @@ class ScriptedServer:
     ) -> None:
         self.version, self.answers, self.replica_set = version, answers, replica_set
         self.commands: list[Document] = []
-        self._listener = _Listener(self)
-        self.port = self._listener.server_address[1]
-        self._thread = threading.Thread(target=self._listener.serve_forever, daemon=True)
+        self._listener = Listener(self, _Connection)
+        self.port = self._listener.port
 
     @property
     def uri(self) -> str:
@@ -95,13 +109,11 @@ class ScriptedServer:
         return f"mongodb://127.0.0.1:{self.port}/{options}"
 
     def __enter__(self) -> ScriptedServer:
-        self._thread.start()
+        self._listener.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._listener.shutdown()
-        self._listener.server_close()
-        self._thread.join()
+    def __exit__(self, *error: object) -> None:
+        self._listener.__exit__(*error)
 
     def answer(self, command: Document) -> Document:
         """The answer to a command."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, Self
 
+import pytest
+
+from headrace.errors import HeadraceError
 from tests.connectors.harness import ConnectorReader
 from tests.servers.oracle import OracleDatabase
 
@@ -20,6 +23,12 @@ class OracleReader(ConnectorReader):
         changed = {"snapshot_mode": "no_data", "errors_max_retries": "0", "poll_interval_ms": "20"}
         reader = cls(database.properties(**(changed | more)))
         return reader.step_until(lambda: len(reader.offsets) > 1)
+
+    def failure(self) -> HeadraceError:
+        """What the stream ends with."""
+        with pytest.raises(HeadraceError) as caught:
+            self.step_until(lambda: False)
+        return caught.value
 
     def values(self) -> list[dict[str, Any]]:
         """Values of changes in total order, tombstones left out."""
@@ -38,8 +47,7 @@ class OracleReader(ConnectorReader):
         before is seen."""
 
         def asked() -> int:
-            counted = database.server.call("counted")
-            return sum(int(counted.get(name, 0)) for name in ("now", "archived_until"))
+            return sum(map(database.sent, ("now", "archived_until")))
 
         before = asked()
         return self.step_until(lambda: asked() >= before + 2)

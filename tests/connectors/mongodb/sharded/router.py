@@ -6,13 +6,14 @@ from __future__ import annotations
 import socket
 import socketserver
 import struct
-import threading
 from collections.abc import Mapping
 from typing import Any
 
 import bson
 from bson.codec_options import CodecOptions, DatetimeConversion
 from bson.timestamp import Timestamp
+
+from tests.servers.scripted_mongodb import Listener, receive
 
 Document = dict[str, Any]
 
@@ -33,10 +34,10 @@ _OPTIONS: CodecOptions[Document] = CodecOptions(datetime_conversion=DatetimeConv
 
 
 class _Connection(socketserver.BaseRequestHandler):
-    server: _Listener
+    server: Listener
 
     def handle(self) -> None:
-        router = self.server.router
+        router = self.server.owner
         with socket.create_connection(router.address) as upstream:
             while (message := _receive(self.request)) is not None:
                 command = _command(message)
@@ -51,15 +52,6 @@ class _Connection(socketserver.BaseRequestHandler):
                 self.request.sendall(router.answer(next(iter(command)), reply))
 
 
-class _Listener(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-
-    def __init__(self, router: Router) -> None:
-        self.router = router
-        super().__init__(("127.0.0.1", 0), _Connection)
-
-
 class Router:
     """Listens on a free loopback port, in front of the server at `address`. `known` is the time of
     the last operation that it heard of; None: of all. `commands` are those that came."""
@@ -67,9 +59,8 @@ class Router:
     def __init__(self, address: tuple[str, int], known: Timestamp | None = None) -> None:
         self.address, self.known = address, known
         self.commands: list[Mapping[str, Any]] = []
-        self._listener = _Listener(self)
-        self.port: int = self._listener.server_address[1]
-        self._thread = threading.Thread(target=self._listener.serve_forever, daemon=True)
+        self._listener = Listener(self, _Connection)
+        self.port = self._listener.port
 
     @property
     def uri(self) -> str:
@@ -77,13 +68,11 @@ class Router:
         return f"mongodb://127.0.0.1:{self.port}/"
 
     def __enter__(self) -> Router:
-        self._thread.start()
+        self._listener.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._listener.shutdown()
-        self._listener.server_close()
-        self._thread.join()
+    def __exit__(self, *error: object) -> None:
+        self._listener.__exit__(*error)
 
     def answer(self, name: str, reply: bytes) -> bytes:
         """The server's answer to a command, as a mongos gives it."""
@@ -97,24 +86,11 @@ class Router:
 
 def _receive(connection: socket.socket) -> bytes | None:
     """A message; None: the other side hung up."""
-    head = _bytes(connection, _HEADER.size)
+    head = receive(connection, _HEADER.size)
     if head is None:
         return None
-    body = _bytes(connection, _HEADER.unpack(head)[0] - _HEADER.size)
+    body = receive(connection, _HEADER.unpack(head)[0] - _HEADER.size)
     return None if body is None else head + body
-
-
-def _bytes(connection: socket.socket, size: int) -> bytes | None:
-    data = b""
-    while len(data) < size:
-        try:
-            more = connection.recv(size - len(data))
-        except OSError:
-            return None
-        if not more:
-            return None
-        data += more
-    return data
 
 
 def _place(message: bytes) -> int:

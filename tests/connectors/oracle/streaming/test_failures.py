@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from headrace.connectors.oracle.connection import Connection
-from headrace.errors import HeadraceError
 from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
 from tests.servers.oracle import OracleDatabase
 
@@ -29,13 +28,6 @@ def add(database: OracleDatabase, *numbers: int, thread: int = 1) -> None:
     with database.transaction(thread=thread) as transaction:
         for number in numbers:
             transaction.insert(TABLE, ID=number, NAME="x")
-
-
-def failure(reader: OracleReader) -> HeadraceError:
-    """What the stream ends with."""
-    with pytest.raises(HeadraceError) as caught:
-        reader.step_until(lambda: False)
-    return caught.value
 
 
 @pytest.mark.parametrize(
@@ -70,7 +62,7 @@ def test_a_log_that_stays_missing_ends_the_stream(
     reading: OracleReader, oracle_database: OracleDatabase
 ) -> None:
     oracle_database.server.apply([{"error": 1291, "when": "START_LOGMNR", "times": 100}])
-    error = failure(reading)
+    error = reading.failure()
     assert (error.code, error.retriable) == ("oracle.missing_log", True)
 
 
@@ -83,7 +75,7 @@ def test_logs_that_were_removed_are_told(
     server = oracle_database.server
     server.apply([{"switch": 1}] * 4)
     server.apply([{"delete_logs": [1, 2, 3]}])
-    error = failure(reading)
+    error = reading.failure()
     assert error.code == "oracle.redo_gone"
     assert "snapshot.mode=when_needed" in error.remedy
 
@@ -161,7 +153,7 @@ def test_a_statement_that_is_not_understood_ends_the_stream_or_is_left_out(
              {"redo": "COMMIT", "xid": "0b00010001000000"}]
         )  # fmt: skip
         if mode == "fail":
-            assert failure(reader).code == "oracle.redo_not_understood"
+            assert reader.failure().code == "oracle.redo_not_understood"
         else:
             add(oracle_database, 1)
             reader.await_changes(1)
@@ -176,7 +168,7 @@ def test_a_change_that_logminer_cannot_reconstruct_ends_the_stream(
         [{"redo": "INSERT", "xid": "0b00010001000000", "table": TABLE, "sql": "x", "status": 2,
           "info": "Object version mismatch", "row_id": "AAAAAAAAAAAAAAAA01"}]
     )  # fmt: skip
-    error = failure(reading)
+    error = reading.failure()
     assert error.code == "oracle.redo_not_reconstructed"
     assert "Object version mismatch" in error.message
 
@@ -200,7 +192,7 @@ def test_a_broken_connection_is_named_and_what_follows_is_read(
     add(oracle_database, 1)
     reading.await_changes(1)
     oracle_database.server.call("end_sessions")
-    error = failure(reading)
+    error = reading.failure()
     assert (error.code, error.retriable) == ("oracle.connection_lost", True)
     reading.restart()
     add(oracle_database, 2)
@@ -211,7 +203,7 @@ def test_a_broken_connection_is_named_and_what_follows_is_read(
 def test_a_position_of_another_database_is_refused(reading: OracleReader) -> None:
     reading.stop()
     reading.offsets[-1] |= {"committed": "999999999999", "scn": "999999999999"}
-    assert failure(reading).code == "oracle.position_ahead"
+    assert reading.failure().code == "oracle.position_ahead"
 
 
 def test_a_database_that_was_restored_is_refused_though_it_is_past_the_position(
@@ -223,7 +215,7 @@ def test_a_database_that_was_restored_is_refused_though_it_is_past_the_position(
     scn = int(reading.offsets[-1]["scn"])
     oracle_database.change(resetlogs=[scn - 1, "2024-02-01 00:00:00"])
     add(oracle_database, 2)
-    error = failure(reading)
+    error = reading.failure()
     assert error.code == "oracle.position_ahead"
     assert "RESETLOGS" in error.message
 
@@ -251,7 +243,7 @@ def test_a_mining_session_without_memory_is_told_and_begun_anew(
 ) -> None:
     oracle_database.server.apply([{"error": code, "when": "FETCH_REDO", "times": 1}])
     add(oracle_database, 1)
-    error = failure(reading)
+    error = reading.failure()
     assert (error.code, error.retriable) == ("oracle.memory", True)
     assert "log.mining.restart.connection" in error.remedy
     reading.restart()
@@ -338,9 +330,9 @@ def test_a_database_that_does_not_archive_its_redo_is_refused(
 ) -> None:
     reading.stop()
     oracle_database.change(log_mode="NOARCHIVELOG")
-    assert failure(reading).code == "oracle.no_archive_log_mode"
+    assert reading.failure().code == "oracle.no_archive_log_mode"
     oracle_database.change(log_mode="ARCHIVELOG", supplemental="NO")
-    assert failure(reading).code == "oracle.no_supplemental_logging"
+    assert reading.failure().code == "oracle.no_supplemental_logging"
 
 
 def test_archived_logs_alone_are_read_as_far_as_those_of_every_thread_reach(

@@ -7,7 +7,6 @@ import logging
 import pytest
 
 from headrace.connectors.oracle.streaming.windows import pacing
-from headrace.errors import HeadraceError
 from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
 from tests.servers.oracle import OracleDatabase
 
@@ -32,16 +31,6 @@ def add(database: OracleDatabase, *numbers: int, thread: int = 1) -> None:
     with database.transaction(thread=thread) as transaction:
         for number in numbers:
             transaction.insert(TABLE, ID=number, NAME="x")
-
-
-def failure(reader: OracleReader) -> HeadraceError:
-    with pytest.raises(HeadraceError) as caught:
-        reader.step_until(lambda: False)
-    return caught.value
-
-
-def counted(database: OracleDatabase, name: str) -> int:
-    return int(database.server.call("counted").get(name, 0))
 
 
 def test_a_redo_thread_that_was_closed_and_opened_again_is_read_on(
@@ -78,8 +67,8 @@ def test_a_log_that_is_being_archived_is_waited_for_however_long_that_takes(
     database.change(**{is_so: False})
     database.server.apply([{"switch": 1}])
     add(database, 1)
-    looked = counted(database, "archived_logs")
-    reader.step_until(lambda: counted(database, "archived_logs") > looked + 5)
+    looked = database.sent("archived_logs")
+    reader.step_until(lambda: database.sent("archived_logs") > looked + 5)
     assert reader.ids() == []
     database.change(**{is_so: True})
     reader.await_changes(1)
@@ -99,7 +88,7 @@ def test_logs_that_do_not_fit_together_end_the_stream_after_some_attempts(
     reader.look_again(database)
     reader.stop()
     database.server.apply([{"switch": 1}] * 3 + [{"delete_logs": [5]}])
-    error = failure(reader)
+    error = reader.failure()
     assert (error.code, error.retriable) == ("oracle.logs_inconsistent", True)
 
 
@@ -114,7 +103,7 @@ def test_groups_that_were_never_written_do_not_hide_that_redo_is_gone(
     reader.stop()
     database.server.apply([{"switch": 1}] * 4 + [{"delete_logs": [1, 2, 3]}])
     if mode == "no_data":
-        assert failure(reader).code == "oracle.redo_gone"
+        assert reader.failure().code == "oracle.redo_gone"
         return
     reader.step_until(lambda: [one["op"] for one in reader.values()][-1] == "r")
     add(database, 2)
@@ -131,7 +120,7 @@ def test_redo_is_gone_where_the_logs_of_one_thread_are(database: OracleDatabase)
     reader.await_changes(2)
     reader.stop()
     server.apply([{"switch": 2}] * 4 + [{"delete_logs": [1, 2, 3], "thread": 2}])
-    assert failure(reader).code == "oracle.redo_gone"
+    assert reader.failure().code == "oracle.redo_gone"
 
 
 @pytest.mark.parametrize("mode", ["no_data", "when_needed"])
@@ -145,7 +134,7 @@ def test_an_archived_log_whose_file_was_removed_is_gone(
     reader.stop()
     database.server.apply([{"switch": 1}] * 4 + [{"remove_logs": [1]}])
     if mode == "no_data":
-        error = failure(reader)
+        error = reader.failure()
         assert error.code == "oracle.redo_gone"
         assert "1_1_1154906117.dbf" in error.message
         assert "CROSSCHECK" in error.remedy

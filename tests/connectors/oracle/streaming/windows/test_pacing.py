@@ -54,7 +54,7 @@ def pacing_of(**more: str) -> Pacing:
 
 
 def counted(database: OracleDatabase, name: str = WINDOW) -> int:
-    return int(database.server.call("counted").get(name, 0))
+    return database.sent(name)
 
 
 def test_pauses_begin_with_the_default_and_grow_without_changes_up_to_the_longest(
