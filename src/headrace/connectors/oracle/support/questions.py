@@ -47,11 +47,11 @@ def _question(
 
 
 def whole(view: str, place: str = ROOT) -> Question:
-    """Every column of a view."""
+    """Every column of a view, which the place names: these questions have one name."""
     text = sql.WHOLE_VIEW(view=view, number=_LOGGED)
     return _question(
-        sql.WHOLE_VIEW, f"every column of {view}: its types, nulls and sentinels", place, _LOGGED,
-        text=text,
+        sql.WHOLE_VIEW, f"every column of {view}: its types, nulls and sentinels",
+        f"{place}, {view}", _LOGGED, text=text,
     )  # fmt: skip
 
 
