@@ -14,10 +14,14 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 from oracledb import (
+    DB_TYPE_NUMBER,
+    DB_TYPE_VARCHAR,
     ConnectParams,
     DatabaseError,
     DataFrame,
+    DbType,
     Error,
+    FetchInfo,
     OperationalError,
     from_arrow,
 )
@@ -27,7 +31,6 @@ from headrace_demo.oracle.delays import send_at_once
 __all__ = ["DatabaseError", "Error", "OperationalError", "apilevel", "connect", "paramstyle"]
 
 apilevel, threadsafety, paramstyle = "2.0", 2, "named"
-DB_TYPE_NUMBER = "DB_TYPE_NUMBER"
 _DSN = re.compile(r"(?://)?(?P<host>[^:/()]+):(?P<port>\d+)/(?P<service>.*)")
 _DESCRIPTOR = re.compile(r"\(DESCRIPTION=.*\(HOST=(?P<host>[^()]+)\)\(PORT=(?P<port>\d+)\).*")
 
@@ -39,7 +42,7 @@ class Cursor:
         self._connection = connection
         self._number: int | None = None
         self._as_texts = False
-        self.description: list[tuple[Any, ...]] | None = None
+        self.description: list[FetchInfo] | None = None
         self.arraysize, self.prefetchrows = 100, 2
         self.outputtypehandler: Callable[[Cursor, Any], Any] | None = None
 
@@ -49,9 +52,9 @@ class Cursor:
         self.description = None
         if answer is not None:
             self._number, columns = answer
-            self.description = [(column, None, None, None, None, None, None) for column in columns]
+            self.description = [_described(_Column(column)) for column in columns]
             handler = self.outputtypehandler
-            number = NumberColumn("", DB_TYPE_NUMBER)
+            number = _described(_Column("", DB_TYPE_NUMBER))
             self._as_texts = handler is not None and handler(self, number) is not None
         return self
 
@@ -79,11 +82,23 @@ class Cursor:
             self._number = None
 
 
-class NumberColumn(NamedTuple):
-    """As python-oracledb's FetchInfo."""
+class _Column(NamedTuple):
+    """What the driver's FetchInfo is made of: a column as the server describes it. The stand-in
+    knows the name only; the type is a number where it asks a handler of types."""
 
     name: str
-    type_code: str
+    dbtype: DbType = DB_TYPE_VARCHAR
+    buffer_size: int = 0
+    max_size: int = 0
+    precision: int = 0
+    scale: int = 0
+    nulls_allowed: bool = True
+
+
+def _described(column: _Column) -> FetchInfo:
+    """An instance of the driver's own class, which has no public way to be made."""
+    make: Callable[[_Column], FetchInfo] = FetchInfo._from_impl
+    return make(column)
 
 
 class OracleConnection:
