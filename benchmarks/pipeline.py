@@ -19,10 +19,11 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from headrace.cli.messages import Messages
 from headrace.cli.pipeline import read_pipeline
+from headrace.cli.sinks import PipelineStream
+from headrace.sinks.file.definition import FileDefinition
 from headrace.sinks.file.output import Output
-from headrace.spark.parts_sink import PartsSink
+from headrace.sinks.file.parts_sink import PartsSink
 from headrace.spark.session import build_session, warm_up
-from headrace.spark.sinks.foreach_batch import calls_for_each_batch
 
 
 class _Count(StreamingQueryListener):
@@ -61,8 +62,8 @@ class _Count(StreamingQueryListener):
 def main() -> None:
     """Run until COUNT events are in the sink."""
     path, wanted, sink = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-    position = {"headrace.slice.order": "position"} if sink == "file" else {}
-    pipeline = read_pipeline([path], position, Messages())
+    overrides = FileDefinition().overrides if sink == "file" else {}
+    pipeline = read_pipeline([path], overrides, Messages())
     spark = build_session("benchmark")
     with tempfile.TemporaryDirectory() as state:
         checkpoint = Path(state) / "checkpoint"
@@ -75,10 +76,9 @@ def main() -> None:
         warm_up(spark)
         if target is not None:
             # COUNT has the tombstones, which are lines too.
-            target.open()
-            sinks = PartsSink(spark, target, checkpoint)
-            stream = pipeline.parts(spark, target, checkpoint)
-            writer = calls_for_each_batch(spark, stream.writeStream, sinks)
+            parts = PartsSink(target, checkpoint)
+            parts.open()
+            writer = parts.writer(PipelineStream(spark, pipeline))
         else:
             events, size = f.count("value"), f.sum(f.octet_length("value"))
             stream = pipeline.stream(spark)

@@ -10,9 +10,10 @@ from collections.abc import Callable
 import pytest
 
 from headrace.cli import main
-from headrace.cli.sink_options import sink_options
 from headrace.config.source import read_text
 from headrace.connectors.registry import parse_configuration
+from headrace.sinks.file.options import FileOptions
+from headrace.spark.sinks.registry import find_sink
 from headrace.spark.supervisor import Summary
 from tests.cli.commands import configuration, properties, rows_of
 from tests.resident.resident import Resident
@@ -69,14 +70,11 @@ def test_a_file_of_somebody_else_is_refused_before_anything_starts(tmp_path, cap
 def test_debezium_servers_sink_options_reach_sparks_sink():
     given = read_text(
         "connector.class=postgresql\ntopic.prefix=s\ndatabase.hostname=h\ndatabase.user=u\n"
-        "database.dbname=d\ndebezium.sink.type=kafka\ndebezium.sink.kafka.producer.bootstrap.servers=h:1\n"
-        "debezium.sink.producer.acks=all\nheadrace.sink.topic=x\n"
+        "database.dbname=d\ndebezium.sink.type=delta\ndebezium.sink.delta.path=p\nheadrace.sink.mergeSchema=true\n"
     )
     config = parse_configuration(given)
-    assert config.headrace_sink_type == "kafka"
-    assert sink_options("kafka", config.headrace_sink) == {
-        "kafka.bootstrap.servers": "h:1", "kafka.acks": "all", "topic": "x",
-    }  # fmt: skip
+    assert config.headrace_sink_type == "delta"
+    assert find_sink("delta").own_options(config) == {"path": "p", "mergeSchema": "true"}
 
 
 def test_the_options_of_the_file_sink_reach_it_and_others_are_named(tmp_path, capsys, monkeypatch):
@@ -90,13 +88,13 @@ def test_the_options_of_the_file_sink_reach_it_and_others_are_named(tmp_path, ca
     )
     calls = []
 
-    def append(pipeline, output, state, checkpoint, arguments, verb, messages, *, sync):
-        calls.append((output, state, sync, pipeline.config.headrace_slice_order))
+    def run_sink(definition, pipeline, state, arguments, verb, messages):
+        calls.append((definition.name, FileOptions.of(definition.own_options(pipeline.config))))
         return Summary(rows=3)
 
-    monkeypatch.setattr("headrace.cli.run.append_to_file", append)
+    monkeypatch.setattr("headrace.cli.run.run_sink", run_sink)
     assert main(["run", str(file)]) == 0
-    assert calls == [(tmp_path / "out", tmp_path / "state", False, "position")]
+    assert calls == [("file", FileOptions(tmp_path / "out", sync=False))]
     said = capsys.readouterr().err
     assert said.count("warning: ") == 1
     assert "headrace.sink.codec" in said

@@ -12,9 +12,9 @@ from headrace.config.source import read_mapping
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from headrace.sinks.file.output import Output
+from headrace.sinks.file.parts_source import PartsReader
 from headrace.spark import source_process
 from headrace.spark.checkpoint import planned_batch, refuse_torn, stored_offset
-from headrace.spark.parts_source import PartsReader
 
 
 def _write(folder: Path, number: int, offset: str, *, finished: bool) -> None:

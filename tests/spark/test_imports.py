@@ -12,9 +12,9 @@ HEAVY = ("numpy", "pyarrow", "numba", "psycopg", "rich", "confluent_kafka", "pan
     "statement",
     [
         # Spark's planning processes: they unpickle a source, ask for its schema and its reader.
-        "import headrace.spark.parts_source, headrace.connectors.postgresql.config",
+        "import headrace.sinks.file.parts_source, headrace.connectors.postgresql.config",
         "import headrace.spark.source, headrace.connectors.postgresql.config",
-        "import headrace.spark.sinks.kafka_source, headrace.connectors.postgresql.config",
+        "import headrace.sinks.kafka.ranges_source, headrace.connectors.postgresql.config",
         "import pyspark_headrace_kafka",
         # The command until it has read its arguments.
         "from headrace.cli import _parser; _parser('events')",

@@ -19,13 +19,13 @@ from headrace.cli.pipeline import (
     read_pipeline,
     with_state,
 )
-from headrace.cli.sink_options import check_supported
 from headrace.connectors.definition import CheckResult
 from headrace.connectors.registry import check
 from headrace.errors import HeadraceError
 from headrace.findings import Finding, Findings, counted, statements, steps
 from headrace.offsets.offset import OffsetObject
 from headrace.spark.checkpoint import finished_batch, stored_offset
+from headrace.spark.sinks.registry import find_sink
 from headrace.spark.state_folder import refuse_file
 
 _SESSION = "ALTER SESSION SET "
@@ -55,8 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints findings; 1 when one is an error."""
     pipeline = read_pipeline(arguments.file, with_state({}, arguments.state), Messages())
-    own = Findings()
-    own.guard(lambda: check_supported(pipeline.config.headrace_sink_type or "console"))
+    own, of_sink = Findings(), Findings()
+    own.guard(lambda: of_sink.add_all(_sink_findings(pipeline)))
     folder = pipeline.config.headrace_checkpoint_dir
     checkpoint = stored = None
     if folder is not None:
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     findings: list[CheckResult] = [
         *own,
         *check(pipeline.config, stored),
-        *_of_kafka(pipeline),
+        *of_sink,
     ]
     findings += _of_start(
         pipeline, checkpoint, {each.code for each in findings if each.level == "error"}
@@ -185,13 +185,6 @@ def _of_start(pipeline: Pipeline, checkpoint: Path | None, codes: Set[str]) -> F
     return findings
 
 
-def _of_kafka(pipeline: Pipeline) -> list[Finding]:
-    """What there is to say of the kafka sink, where it is the one."""
-    if pipeline.config.headrace_sink_type != "kafka":
-        return []
-    from headrace.sinks.kafka.checks import check as check_kafka
-    from headrace.spark.sinks.kafka_source import sink_options
-
-    findings = Findings()
-    findings.guard(lambda: findings.add_all(check_kafka(sink_options(pipeline.config))))
-    return findings
+def _sink_findings(pipeline: Pipeline) -> Findings:
+    """What there is to say of the sink. Raises HeadraceError for one that there is not."""
+    return find_sink(pipeline.config.headrace_sink_type or "console").check(pipeline.config)

@@ -141,7 +141,7 @@ class _Demo:
         session = open_session(
             "demo",
             self._messages,
-            kernels=self._pipeline.kernels(),
+            kernels=self._pipeline.kernels({}),
             master=None,
             idle_exit=None,
             debug=self._arguments.debug,

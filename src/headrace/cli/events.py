@@ -6,7 +6,6 @@ To standard output (`--output -`) at least once: a reader may have read what a k
 from __future__ import annotations
 
 import argparse
-import contextlib
 import tempfile
 import time
 from collections.abc import Iterator
@@ -15,31 +14,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.cli.pipeline import (
-    Pipeline,
     add_file_argument,
     add_run_arguments,
     open_messages,
-    open_session,
     read_pipeline,
-    spark_settings,
-    supervise,
     trial,
     with_state,
 )
+from headrace.cli.sinks import run_sink
 from headrace.errors import HeadraceError
 from headrace.findings import counted
-from headrace.spark.state_folder import exclusive
+from headrace.sinks.file.standard_output import StandardOutputDefinition
+from headrace.spark.sinks.definition import SinkDefinition
+from headrace.spark.sinks.registry import find_sink
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
-
-    from headrace.cli.messages import Messages
     from headrace.spark.supervisor import Summary
 
 
 STANDARD_OUTPUT = "-"
-POSITION_SLICES = {"headrace.slice.order": "position"}
-"""What a sink that orders by `sequence` itself asks of the source."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,14 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Runs until SIGTERM, SIGINT or a limit."""
     messages = open_messages(arguments, live=arguments.output != STANDARD_OUTPUT)
-    pipeline = read_pipeline(arguments.file, with_state(POSITION_SLICES, arguments.state), messages)
+    overrides = with_state({}, arguments.state)
+    definition: SinkDefinition
     if arguments.output == STANDARD_OUTPUT:
-        _check_texts(pipeline)
-        with (
-            trial(pipeline, is_trial=arguments.state is None),
-            _state_folder(arguments.state) as state,
-        ):
-            summary = _print_lines(pipeline, state, arguments, messages)
+        definition = StandardOutputDefinition()
     else:
         if arguments.state is None:
             raise HeadraceError(
@@ -78,11 +67,14 @@ def run(arguments: argparse.Namespace) -> int:
                 "The output is a file, and --state is missing",
                 "Name a folder for checkpoint and state with --state DIR.",
             )
-        state = Path(arguments.state).absolute()
-        output = Path(arguments.output).absolute()
-        summary = append_to_file(
-            pipeline, output, state, state / "checkpoint", arguments, "events", messages
-        )
+        definition = find_sink("file")
+        overrides |= {
+            "headrace.sink.type": "file",
+            "headrace.sink.path": str(Path(arguments.output).absolute()),
+        }
+    pipeline = read_pipeline(arguments.file, overrides, messages)
+    with trial(pipeline, is_trial=arguments.state is None), _state_folder(arguments.state) as state:
+        summary = run_sink(definition, pipeline, state, arguments, "events", messages)
     messages.note(summary_line(summary, arguments), summary_figures(summary, arguments))
     return 0
 
@@ -113,100 +105,3 @@ def _state_folder(folder: str | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="headrace-") as temporary:
         yield Path(temporary)
-
-
-def _print_lines(
-    pipeline: Pipeline, state: Path, arguments: argparse.Namespace, messages: Messages
-) -> Summary:
-    """Streams a pipeline to standard output until a limit or a signal."""
-    from headrace.sinks.file.standard_output import StandardOutputSink
-
-    checkpoint = state / "checkpoint"
-    with exclusive(state, "standard output"):
-        pipeline.validate(checkpoint)
-        session = open_session(
-            "events",
-            messages,
-            kernels=pipeline.kernels("file"),
-            master=arguments.master,
-            idle_exit=arguments.idle_exit,
-            debug=arguments.debug,
-            own=spark_settings(pipeline, arguments),
-        )
-        try:
-            sink = StandardOutputSink(texts=pipeline.config.plain_texts())
-
-            def start() -> StreamingQuery:
-                writer = pipeline.stream(session.spark).writeStream.foreachBatch(sink.write)
-                return pipeline.start(writer, checkpoint)
-
-            limits = pipeline.limits(
-                idle_exit=arguments.idle_exit, seconds=arguments.seconds, prints=True
-            )
-            return supervise(session, start, limits, messages)
-        finally:
-            session.close()
-
-
-def _check_texts(pipeline: Pipeline) -> None:
-    """Refuse converters that make neither JSON nor texts, before anything starts."""
-    for role in ("key", "value", "header"):
-        if not pipeline.config.is_text(role):
-            name = f"{role}.converter"
-            raise HeadraceError(
-                "file.column",
-                f"The events are written as lines of JSON, and what "
-                f"{name}={pipeline.config.converter(role).value} makes cannot be shown in JSON",
-                f"Use {name}=json or {name}=string, or another sink, such as Kafka or Delta.",
-            )
-
-
-def append_to_file(
-    pipeline: Pipeline,
-    output: Path,
-    state: Path,
-    checkpoint: Path,
-    arguments: argparse.Namespace,
-    verb: str,
-    messages: Messages,
-    *,
-    sync: bool = True,
-) -> Summary:
-    """Streams a pipeline into the file sink until a limit or a signal."""
-    from headrace.sinks.file.output import Output
-
-    _check_texts(pipeline)
-    target = Output(output, state / "file", sync=sync)
-    target.look()
-    with exclusive(state, "file"), contextlib.ExitStack() as held:
-        pipeline.validate(checkpoint)
-        before = target.open().rows
-        held.enter_context(target.owned())
-        session = open_session(
-            verb,
-            messages,
-            kernels=pipeline.kernels("file"),
-            master=arguments.master,
-            idle_exit=arguments.idle_exit,
-            debug=arguments.debug,
-            own=spark_settings(pipeline, arguments),
-            tasks=pipeline.begins_with_tasks(checkpoint),
-        )
-        try:
-            from headrace.spark.parts_sink import PartsSink
-            from headrace.spark.sinks.foreach_batch import calls_for_each_batch
-
-            sink = PartsSink(session.spark, target, checkpoint)
-
-            def start() -> StreamingQuery:
-                writer = pipeline.parts(session.spark, target, checkpoint).writeStream
-                writer = calls_for_each_batch(session.spark, writer, sink)
-                return pipeline.start(writer, checkpoint)
-
-            limits = pipeline.limits(idle_exit=arguments.idle_exit, seconds=arguments.seconds)
-            summary = supervise(session, start, limits, messages, rows_of=sink.new_rows)
-            summary.rows = target.rows() - before
-            return summary
-        finally:
-            session.close()
-            target.close()

@@ -33,11 +33,11 @@ from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.datasource import DataSource
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from headrace.offsets.offset import OffsetObject
-    from headrace.sinks.file.output import Output
     from headrace.spark.jvm.gateway import DriverJvm
     from headrace.spark.kernels.needed import Kernels
     from headrace.spark.supervisor import Limits, Summary
@@ -92,34 +92,15 @@ class Pipeline:
         """The events, as the `headrace` source gives them."""
         from headrace.spark.source import HeadraceDataSource
 
-        spark.dataSource.register(HeadraceDataSource)
-        reader = spark.readStream.format(HeadraceDataSource.name())
-        return reader.options(**self._options()).load()
+        return self.read(spark, HeadraceDataSource, {})
 
-    def parts(self, spark: SparkSession, target: Output, checkpoint: Path) -> DataFrame:
-        """The events as parts of the file sink `target`, a row a part, for PartsSink."""
-        from headrace.spark.parts_source import PartsDataSource
-        from headrace.spark.query.told import CHECKPOINT, FOLDER, OUTPUT, SYNC
-
-        spark.dataSource.register(PartsDataSource)
-        sink = {
-            OUTPUT: target.path,
-            FOLDER: target.folder,
-            CHECKPOINT: checkpoint,
-            SYNC: str(target.sync).lower(),
-        }
-        reader = spark.readStream.format(PartsDataSource.name())
-        reader = reader.options(**{name: str(path) for name, path in sink.items()})
-        return reader.options(**self._options()).load()
-
-    def kafka_ranges(self, spark: SparkSession, folder: Path, checkpoint: Path) -> DataFrame:
-        """The events on their way to Kafka, a row a slice, for KafkaSink."""
-        from headrace.spark.sinks.kafka_source import CHECKPOINT, FOLDER, KafkaRangesSource
-
-        spark.dataSource.register(KafkaRangesSource)
-        reader = spark.readStream.format(KafkaRangesSource.name())
-        reader = reader.options(**{FOLDER: str(folder), CHECKPOINT: str(checkpoint)})
-        return reader.options(**self._options()).load()
+    def read(
+        self, spark: SparkSession, source: type[DataSource], options: Mapping[str, str]
+    ) -> DataFrame:
+        """What a source of a sink's own gives, with these options beside the connector's."""
+        spark.dataSource.register(source)
+        reader = spark.readStream.format(source.name())
+        return reader.options(**options).options(**self._options()).load()
 
     def start(self, writer: DataStreamWriter, checkpoint: Path) -> StreamingQuery:
         """Starts a query that `writer` describes, with the configuration's name and trigger."""
@@ -143,11 +124,11 @@ class Pipeline:
             config.snapshot_mode not in (SnapshotMode.NO_DATA, SnapshotMode.RECOVERY)
         )
 
-    def kernels(self, *sinks: str) -> Kernels:
-        """The kernels that its query calls, with those of these sinks (file, kafka)."""
+    def kernels(self, of_sink: Kernels) -> Kernels:
+        """The kernels that its query calls, with those of its sink."""
         from headrace.spark.kernels.needed import needed_kernels
 
-        return needed_kernels(self.config, *sinks)
+        return needed_kernels(self.config, of_sink)
 
     def limits(
         self, *, idle_exit: float | None, seconds: float | None, prints: bool = False
@@ -176,8 +157,8 @@ def add_file_argument(parser: argparse.ArgumentParser) -> None:
         "file",
         nargs="+",
         metavar="FILE",
-        help="Debezium configuration, properties or JSON; or two: those of a worker of Kafka "
-        "Connect and of its connector, as connect-standalone takes them",
+        help="Debezium configuration, properties or JSON; or two: those of a worker of "
+        "Kafka Connect and of its connector, as connect-standalone takes them",
     )
 
 

@@ -1,11 +1,12 @@
-"""The definitions that other packages bring, each looked at before anything relies on it."""
+"""The definitions that other packages bring, each examined before anything relies on it."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
+from typing import Any
 
 from headrace.connectors.definition import GROUP, ConnectorDefinition
 
@@ -20,38 +21,57 @@ def values_of(definition: ConnectorDefinition) -> tuple[str, ...]:
     return tuple(value.lower() for value in (definition.name, *definition.classes))
 
 
-def load_definitions(
-    installed: Sequence[ConnectorDefinition], skipped: Mapping[str, str]
-) -> list[ConnectorDefinition]:
-    """The definitions of the group's entry points, by their names, without those that `skipped` has
-    (name and object).
+def load_entries(
+    group: str,
+    what: str,
+    skipped: Mapping[str, str],
+    faults_of: Callable[[object], Iterable[str]],
+) -> Iterator[tuple[str, Any]]:
+    """The objects of a group's entry points, by their names, without those that `skipped` has (name
+    and object); each with what messages call its entry.
 
-    One that cannot be loaded, is no definition, or has the name of another one is left out, with a
-    warning that names entry and distribution: a query of another connector does not need it. A
-    class that another definition has already stays with that one, with a warning.
+    One that cannot be loaded, or in which `faults_of` finds a fault, is left out, with a warning
+    that names entry and distribution: a query that does not use it does not need it. `what` is what
+    the warning calls it.
     """
-    owners = {value: one.name for one in installed for value in values_of(one)}
-    added = []
-    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
+    for entry in sorted(metadata.entry_points(group=group), key=lambda entry: entry.name):
         if skipped.get(entry.name) == entry.value:
             continue
         try:
-            definition = entry.load()
-            fault = next(faults(definition), "")
-            values = () if fault else values_of(definition)
+            loaded = entry.load()
+            fault = next(iter(faults_of(loaded)), "")
         except Exception as error:  # noqa: BLE001 - what a package of others raises
             fault = f"{type(error).__name__}: {error}"
-        if not fault and values[0] in owners:
-            fault = f"the connector {owners[values[0]]} has that name"
         if fault:
-            log.warning("The connector %s is left out: %s", _shown(entry), fault)
-            continue
-        for value in values:
+            log.warning("The %s %s is left out: %s", what, _shown(entry), fault)
+        else:
+            yield _shown(entry), loaded
+
+
+def load_definitions(
+    installed: Sequence[ConnectorDefinition], skipped: Mapping[str, str]
+) -> list[ConnectorDefinition]:
+    """The definitions of connectors that other packages bring; see `load_entries`.
+
+    One with the name of another one is left out, too. A class that another definition has already
+    stays with that one, with a warning.
+    """
+    owners = {value: one.name for one in installed for value in values_of(one)}
+
+    def faults_of(definition: Any) -> Iterator[str]:
+        yield from faults(definition)
+        value = values_of(definition)[0]
+        if value in owners:
+            yield f"the connector {owners[value]} has that name"
+
+    added = []
+    for shown, definition in load_entries(GROUP, "connector", skipped, faults_of):
+        for value in values_of(definition):
             if owners.setdefault(value, definition.name) != definition.name:
                 log.warning(
                     "The connector %s is not chosen by connector.class=%s, which the connector %s "
                     "has",
-                    _shown(entry),
+                    shown,
                     value,
                     owners[value],
                 )
@@ -73,21 +93,22 @@ def faults(definition: object) -> Iterator[str]:
         if not callable(getattr(definition, method, None)):
             yield f"it has no method {method}: derive it from ConnectorDefinition"
     for attribute in ("classes", "worker_modules"):
-        if not _are_texts(getattr(definition, attribute, missing)):
+        if not are_texts(getattr(definition, attribute, missing)):
             yield f"{attribute} is no sequence of texts"
     kernels = getattr(definition, "kernels", missing)
-    if not isinstance(kernels, Mapping) or not all(map(_are_texts, kernels.values())):
+    if not isinstance(kernels, Mapping) or not all(map(are_texts, kernels.values())):
         yield "kernels is no mapping of modules to sequences of names"
     verbs = getattr(definition, "verbs", missing)
-    if not isinstance(verbs, Mapping) or not _are_texts((*verbs, *verbs.values())):
+    if not isinstance(verbs, Mapping) or not are_texts((*verbs, *verbs.values())):
         yield "verbs is no mapping of verbs to modules"
     driver = getattr(definition, "driver", missing)
     named = (getattr(driver, "module", None), getattr(driver, "requirement", None))
-    if driver is not None and not _are_texts(named):
+    if driver is not None and not are_texts(named):
         yield "driver is neither None nor a Driver"
 
 
-def _are_texts(values: object) -> bool:
+def are_texts(values: object) -> bool:
+    """Whether they are a sequence of texts."""
     return (
         isinstance(values, Sequence)
         and not isinstance(values, str)

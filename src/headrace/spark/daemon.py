@@ -16,21 +16,17 @@ def preload() -> None:
     import numpy  # noqa: F401, ICN001
     import pyarrow  # noqa: F401, ICN001
 
-    import headrace.kafka.messages
-    import headrace.sinks.file.lines
-    import headrace.sinks.file.sink
-    import headrace.sinks.kafka.ranges
-    import headrace.spark.parts_source
-    import headrace.spark.sinks.kafka_source
     import headrace.spark.source
     import headrace.spark.task  # noqa: F401
     from headrace.connectors.registry import definitions, has_driver, left_out
     from headrace.spark.kernels.compiled import load_compiled
+    from headrace.spark.sinks.registry import import_worker_modules
 
     for definition in filter(has_driver, definitions()):
         for module in definition.worker_modules:
             with left_out(f"The module {module}", definition):
                 import_module(module)
+    import_worker_modules()
     load_compiled()
     # Collecting would touch, and so copy, every page that the workers share.
     gc.collect()

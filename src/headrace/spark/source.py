@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headrace.offsets.offset import OffsetObject
+    from headrace.spark.kernels.needed import Kernels
     from headrace.spark.source_process import SourceSession
 
 
@@ -88,9 +89,6 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Spark's reader. It is pickled to tasks, so connections and threads live in the session of
     the source process (headrace.spark.source_process), opened on first use."""
 
-    sinks: Sequence[str] = ()
-    """What it writes to (file, kafka) where the events are read."""
-
     def __init__(self, config: ConnectorConfig, schema: StructType | None = None) -> None:
         """`schema` is that of the stream's columns, where a converter needs it."""
         self.config, self.schema = config, schema
@@ -152,11 +150,15 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         stop()
 
+    def sink_kernels(self) -> Kernels:
+        """The kernels of the sink that it writes to where the events are read."""
+        return {}
+
     def session(self) -> SourceSession:
         """That of this process."""
         from headrace.spark.source_process import session
 
-        return session(self.config, self.sinks)
+        return session(self.config, self.sink_kernels())
 
 
 class Refused(HeadraceReader):

@@ -20,7 +20,7 @@ from headrace.connectors.registry import open_connector
 from headrace.offsets.offset import OffsetObject
 from headrace.signals.notifications import observe
 from headrace.spark.kernels.beforehand import compile_beforehand
-from headrace.spark.kernels.needed import needed_kernels
+from headrace.spark.kernels.needed import Kernels, needed_kernels
 from headrace.spark.query.signals import SignalJournal
 from headrace.spark.query.status import StatusFile
 from headrace.spark.registration import Registration
@@ -139,9 +139,9 @@ def _is_inline(config: ConnectorConfig) -> bool:
     return not is_local(driver_command())
 
 
-def session(config: ConnectorConfig, sinks: Sequence[str] = ()) -> SourceSession:
-    """The session of this process, opened on first use. `sinks` (file, kafka) are those that the
-    query writes to from here and from its tasks."""
+def session(config: ConnectorConfig, of_sink: Kernels) -> SourceSession:
+    """The session of this process, opened on first use. `of_sink` are the kernels of the sink that
+    the query writes to from here and from its tasks."""
     global _session
     if _session is None:
         logging.basicConfig(
@@ -152,7 +152,7 @@ def session(config: ConnectorConfig, sinks: Sequence[str] = ()) -> SourceSession
             logging.getLogger(name).setLevel(logging.INFO)
         signal.signal(signal.SIGTERM, _terminated)
         end_with_driver(Orphaned())
-        compile_beforehand(needed_kernels(config, *sinks))
+        compile_beforehand(needed_kernels(config, of_sink))
         _session = SourceSession(config)
     return _session
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from headrace.connect.disk import replace_text
 from headrace.errors import HeadraceError
 from headrace.spark.checkpoint import stored_offset
+from headrace.spark.sinks.registry import sinks
 
 
 def refuse_file(folder: Path) -> None:
@@ -61,7 +62,10 @@ def _require_sink(folder: Path, sink: str) -> None:
     with _usable(folder):
         noted = note.read_text() if note.exists() else ""
     if stored_offset(folder / "checkpoint") is not None:
-        kept = [name for name in ("file", "kafka") if (folder / name).exists()]  # of 0.1.0
+        # 0.1.0 wrote no note.
+        kept = [
+            each.name for each in sinks() if each.needs_checkpoint and (folder / each.name).exists()
+        ]
         former = noted or (kept or [sink])[0]
         if former != sink:
             raise HeadraceError(

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from headrace.cli import main
 from headrace.cli.check import script
-from headrace.cli.sink_options import check_supported
 from headrace.connectors.postgresql.checks.server import wal_level_error
 from headrace.errors import HeadraceError
 from headrace.findings import Finding, Findings, counted, statements
+from headrace.spark.sinks.registry import find_sink
 from tests.cli.first_steps.configurations import SHOP, written
 from tests.servers.postgresql import Database
 
@@ -99,7 +99,7 @@ def test_a_sink_that_is_misspelled_is_an_error(
 )  # fmt: skip
 def test_nearly_a_sinks_name_is_taken_for_it(sink: str, meant: str) -> None:
     with pytest.raises(HeadraceError, match=f"did you mean {meant}"):
-        check_supported(sink)
+        find_sink(sink)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_nearly_a_sinks_name_is_taken_for_it(sink: str, meant: str) -> None:
      "org.apache.spark.sql.kafka010.KafkaSourceProvider", "headrace_kafka"],
 )  # fmt: skip
 def test_names_of_other_sinks_are_left_to_spark(sink: str) -> None:
-    check_supported(sink)
+    assert find_sink(sink).name == sink
 
 
 def test_kafkas_client_is_missed_before_anything_starts(

@@ -9,7 +9,7 @@ import pytest
 from headrace.cli import main
 from headrace.cli.messages import Messages
 from headrace.cli.pipeline import read_pipeline
-from headrace.spark.sinks.kafka_source import sink_options
+from headrace.sinks.kafka.options import KafkaOptions
 from tests.cli.first_steps.configurations import SHOP, written
 
 WORKER = {
@@ -41,7 +41,7 @@ def test_records_go_to_the_workers_brokers_with_its_producers_settings(tmp_path:
     worker = {**WORKER, "producer.linger.ms": "5", "consumer.fetch.min.bytes": "2"}
     files = [written(tmp_path / "w", worker), written(tmp_path / "c", SHOP)]
     config = read_pipeline(files, {}, Messages()).config
-    options = sink_options(config)
+    options = KafkaOptions.of_configuration(config)
     assert config.headrace_sink_type == "kafka"
     assert options.brokers == "localhost:9092"
     assert options.settings["linger.ms"] == "5"
@@ -60,7 +60,7 @@ def test_the_connectors_own_sink_wins(
 ) -> None:
     files = [written(tmp_path / "w", WORKER), written(tmp_path / "c", {**SHOP, **connector})]
     config = read_pipeline(files, {}, Messages()).config
-    assert (sink_options(config).brokers if brokers else None) == brokers
+    assert (KafkaOptions.of_configuration(config).brokers if brokers else None) == brokers
     assert config.headrace_sink_type == connector.get("headrace.sink.type", "kafka")
 
 

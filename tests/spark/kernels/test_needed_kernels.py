@@ -18,11 +18,12 @@ from headrace.config.properties.modes import ConverterName
 from headrace.connectors.registry import built_in, parse_options
 from headrace.spark.kernels.needed import (
     OF_CONVERTERS,
-    OF_SINKS,
     SHARED,
     named_kernels,
     needed_kernels,
 )
+from headrace.spark.sinks.definition import SinkDefinition
+from headrace.spark.sinks.registry import find_sink, sinks
 from headrace.transforms.registry import _TRANSFORMS, find_transform
 from tests.spark.kernels.calls import called_in
 
@@ -115,7 +116,7 @@ def test_converters_transforms_and_sinks_of_a_configuration_count() -> None:
             "transforms.r.partition.topic.num": "3",
         }
     )
-    modules = set(needed_kernels(config, "kafka")) - of_every_query()
+    modules = set(needed_kernels(config, find_sink("kafka").kernels)) - of_every_query()
     assert modules == {
         "headrace.converters.plain.kernels.interpreter",
         "headrace.kafka.message_kernel",
@@ -136,7 +137,11 @@ def test_a_converter_loads_what_it_declares_and_no_more() -> None:
         assert set(OF_CONVERTERS[name]) <= loaded[name]
 
 
-def test_the_kernels_of_a_sinks_folder_are_those_that_it_declares() -> None:
-    for name, modules in OF_SINKS.items():
-        own = (f"headrace.sinks.{name}.", f"headrace.{name}.")
-        assert set(modules) == {module for module in SHARED if module.startswith(own)}
+@pytest.mark.parametrize("sink", sinks(), ids=lambda sink: sink.name)
+def test_a_sink_needs_the_kernels_that_its_folder_calls(sink: SinkDefinition) -> None:
+    folder = SOURCES / "headrace" / "sinks" / sink.name
+    modules = [f"headrace.sinks.{sink.name}.{path.stem}" for path in folder.glob("*.py")]
+    of_others = SHARED.keys() | {
+        module for other in sinks() if other is not sink for module in other.kernels
+    }
+    assert kernels_behind(*modules, *sink.worker_modules) - of_others == set(sink.kernels)

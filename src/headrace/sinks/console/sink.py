@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from rich.console import Console
@@ -110,7 +110,7 @@ class ConsoleSink:
         if self._on_records is not None:
             self._on_records(records, more)
 
-    def progress(self, progress: dict[str, Any]) -> None:
+    def progress(self, progress: Mapping[str, Any]) -> None:
         """The supervisor's progress: an idle stream has no lag."""
         if not progress.get("numInputRows"):
             with self._lock:

@@ -7,21 +7,53 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, BinaryIO
 
 from headrace.sinks.closed import output_closed
+from headrace.sinks.file.definition import DEFINITION
+from headrace.spark.sinks.definition import (
+    BY_POSITION,
+    Delivery,
+    EventStream,
+    Sink,
+    SinkDefinition,
+    SinkQuery,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 _COLUMNS = ("topic", "key", "value", "headers", "sequence")
 
 
-class StandardOutputSink:
-    """`write` goes to `foreachBatch`. A micro-batch passes through the driver whole; one that a
+class StandardOutputDefinition(SinkDefinition):
+    """The output of `headrace events --output -`, which no configuration names."""
+
+    name = "standard output"
+    delivery = Delivery.AT_LEAST_ONCE
+    overrides = BY_POSITION
+    needs_checkpoint = False
+    shows_events = True
+    kernels = DEFINITION.kernels
+
+    def make(self, query: SinkQuery) -> Sink:
+        """See SinkDefinition. Raises as `require_texts`."""
+        from headrace.sinks.file.options import require_texts
+
+        require_texts(query.config)
+        return StandardOutputSink(texts=query.config.plain_texts())
+
+
+class StandardOutputSink(Sink):
+    """Lines of JSON. A micro-batch passes through the driver whole; one that a
     killed run began comes again. `texts` are those of key, value and header that are plain texts,
     not JSON."""
 
     def __init__(self, stream: BinaryIO | None = None, *, texts: Collection[str] = ()) -> None:
         self._stream = sys.stdout.buffer if stream is None else stream
         self._texts = texts
+
+    def writer(self, stream: EventStream) -> DataStreamWriter:
+        """See Sink."""
+        return stream.events().writeStream.foreachBatch(self.write)
 
     def write(self, frame: DataFrame, _batch: int) -> None:
         """Raises HeadraceError("console.closed") when nobody reads the lines any more,

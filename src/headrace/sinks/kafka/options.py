@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.suggestions import distance
 from headrace.errors import HeadraceError
 from headrace.kafka.settings import Purpose, connection_settings, producer_settings
@@ -85,6 +86,16 @@ class KafkaOptions:
     def transactional_id(self, suffix: str) -> str:
         """Of one of the query's producers."""
         return f"headrace-{self.name}-{suffix}"
+
+    @classmethod
+    def of_configuration(cls, config: ConnectorConfig) -> KafkaOptions:
+        """What a connector's configuration says of the sink. Raises as `of`."""
+        return cls.of(
+            config.headrace_sink,
+            name=config.topic_prefix,
+            overrides=config.producer_override,
+            creation=config.topic_creation,
+        )
 
     @classmethod
     def of(

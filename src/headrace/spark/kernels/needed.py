@@ -11,6 +11,7 @@ from headrace.config.suggestions import nearest
 from headrace.connectors.definition import ConnectorDefinition
 from headrace.connectors.registry import definition_of, definitions, has_driver
 from headrace.errors import HeadraceError
+from headrace.spark.sinks.registry import sinks
 
 Kernels = Mapping[str, Sequence[str]]
 """Names of kernels by module; all their arguments are int64, and what they call is compiled into
@@ -58,16 +59,13 @@ SHARED: Kernels = {
         "open_values",
     ),
     "headrace.documents.kernels.writer": ("put_cell",),
-    "headrace.kafka.message_kernel": ("produce_rows",),
     "headrace.relational.row_lookup": ("_mark_lacking",),
-    "headrace.sinks.file.lines": ("_write_lines",),
-    "headrace.sinks.file.merge": ("_gather",),
     "headrace.spool.extract": ("_gather", "_gather_transactions", "relocate_entries"),
     "headrace.streaming.changes.kernels.row_kernel": ("open_transaction",),
     "headrace.streaming.changes.kernels.transaction_kernel": ("add_end",),
     "headrace.transforms.debezium.java_hashes": ("_hash_texts",),
 }
-"""Those of modules that no connector owns; a connector's own are in its definition."""
+"""Those of modules that no connector and no sink owns; theirs are in their definitions."""
 
 _OF_EVERY_QUERY = (
     "headrace.connect.evaluation.gathering",
@@ -112,11 +110,6 @@ OF_CONVERTERS: Mapping[ConverterName, Sequence[str]] = {
     ConverterName.VARIANT: ("headrace.converters.typed.kernels.variant_kernel",),
 }
 """The modules of a converter's kernels, beside those of every query."""
-OF_SINKS: Mapping[str, Sequence[str]] = {
-    "file": ("headrace.sinks.file.lines", "headrace.sinks.file.merge"),
-    "kafka": ("headrace.kafka.message_kernel",),
-}
-"""Likewise of a sink's."""
 
 
 def merged(parts: Iterable[Kernels]) -> dict[str, tuple[str, ...]]:
@@ -135,18 +128,20 @@ def shared(modules: Iterable[str]) -> dict[str, Sequence[str]]:
 
 
 def all_kernels() -> dict[str, tuple[str, ...]]:
-    """Those that connectors share, and those of the connectors whose driver is installed."""
-    installed = filter(has_driver, definitions())
-    return merged((SHARED, *(definition.kernels for definition in installed)))
+    """Those that connectors share, those of the connectors whose driver is installed, and those of
+    sinks."""
+    of_connectors = (definition.kernels for definition in filter(has_driver, definitions()))
+    of_sinks = (definition.kernels for definition in sinks())
+    return merged((SHARED, *of_connectors, *of_sinks))
 
 
-def needed_kernels(config: ConnectorConfig, *sinks: str) -> dict[str, tuple[str, ...]]:
-    """What a query of this configuration calls: its connector, converters, transforms and `sinks`
-    (file, kafka). Raises HeadraceError for transforms that cannot be made."""
-    modules = [*_OF_EVERY_QUERY, *_of_records(config)]
-    for sink in sinks:
-        modules += OF_SINKS[sink]
-    return merged((shared(modules), definition_of(config).kernels))
+def needed_kernels(
+    config: ConnectorConfig, of_sink: Kernels | None = None
+) -> dict[str, tuple[str, ...]]:
+    """What a query of this configuration calls: its connector, converters, transforms and sink.
+    Raises HeadraceError for transforms that cannot be made."""
+    modules = (*_OF_EVERY_QUERY, *_of_records(config))
+    return merged((shared(modules), definition_of(config).kernels, of_sink or {}))
 
 
 def frame_kernels(config: FrameConfig) -> dict[str, tuple[str, ...]]:
@@ -178,7 +173,8 @@ def named_kernels(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """
     connectors = {definition.name: definition for definition in definitions()}
     converters = {str(name): modules for name, modules in OF_CONVERTERS.items()}
-    known = (*connectors, *converters, *OF_SINKS)
+    of_sinks = {definition.name: definition.kernels for definition in sinks()}
+    known = (*connectors, *converters, *of_sinks)
     for name in names:
         if name not in known:
             near = nearest(name, known)
@@ -191,12 +187,11 @@ def named_kernels(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     chosen: list[ConnectorDefinition] = [connectors[name] for name in names if name in connectors]
     own = [definition.kernels for definition in chosen or filter(has_driver, definitions())]
     if not any(name in converters for name in names):
-        return merged((SHARED, *own))
+        return merged((SHARED, *own, *of_sinks.values()))
     modules = [*_OF_EVERY_QUERY]
     for name in names:
         modules += converters.get(name, ())
-        modules += OF_SINKS.get(name, ())
-    return merged((shared(modules), *own))
+    return merged((shared(modules), *own, *(of_sinks.get(name, {}) for name in names)))
 
 
 def listed(kernels: Kernels) -> Iterator[tuple[str, str]]:

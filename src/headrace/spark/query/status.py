@@ -23,7 +23,7 @@ from headrace.connectors.states import Situation
 from headrace.errors import HeadraceError
 from headrace.findings import counted
 from headrace.spark import failures
-from headrace.spark.query.told import PARTS_OPTIONS, told_path, told_paths
+from headrace.spark.query.told import SINK_OPTIONS, told_path, told_paths
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -144,7 +144,7 @@ def _newest(query: StreamingQuery) -> dict[str, Any] | None:
     if found is None:
         return None
     options, jvm = found
-    options = {name: text for name, text in options.items() if name.lower() not in PARTS_OPTIONS}
+    options = {name: text for name, text in options.items() if name.lower() not in SINK_OPTIONS}
     paths = told_paths(_name(jvm, parse_options(options)), _KIND)
     try:
         path = max(paths, key=lambda one: one.stat().st_mtime, default=None)

@@ -12,8 +12,10 @@ from headrace.connect.private_folders import make_private
 
 OUTPUT, FOLDER = "headrace.sink.path", "headrace.sink.state"
 CHECKPOINT, SYNC = "headrace.sink.checkpoint", "headrace.sink.sync"
-PARTS_OPTIONS = frozenset((OUTPUT, FOLDER, CHECKPOINT, SYNC))
-"""Options of a source that writes parts, which its connector does not have."""
+SINK_OPTIONS = frozenset((OUTPUT, FOLDER, CHECKPOINT, SYNC))
+"""Options of a source that writes to a sink, which its connector does not have: the output, the
+folder of the sink's state and the query's checkpoint (all on this host), and whether to wait for
+the disk."""
 
 
 def told_path(name: str, kind: str) -> Path | None:

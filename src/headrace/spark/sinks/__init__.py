@@ -1,1 +1,1 @@
-"""Readers that write to a sink where the events are read, and what ends their micro-batches."""
+"""The contract of sinks, and what those share that write where the events are read."""

@@ -15,30 +15,43 @@ from headrace.sinks.kafka.plan import Plan, PlanFolder, Way
 from headrace.sinks.kafka.ranges import PARTS, step_of_range, suffixes
 from headrace.sinks.kafka.writer import Writer, fence
 from headrace.sinks.parts import sweep_parts
-from headrace.spark.sinks.foreach_batch import rows_of_frame
+from headrace.spark.query.told import CHECKPOINT, FOLDER
+from headrace.spark.sinks.batches import BatchSink
+from headrace.spark.sinks.definition import EventStream, SinkQuery
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame
 
 _CLOSE_SECONDS = 5.0
 
 
-class KafkaSink:
-    """The sink of a stream of headrace.spark.sinks.kafka_source, with the same state folder.
+class RangesSink(BatchSink):
+    """A query's ranges into Kafka: a micro-batch may come again, and is in Kafka once."""
 
-    Spark calls it between the entries of a micro-batch in the logs of offsets and of commits, so a
-    micro-batch may come again, and is in Kafka once.
-    """
-
-    def __init__(self, spark: SparkSession, options: KafkaOptions, folder: PlanFolder) -> None:
-        self._spark, self._options, self._folder = spark, options, folder
+    def __init__(self, options: KafkaOptions, query: SinkQuery) -> None:
+        self._options = options
+        self._folder, self._checkpoint = PlanFolder(query.state), query.checkpoint
         self._writer = Writer(options, PARTS)
         self._bookkeeping = Bookkeeping(options)
-        self._of_tasks = 0
+        self._of_tasks = self._before = self._written = 0
+        self._has_begun = False
+
+    def open(self) -> None:
+        """See Sink."""
+        self._folder.open()
         self._before = self._written = self._direct()
 
-    def call(self, frame: Any, batch: int) -> None:
-        """Called by the JVM: let the tasks run. The source process has written a small range."""
+    def read(self, stream: EventStream) -> DataFrame:
+        """A row a slice. The source process fences what the last one had."""
+        from headrace.sinks.kafka.ranges_source import KafkaRangesSource
+
+        self._has_begun = True
+        self._writer.disconnect()
+        folders = {FOLDER: str(self._folder.folder), CHECKPOINT: str(self._checkpoint)}
+        return stream.read(KafkaRangesSource, folders)
+
+    def end(self, frame: Any, batch: int) -> None:
+        """Let the tasks run. The source process has written a small range."""
         plan = self._folder.last()
         if plan is None or plan.turn.batch != batch:
             # Nothing says that the source process or the tasks have written it.
@@ -50,7 +63,7 @@ class KafkaSink:
             )
         if plan.way is Way.DIRECT:
             return
-        rows = rows_of_frame(self._spark, frame).to_pylist()
+        rows = self.rows_of(frame).to_pylist()
         rows.sort(key=lambda row: int(row["slice"]))
         if plan.way is Way.PARTS:
             self._send(plan, [str(row["part"]) for row in rows if row["part"]])
@@ -69,12 +82,8 @@ class KafkaSink:
         )
         sweep_parts(self._folder.parts, turn.batch)
 
-    def begin(self) -> None:
-        """The query starts again: its source process fences what the last one had."""
-        self._writer.disconnect()
-
     def new_rows(self, _progress: Mapping[str, Any]) -> int:
-        """Events that went to Kafka since the last call."""
+        """See Sink."""
         before, self._written = self._written, self._direct() + self._of_tasks
         return self._written - before
 
@@ -84,12 +93,12 @@ class KafkaSink:
         return self._direct() + self._of_tasks - self._before
 
     def close(self, finished: int) -> None:
-        """Disconnect, and abort what was begun behind the micro-batch `finished`: readers would
-        wait for it. Never raises."""
+        """Disconnect, and abort what was begun after the micro-batch `finished`: readers would wait
+        for it. Never raises."""
         self._writer.close()
         options = self._options
         with contextlib.suppress(HeadraceError):
-            plan = self._folder.last()
+            plan = self._folder.last() if self._has_begun else None
             if plan is None or plan.turn.batch <= finished or not options.is_transactional:
                 return
             deadline = Deadline(_CLOSE_SECONDS)
@@ -104,8 +113,3 @@ class KafkaSink:
     def _direct(self) -> int:
         plan = self._folder.last()
         return 0 if plan is None else plan.written
-
-    class Java:
-        implements = (
-            "org.apache.spark.sql.execution.streaming.sources.PythonForeachBatchFunction",
-        )

@@ -1,27 +1,71 @@
-"""What readers share that write to a sink where the events are read."""
+"""Sources that write to a sink where the events are read.
+
+A row that goes from a source's task to a sink's task crosses the JVM, which costs more than making
+the event. So a sink of headrace has a source of its own, whose tasks write, and give Spark
+descriptions of what they wrote.
+"""
 
 from __future__ import annotations
 
 import threading
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import StructType
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Slice
+from headrace.connectors.registry import parse_options
 from headrace.spark.checkpoint import force_log_to_disk
-from headrace.spark.source import HeadraceReader
+from headrace.spark.query.told import SINK_OPTIONS
+from headrace.spark.sinks.registry import find_sink
+from headrace.spark.source import HeadraceDataSource, HeadraceReader
+
+if TYPE_CHECKING:
+    from headrace.spark.kernels.needed import Kernels
+
+
+class SinkSource(HeadraceDataSource):
+    """A source of a sink. Its options are those of `headrace` and some of
+    `headrace.spark.query.told.SINK_OPTIONS`; a row is what a task wrote of a slice."""
+
+    columns: str
+    """Of its rows."""
+
+    def schema(self) -> str:
+        return self.columns
+
+    def streamReader(self, schema: StructType) -> HeadraceReader:  # noqa: ARG002
+        return self._reader(self._sink_reader)
+
+    def _sink_reader(self) -> SinkReader:
+        options = {
+            name: self.options[name] for name in self.options if name.lower() not in SINK_OPTIONS
+        }
+        return self.sink_reader(parse_options(options))
+
+    @abstractmethod
+    def sink_reader(self, config: ConnectorConfig) -> SinkReader:
+        """The reader of a parsed configuration. Raises HeadraceError."""
 
 
 class SinkReader(HeadraceReader):
     """Keeps Spark's log on the disk before anything is acknowledged, unless not `sync`: what a sink
     holds is not read again, so the log must not forget it."""
 
+    sink: str
+    """The name of its definition."""
+
     def __init__(self, config: ConnectorConfig, checkpoint: Path, *, sync: bool) -> None:
         super().__init__(config)
         self.checkpoint, self._sync = checkpoint, sync
         self._forced: dict[str, Any] | None = None
+
+    def sink_kernels(self) -> Kernels:
+        return find_sink(self.sink).kernels
 
     def latestOffset(self, start: dict[str, Any], limit: object = None) -> dict[str, Any]:
         _load_compiled()

@@ -1,9 +1,8 @@
 """The `headrace_parts` data source: the file sink's parts are written where the events are read.
 
-A row that goes from a source's task to a sink's task crosses the JVM, which costs more than making
-the event. Between our own source and the file sink only the descriptions of parts do. And a range
-that takes milliseconds to read is not worth a task: the source process reads it, and appends it to
-the output, when Spark asks for its partitions; there are none then.
+Only the descriptions of parts cross the JVM. A range that takes milliseconds to read is not worth a
+task: the source process reads it, and appends it to the output, when Spark asks for its partitions;
+there are none then.
 """
 
 from __future__ import annotations
@@ -15,56 +14,43 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
-from pyspark.sql.types import StructType
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Slice
-from headrace.connectors.registry import parse_options
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import COLUMNS, Part, as_row, write_part
 from headrace.sinks.parts import task_part_name
 from headrace.spark.checkpoint import planned_batch
-from headrace.spark.query.told import CHECKPOINT, FOLDER, OUTPUT, PARTS_OPTIONS, SYNC
-from headrace.spark.sinks.reader import SinkReader
-from headrace.spark.source import HeadraceDataSource, HeadraceReader
+from headrace.spark.query.told import CHECKPOINT, FOLDER, OUTPUT, SYNC
+from headrace.spark.sink_source import SinkReader, SinkSource
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from headrace.offsets.offset import OffsetObject
 
-FORMAT = "headrace_parts"
 
+class PartsDataSource(SinkSource):
+    """Options: all of SINK_OPTIONS. A row is a part (headrace.sinks.file.parts.COLUMNS), which
+    headrace.sinks.file.parts_sink commits."""
 
-class PartsDataSource(HeadraceDataSource):
-    """Options as those of `headrace`, and those of the sink: its output, its state folder, and the
-    query's checkpoint, on this host. The columns are headrace.sinks.file.parts.COLUMNS, a row a
-    slice. headrace.spark.parts_sink commits them."""
+    columns = COLUMNS
 
     @classmethod
     def name(cls) -> str:
-        return FORMAT
+        return "headrace_parts"
 
-    def schema(self) -> str:
-        return COLUMNS
-
-    def streamReader(self, schema: StructType) -> HeadraceReader:  # noqa: ARG002
-        return self._reader(self._parts_reader)
-
-    def _parts_reader(self) -> PartsReader:
-        options = {
-            name: self.options[name] for name in self.options if name.lower() not in PARTS_OPTIONS
-        }
+    def sink_reader(self, config: ConnectorConfig) -> PartsReader:
         sync = self.options[SYNC] == "true"
         output = Output(self.options[OUTPUT], self.options[FOLDER], sync=sync)
-        return PartsReader(parse_options(options), output, Path(self.options[CHECKPOINT]))
+        return PartsReader(config, output, Path(self.options[CHECKPOINT]))
 
 
 class PartsReader(SinkReader):
     """Reads the same slices, and writes them where they are read."""
 
-    sinks = ("file",)
+    sink = "file"
 
     def __init__(self, config: ConnectorConfig, output: Output, checkpoint: Path) -> None:
         super().__init__(config, checkpoint, sync=output.sync)

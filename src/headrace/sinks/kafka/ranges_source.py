@@ -3,7 +3,7 @@
 Rows do not cross the JVM; what a task gives Spark is one row that says what it did. Small ranges
 need no task: the source process writes them when Spark asks for their partitions. Ranges with
 queried rows are written by tasks as parts, which the driver then sends by one producer
-(headrace.spark.sinks.kafka_sink), because such a range arrives whole or not at all (Invariant 2b).
+(headrace.sinks.kafka.ranges_sink), because such a range arrives whole or not at all (Invariant 2b).
 """
 
 from __future__ import annotations
@@ -14,20 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
-from pyspark.sql.types import StructType
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Slice
-from headrace.connectors.registry import parse_options
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.kafka.markers import Turn
 from headrace.sinks.kafka.options import KafkaOptions
 from headrace.sinks.kafka.plan import PlanFolder, Way, digest_of
 from headrace.sinks.parts import task_part_name
 from headrace.spark.checkpoint import force_plan_to_disk, planned_batch
-from headrace.spark.sinks.reader import SinkReader
+from headrace.spark.query.told import CHECKPOINT, FOLDER
+from headrace.spark.sink_source import SinkReader, SinkSource
 from headrace.spark.slice_partition import SlicePartition
-from headrace.spark.source import HeadraceDataSource, HeadraceReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,42 +33,18 @@ if TYPE_CHECKING:
     from headrace.offsets.offset import OffsetObject
     from headrace.sinks.kafka.ranges import Ranges
 
-FORMAT = "headrace_kafka_ranges"
-FOLDER = "headrace.sink.state"
-CHECKPOINT = "headrace.sink.checkpoint"
-COLUMNS = "slice int, events bigint, part string"
 
+class KafkaRangesSource(SinkSource):
+    """Options: the sink's state folder and the query's checkpoint."""
 
-def sink_options(config: ConnectorConfig) -> KafkaOptions:
-    """What a connector's configuration says of the sink. Raises as KafkaOptions.of."""
-    return KafkaOptions.of(
-        config.headrace_sink,
-        name=config.topic_prefix,
-        overrides=config.producer_override,
-        creation=config.topic_creation,
-    )
-
-
-class KafkaRangesSource(HeadraceDataSource):
-    """Options as those of `headrace`, and those of the sink: its state folder and the query's
-    checkpoint, on this host. A row is a slice: COLUMNS."""
+    columns = "slice int, events bigint, part string"
 
     @classmethod
     def name(cls) -> str:
-        return FORMAT
+        return "headrace_kafka_ranges"
 
-    def schema(self) -> str:
-        return COLUMNS
-
-    def streamReader(self, schema: StructType) -> HeadraceReader:  # noqa: ARG002
-        return self._reader(self._kafka_reader)
-
-    def _kafka_reader(self) -> KafkaReader:
-        ours = (FOLDER, CHECKPOINT)
-        options = {name: self.options[name] for name in self.options if name.lower() not in ours}
-        return KafkaReader(
-            parse_options(options), Path(self.options[FOLDER]), Path(self.options[CHECKPOINT])
-        )
+    def sink_reader(self, config: ConnectorConfig) -> KafkaReader:
+        return KafkaReader(config, Path(self.options[FOLDER]), Path(self.options[CHECKPOINT]))
 
 
 class SliceOfTurn(InputPartition):
@@ -90,11 +64,11 @@ class SliceOfTurn(InputPartition):
 class KafkaReader(SinkReader):
     """Reads the same slices, and writes them where they are read."""
 
-    sinks = ("kafka",)
+    sink = "kafka"
 
     def __init__(self, config: ConnectorConfig, folder: Path, checkpoint: Path) -> None:
         super().__init__(config, checkpoint, sync=True)
-        self.options = sink_options(config)
+        self.options = KafkaOptions.of_configuration(config)
         self.folder = PlanFolder(folder)
 
     def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:

@@ -1,0 +1,62 @@
+"""The `file` sink as headrace's registry knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from headrace.config.properties.connector import ConnectorConfig
+from headrace.findings import Findings
+from headrace.spark.sinks.definition import (
+    BY_POSITION,
+    Delivery,
+    Sink,
+    SinkDefinition,
+    SinkQuery,
+)
+
+
+class FileDefinition(SinkDefinition):
+    """One file, a line of JSON an event, in total order."""
+
+    name = "file"
+    delivery = Delivery.EXACTLY_ONCE
+    options = ("path", "sync")
+    overrides = BY_POSITION
+    writes_small_ranges = True
+    kernels: ClassVar[Mapping[str, Sequence[str]]] = {
+        "headrace.sinks.file.lines": ("_write_lines",),
+        "headrace.sinks.file.merge": ("_gather",),
+    }
+    worker_modules = (
+        "headrace.sinks.file.lines",
+        "headrace.sinks.file.parts_source",
+        "headrace.sinks.file.sink",
+    )
+
+    def make(self, query: SinkQuery) -> Sink:
+        """See SinkDefinition. Raises as FileOptions.of, `require_texts` and Output.look."""
+        from headrace.sinks.file.options import FileOptions, require_texts
+        from headrace.sinks.file.output import Output
+        from headrace.sinks.file.parts_sink import PartsSink
+
+        options = FileOptions.of(self.own_options(query.config))
+        require_texts(query.config)
+        output = Output(options.path, query.state, sync=options.sync)
+        output.look()
+        return PartsSink(output, query.checkpoint)
+
+    def check(self, config: ConnectorConfig) -> Findings:
+        """See SinkDefinition."""
+        from headrace.sinks.file.options import FileOptions, require_texts
+
+        def options() -> None:
+            FileOptions.of(self.own_options(config))
+
+        findings = Findings()
+        findings.guard(options)
+        findings.guard(lambda: require_texts(config))
+        return findings
+
+
+DEFINITION = FileDefinition()

@@ -1,0 +1,181 @@
+"""What a sink says of itself before it is opened: the contract of `headrace.sinks`.
+
+A package that adds a sink names its definition in an entry point:
+
+    [project.entry-points."headrace.sinks"]
+    mysink = "my_package.definition:DEFINITION"
+
+The command and every source process import definitions, so importing one loads neither the sink's
+client nor compiled code: methods import what they need.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.datasource import DataSource
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from headrace.config.properties.connector import ConnectorConfig
+    from headrace.findings import Findings
+
+GROUP = "headrace.sinks"
+"""The entry points' group."""
+
+BY_POSITION: Mapping[str, str] = {"headrace.slice.order": "position"}
+"""What a sink asks of the source that puts events in order by `sequence` itself."""
+
+
+class Delivery(StrEnum):
+    """How often an event arrives, whatever is killed."""
+
+    EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
+
+
+@dataclass(frozen=True)
+class SinkQuery:
+    """The query that a sink belongs to: its configuration, the folder of the sink's own state
+    (which may not exist yet), and the query's checkpoint."""
+
+    config: ConnectorConfig
+    state: Path
+    checkpoint: Path
+
+
+class EventStream(Protocol):
+    """The events of a query on a running Spark."""
+
+    spark: SparkSession
+
+    @abstractmethod
+    def events(self) -> DataFrame:
+        """The events as rows: topic, partition, key, value, headers, sequence."""
+
+    @abstractmethod
+    def read(self, source: type[DataSource], options: Mapping[str, str]) -> DataFrame:
+        """What a source of the sink's own gives, which writes where it reads. `options` are the
+        sink's, by the names of headrace.spark.sinks.reader."""
+
+
+class Sink(Protocol):
+    """A sink of one query. It is made before Spark starts."""
+
+    @abstractmethod
+    def writer(self, stream: EventStream) -> DataStreamWriter:
+        """How the query writes; asked again at each restart of the query. Raises HeadraceError."""
+
+    def open(self) -> None:
+        """Take the target: the query's state folder is held, and Spark has not started. Raises
+        HeadraceError."""
+        return
+
+    def new_rows(self, progress: Mapping[str, Any]) -> int:
+        """The events of a micro-batch, given Spark's progress of it: as many as Spark counted,
+        unless the sink writes where the events are read."""
+        return int(progress.get("numInputRows") or 0)
+
+    @property
+    def rows(self) -> int | None:
+        """Events that the target got from this run; None: the sum of `new_rows`."""
+        return None
+
+    def on_progress(self, progress: Mapping[str, Any]) -> None:  # noqa: ARG002
+        """Called with Spark's progress of each micro-batch, after `new_rows`."""
+        return
+
+    def start_error(self, error: Exception) -> Exception:
+        """What `error`, which the start of the query raised, means."""
+        return error
+
+    def close(self, finished: int) -> None:  # noqa: ARG002
+        """The query is over, and so is Spark. `finished` is the last micro-batch in its log of
+        commits, -1 before the first. Also called after an error of `open`. Never raises."""
+        return
+
+
+class SinkDefinition(Protocol):
+    """One sink: its name, its options, what it needs of a query, and how it is made. A definition
+    derives from this class and leaves out what its sink does not need."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The value of `headrace.sink.type`, the entry point's name, and the name of the sink's
+        folder in the state folder of a query."""
+
+    @property
+    @abstractmethod
+    def delivery(self) -> Delivery:
+        """How often an event arrives with the sink's default options."""
+
+    @property
+    def options(self) -> Sequence[str]:
+        """Names of its options, without `headrace.sink.`."""
+        return ()
+
+    @property
+    def overrides(self) -> Mapping[str, str]:
+        """Properties of the source that the sink sets, whatever the configuration says."""
+        return {}
+
+    @property
+    def needs_checkpoint(self) -> bool:
+        """Whether a query must keep its checkpoint: a terminal that shows events does without."""
+        return True
+
+    @property
+    def shows_events(self) -> bool:
+        """Whether events go to the command's standard output, so that the query ends with the
+        reader of it."""
+        return False
+
+    @property
+    def has_live_line(self) -> bool:
+        """Whether the sink shows rate and lag by itself, so that the command does not."""
+        return False
+
+    @property
+    def writes_small_ranges(self) -> bool:
+        """Whether the source process writes small ranges by itself, so that Spark's workers need
+        not be started before the first range that has tasks."""
+        return False
+
+    @property
+    def kernels(self) -> Mapping[str, Sequence[str]]:
+        """The kernels that its Python calls, by module; all their arguments are int64."""
+        return {}
+
+    @property
+    def worker_modules(self) -> Sequence[str]:
+        """Modules that its tasks need in Spark's workers, imported before workers are forked."""
+        return ()
+
+    def own_options(self, config: ConnectorConfig) -> dict[str, str]:
+        """The options of the sink as they are written, without `headrace.sink.` and without the
+        sink's name, which Debezium Server's properties have before them."""
+        prefix = f"{self.name}."
+        return {name.removeprefix(prefix): text for name, text in config.headrace_sink.items()}
+
+    def unknown_options(self, config: ConnectorConfig) -> list[str]:
+        """Those of `own_options` that the sink does not have."""
+        return [name for name in self.own_options(config) if name not in self.options]
+
+    @abstractmethod
+    def make(self, query: SinkQuery) -> Sink:
+        """A sink; nothing is written yet. Raises HeadraceError for options that are wrong or
+        missing, and where a package of the sink is not installed."""
+
+    def check(self, config: ConnectorConfig) -> Findings:  # noqa: ARG002
+        """Whether the target is ready, and the options are right. It only reads, and never raises
+        for what it finds."""
+        from headrace.findings import Findings
+
+        return Findings()

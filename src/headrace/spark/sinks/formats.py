@@ -1,0 +1,59 @@
+"""Sinks that are formats of Spark: built in, or of a package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from headrace.config.properties.connector import ConnectorConfig
+from headrace.errors import HeadraceError
+from headrace.spark.sinks.definition import (
+    Delivery,
+    EventStream,
+    Sink,
+    SinkDefinition,
+    SinkQuery,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+
+class FormatDefinition(SinkDefinition):
+    """A sink that Spark finds by its name; its options are the format's, and not looked at."""
+
+    name = ""  # of the class: each object has its own
+    delivery = Delivery.AT_LEAST_ONCE
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def unknown_options(self, config: ConnectorConfig) -> list[str]:  # noqa: ARG002
+        """None: Spark knows the options of its formats."""
+        return []
+
+    def make(self, query: SinkQuery) -> Sink:
+        """See SinkDefinition."""
+        return FormatSink(self.name, self.own_options(query.config))
+
+
+class FormatSink(Sink):
+    """Writes rows by a format of Spark."""
+
+    def __init__(self, name: str, options: Mapping[str, str]) -> None:
+        self._name, self._options = name, options
+
+    def writer(self, stream: EventStream) -> DataStreamWriter:
+        """See Sink."""
+        return stream.events().writeStream.format(self._name).options(**self._options)
+
+    def start_error(self, error: Exception) -> Exception:
+        """HeadraceError("cli.sink_not_found") for a format that Spark does not find."""
+        if not any(sign in str(error) for sign in ("DATA_SOURCE_NOT_FOUND", "ClassNotFound")):
+            return error
+        return HeadraceError(
+            "cli.sink_not_found",
+            f"Spark knows no sink {self._name}",
+            "Check headrace.sink.type; a sink outside Spark needs its package "
+            "(spark.jars.packages).",
+        )

@@ -1,0 +1,146 @@
+"""Finds the sink that `headrace.sink.type` names: by the definitions that are installed, or a
+format of Spark.
+
+Definitions come from the entry points of the group `headrace.sinks`, so that another package can
+add a sink.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from headrace.config.suggestions import distance
+from headrace.connectors.entry_points import are_texts, load_entries
+from headrace.errors import HeadraceError
+from headrace.spark.sinks.definition import GROUP, SinkDefinition
+from headrace.spark.sinks.formats import FormatDefinition
+
+log = logging.getLogger(__name__)
+
+# pyproject.toml has the same as entry points; see headrace.connectors.registry.
+_BUILT_IN = {
+    "console": "headrace.sinks.console.definition:DEFINITION",
+    "file": "headrace.sinks.file.definition:DEFINITION",
+    "kafka": "headrace.sinks.kafka.definition:DEFINITION",
+}
+_NOT_SUPPORTED = ("http", "kinesis", "pubsub", "pulsar")
+"""Sinks of Debezium Server that Spark has no format for."""
+_OF_SPARK = (
+    *("avro", "csv", "delta", "hudi", "iceberg", "json", "memory", "noop", "orc", "parquet"),
+    *("rate", "socket", "text", "xml"),
+)
+"""Formats of Spark and of usual packages; Spark finds others by itself."""
+_SHORT = 4
+"""Letters of a name, without which one that is near is not meant."""
+
+
+def sinks() -> tuple[SinkDefinition, ...]:
+    """Every definition that is installed: headrace's own, then those of other packages by name.
+    One that is not usable is left out with a warning."""
+    return (*map(_built_in, _BUILT_IN), *_added())
+
+
+def find_sink(name: str) -> SinkDefinition:
+    """The definition for a value of `headrace.sink.type`; one of a format of Spark where no sink
+    has that name. Raises HeadraceError("cli.sink_not_supported") for a sink that neither Spark nor
+    headrace has, ("cli.sink_misspelled") for a name that is nearly that of one."""
+    if name in _BUILT_IN:
+        return _built_in(name)
+    for definition in _added():
+        if definition.name == name:
+            return definition
+    if name in _NOT_SUPPORTED:
+        raise HeadraceError(
+            "cli.sink_not_supported",
+            f"The sink {name} is not in this version",
+            f"Use {', '.join(_names())}, or a format name of Spark.",
+        )
+    meant = _meant(name)
+    if meant is not None:
+        raise HeadraceError(
+            "cli.sink_misspelled",
+            f"There is no sink {name}; did you mean {meant}?",
+            f"headrace.sink.type={meant}; a sink of a package of Spark that is so near to another "
+            "one's name has a class, which can be named.",
+        )
+    return FormatDefinition(name)
+
+
+def _meant(name: str) -> str | None:
+    """The sink that a name is all but equal to: in another case, or with one letter more, less,
+    wrong or out of place. Spark's formats have no case."""
+    lowered = name.lower()
+    if lowered in _OF_SPARK or "." in name:
+        return None
+    if lowered in _names():
+        return lowered
+    near = (each for each in (*_names(), *_OF_SPARK) if distance(lowered, each, 1) <= 1)
+    return next(near, None) if len(name) >= _SHORT else None
+
+
+def _names() -> Sequence[str]:
+    return [definition.name for definition in sinks()]
+
+
+@cache
+def _built_in(name: str) -> SinkDefinition:
+    module, _, attribute = _BUILT_IN[name].partition(":")
+    definition: SinkDefinition = getattr(import_module(module), attribute)
+    return definition
+
+
+@cache
+def _added() -> tuple[SinkDefinition, ...]:
+    """The definitions of other packages, by name."""
+    added: dict[str, SinkDefinition] = {}
+
+    def faults(definition: object) -> Iterator[str]:
+        yield from _faults(definition)
+        name = getattr(definition, "name", "")
+        if name in _BUILT_IN or name in added:
+            yield f"there is a sink {name} already"
+
+    for _, definition in load_entries(GROUP, "sink", _BUILT_IN, faults):
+        added[definition.name] = definition
+    return tuple(added.values())
+
+
+def _faults(definition: Any) -> Iterator[str]:
+    """What keeps an object from being a definition. Raises what its properties raise."""
+    if SinkDefinition not in type(definition).__mro__:
+        yield f"{definition!r} is no SinkDefinition: name an instance of a class derived from it"
+        return
+    for attribute in ("options", "worker_modules"):
+        if not are_texts(getattr(definition, attribute)):
+            yield f"{attribute} is no sequence of texts"
+    kernels: object = definition.kernels
+    if not isinstance(kernels, Mapping) or not all(map(are_texts, kernels.values())):
+        yield "kernels is no mapping of modules to sequences of names"
+
+
+def import_worker_modules() -> None:
+    """Import what tasks of all sinks need. What the module of another package raises is a warning:
+    its own queries meet the error when they need what failed."""
+    for definition in sinks():
+        for module in definition.worker_modules:
+            try:
+                import_module(module)
+            except Exception as error:
+                if definition.name in _BUILT_IN:
+                    raise
+                log.warning(
+                    "The module %s of the sink %s cannot be used: %s: %s",
+                    module,
+                    definition.name,
+                    type(error).__name__,
+                    error,
+                )
+
+
+def forget_added() -> None:
+    """Look for other packages' definitions again: what is installed has changed."""
+    _added.cache_clear()

@@ -1,0 +1,82 @@
+"""The sinks of the suite, and a query into each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headrace.sinks.file.standard_output import StandardOutputDefinition
+from headrace.spark.sinks import registry
+from headrace.spark.sinks.definition import SinkDefinition
+from tests.servers.postgresql import Database
+from tests.sinks.contract.run import SinkRun
+from tests.sinks.contract.subjects import (
+    BatchFilesSubject,
+    ConsoleSubject,
+    FileSubject,
+    KafkaSubject,
+    ParquetSubject,
+    SinkSubject,
+    StandardOutputSubject,
+)
+from tests.sinks.kafka.records import fresh_name
+
+PAGE = Path(__file__).parents[3] / "docs" / "adding-a-sink.md"
+_METADATA = "Metadata-Version: 2.1\nName: batch-files\nVersion: 1\n"
+
+
+def block(language: str) -> str:
+    """The first block of the page in a language."""
+    found = re.search(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    assert found is not None
+    return found[1]
+
+
+@pytest.fixture
+def installed_sink(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The sink of the page is found as somebody else's package would be: by its entry point."""
+    packages = tmp_path / "packages"
+    information = packages / "batch_files-1.dist-info"
+    information.mkdir(parents=True)
+    (packages / "batch_files.py").write_text(block("python"))
+    (information / "METADATA").write_text(_METADATA)
+    entry_points = block("toml").replace(
+        '[project.entry-points."headrace.sinks"]', "[headrace.sinks]"
+    )
+    (information / "entry_points.txt").write_text(entry_points.replace('"', ""))
+    monkeypatch.syspath_prepend(packages)
+    registry.forget_added()
+    yield
+    registry.forget_added()
+
+
+@pytest.fixture
+def subject(request: pytest.FixtureRequest, tmp_path: Path) -> SinkSubject:
+    """Parametrized by name."""
+    name = str(request.param)
+    if name == "kafka":
+        return KafkaSubject(tmp_path, request.getfixturevalue("kafka"), fresh_name())
+    if name in ("console", "standard output"):
+        captured = request.getfixturevalue("capsys")
+        kind = ConsoleSubject if name == "console" else StandardOutputSubject
+        return kind(tmp_path, lambda: captured.readouterr().out)
+    if name == "batch-files":
+        request.getfixturevalue("installed_sink")
+        return BatchFilesSubject(tmp_path)
+    return {"file": FileSubject, "parquet": ParquetSubject}[name](tmp_path)
+
+
+@pytest.fixture
+def run(spark: SparkSession, subject: SinkSubject, database: Database) -> SinkRun:
+    """Of a query into the subject."""
+    definition: SinkDefinition = (
+        StandardOutputDefinition()
+        if subject.name == "standard output"
+        else registry.find_sink(subject.name)
+    )
+    assert definition.delivery is subject.delivery
+    return SinkRun(spark, definition, subject, database)

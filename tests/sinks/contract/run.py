@@ -1,0 +1,105 @@
+"""A query into a sink, in the session of the tests, as the command runs it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headrace.cli.messages import Messages
+from headrace.cli.pipeline import check_pipeline
+from headrace.cli.sinks import PipelineStream
+from headrace.config.source import read_mapping
+from headrace.errors import HeadraceError
+from headrace.spark.checkpoint import finished_batch
+from headrace.spark.sinks.definition import Sink, SinkDefinition, SinkQuery
+from tests.chaos.run import newest_of
+from tests.servers.postgresql import Database
+from tests.sinks.contract.subjects import SinkSubject
+
+WITHIN_S = 300
+
+
+class SinkRun:
+    """Runs of one query, each of which goes on where the last one ended."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        definition: SinkDefinition,
+        subject: SinkSubject,
+        database: Database,
+    ) -> None:
+        self._spark, self._definition = spark, definition
+        self.subject, self.database = subject, database
+        self.state = subject.folder / "state"
+        self.checkpoint = self.state / "checkpoint"
+        self._sink: Sink | None = None
+        database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+
+    def insert(self, first: int, last: int, text: str = "7") -> None:
+        """Rows in one transaction."""
+        statement = "INSERT INTO t SELECT i, %s FROM generate_series(%s::int, %s::int) i"
+        self.database.execute(statement, (text, first, last))
+
+    def start(self, **more: str) -> StreamingQuery:
+        """A query that ends with what the log has now; `more` are properties with `_` for `.`."""
+        given = {
+            **self.database.properties(snapshot_mode="no_data", headrace_trigger="availableNow"),
+            "key.converter.schemas.enable": "false",
+            "value.converter.schemas.enable": "false",
+            **self.subject.properties(),
+            **{name.replace("_", "."): text for name, text in more.items()},
+        }
+        overrides = {**self._definition.overrides, "headrace.checkpoint.dir": str(self.state)}
+        pipeline = check_pipeline(read_mapping(given), overrides, Messages(quiet=True))
+        query = SinkQuery(pipeline.config, self.state / self._definition.name, self.checkpoint)
+        self._sink = self._definition.make(query)
+        self._sink.open()
+        writer = self._sink.writer(PipelineStream(self._spark, pipeline))
+        return pipeline.start(writer, self.checkpoint)
+
+    def end(self, query: StreamingQuery) -> None:
+        """Wait for the end of a query. Raises what it ended with."""
+        try:
+            assert query.awaitTermination(WITHIN_S)
+        finally:
+            query.stop()
+            self.close()
+
+    def close(self) -> None:
+        """Close the sink, if there is one."""
+        if self._sink is not None:
+            self._sink.close(finished_batch(self.checkpoint))
+            self._sink = None
+
+    def run(self, **more: str) -> None:
+        """`start` and `end`."""
+        self.end(self.start(**more))
+
+    def error(self, **more: str) -> str:
+        """What a run ends with."""
+        try:
+            self.run(**more)
+        except (HeadraceError, StreamingQueryException) as error:
+            self.close()
+            return str(error)
+        raise AssertionError("the query ended without an error")
+
+    def await_planned(self) -> None:
+        """Until a micro-batch is planned and not finished."""
+        deadline = time.monotonic() + WITHIN_S
+        while newest_of(self.checkpoint / "offsets") <= finished_batch(self.checkpoint):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    def forget_commit(self) -> None:
+        """The newest micro-batch, which is in the target, is not in Spark's log of commits: the
+        query was killed between the two."""
+        newest = finished_batch(self.checkpoint)
+        commits: Path = self.checkpoint / "commits"
+        for name in (str(newest), f".{newest}.crc"):
+            (commits / name).unlink(missing_ok=True)

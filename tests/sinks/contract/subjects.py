@@ -1,0 +1,172 @@
+"""The sinks that the contract suite runs over: how each is configured, and what it holds."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from headrace.spark.sinks.definition import Delivery
+from tests.servers.kafka import KafkaServer
+from tests.sinks.kafka.records import read_topic
+
+
+class SinkSubject:
+    """A sink under test. Keys are `{"id": N}`."""
+
+    name: str
+    delivery: Delivery
+    waits = False
+    """Whether a target that does not answer is waited for; otherwise the query ends with an
+    error."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def properties(self) -> Mapping[str, str]:
+        """The configuration of the sink."""
+        return {}
+
+    def ids(self) -> list[int]:
+        """The ids of all events that arrived."""
+        raise NotImplementedError
+
+    @contextmanager
+    def unwritable(self) -> Iterator[Callable[[], None]]:
+        """The target cannot be written meanwhile; the function ends it early."""
+        raise NotImplementedError
+
+
+def _id(key: str) -> int:
+    return int(json.loads(key)["id"])
+
+
+class _Files(SinkSubject):
+    """A sink that keeps files in a folder."""
+
+    def target(self) -> Path:
+        """The folder without which nothing can be written."""
+        raise NotImplementedError
+
+    @contextmanager
+    def unwritable(self) -> Iterator[Callable[[], None]]:
+        """A file takes the folder's place: permissions do not bind every user."""
+        target = self.target()
+        aside = target.with_name("aside")
+        target.rename(aside)
+        target.write_text("")
+
+        def repair() -> None:
+            if aside.exists():
+                target.unlink()
+                aside.rename(target)
+
+        yield repair
+        repair()
+
+
+class FileSubject(_Files):
+    name = "file"
+    delivery = Delivery.EXACTLY_ONCE
+
+    def properties(self) -> Mapping[str, str]:
+        return {"headrace.sink.path": str(self.folder / "out.jsonl")}
+
+    def ids(self) -> list[int]:
+        output = self.folder / "out.jsonl"
+        lines = output.read_text().splitlines() if output.exists() else []
+        return [int(json.loads(line)["key"]["id"]) for line in lines]
+
+    def target(self) -> Path:
+        return self.folder / "state" / "file"
+
+
+class BatchFilesSubject(_Files):
+    """The sink of docs/adding-a-sink.md."""
+
+    name = "batch-files"
+    delivery = Delivery.EXACTLY_ONCE
+
+    def properties(self) -> Mapping[str, str]:
+        return {"headrace.sink.batch-files.folder": str(self.target())}
+
+    def ids(self) -> list[int]:
+        files = sorted(self.target().glob("*.jsonl"))
+        lines = [line for file in files for line in file.read_text().splitlines()]
+        return [_id(json.loads(line)["key"]) for line in lines]
+
+    def target(self) -> Path:
+        return self.folder / "batches"
+
+
+class ParquetSubject(_Files):
+    """A format of Spark."""
+
+    name = "parquet"
+    delivery = Delivery.AT_LEAST_ONCE
+
+    def properties(self) -> Mapping[str, str]:
+        return {"headrace.sink.path": str(self.target())}
+
+    def ids(self) -> list[int]:
+        files = self.target().glob("*.parquet")
+        return [_id(key) for file in files for key in pq.read_table(file)["key"].to_pylist()]
+
+    def target(self) -> Path:
+        return self.folder / "rows"
+
+
+class StandardOutputSubject(SinkSubject):
+    """Lines that the test has captured."""
+
+    name = "standard output"
+    delivery = Delivery.AT_LEAST_ONCE
+
+    def __init__(self, folder: Path, captured: Callable[[], str]) -> None:
+        super().__init__(folder)
+        self._captured, self._text = captured, ""
+
+    def ids(self) -> list[int]:
+        self._text += self._captured()
+        return [int(json.loads(line)["key"]["id"]) for line in self._text.splitlines()]
+
+
+class ConsoleSubject(StandardOutputSubject):
+    name = "console"
+
+    def ids(self) -> list[int]:
+        self._text += self._captured()
+        return [int(number) for number in re.findall(r"id=(\d+)", self._text)]
+
+
+class KafkaSubject(SinkSubject):
+    name = "kafka"
+    delivery = Delivery.EXACTLY_ONCE
+    waits = True
+
+    def __init__(self, folder: Path, kafka: KafkaServer, prefix: str) -> None:
+        super().__init__(folder)
+        self._kafka, self._prefix = kafka, prefix
+
+    def properties(self) -> Mapping[str, str]:
+        return {
+            "topic.prefix": self._prefix,
+            "headrace.sink.kafka.producer.bootstrap.servers": self._kafka.address,
+        }
+
+    def ids(self) -> list[int]:
+        topic = f"{self._prefix}.public.t"
+        if topic not in self._kafka.topics():
+            return []
+        return [_id(record.key.decode()) for record in read_topic(self._kafka, topic) if record.key]
+
+    @contextmanager
+    def unwritable(self) -> Iterator[Callable[[], None]]:
+        """The broker is gone."""
+        self._kafka.stop()
+        yield self._kafka.start
+        self._kafka.start()

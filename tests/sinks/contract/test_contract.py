@@ -1,0 +1,85 @@
+"""What every sink keeps to, whatever is killed, full or wrong (docs/adding-a-sink.md)."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.spark.sinks.definition import Delivery
+from headrace.spark.sinks.registry import sinks
+from tests.sinks.contract.run import SinkRun
+from tests.sinks.contract.subjects import SinkSubject
+
+pytestmark = [pytest.mark.spark, pytest.mark.postgres]
+
+# The words "kafka: KafkaServer" make the file share a worker with others that need the broker.
+SINKS = ("file", "kafka", "batch-files", "parquet", "standard output", "console")
+ROUNDS = 5
+BY_TASKS = {"headrace_range_direct_max_bytes": "0"}
+
+
+def assert_delivered(subject: SinkSubject, last: int) -> None:
+    """All ids up to `last` arrived, each as often as the sink declares."""
+    ids = subject.ids()
+    assert set(ids) == set(range(1, last + 1))
+    if subject.delivery is Delivery.EXACTLY_ONCE:
+        assert len(ids) == last
+
+
+def test_the_suite_has_every_sink_of_headrace() -> None:
+    assert {sink.name for sink in sinks()} <= set(SINKS)
+
+
+@pytest.mark.parametrize("subject", SINKS, indirect=True)
+def test_micro_batches_that_come_again_are_delivered_as_declared(run: SinkRun) -> None:
+    run.run()
+    for number in range(ROUNDS):
+        last = 20 * (number + 1)
+        run.insert(last - 19, last)
+        run.run(**(BY_TASKS if number % 2 else {}))
+        run.forget_commit()
+    run.run()
+    assert_delivered(run.subject, 20 * ROUNDS)
+
+
+@pytest.mark.parametrize("subject", SINKS[:4], indirect=True)
+def test_a_target_that_cannot_be_written_for_a_while_gets_everything(run: SinkRun) -> None:
+    run.run()
+    run.insert(1, 10)
+    run.run()
+    run.insert(11, 30)
+    with run.subject.unwritable() as repair:
+        if run.subject.waits:
+            query = run.start(**BY_TASKS)
+            run.await_planned()
+            repair()
+            run.end(query)
+        else:
+            run.error(**BY_TASKS)
+    run.insert(31, 40)
+    run.run()
+    assert_delivered(run.subject, 40)
+
+
+@pytest.mark.parametrize("subject", SINKS[:4], indirect=True)
+@pytest.mark.parametrize("options", [{}, BY_TASKS], ids=["small range", "tasks"])
+def test_a_record_that_fails_leaves_no_part_of_its_micro_batch(
+    run: SinkRun, options: dict[str, str]
+) -> None:
+    cast = {
+        "transforms": "row,cast",
+        "transforms.row.type": "io.debezium.transforms.ExtractNewRecordState",
+        "transforms.cast.type": "org.apache.kafka.connect.transforms.Cast$Value",
+        "transforms.cast.spec": "v:int32",
+    }
+    run.run()
+    run.insert(1, 10)
+    run.run(**cast, **options)
+    before = sorted(run.subject.ids())
+    run.insert(11, 20)
+    run.insert(21, 21, "no number")
+    run.insert(22, 30)
+    said = run.error(**cast, **options)
+    assert "transforms." in said, said
+    assert sorted(run.subject.ids()) == before
+    run.run(**options)
+    assert_delivered(run.subject, 30)
