@@ -98,6 +98,10 @@ class Service:
         """See `ddl.execute_ddl`."""
         execute_ddl(self._database, self._transactions, text, user)
 
+    def table_names(self) -> list[str]:
+        """SCHEMA.TABLE of every table."""
+        return list(self._database.state.tables)
+
     def scn(self) -> int:
         """The current SCN."""
         return self._database.state.scn
