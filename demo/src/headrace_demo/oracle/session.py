@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 from headrace_demo.oracle.database import Database, OracleError
@@ -223,10 +224,27 @@ class Session:
         self._mined = None
 
     def _mined_logs(self) -> str:
-        rows = " UNION ALL ".join(
-            "SELECT '" + one.replace("'", "''") + "' AS FILENAME" for one in self._files
+        """The session's logs, and a row for each that is missing between them."""
+        rows = [(one.replace("'", "''"), "NULL") for one in self._files]
+        rows += [
+            (f"Missing log file(s) for thread number {thread}, sequence number(s) {first} to "
+             f"{last}", "'MISSING_LOGFILE'")
+            for thread, first, last in self._missing()
+        ]  # fmt: skip
+        shown = " UNION ALL ".join(
+            f"SELECT '{file}' AS FILENAME, {info} AS INFO" for file, info in rows
         )
-        return rows or "SELECT NULL AS FILENAME WHERE 1 = 0"
+        return shown or "SELECT NULL AS FILENAME, NULL AS INFO WHERE 1 = 0"
+
+    def _missing(self) -> Iterator[tuple[int, int, int]]:
+        """Threads, and first and last sequences, of logs between those of the session."""
+        threads: dict[int, list[int]] = {}
+        for log in self._files.values():
+            threads.setdefault(log.thread, []).append(log.sequence)
+        for thread, sequences in threads.items():
+            for before, behind in pairwise(sorted(sequences)):
+                if behind > before + 1:
+                    yield thread, before + 1, behind - 1
 
     def _start_logmnr(self, slots: Binds, binds: Binds) -> None:
         self._check_root()
