@@ -47,6 +47,16 @@ def change_table(table: str) -> str:
     return default_change_table(SCHEMA, table)
 
 
+def signal(config: Db2Config, kind: str, schema: str, table: str) -> str:
+    """A signal to Capture (CAPSTART, CAPSTOP) for the subscriptions of a table."""
+    return (
+        f"INSERT INTO {control_table(config, SIGNALS)} (SIGNAL_TYPE, SIGNAL_SUBTYPE, "
+        f"SIGNAL_INPUT_IN, SIGNAL_STATE) SELECT 'CMD', {literal(kind)}, MAP_ID, 'P' "
+        f"FROM {control_table(config, sql.PRUNING)} WHERE SOURCE_OWNER = {literal(schema)} "
+        f"AND SOURCE_TABLE = {literal(table)}"
+    )
+
+
 class Kit:
     """The statements of a configuration, whose control tables have a schema of their own."""
 
@@ -138,13 +148,7 @@ class Kit:
         return Transaction(SIGNALLED, made, undo)
 
     def _signal(self, kind: str) -> Question:
-        pruning = control_table(self._config, sql.PRUNING)
-        text = (
-            f"INSERT INTO {control_table(self._config, SIGNALS)} (SIGNAL_TYPE, SIGNAL_SUBTYPE, "
-            f"SIGNAL_INPUT_IN, SIGNAL_STATE) SELECT 'CMD', {literal(kind)}, MAP_ID, 'P' "
-            f"FROM {pruning} WHERE SOURCE_OWNER = {literal(SCHEMA)} "
-            f"AND SOURCE_TABLE = {literal(SIGNALLED)}"
-        )
+        text = signal(self._config, kind, SCHEMA, SIGNALLED)
         return _of(SIGNALLED, "kit_signal", text, f"a signal to Capture: {kind}")
 
     def again(self) -> Question:
