@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Demos and tests start thousands of processes, each of which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check fmt bench golden chaos fuzz docs dist oracle-server oracle oracle-bundle clean
+.PHONY: help setup demo test check fmt bench golden chaos fuzz docs dist oracle-server oracle oracle-bundle db2-server db2 db2-bundle db2-bundle-of clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -102,21 +102,44 @@ dist: $(STAMP)  ## Build the wheels of headrace and headrace-demo in dist/
 	@$(BIN)/python -m pip wheel -q --no-deps --wheel-dir dist . ./demo
 	@ls dist/*.whl
 
+# $(call live,DATABASE,VARIABLE): the tests of a database on a live server; $(call bundle,DATABASE,PROPERTIES): a support bundle of it.
+define live
+	@test -n "$${HEADRACE_$(2)_DSN:-}" || { echo "set HEADRACE_$(2)_DSN; see CONTRIBUTING.md" >&2; exit 1; }
+	@$(BIN)/python -m pytest -q -m "$(1) and not chaos" -n 0 $(TESTS)
+endef
+define bundle
+	@mkdir -p build
+	@printf '%s\n' connector.class=$(1) topic.prefix=live $(2) > build/$(1).properties
+	@$(BIN)/headrace support-bundle build/$(1).properties --output build/$(1)-bundle.zip --workload
+endef
+
 oracle-server:  # Set up the Oracle in the container HEADRACE_ORACLE_CONTAINER for `make oracle`
 	@docker exec -i $(HEADRACE_ORACLE_CONTAINER) bash -c 'mkdir -p /opt/oracle/oradata/archive && cat > /tmp/set-up.sql && \
 	  sqlplus -s / as sysdba @/tmp/set-up.sql "$$1" /opt/oracle/oradata/archive' set-up "$(HEADRACE_ORACLE_PASSWORD)" \
 	  < tests/connectors/oracle/live_server/set-up.sql
 
 oracle: $(STAMP)  # The tests of Oracle on the server of HEADRACE_ORACLE_DSN (CONTRIBUTING.md)
-	@test -n "$$HEADRACE_ORACLE_DSN" || { echo "set HEADRACE_ORACLE_DSN=host:port/SERVICE; see CONTRIBUTING.md" >&2; exit 1; }
-	@$(BIN)/python -m pytest -q -m "oracle and not chaos" -n 0 $(TESTS)
+	$(call live,oracle,ORACLE)
 
-oracle-bundle: $(STAMP)  # A support bundle of that server, in build/
-	@mkdir -p build
-	@printf '%s\n' connector.class=oracle topic.prefix=live "database.url=$$HEADRACE_ORACLE_DSN" database.dbname=FREE \
+oracle-bundle: $(STAMP)  # A support bundle of that server with a workload, in build/
+	$(call bundle,oracle,"database.url=$$HEADRACE_ORACLE_DSN" database.dbname=FREE \
 	  "database.user=$${HEADRACE_ORACLE_USER:-c##dbzuser}" 'database.password=$${env:HEADRACE_ORACLE_PASSWORD}' \
-	  database.pdb.name=ORCLPDB1 schema.include.list=INV > build/oracle.properties
-	@$(BIN)/headrace support-bundle build/oracle.properties --output build/oracle-bundle.zip
+	  database.pdb.name=ORCLPDB1 schema.include.list=INV)
+
+db2-server:  # Set up the Db2 in the container HEADRACE_DB2_CONTAINER for `make db2`; HEADRACE_DB2_DSN names its database
+	@docker exec -i $(HEADRACE_DB2_CONTAINER) su - $${HEADRACE_DB2_USER:-db2inst1} -c \
+	  "bash -s $${HEADRACE_DB2_DSN##*/}" < tests/connectors/db2/live_server/set-up.sh
+
+db2: $(STAMP)  # The tests of Db2 on the server of HEADRACE_DB2_DSN (CONTRIBUTING.md)
+	$(call live,db2,DB2)
+
+db2-bundle: $(STAMP)  # A support bundle of that server with a workload, in build/
+	@address=$${HEADRACE_DB2_DSN%%/*}; $(MAKE) --no-print-directory db2-bundle-of HOST="$${address%:*}" PORT="$${address##*:}"
+
+db2-bundle-of:
+	$(call bundle,db2,"database.hostname=$(HOST)" "database.port=$(PORT)" "database.dbname=$${HEADRACE_DB2_DSN##*/}" \
+	  "database.user=$${HEADRACE_DB2_USER:-db2inst1}" 'database.password=$${env:HEADRACE_DB2_PASSWORD}' \
+	  'table.include.list=INV\..*')
 
 clean:  ## Remove what was installed and built
 	@rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache

@@ -19,6 +19,7 @@ from headrace.testing.mongodb import MongoServer
 from headrace_demo.db2.derby import DerbyServer
 from headrace_demo.maven import NotFetched
 from headrace_demo.oracle.server import OracleServer
+from tests.connectors.db2.live_server import live as live_db2
 from tests.connectors.oracle import live
 from tests.resident.resident import Resident
 from tests.servers.db2 import Db2Database
@@ -242,7 +243,10 @@ def mongo_database(mongodb: MongoServer) -> Iterator[MongoDatabase]:
 
 @pytest.fixture(scope="session")
 def derby_server() -> Iterator[DerbyServer]:
-    """The stand-in for Db2 of this worker; tests with it are skipped where it is not to be had."""
+    """The stand-in for Db2 of this worker; tests with it are skipped where it is not to be had, and
+    where HEADRACE_DB2_DSN names a server: those are of the stand-in alone."""
+    if live_db2.DSN in os.environ:
+        live_db2.unscripted("be the stand-in")
     server = DerbyServer()
     try:
         server.start()
@@ -262,9 +266,15 @@ def derby(derby_server: DerbyServer) -> DerbyServer:
 
 
 @pytest.fixture
-def db2_database(derby: DerbyServer) -> Iterator[Db2Database]:
-    """A fresh database on `derby` with control tables; its Capture program runs."""
-    created = Db2Database.create(derby)
+def db2_database(request: pytest.FixtureRequest) -> Iterator[Db2Database]:
+    """A fresh database on `derby` with control tables, or a live one; its Capture program runs."""
+    if live_db2.DSN in os.environ:
+        import ibm_db_dbi  # it is in an extra
+
+        server = live_db2.LiveDb2(os.environ, lambda dsn: ibm_db_dbi.connect(dsn, "", ""))
+        created: Db2Database = live_db2.LiveDatabase.of(server)
+    else:
+        created = Db2Database.create(request.getfixturevalue("derby"))
     created.capture.start()
     yield created
     created.close()

@@ -28,6 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="for how long changes are observed (default: 60)",
     )  # fmt: skip
     parser.add_argument(
+        "--workload",
+        action="store_true",
+        help="then make tables of its own, change them, record what comes of it, and drop them",
+    )
+    parser.add_argument(
         "--dry-run",
         action="store_true",
         help="list every statement that would be sent, and send none",
@@ -35,17 +40,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Writes the archive; what it asks only reads."""
+    """Writes the archive; what it asks only reads, but for a workload."""
     messages = Messages()
     config = read_pipeline(arguments.file, {}, messages).config
     plan = support_plan(config)
     if arguments.dry_run:
-        print("\n".join(listed(plan)))
+        print("\n".join(listed(plan, with_workload=arguments.workload)))
         return 0
     recording = Recording(Masks(), plan.error_of)
     messages.phase("recording", f"changes for {arguments.seconds:g} seconds, then the catalogue")
     write(
-        arguments.output, plan, recording, arguments.seconds,
+        arguments.output, plan, recording, arguments.seconds, with_workload=arguments.workload,
         headrace=metadata.version("headrace"), connector=definition_of(config).name,
         driver=plan.driver,
     )  # fmt: skip

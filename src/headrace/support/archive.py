@@ -7,11 +7,13 @@ import os
 import platform
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from headrace.errors import HeadraceError
 from headrace.support.plan import SupportPlan
+from headrace.support.questions import Question
 from headrace.support.recording import Recording
 
 VERSION = 1
@@ -27,24 +29,35 @@ Other files are what the connector adds, such as redo rows as Arrow.
 
 Names of users, schemas, tables, columns and files are numbered (NAME_0001). Values, defaults,
 comments and literals are other characters of the same kinds. Passwords, hosts and the configuration
-are not in it. Look through it before you send it.
+are not in it. Tables of the workload (--workload), their columns and values are the bundle's own,
+and are shown. Look through it before you send it.
 """
 
 
 def write(
-    path: Path, plan: SupportPlan, recording: Recording, seconds: float, **facts: str
+    path: Path,
+    plan: SupportPlan,
+    recording: Recording,
+    seconds: float,
+    *,
+    with_workload: bool = False,
+    **facts: str,
 ) -> None:
-    """Has the plan's statements sent and writes the archive, which is there whole or not at all.
-    `facts` belong to its manifest.
+    """Has the plan's statements sent, and those of its workload `with_workload`, and writes the
+    archive, which is there whole or not at all. `facts` belong to its manifest.
 
-    Raises HeadraceError("support.not_written"), and what `plan.ask` raises.
+    Raises HeadraceError("support.not_written"), and what the plan raises.
     """
+    parts = (plan.ask, plan.workload.ask) if with_workload else (plan.ask,)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with zipfile.ZipFile(unfinished, "x", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("README.txt", _PAGE)
-            for name, piece in plan.ask(recording, seconds):
-                archive.writestr(name, piece)
+            for ask in parts:
+                # What a workload made is taken back before the exception goes on.
+                with closing(ask(recording, seconds)) as pieces:
+                    for name, piece in pieces:
+                        archive.writestr(name, piece)
             archive.writestr("statements.jsonl", _lines(recording.records))
             archive.writestr("questions.json", _json(_answers(plan, recording.records)))
             manifest = {"bundle": VERSION, "python": platform.python_version(), **facts}
@@ -86,9 +99,17 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
 
 
-def listed(plan: SupportPlan) -> Iterator[str]:
+def listed(plan: SupportPlan, *, with_workload: bool = False) -> Iterator[str]:
     """The lines of `--dry-run`: every statement that may be sent, and why."""
-    for one in plan.questions:
+    yield from _statements(plan.questions)
+    if with_workload:
+        yield f"-- The workload, which writes: {plan.workload.place}"
+        yield ""
+        yield from _statements(plan.workload.questions)
+
+
+def _statements(questions: Sequence[Question]) -> Iterator[str]:
+    for one in questions:
         yield f"-- {one.name}{f' ({one.place})' if one.place else ''}: {one.why}"
         yield f"{one.text};"
         yield ""

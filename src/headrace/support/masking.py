@@ -102,6 +102,25 @@ class Masks:
             masked += part
         return masked
 
+    def own_sql(self, statement: str, own: frozenset[str]) -> str:
+        """A statement on a table of a workload: names and words stay that are SQL's or its `own`,
+        and values, as they are the workload's. What stands in quotation marks within a literal is
+        a name, too; a literal that holds a word of another kind than its values is a statement."""
+        masked = ""
+        for token in _TOKEN.finditer(statement):
+            part = token[0]
+            match token.lastgroup:
+                case "text" if _QUOTE in part:
+                    part = f"{part[0]}{self.own_sql(part[1:], own)}"
+                case "name" if part.strip(_QUOTE).upper() not in own:
+                    part = f'"{self.name(part.strip(_QUOTE))}"'
+                case "comment":
+                    part = f"{part[:2]}{self.text(part[2:])}"
+                case "word" if part.upper() not in _KEPT_WORDS | own:
+                    part = self.name(part.upper())
+            masked += part
+        return masked
+
     def _literal(self, literal: str) -> str:
         if not literal.startswith("'"):  # q'[…]'
             return "'" + self.text(literal[literal.index("'") + 2 : -2]) + "'"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,15 +20,30 @@ class Open:
     answer: Callable[[Sequence[Mapping[str, Any]]], object]
 
 
+Asks = Callable[[Recording, float], Generator[tuple[str, bytes]]]
+"""Sends statements and gives pieces of the archive by their names; called with the recording and
+the seconds for which changes are observed."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Changes of tables of its own, whose redo or change rows answer open questions. `ask` takes
+    back what it made when it ends, in every case; `place` says where the tables are."""
+
+    place: str
+    questions: Sequence[Question]
+    ask: Asks
+
+
 @dataclass(frozen=True)
 class SupportPlan:
-    """A connector's part of a support bundle: every statement that may be sent, `open_questions`,
-    and `ask`, which sends them and gives pieces of the archive by their names. `driver` is the
-    driver and its version; `error_of` gives the codes of one of its exceptions, None for others."""
+    """A connector's part of a support bundle: every statement that may be sent, which only reads,
+    `open_questions`, and a `workload` for whoever asks for it. `driver` is the driver and its
+    version; `error_of` gives the codes of one of its exceptions, None for others."""
 
     driver: str
     questions: Sequence[Question]
     open_questions: Sequence[Open]
-    ask: Callable[[Recording, float], Iterator[tuple[str, bytes]]]
-    """Called with the recording and the seconds for which changes are observed."""
+    ask: Asks
     error_of: Callable[[Exception], Mapping[str, object] | None]
+    workload: Workload

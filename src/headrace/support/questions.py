@@ -18,6 +18,9 @@ class Shown(StrEnum):
     """Other characters of the same kinds."""
     SQL = "sql"
     """The statement, its names and values masked."""
+    OWN_SQL = "own sql"
+    """A statement on a table of the workload: values are shown, and names that are the workload's
+    own."""
     TYPE = "type"
     """The type that the driver made of it, and its size."""
 
@@ -27,7 +30,8 @@ class Question:
     """One statement. `text` is what is sent, or what is sent with other names (`{table}`) for each
     captured table; `place` says in which container or schema; `why` is shown by `--dry-run`.
     `columns` says what is shown of which column, in upper case; of the others texts are masked and
-    numbers and times shown, or all of them as `others` says."""
+    numbers and times shown, or all of them as `others` says. `own` are the names and words of a
+    workload, in upper case."""
 
     name: str
     text: str
@@ -36,3 +40,4 @@ class Question:
     columns: Mapping[str, Shown] = field(default_factory=dict)
     others: Shown | None = None
     rows: int = 50
+    own: frozenset[str] = frozenset()

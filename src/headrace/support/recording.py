@@ -65,6 +65,20 @@ class Recording:
         self.records.append(record)
         return answer
 
+    def run(
+        self,
+        question: Question,
+        send: Callable[[], object],
+        binds: Mapping[str, object] | Sequence[object] = (),
+    ) -> bool:
+        """As `ask`, of a statement without rows; False after an error of the database."""
+
+        def sent() -> Answer:
+            send()
+            return Answer((), ())
+
+        return self.ask(question, sent, binds) is not None
+
     def note(self, name: str, **facts: object) -> None:
         """Something that was found out, and has no statement of its own; facts are shown as they
         are."""
@@ -87,6 +101,8 @@ class Recording:
                     return [kind, self.masks.name(value)]
                 case Shown.SQL:
                     return [kind, self.masks.sql(value)]
+                case Shown.OWN_SQL:
+                    return [kind, self.masks.own_sql(value, question.own)]
             return [kind, self.masks.text(value)]
         if isinstance(value, bytes):
             return [kind, value.hex() if shown is Shown.VALUE else self.masks.data(value)]

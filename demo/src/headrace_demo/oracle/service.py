@@ -98,6 +98,17 @@ class Service:
         """See `ddl.execute_ddl`."""
         execute_ddl(self._database, self._transactions, text, user)
 
+    def forget_redo(self, code: int) -> None:
+        """Rows with this OPERATION_CODE are gone."""
+        with self._database.lock:
+            self._database.store.connection.execute(
+                "DELETE FROM REDO WHERE OPERATION_CODE = ?", (code,)
+            )
+
+    def table_names(self) -> list[str]:
+        """SCHEMA.TABLE of every table."""
+        return list(self._database.state.tables)
+
     def scn(self) -> int:
         """The current SCN."""
         return self._database.state.scn

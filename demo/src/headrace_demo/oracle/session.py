@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 from headrace_demo.oracle.database import Database, OracleError
 from headrace_demo.oracle.ddl import execute_ddl
 from headrace_demo.oracle.definitions import Column
+from headrace_demo.oracle.kit import Kit
 from headrace_demo.oracle.script import LogFile
 from headrace_demo.oracle.store import CONTENTS, VIEWS, name
 from headrace_demo.oracle.transactions import Transactions
@@ -86,6 +88,7 @@ class Session:
         self._mined: tuple[int, int] | None = None
         self._commits = False
         self._xid: str | None = None
+        self._kit = Kit(database, transactions, user, self._own)
 
     def execute(self, text: str, binds: Binds) -> Cursor | None:
         """Runs a statement; None: it has no rows. Raises OracleError, which is ORA-00900 for a
@@ -101,6 +104,9 @@ class Session:
             run = getattr(self, f"_{statement.name}", None)
             if run is not None:
                 run(slots, binds)
+                return None
+            if statement.name.startswith("kit_") and not text.startswith("SELECT"):
+                self._kit.run(statement.name.removeprefix("kit_"), slots, binds)
                 return None
             return self._select(text, binds)
 
@@ -140,6 +146,7 @@ class Session:
             self._check_flashback(f"{schema}.{table}", int(scn))
         views = {
             "V$LOGMNR_LOGS": self._mined_logs(),
+            "USER_TABLES": self._own_tables(),
             "NLS_SESSION_PARAMETERS": self._session_parameters(),
         }
         if "V$LOGMNR_CONTENTS" in text:
@@ -168,6 +175,14 @@ class Session:
             f"SELECT '{parameter}' AS PARAMETER, '{form}' AS VALUE"
             for parameter, form in formats.items()
         )
+
+    def _own_tables(self) -> str:
+        rows = [
+            f"SELECT '{table.name}' AS TABLE_NAME"
+            for table in self.database.state.tables.values()
+            if table.schema == self._user
+        ]
+        return " UNION ALL ".join(rows) or "SELECT NULL AS TABLE_NAME WHERE 1 = 0"
 
     def _check_flashback(self, full_name: str, scn: int) -> None:
         database = self.database
@@ -209,10 +224,27 @@ class Session:
         self._mined = None
 
     def _mined_logs(self) -> str:
-        rows = " UNION ALL ".join(
-            "SELECT '" + one.replace("'", "''") + "' AS FILENAME" for one in self._files
+        """The session's logs, and a row for each that is missing between them."""
+        rows = [(one.replace("'", "''"), "NULL") for one in self._files]
+        rows += [
+            (f"Missing log file(s) for thread number {thread}, sequence number(s) {first} to "
+             f"{last}", "'MISSING_LOGFILE'")
+            for thread, first, last in self._missing()
+        ]  # fmt: skip
+        shown = " UNION ALL ".join(
+            f"SELECT '{file}' AS FILENAME, {info} AS INFO" for file, info in rows
         )
-        return rows or "SELECT NULL AS FILENAME WHERE 1 = 0"
+        return shown or "SELECT NULL AS FILENAME, NULL AS INFO WHERE 1 = 0"
+
+    def _missing(self) -> Iterator[tuple[int, int, int]]:
+        """Threads, and first and last sequences, of logs between those of the session."""
+        threads: dict[int, list[int]] = {}
+        for log in self._files.values():
+            threads.setdefault(log.thread, []).append(log.sequence)
+        for thread, sequences in threads.items():
+            for before, behind in pairwise(sorted(sequences)):
+                if behind > before + 1:
+                    yield thread, before + 1, behind - 1
 
     def _start_logmnr(self, slots: Binds, binds: Binds) -> None:
         self._check_root()

@@ -28,6 +28,8 @@ CURRENT_COMMIT = 'SELECT "VALUE" FROM SYSIBMADM.DBCFG WHERE "NAME" = \'cur_commi
 """A row for each member (LUW): ON, AVAILABLE (for whoever asks for it) or DISABLED."""
 
 _MICROSECONDS = 6
+_DECFLOAT_CHARACTERS = 42
+"""The longest text of a DECFLOAT: sign, 34 digits, point, and an exponent of four digits."""
 _FINE_TIMESTAMP = "YYYY-MM-DD HH24:MI:SS.FF12"
 
 
@@ -125,14 +127,29 @@ def changes(table: ChangeTableName, columns: Iterable[Column]) -> str:
 
 
 def readable(column: Column) -> str:
-    """The expression of a column's value as the driver can give all of it."""
+    """The expression of a column's value as the driver can give all of it, by its name."""
     name = quoted(column.name)
+    expression = exact(name, column)
+    return name if expression == name else f"{expression} AS {name}"
+
+
+def exact(name: str, column: Column) -> str:
+    """The expression of a column's value as the driver can give all of it.
+
+    ibm_db has too little room for texts of DECFLOAT (its issue 1075: CLI0111E), and takes BOOLEAN,
+    of which the CLI writes a byte for each row, for numbers of two bytes, so that only the first of
+    several rows is right.
+    """
     declared = str(column.type)
     _, scale = column.type.length_and_scale()
     if declared in ZONED_TIMESTAMPS:
-        return f"CAST({name} AS VARCHAR(48)) AS {name}"
+        return f"CAST({name} AS VARCHAR(48))"
     if declared == "TIMESTAMP" and (scale or 0) > _MICROSECONDS:
-        return f"VARCHAR_FORMAT({name}, '{_FINE_TIMESTAMP}') AS {name}"
+        return f"VARCHAR_FORMAT({name}, '{_FINE_TIMESTAMP}')"
+    if declared == "DECFLOAT":
+        return f"CAST({name} AS VARCHAR({_DECFLOAT_CHARACTERS}))"
+    if declared == "BOOLEAN":
+        return f"CASE WHEN {name} THEN 1 WHEN NOT {name} THEN 0 END"
     return name
 
 

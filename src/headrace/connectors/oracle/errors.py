@@ -13,8 +13,11 @@ QUERY_LIMIT = "database.query.timeout.ms"
 _FULL_CODE = re.compile(r"\b(ORA|DPY|DPI|TNS)-(\d{4,5})\b")
 _ANSWER = re.compile(r"^ORA-(\d{5})\b", re.MULTILINE)
 """The server's own code in a text that begins with one of the driver's."""
-_CLIENT_CODES = frozenset({"DPY-3001", "ORA-12660"})
-"""Wherever they stand in a text: the driver has them within DPY-6005, for example."""
+_CLIENT_CODES = frozenset({"DPY-3001", "DPY-3012", "DPY-3040", "ORA-12660"})
+"""Wherever they stand in a text: the driver has them within DPY-6005, for example. Two are of
+character sets that the thin mode does not have: of NCHAR columns (UTF8), and of the database."""
+_NOT_CONNECTED = "DPY-6005"
+"""Around whatever went wrong while a connection was made."""
 _HELP = re.compile(r"\s*(?:Help: )?https?://\S+")
 
 
@@ -28,12 +31,14 @@ class DriverError(Exception):
         super().__init__(text)
         self.text = " ".join(_HELP.sub("", text).split())
         codes = _FULL_CODE.findall(text)
-        self.full_code = full_code or ("-".join(codes[0]) if codes else "")
+        self.codes = tuple("-".join(one) for one in codes)
+        """All codes in the text, in its order."""
+        self.full_code = full_code or (self.codes[0] if codes else "")
         kind, _, digits = self.full_code.partition("-")
         self.code = code or (int(digits) if kind == "ORA" and digits.isdigit() else 0)
         if kind == "DPY" and not code and (answer := _ANSWER.search(text)):
             self.code = int(answer[1])
-        self.needs_client = not _CLIENT_CODES.isdisjoint("-".join(one) for one in codes)
+        self.needs_client = not _CLIENT_CODES.isdisjoint(self.codes)
         """Whether the server asks for what the driver's thin mode does not have."""
         self.is_of_root = False
         """Whether the statement was to enter the root of a container database."""
@@ -67,8 +72,10 @@ _UNREACHABLE = frozenset(
 )  # fmt: skip
 """The session was ended or lost, or the instance and its listener are not up."""
 _UNREACHABLE_BY_DRIVER = frozenset(
-    {"DPY-1001", "DPY-4011", "DPY-6000", "DPY-6003", "DPY-6005", "DPY-6006", "DPY-6009"}
-)
+    {"DPY-1001", "DPY-3008", "DPY-4011", "DPY-4033", "DPY-6000", "DPY-6004", _NOT_CONNECTED,
+     "DPY-6009"}
+)  # fmt: skip
+"""DPY-3008 and DPY-4033: the server has ended the session, for its idle time, for example."""
 _OF_STATEMENT = frozenset(
     {*range(900, 1000), 1008, 1408, 1427, 1476, 1481, 1489, *range(1718, 1723), 1730,
      *range(1740, 1800), *range(1830, 1900), 2000, 2070, 3001, 4043, 4044, 6502, 6575, 12704, 12801,
@@ -87,6 +94,14 @@ _SERVICE = Refusal(
     "Check database.dbname (the service of the container database), database.pdb.name and "
     "database.url.",
 )
+_UNREGISTERED = _SERVICE._replace(retriable=True)
+"""As while an instance starts."""
+_TLS = Refusal(
+    "tls",
+    "Check the server's certificate, and driver.ssl_server_cert_dn, driver.ssl_server_dn_match and "
+    "driver.wallet_location.",
+)
+_TLS_WORDS = ("CERTIFICATE_VERIFY_FAILED", "[SSL", "certificate")
 _ALIAS = Refusal(
     "unknown_database",
     "An alias is looked up in tnsnames.ora: name its folder in driver.config_dir (Java's "
@@ -253,8 +268,11 @@ _BY_DRIVER = {
     "DPY-4000": _SERVICE,
     "DPY-4026": _ALIAS,
     "DPY-4027": _ALIAS,
-    "DPY-6001": _SERVICE,
-    "DPY-6002": Refusal("tls", "Check the server's certificate and driver.ssl_server_cert_dn."),
+    "DPY-6001": _UNREGISTERED,
+    "DPY-6002": _TLS,
+    "DPY-6003": _UNREGISTERED,
+    "DPY-6006": _TLS,
+    "DPY-6008": _TLS,
     "DPY-3010": Refusal("old_server", "The thin driver speaks to Oracle 12.1 and later."),
     "DPY-3015": Refusal(
         "authentication_kind",
@@ -286,7 +304,7 @@ def translate(
     if not isinstance(error, DriverError):
         return None
     text = config.hidden.in_error(error.text, about)
-    refusal = _BY_CODE.get(error.code) or _BY_DRIVER.get(error.full_code)
+    refusal = _BY_CODE.get(error.code) or _BY_DRIVER.get(error.full_code) or _within(error)
     if error.needs_client:
         refusal = _NEEDS_CLIENT
     elif error.is_of_root and error.code in _ROOT_CODES:
@@ -309,3 +327,13 @@ def translate(
     return HeadraceError(
         "oracle.query_failed", f"{what}: {text}", "Check the server's alert log and trace files."
     )
+
+
+def _within(error: DriverError) -> Refusal | None:
+    """What kept a connection from being made: the driver wraps it."""
+    if error.full_code != _NOT_CONNECTED:
+        return None
+    known = next((_BY_DRIVER[one] for one in error.codes[1:] if one in _BY_DRIVER), None)
+    if known is None and any(word in error.text for word in _TLS_WORDS):
+        return _TLS
+    return known

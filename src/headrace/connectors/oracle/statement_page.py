@@ -7,6 +7,7 @@ from headrace.connectors.oracle.reading.chunk_query import RowsQuery
 from headrace.connectors.oracle.reading.dialect import PRESENT, sql_at
 from headrace.connectors.oracle.sql import redo_conditions
 from headrace.connectors.oracle.streaming.redo_rows import REDO
+from headrace.connectors.oracle.support import kit
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.relational.table import Column
 from headrace.snapshots.chunks import Chunk, Cut
@@ -68,7 +69,16 @@ def instances() -> dict[str, str]:
         ),
         "probe": sql.PROBE(view="V$LOG"),
         "whole_view": sql.WHOLE_VIEW(view="V$THREAD", number=50),
+        **_of_workload(),
     }
+
+
+def _of_workload() -> dict[str, str]:
+    """Of what a support bundle's workload sends, the first statement of each name."""
+    texts: dict[str, str] = {}
+    for one in kit.listed():
+        texts.setdefault(one.name, one.text)
+    return {name: text for name, text in texts.items() if name.startswith("kit_")}
 
 
 def page() -> str:
@@ -76,7 +86,8 @@ def page() -> str:
     lines = [
         "# Statements that are sent to Oracle",
         "",
-        "All of them; a test holds this page to `headrace.connectors.oracle.sql`. Names in braces "
+        "All of them; a test holds this page to `headrace.connectors.oracle.sql`. Those called "
+        "`kit_…` are of a support bundle's workload alone. Names in braces "
         "stand for what differs, and an instance follows; names after a colon are binds. The "
         "manuals are those of Oracle Database: Reference, PL/SQL Packages and Types Reference, SQL "
         "Language Reference, Globalization Support Guide, and the chapter on LogMiner of Utilities."

@@ -14,6 +14,7 @@ from headrace.relational.reading.chunk_targets import ChunkTargets, TableTarget
 from headrace.relational.reading.driver_snapshots import DriverCursor, fetched
 from headrace.relational.reading.kept_connection import KeptConnection
 from headrace.relational.reading.key_ranges import Block, KeyRanges
+from headrace.relational.rows.fetch_sizes import rows_at_once
 from headrace.relational.rows.images import RowImages
 from headrace.relational.table import Column
 from headrace.signals.progress import Key, Pending
@@ -38,8 +39,12 @@ class Dial(Protocol):
 class DriverRanges(KeyRanges[StoredTable]):
     """See KeyRanges; on a connection of its own."""
 
+    large: frozenset[str] = frozenset()
+    """Kinds of types whose values may be large."""
+
     def __init__(self, config: Dial, kept: KeptConnection[Any]) -> None:
         self._fetch_size, self._kept = config.snapshot_fetch_size, kept
+        self._at_once = self._fetch_size
         self._facts: RelationFacts
 
     @abstractmethod
@@ -77,6 +82,8 @@ class DriverRanges(KeyRanges[StoredTable]):
     def read_range(self, keys: KeyRange[Target]) -> ChunkRows | Skipped:
         """See KeyRanges."""
         self._facts = keys.target.facts
+        kinds = (str(column.type) for column in self._facts.columns)
+        self._at_once = rows_at_once(self._fetch_size, kinds, self.large)
         return super().read_range(keys)
 
     def _blocks(self, select: str, max_bytes: int | None) -> tuple[list[Block], bool]:
@@ -84,7 +91,7 @@ class DriverRanges(KeyRanges[StoredTable]):
         images = self._images(self._facts, cursor)
         blocks: list[Block] = []
         size = 0
-        while rows := cursor.fetch(self._fetch_size):
+        while rows := cursor.fetch(self._at_once):
             block = images.block(rows)
             blocks.append(block)
             size += len(block.images)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.connectors.db2 import sql
 from headrace.connectors.db2.reading.dialect import SQL, bound
 from headrace.connectors.db2.types.source_type import Db2Type
 from headrace.relational.table import Column
@@ -47,6 +49,29 @@ def literal(text: str, name: str) -> str:
 )
 def test_a_value_is_written_as_its_column_compares_it(name: str, text: str, written: str) -> None:
     assert literal(text, name) == written
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "expression"),
+    [
+        (Db2Type("DECFLOAT", 34), "42", 'CAST("V" AS VARCHAR(42))'),
+        (Db2Type("BOOLEAN", 1), "1", 'CASE WHEN "V" THEN 1 WHEN NOT "V" THEN 0 END'),
+    ],
+)
+def test_what_the_driver_has_no_room_for_is_read_as_something_else(
+    kind: Db2Type, size: str, expression: str
+) -> None:
+    """python-ibmdb's issue 1075 (CLI0111E), and its buffers of BOOLEAN, see `sql.exact`."""
+    column = Column("V", kind, not_null=False)
+    assert sql.readable(column) == f'{expression} AS "V"'
+    assert SQL.dialect.as_text('"t"."V"', column) == expression.replace('"V"', '"t"."V"')
+    assert size in expression
+
+
+def test_the_longest_text_of_a_decfloat_has_room() -> None:
+    longest = "-1.234567890123456789012345678901234E-6176"
+    assert len(longest) == 42
+    assert Decimal(longest).as_tuple().exponent == -6176 - 33
 
 
 @given(TEXTS, st.sampled_from(TYPES))

@@ -240,3 +240,14 @@ def test_wide_characters_in_keys_are_bounds_too(db2_database: Db2Database) -> No
     assert sorted(row["after"]["T"] for row in rows) == keys
     bounds = json.dumps(run.offsets)
     assert "ud834" in bounds
+
+
+def test_booleans_of_several_rows_are_those_of_their_rows(db2_database: Db2Database) -> None:
+    db2_database.create_table("FLAGS", "ID INTEGER NOT NULL PRIMARY KEY, B BOOLEAN", captured=False)
+    for number, truth in enumerate(("TRUE", "FALSE", "NULL", "TRUE", "TRUE", "FALSE")):
+        db2_database.execute(f"INSERT INTO INV.FLAGS VALUES ({number}, {truth})")
+    run = reader(db2_database, snapshot_mode="initial_only")
+    run.step_until(lambda: len([one for one in run.events() if one.get("op") == "r"]) == 6)
+    rows = [event["after"] for event in run.events() if event.get("op") == "r"]
+    run.stop()
+    assert [row["B"] for row in rows] == [True, False, None, True, True, False]

@@ -42,6 +42,9 @@ def test_a_table_is_registered_and_removed_when_told_to(
             return [one.change_table for one in registrations(connection, config)]
 
     printed = verb("add-table")
+    first, *_, last = (one for one in printed.splitlines() if "reinit" not in one)
+    assert first == "-- in one unit of work: db2 +c -tvf FILE"
+    assert last == "COMMIT;"
     assert registered() == []
     assert "VALUES \"ASNCDC\".ASNCDCSERVICES('reinit','asncdc');" in printed
     ran = verb("add-table", "--run")

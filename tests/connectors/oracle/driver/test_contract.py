@@ -4,6 +4,7 @@ without a server."""
 from __future__ import annotations
 
 import inspect
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable
@@ -326,3 +327,73 @@ def test_the_driver_reads_the_data_source_name_of_hosts_and_nodes(node: str | No
     assert (parameters.sid, parameters.service_name) == (
         ("RAC2", None) if node and "RAC2" in node else (None, "ORCLCDB")
     )
+
+
+def connecting(number: int, **named: object) -> DriverError:
+    """What the driver makes of an error while it connects: another one around it."""
+    inner = errors._create_err(number, **named)
+    outer = errors._create_err(
+        errors.ERR_CONNECTION_FAILED, cause=inner.exc_type(inner), connection_id="c"
+    )
+    error = failed(_raising(outer))
+    assert error.full_code == "DPY-6005"
+    return error
+
+
+def _raising(detail: Any) -> Callable[[], None]:
+    def fail() -> None:
+        raise detail.exc_type(detail)
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("number", "named", "code", "retriable"),
+    [
+        (errors.ERR_INVALID_SERVICE_NAME, {"service_name": "S", "host": "h", "port": 1521},
+         "oracle.unknown_database", True),
+        (errors.ERR_INVALID_SID, {"sid": "S", "host": "h", "port": 1521},
+         "oracle.unknown_database", True),
+        (errors.ERR_INVALID_SERVER_CERT_DN, {"expected_dn": "CN=h"}, "oracle.tls", False),
+        (errors.ERR_INVALID_SERVER_NAME, {"expected_name": "h"}, "oracle.tls", False),
+        (errors.ERR_SERVER_VERSION_NOT_SUPPORTED, {}, "oracle.old_server", False),
+        (errors.ERR_LISTENER_REFUSED_CONNECTION, {"host": "h", "port": 1, "error_code": 12528},
+         "oracle.connection_lost", True),
+    ],
+)  # fmt: skip
+def test_what_keeps_a_connection_from_being_made_is_found_within_the_drivers_error(
+    number: int, named: dict[str, object], code: str, *, retriable: bool
+) -> None:
+    """A wrong service is the first thing that goes wrong; one that is started registers later."""
+    known = translate(connecting(number, **named), config())
+    assert known is not None
+    assert (known.code, known.retriable) == (code, retriable)
+
+
+def test_a_certificate_that_is_not_trusted_is_no_lost_connection() -> None:
+    cause = ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] self-signed")
+    outer = errors._create_err(errors.ERR_CONNECTION_FAILED, cause=cause, connection_id="c")
+    known = translate(failed(_raising(outer)), config())
+    assert known is not None
+    assert (known.code, known.retriable) == ("oracle.tls", False)
+
+
+@pytest.mark.parametrize(
+    ("number", "named"),
+    [(errors.ERR_EXCEEDED_IDLE_TIME, {}), (errors.ERR_UNSUPPORTED_INBAND_NOTIFICATION,
+                                           {"err_num": 12})],
+)  # fmt: skip
+def test_a_session_that_the_server_ended_while_it_was_idle_is_a_lost_connection(
+    number: int, named: dict[str, object]
+) -> None:
+    known = translate(failed(_raising(errors._create_err(number, **named))), config())
+    assert known is not None
+    assert (known.code, known.retriable) == ("oracle.connection_lost", True)
+
+
+@pytest.mark.parametrize("number", [errors.ERR_NCHAR_CS_NOT_SUPPORTED, 3040])
+def test_a_character_set_that_the_thin_mode_does_not_have_needs_the_client(number: int) -> None:
+    error = failed(_raising(errors._create_err(number, charset_id=871)))
+    known = translate(error, config())
+    assert known is not None
+    assert known.code == "oracle.needs_client"

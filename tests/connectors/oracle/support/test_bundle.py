@@ -12,7 +12,7 @@ import pytest
 from headrace.cli import main
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.streaming.redo_rows import REDO
-from headrace.connectors.oracle.support.plan import redo_facts
+from headrace.connectors.oracle.support.redo import redo_facts
 from headrace.support.archive import read
 from tests.servers.oracle import OracleDatabase
 
@@ -87,10 +87,12 @@ def test_redo_that_came_meanwhile_is_in_it_masked(
     (insert,) = (one for one in table.column("SQL_REDO").to_pylist() if one and "insert" in one)
     assert insert.startswith('insert into "NAME_')
     assert not any(canary in insert for canary in CANARIES)
-    assert questions["O21"]["answer"] == 0
-    assert questions["O20"]["answer"] == 0
+    assert questions["O21"]["answer"] == {"redo": 0, "workload": None}
+    assert questions["O20"]["answer"] == {"redo": 0, "workload": None}
+    assert questions["O22"]["answer"]["server"] == ["Oracle Database 19c Enterprise Edition"]
+    assert questions["lobs"]["answer"] is None, "there is no workload"
     # The stand-in forgets formats when a session goes to another container.
-    *_, after_a_switch = questions["O19"]["answer"]
+    *_, after_a_switch = questions["O19"]["answer"]["after_a_switch"]
     assert after_a_switch["NLS_DATE_FORMAT"] == "DD-MON-RR"
 
 

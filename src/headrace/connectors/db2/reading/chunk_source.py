@@ -19,6 +19,7 @@ from headrace.connectors.db2.reading.snapshot_reader import images_of
 from headrace.connectors.db2.reading.snapshot_source import commit_image, key_texts
 from headrace.connectors.db2.reading.table_catalog import snapshot_catalog
 from headrace.connectors.db2.rows.images import Db2Images
+from headrace.connectors.db2.types.declarations import LARGE
 from headrace.relational.events import RelationFacts
 from headrace.relational.reading.chunk_targets import ChunkTargets
 from headrace.relational.reading.driver_chunks import READING, DriverChunks, DriverRanges, Target
@@ -35,6 +36,7 @@ class Db2Ranges(DriverRanges):
     """See DriverRanges."""
 
     sql = SQL
+    large = LARGE
 
     def _cursor(self, statement: str) -> Cursor:
         cursor: Cursor = self._kept.get().cursor(*bound(statement))

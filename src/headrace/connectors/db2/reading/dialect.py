@@ -63,9 +63,9 @@ class Db2Dialect:
             return f"{name}({sql.literal(text)})"
         return sql.literal(text)
 
-    def as_text(self, name: str, _column: Column) -> str:
+    def as_text(self, name: str, column: Column) -> str:
         """See Dialect: the driver gives values, of which rows/ makes texts."""
-        return name
+        return sql.exact(name, column)
 
     def source(self, table: Path, *, alone: bool) -> str:  # noqa: ARG002
         """See Dialect: no table inherits from another."""

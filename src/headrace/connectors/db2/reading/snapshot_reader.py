@@ -20,8 +20,10 @@ from headrace.connectors.db2.connection import (
 from headrace.connectors.db2.errors import DriverError
 from headrace.connectors.db2.reading.dialect import bound
 from headrace.connectors.db2.rows.images import Db2Images, images_at
+from headrace.connectors.db2.types.declarations import LARGE
 from headrace.relational.events import RelationFacts
 from headrace.relational.reading.driver_chunks import READING
+from headrace.relational.rows.fetch_sizes import rows_at_once
 from headrace.snapshots.modes import SnapshotRule
 from headrace.snapshots.slices import ChunkQuery, SnapshotReader, SnapshotRows
 
@@ -68,7 +70,9 @@ class Db2SnapshotRows(SnapshotRows):
         try:
             cursor = self._connection.cursor(*bound(query.query))
             images = images_of(facts, cursor)
-            while rows := cursor.fetch(self._config.snapshot_fetch_size):
+            kinds = (str(column.type) for column in facts.columns)
+            size = rows_at_once(self._config.snapshot_fetch_size, kinds, LARGE)
+            while rows := cursor.fetch(size):
                 yield images.block(rows)
             cursor.close()
         except DriverError as error:

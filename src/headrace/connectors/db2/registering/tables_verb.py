@@ -72,8 +72,11 @@ def run(arguments: argparse.Namespace) -> int:
         )
     console = Console(soft_wrap=True, highlight=False, markup=False)
     steps = list(_steps(config, arguments, console))
+    # Db2 wants a table reorganized after three units of work that alter it in this way (SQL0668N).
+    console.print("-- in one unit of work: db2 +c -tvf FILE")
     for step in steps:
         console.print(f"{step.sql};")
+    console.print("COMMIT;")
     if arguments.runs:
         _run(config, steps, f"{arguments.action} {arguments.table}", console)
     console.print(f"-- then let Capture know of it: {_reinitialize(config)}")

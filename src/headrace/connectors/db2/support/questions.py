@@ -8,7 +8,6 @@ from typing import Any
 from headrace.connectors.db2 import sql
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.sql import control_table
-from headrace.support.plan import Open
 from headrace.support.questions import Question, Shown
 
 _REGISTER_WORDS: Mapping[str, Shown] = dict.fromkeys(
@@ -25,9 +24,13 @@ _NAMES: Mapping[str, Shown] = dict.fromkeys(
      "COLNAME", "TABLE_CAT"),
     Shown.NAME,
 )  # fmt: skip
-_COLUMNS = {**_REGISTER_WORDS, **_NAMES}
+COLUMNS: Mapping[str, Shown] = {**_REGISTER_WORDS, **_NAMES}
+"""What is shown of columns of the control tables."""
 _SETTINGS = ("cur_commit", "locktimeout", "codepage", "codeset", "logarchmeth1", "date_compat",
              "varchar2_compat", "number_compat", "restrict_access", "stmt_conc")  # fmt: skip
+
+
+SIGNALS = "IBMSNAP_SIGNAL"
 
 
 class Questions:
@@ -58,11 +61,13 @@ class Questions:
         )  # fmt: skip
         self.settings = _question(
             "settings",
-            "SELECT NAME, VALUE, DATATYPE FROM SYSIBMADM.DBCFG "
-            f"WHERE NAME IN ({names}) ORDER BY NAME",
+            'SELECT "NAME", CASE "NAME" WHEN \'logarchmeth1\' THEN LEFT("VALUE", 4) '
+            'ELSE "VALUE" END AS "VALUE", "DATATYPE" FROM SYSIBMADM.DBCFG '
+            f'WHERE "NAME" IN ({names}) ORDER BY "NAME"',
             "settings of the database that change answers",
-            columns={**_COLUMNS, "NAME": Shown.VALUE, "DATATYPE": Shown.VALUE},
+            columns={**COLUMNS, "NAME": Shown.VALUE, "DATATYPE": Shown.VALUE},
         )
+        self.server, self.control = _SERVER, _control(config)
         self.changes = _question(
             "changes",
             "SELECT * FROM {change_table} FETCH FIRST 20 ROWS ONLY",
@@ -84,46 +89,75 @@ class Questions:
             "SQLColumns {table}",
             "how the driver describes the columns of a captured table and of its change table",
             rows=1000,
-            columns={**_COLUMNS, "COLUMN_DEF": Shown.SQL},
+            columns={**COLUMNS, "COLUMN_DEF": Shown.SQL},
         )
 
     def all(self) -> Sequence[Question]:
         """In the order in which they are asked."""
         return (
-            self.register, self.registrations, self.newest, self.progress, self.zone, self.units,
-            self.settings, self.columns, self.changes, self.rows,
+            *self.server, self.register, self.registrations, *self.control, self.newest,
+            self.progress, self.zone, self.units, self.settings, self.columns, self.changes,
+            self.rows,
         )  # fmt: skip
 
 
+def _shown(*columns: str) -> Mapping[str, Shown]:
+    return dict.fromkeys(columns, Shown.VALUE)
+
+
 def _question(name: str, text: str, why: str, **more: Any) -> Question:
-    return Question(name, text, why, **{"columns": _COLUMNS, **more})
+    return Question(name, text, why, **{"columns": COLUMNS, **more})
 
 
-Records = Sequence[Mapping[str, Any]]
-
-
-def _large_columns(records: Records) -> object:
-    """Of captured tables and of change tables: the large types that they have."""
-    kinds = ("BLOB", "CLOB", "DBCLOB", "XML")
-    counts = {"table": dict.fromkeys(kinds, 0), "change_table": dict.fromkeys(kinds, 0)}
-    for record in records:
-        if record["name"] != "columns" or "rows" not in record:
-            continue
-        names = [described[0] for described in record["columns"]]
-        of = "change_table" if "change" in record["place"] else "table"
-        for row in record["rows"]:
-            kind = str(row[names.index("TYPE_NAME")][1])
-            if kind in kinds:
-                counts[of][kind] += 1
-    return counts
-
-
-OPEN: Sequence[Open] = (
-    Open(
-        "D6",
-        "Do change tables have the LOB and XML columns of their tables, and are their "
-        "registrations stopped (STATE = 'S')? The answer counts columns of these types.",
-        _large_columns,
+_SERVER: Sequence[Question] = (
+    _question(
+        "server_level",
+        "SELECT SERVICE_LEVEL, FIXPACK_NUM, IS_INST_PARTITIONABLE "
+        "FROM SYSIBMADM.ENV_INST_INFO",
+        "the version", columns=_shown("SERVICE_LEVEL", "IS_INST_PARTITIONABLE"),
     ),
-)
-"""What cannot be known without a Db2."""
+    _question(
+        "product", "SELECT INSTALLED_PROD, INSTALLED_PROD_FULLNAME, LICENSE_INSTALLED "
+        "FROM SYSIBMADM.ENV_PROD_INFO",
+        "the edition",
+        columns=_shown("INSTALLED_PROD", "INSTALLED_PROD_FULLNAME", "LICENSE_INSTALLED"),
+    ),
+    _question(
+        "platform", "SELECT OS_NAME, OS_VERSION, OS_RELEASE FROM SYSIBMADM.ENV_SYS_INFO",
+        "the platform", columns=_shown("OS_NAME", "OS_VERSION", "OS_RELEASE"),
+    ),
+    _question(
+        "compatibility", "SELECT REG_VAR_NAME, REG_VAR_VALUE FROM SYSIBMADM.REG_VARIABLES "
+        "WHERE REG_VAR_NAME = 'DB2_COMPATIBILITY_VECTOR'",
+        "whether empty texts are nulls",
+        columns=_shown("REG_VAR_NAME", "REG_VAR_VALUE"),
+    ),
+)  # fmt: skip
+"""Version, edition and platform."""
+
+
+def _control(config: Db2Config) -> Sequence[Question]:
+    """Of control tables that the connector itself does not read, or not whole."""
+    return (
+        _question(
+            "capture_parameters",
+            f"SELECT * FROM {control_table(config, 'IBMSNAP_CAPPARMS')}",
+            "how Capture runs: how often it commits, and what it keeps",
+            columns={**COLUMNS, **_shown("STARTMODE", "COMPATIBILITY", "ARCH_LEVEL")},
+        ),
+        _question(
+            "pruning", f"SELECT * FROM {control_table(config, sql.PRUNING)}",
+            "who reads change tables, as Capture knows it",
+        ),
+        _question(
+            "prune_sets", f"SELECT * FROM {control_table(config, sql.PRUNE_SETS)}",
+            "up to where change tables may be pruned",
+        ),
+        _question(
+            "signals",
+            f"SELECT SIGNAL_TIME, SIGNAL_TYPE, SIGNAL_SUBTYPE, SIGNAL_STATE, SIGNAL_LSN "
+            f"FROM {control_table(config, SIGNALS)} FETCH FIRST 50 ROWS ONLY",
+            "what Capture was asked to begin or end",
+            columns=_shown("SIGNAL_TYPE", "SIGNAL_SUBTYPE", "SIGNAL_STATE", "SIGNAL_LSN"),
+        ),
+    )  # fmt: skip

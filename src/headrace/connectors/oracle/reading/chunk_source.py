@@ -17,6 +17,7 @@ from headrace.connectors.oracle.reading.kept_connection import kept_connection
 from headrace.connectors.oracle.reading.table_catalog import PAGE_BYTES, snapshot_catalog
 from headrace.connectors.oracle.rows.images import OracleImages, images_of, key_texts
 from headrace.connectors.oracle.scn import behind_scn
+from headrace.connectors.oracle.types.declarations import LONG_VALUES
 from headrace.relational.events import RelationFacts
 from headrace.relational.reading.chunk_sql import ChunkSql
 from headrace.relational.reading.chunk_targets import ChunkTargets
@@ -32,6 +33,8 @@ from headrace.snapshots.incremental.visibility import SeenBefore
 class OracleRanges(DriverRanges):
     """See DriverRanges; as of an SCN."""
 
+    large = LONG_VALUES
+
     def __init__(self, config: OracleConfig, kept: KeptConnection[Connection], scn: int) -> None:
         super().__init__(config, kept)
         self._scn = scn
@@ -43,7 +46,7 @@ class OracleRanges(DriverRanges):
 
     def _cursor(self, statement: str) -> Cursor:
         connection: Connection = self._kept.get()
-        return connection.cursor(statement, rows=self._fetch_size, exact=True)
+        return connection.cursor(statement, rows=self._at_once, exact=True)
 
     def _key_texts(
         self, rows: Sequence[tuple[Any, ...]], key: Sequence[Column]

@@ -18,9 +18,11 @@ from headrace.connectors.oracle.connection import Connection, connect, translate
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.reading.chunk_query import GONE, UNDO_GONE, RowsQuery
 from headrace.connectors.oracle.rows.images import images_of
+from headrace.connectors.oracle.types.declarations import LONG_VALUES
 from headrace.errors import HeadraceError
 from headrace.relational.events import RelationFacts
 from headrace.relational.reading.driver_chunks import READING
+from headrace.relational.rows.fetch_sizes import rows_at_once
 from headrace.snapshots.image_block import ImageBlock
 from headrace.snapshots.slices import ChunkQuery, SnapshotReader, SnapshotRows
 
@@ -74,7 +76,8 @@ class OracleSnapshotRows(SnapshotRows):
         self, statement: str, facts: RelationFacts
     ) -> Iterator[tuple[ImageBlock, tuple[Any, ...]]]:
         """Blocks of rows, each with its last row. Raises DriverError."""
-        size = self._config.snapshot_fetch_size
+        kinds = (str(column.type) for column in facts.columns)
+        size = rows_at_once(self._config.snapshot_fetch_size, kinds, LONG_VALUES)
         cursor = self._connection.cursor(statement, rows=size, exact=True)
         images = images_of(facts.name, facts.columns, cursor.columns)
         while rows := cursor.fetch(size):

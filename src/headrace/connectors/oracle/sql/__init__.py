@@ -75,6 +75,21 @@ from headrace.connectors.oracle.sql.redo_logs import (
 )
 from headrace.connectors.oracle.sql.statement import STATEMENTS as STATEMENTS
 from headrace.connectors.oracle.sql.statement import Statement, declared
+from headrace.connectors.oracle.sql.workload import KIT as KIT
+from headrace.connectors.oracle.sql.workload import KIT_COLUMN as KIT_COLUMN
+from headrace.connectors.oracle.sql.workload import KIT_DELETE as KIT_DELETE
+from headrace.connectors.oracle.sql.workload import KIT_DROP as KIT_DROP
+from headrace.connectors.oracle.sql.workload import KIT_DROP_TYPE as KIT_DROP_TYPE
+from headrace.connectors.oracle.sql.workload import KIT_INDEX as KIT_INDEX
+from headrace.connectors.oracle.sql.workload import KIT_INSERT as KIT_INSERT
+from headrace.connectors.oracle.sql.workload import KIT_LOB as KIT_LOB
+from headrace.connectors.oracle.sql.workload import KIT_LOGGING as KIT_LOGGING
+from headrace.connectors.oracle.sql.workload import KIT_SAVEPOINT as KIT_SAVEPOINT
+from headrace.connectors.oracle.sql.workload import KIT_TABLE as KIT_TABLE
+from headrace.connectors.oracle.sql.workload import KIT_TABLES as KIT_TABLES
+from headrace.connectors.oracle.sql.workload import KIT_TYPE as KIT_TYPE
+from headrace.connectors.oracle.sql.workload import KIT_UNDO as KIT_UNDO
+from headrace.connectors.oracle.sql.workload import KIT_UPDATE as KIT_UPDATE
 
 ROOT = "CDB$ROOT"
 

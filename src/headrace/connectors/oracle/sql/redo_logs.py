@@ -106,8 +106,11 @@ REMOVE_LOGFILE = declared(
     "BEGIN SYS.DBMS_LOGMNR.REMOVE_LOGFILE(LOGFILENAME => :name); END;",
 )
 SESSION_LOGS = declared(
-    "session_logs", "Reference, V$LOGMNR_LOGS", "SELECT FILENAME FROM V$LOGMNR_LOGS"
+    "session_logs",
+    "Reference, V$LOGMNR_LOGS; Utilities, Querying V$LOGMNR_LOGS",
+    "SELECT FILENAME FROM V$LOGMNR_LOGS WHERE INFO IS NULL OR INFO <> 'MISSING_LOGFILE'",
 )
+"""The view has rows of logs that the session lacks, too: FILENAME is a sentence there."""
 START_LOGMNR = declared(
     "start_logmnr",
     "PL/SQL, DBMS_LOGMNR.START_LOGMNR",

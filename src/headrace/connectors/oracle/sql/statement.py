@@ -43,6 +43,11 @@ _KINDS = {
     "one": r"(?: AND [A-Z]\.(?:TABLE|OBJECT)_NAME = :name)?",
     "query": r".+",
     "action": r".+",
+    "kit": r"[A-Z]+",
+    "kit_columns": r"[A-Z]+ [A-Z0-9_() ]+(?:, [A-Z]+ [A-Z0-9_() ]+)*",
+    "kit_names": r"[A-Z]+(?:, [A-Z]+)*",
+    "kit_values": r":id(?:, [A-Za-z0-9_():' -]+)*",
+    "kit_assignments": r"[A-Z]+ = :[a-z]+(?:, [A-Z]+ = :[a-z]+)*",
 }
 """The form of what each slot may hold, by its name; the same slot holds the same everywhere."""
 _GRAMMAR: Mapping[str, Callable[[str], bool]] = {

@@ -7,7 +7,6 @@ from typing import Any
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.sql.statement import Statement
-from headrace.support.plan import Open
 from headrace.support.questions import Question, Shown
 
 ROOT, TABLES = "root", "where the tables are"
@@ -33,87 +32,92 @@ _NAMES: Mapping[str, Shown] = dict.fromkeys(
     _NAME,
 )  # fmt: skip
 _SQL: Mapping[str, Shown] = dict.fromkeys(("SQL_REDO", "DATA_DEFAULT", "DATA_TYPE"), Shown.SQL)
-_VIEWS = {**_WORDS, **_NAMES, **_SQL}
-_MEMORY = {**_VIEWS, "NAME": _VALUE}
+VIEWS: Mapping[str, Shown] = {**_WORDS, **_NAMES, **_SQL}
+"""What is shown of columns of Oracle's views."""
+_MEMORY = {**VIEWS, "NAME": _VALUE}
 _LOGGED = 200
 """So many rows of a view of logs, and of V$LOGMNR_CONTENTS, are recorded."""
 
 
-def _question(
+def question(
     statement: Statement, why: str, place: str = ROOT, rows: int = 50, **differences: Any
 ) -> Question:
-    shown = {"text": statement.text, "columns": _VIEWS, **differences}
+    shown = {"text": statement.text, "columns": VIEWS, **differences}
     return Question(statement.name, why=why, place=place, rows=rows, **shown)
 
 
 def whole(view: str, place: str = ROOT) -> Question:
     """Every column of a view, which the place names: these questions have one name."""
     text = sql.WHOLE_VIEW(view=view, number=_LOGGED)
-    return _question(
+    return question(
         sql.WHOLE_VIEW, f"every column of {view}: its types, nulls and sentinels",
         f"{place}, {view}", _LOGGED, text=text,
     )  # fmt: skip
 
 
-DATABASE = _question(sql.DATABASE, "whether it archives and logs what LogMiner needs")
-CLOCK = _question(sql.CLOCK, "how times are written", columns={"TO_CHAR(SYSTIMESTAMP)": _VALUE})
-CHARACTER_SETS = _question(sql.CHARACTER_SETS, "how texts of the redo are encoded")
-CURRENT_SCN = _question(sql.CURRENT_SCN, "whether it moves by itself")
-TIME_OF_SCN = _question(sql.TIME_OF_SCN, "whether the SCN's time is known")
-MEMORY = _question(sql.MEMORY, "whether the session's memory may be seen", columns=_MEMORY)
-THREADS = _question(sql.THREADS, "which redo threads there are")
-LARGEST_LOG = _question(sql.LARGEST_LOG, "how large a log is")
-DESTINATIONS = _question(sql.DESTINATIONS, "where logs are archived")
-ONLINE_LOGS = _question(sql.ONLINE_LOGS, "which logs are written now", rows=_LOGGED)
-ARCHIVED_LOGS = _question(sql.ARCHIVED_LOGS, "which logs are archived", rows=_LOGGED)
-UNARCHIVED = _question(sql.UNARCHIVED, "which logs are still being archived")
-ARCHIVED_UNTIL = _question(sql.ARCHIVED_UNTIL, "how far each thread is archived")
-PENDING = _question(
+DATABASE = question(sql.DATABASE, "whether it archives and logs what LogMiner needs")
+PRODUCT = question(
+    sql.PRODUCT, "the edition", columns={"PRODUCT": _VALUE},
+)  # fmt: skip
+PLATFORM = question(sql.PLATFORM, "the platform, and whether there are containers")
+CLOCK = question(sql.CLOCK, "how times are written", columns={"TO_CHAR(SYSTIMESTAMP)": _VALUE})
+CHARACTER_SETS = question(sql.CHARACTER_SETS, "how texts of the redo are encoded")
+CURRENT_SCN = question(sql.CURRENT_SCN, "whether it moves by itself")
+TIME_OF_SCN = question(sql.TIME_OF_SCN, "whether the SCN's time is known")
+MEMORY = question(sql.MEMORY, "whether the session's memory may be seen", columns=_MEMORY)
+THREADS = question(sql.THREADS, "which redo threads there are")
+LARGEST_LOG = question(sql.LARGEST_LOG, "how large a log is")
+DESTINATIONS = question(sql.DESTINATIONS, "where logs are archived")
+ONLINE_LOGS = question(sql.ONLINE_LOGS, "which logs are written now", rows=_LOGGED)
+ARCHIVED_LOGS = question(sql.ARCHIVED_LOGS, "which logs are archived", rows=_LOGGED)
+UNARCHIVED = question(sql.UNARCHIVED, "which logs are still being archived")
+ARCHIVED_UNTIL = question(sql.ARCHIVED_UNTIL, "how far each thread is archived")
+PENDING = question(
     sql.PENDING, "which transactions are open, and where they began",
     text=sql.PENDING(view="V$TRANSACTION"),
 )  # fmt: skip
-ADD_LOGFILE = _question(sql.ADD_LOGFILE, "a session of LogMiner, on logs that are there")
-START_LOGMNR = _question(
+ADD_LOGFILE = question(sql.ADD_LOGFILE, "a session of LogMiner, on logs that are there")
+START_LOGMNR = question(
     sql.START_LOGMNR, "a session of LogMiner: it reads redo and changes nothing",
     text=sql.start_logmnr("online_catalog"),
 )  # fmt: skip
-SESSION_LOGS = _question(sql.SESSION_LOGS, "which logs the session has")
-CONTENTS = _question(
+SESSION_LOGS = question(sql.SESSION_LOGS, "which logs the session has")
+CONTENTS = question(
     sql.CONTENTS, "redo rows of the captured tables' schemas, their names and values masked",
     rows=_LOGGED,
 )  # fmt: skip
-END_LOGMNR = _question(sql.END_LOGMNR, "the end of the session")
-SET_CONTAINER = _question(sql.SET_CONTAINER, "the session goes to the root and to the tables")
+END_LOGMNR = question(sql.END_LOGMNR, "the end of the session")
+SET_CONTAINER = question(sql.SET_CONTAINER, "the session goes to the root and to the tables")
 FORMATS = whole("NLS_SESSION_PARAMETERS")
-PRIVILEGES = _question(sql.PRIVILEGES, "which rights the user has", TABLES, rows=500)
-PACKAGES = _question(
+PRIVILEGES = question(sql.PRIVILEGES, "which rights the user has", TABLES, rows=500)
+PACKAGES = question(
     sql.PACKAGES, "which packages the user may call", TABLES, columns={"OBJECT_NAME": _VALUE},
 )  # fmt: skip
-ALL_TABLES = _question(
+ALL_TABLES = question(
     sql.TABLES, "how many tables there are", TABLES, rows=20, text=sql.tables((19,)),
 )  # fmt: skip
-COLUMNS = _question(
+COLUMNS = question(
     sql.COLUMNS, "how a captured table's columns are declared", TABLES, rows=1000,
     text=sql.COLUMNS(one=sql.one_table("C.TABLE_NAME")),
 )  # fmt: skip
-PRIMARY_KEY = _question(
+PRIMARY_KEY = question(
     sql.PRIMARY_KEY, "a captured table's key", TABLES,
     text=sql.PRIMARY_KEY(one=sql.one_table("K.TABLE_NAME")),
 )  # fmt: skip
-UNIQUE_INDEXES = _question(
+UNIQUE_INDEXES = question(
     sql.UNIQUE_INDEXES, "a captured table's unique indexes", TABLES,
     text=sql.UNIQUE_INDEXES(one=sql.one_table("I.TABLE_NAME")),
 )  # fmt: skip
-OBJECT = _question(
+OBJECT = question(
     sql.OBJECT, "a captured table's ids", TABLES,
     text=sql.OBJECT(one=sql.one_table("O.OBJECT_NAME")),
 )  # fmt: skip
-DDL_OPTIONS = _question(sql.DDL_OPTIONS, "statements of tables come without storage", TABLES)
-TABLE_DDL = _question(
+DDL_OPTIONS = question(sql.DDL_OPTIONS, "statements of tables come without storage", TABLES)
+TABLE_DDL = question(
     sql.TABLE_DDL, "a captured table's statement, its names and values masked", TABLES,
     columns={}, others=Shown.SQL,
 )  # fmt: skip
-ROWS = _question(
+ROWS = question(
     sql.ROWS, "three rows of a captured table: which types the driver makes; no value is kept",
     TABLES, columns={}, others=Shown.TYPE, rows=3,
 )  # fmt: skip
@@ -121,70 +125,11 @@ LOG_VIEWS = tuple(
     whole(f"V${view}") for view in ("LOG", "THREAD", "ARCHIVED_LOG", "ARCHIVE_DEST_STATUS")
 )
 QUESTIONS: Sequence[Question] = (
-    SET_CONTAINER, DATABASE, CLOCK, CHARACTER_SETS, CURRENT_SCN, TIME_OF_SCN, MEMORY, THREADS,
+    SET_CONTAINER, DATABASE, PRODUCT, PLATFORM, CLOCK, CHARACTER_SETS, CURRENT_SCN, TIME_OF_SCN,
+    MEMORY, THREADS,
     LARGEST_LOG, DESTINATIONS, ONLINE_LOGS, ARCHIVED_LOGS, UNARCHIVED, ARCHIVED_UNTIL, PENDING,
     *LOG_VIEWS, ADD_LOGFILE, START_LOGMNR, SESSION_LOGS, CONTENTS, END_LOGMNR, FORMATS, PRIVILEGES,
     PACKAGES, ALL_TABLES, COLUMNS, PRIMARY_KEY, UNIQUE_INDEXES, OBJECT, DDL_OPTIONS, TABLE_DDL,
     ROWS,
 )  # fmt: skip
 """All of them, in the order in which they are asked first."""
-
-Records = Sequence[Mapping[str, Any]]
-
-
-def _values(records: Records, name: str, column: str) -> list[Any]:
-    """What was recorded of a column, in order."""
-    values = []
-    for record in records:
-        if record["name"] == name and "rows" in record:
-            at = [described[0] for described in record["columns"]].index(column)
-            values += [cell[1] for row in record["rows"] for cell in [row[at]]]
-    return values
-
-
-def _formats_stay(records: Records) -> object:
-    rows = [
-        {row[0][1]: row[1][1] for row in record["rows"]}
-        for record in records
-        if record["name"] == sql.WHOLE_VIEW.name
-        and any(row and row[0][1] == "NLS_DATE_FORMAT" for row in record.get("rows", ()))
-    ]
-    return [
-        {name: text for name, text in row.items() if name.startswith("NLS_") and "FORMAT" in name}
-        for row in rows
-    ]
-
-
-def _fact(records: Records, name: str, fact: str) -> object:
-    facts = [record["facts"] for record in records if record["name"] == name and "facts" in record]
-    return facts[-1].get(fact) if facts else None
-
-
-OPEN: Sequence[Open] = (
-    Open(
-        "O19",
-        "Do the session's formats stay when it goes to another container? They are those that were "
-        "set, YYYY-MM-DD HH24:MI:SS and so on, or the answer shows others.",
-        _formats_stay,
-    ),
-    Open(
-        "O20",
-        "Is SQL_REDO cut within a character where it goes on in the next row (CSF = 1)?",
-        lambda records: _fact(records, "redo", "cut_characters"),
-    ),
-    Open(
-        "O21",
-        "Does the SCN ever fall from one row of V$LOGMNR_CONTENTS to the next?",
-        lambda records: _fact(records, "redo", "falling_scns"),
-    ),
-    Open(
-        "O22",
-        "What does redo of BOOLEAN columns look like, and of XMLTYPE in its default storage? The "
-        "answer counts columns of these types in captured tables.",
-        lambda records: {
-            kind: sum(kind in str(one) for one in _values(records, sql.COLUMNS.name, "DATA_TYPE"))
-            for kind in ("BOOLEAN", "XMLTYPE")
-        },
-    ),
-)
-"""What cannot be known without an Oracle."""

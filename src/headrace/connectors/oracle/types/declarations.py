@@ -80,6 +80,8 @@ ZONED, LOCAL = "TIMESTAMP WITH TIME ZONE", "TIMESTAMP WITH LOCAL TIME ZONE"
 YEAR_TO_MONTH, DAY_TO_SECOND = "INTERVAL YEAR TO MONTH", "INTERVAL DAY TO SECOND"
 LARGE = frozenset({"CLOB", "NCLOB", "BLOB", "XMLTYPE"})
 """Types whose values the log holds apart from their rows."""
+LONG_VALUES = LARGE | {"LONG", "LONG RAW"}
+"""Types whose values may be large."""
 EXTENDED = {"VARCHAR2": 4000, "VARCHAR": 4000, "NVARCHAR2": 2000}
 """The longest texts of these types that the log holds in their rows."""
 LEFT_OUT = frozenset({"BFILE", "VECTOR", "JSON"})

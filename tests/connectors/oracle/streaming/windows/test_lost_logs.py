@@ -6,7 +6,12 @@ import logging
 
 import pytest
 
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import connect
+from headrace.connectors.oracle.streaming.progress import MiningProgress
 from headrace.connectors.oracle.streaming.windows import pacing
+from headrace.connectors.oracle.streaming.windows.session import MiningSession, RowLimit
 from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
 from tests.servers.oracle import OracleDatabase
 
@@ -181,3 +186,66 @@ def test_transactions_of_which_the_server_does_not_know_the_start_are_left_out(
     reader.stop()
     assert reader.ids() == [1, 2]
     assert int(reader.offsets[-1]["scn"]) > 1_000_000
+
+
+GAP = {"redo": "MISSING_SCN", "status": 1291, "info": "Missing SCN #1 to #2"}
+"""What LogMiner gives in place of redo whose log it does not have."""
+
+
+def test_a_gap_that_logminer_leaves_is_mined_again_before_anything_behind_it_is_delivered(
+    database: OracleDatabase, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row is there once, while a log was switched; what was lost is read then."""
+    monkeypatch.setattr(pacing, "_SHORTEST_WAIT", 1.0)
+    caplog.set_level(logging.INFO)
+    reader = OracleReader.of(database)
+    add(database, 1)
+    reader.await_changes(1)
+    database.server.apply([GAP])
+    reader.step_until(lambda: "missing log file" in caplog.text)
+    database.server.call("forget_redo", 34)
+    add(database, 2)
+    reader.await_changes(2)
+    reader.stop()
+    assert reader.ids() == [1, 2]
+
+
+def test_a_gap_that_stays_ends_the_stream_with_what_is_missing(database: OracleDatabase) -> None:
+    reader = OracleReader.of(database)
+    database.server.apply([GAP])
+    add(database, 1)
+    error = reader.failure()
+    assert error.code == "oracle.missing_log"
+    assert "MISSING_SCN" in error.message
+    assert "Missing SCN #1 to #2" in error.message
+
+
+def test_a_gap_that_stays_is_a_warning_where_failures_are(
+    database: OracleDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader = OracleReader.of(database, event_processing_failure_handling_mode="warn")
+    database.server.apply([GAP])
+    add(database, 1)
+    reader.await_changes(1)
+    reader.stop()
+    assert "redo that is missing" in caplog.text
+
+
+def test_a_session_that_lacks_logs_is_ended_though_the_view_has_a_row_of_them(
+    database: OracleDatabase,
+) -> None:
+    """REMOVE_LOGFILE takes no sentence (ORA-01290)."""
+    config = OracleConfig.parse(database.properties())
+    with connect(config) as connection:
+        connection.switch_to(sql.ROOT)
+        database.server.apply([{"switch": 1}] * 3)
+        names = [row[0] for row in connection.rows(sql.ONLINE_LOGS())]
+        binds = {"destination": "LOG_ARCHIVE_DEST_1", "scn": 0, "hours": 0}
+        archived = [row[0] for row in connection.rows(sql.ARCHIVED_LOGS(), binds)]
+        session = MiningSession(connection, config, None, MiningProgress(), RowLimit(config))
+        for name in (archived[0], *names):
+            connection.execute(sql.ADD_LOGFILE(), {"name": name})
+        shown = connection.rows(sql.SESSION_LOGS())
+        assert len(shown) == 2
+        session.end()
+        assert connection.rows(sql.SESSION_LOGS()) == []

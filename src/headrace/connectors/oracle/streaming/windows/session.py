@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 
 from headrace.connect.deadline import Deadline
@@ -16,6 +17,7 @@ from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.properties.modes import MiningStrategy, QueryFilterMode
 from headrace.connectors.oracle.sql import redo_conditions
+from headrace.connectors.oracle.streaming import redo_rows
 from headrace.connectors.oracle.streaming.progress import MiningProgress
 from headrace.connectors.oracle.streaming.redo_rows import REDO
 from headrace.connectors.oracle.streaming.windows.logs import RedoLog, Selection
@@ -25,6 +27,10 @@ log = logging.getLogger(__name__)
 
 _CLOSED = 1307
 """ORA-01307: no session of LogMiner is there to be ended."""
+_UNLISTED = 1290
+"""ORA-01290: a log that is to be removed is not one of the session's."""
+_MISSING = 1291
+"""ORA-01291: a log is missing. It is the STATUS of a row in the place of its redo, too."""
 _FETCH_ROWS = 10_000
 _UNSEEN = (942, 1031)
 """ORA codes of views that the user may not see."""
@@ -123,7 +129,10 @@ class MiningSession:
             if batch is None:
                 return
             durations = self._progress.fetching
-            yield completed(batch)
+            whole = completed(batch)
+            if self._config.event_processing_failure_handling_mode == "fail":
+                check_gaps(whole)
+            yield whole
 
     def memory(self) -> dict[str, int]:
         """What the session takes of the server's memory (bytes, by the names of V$STATNAME); empty
@@ -143,8 +152,26 @@ class MiningSession:
             if error.code != _CLOSED:
                 raise
         for (name,) in self._connection.rows(sql.SESSION_LOGS()):
-            self._connection.execute(sql.REMOVE_LOGFILE(), {"name": name})
+            try:
+                self._connection.execute(sql.REMOVE_LOGFILE(), {"name": name})
+            except DriverError as error:
+                if error.code != _UNLISTED:
+                    raise
         self._selection = None
+
+
+def check_gaps(batch: pa.RecordBatch) -> None:
+    """Raises DriverError, as START_LOGMNR does, where LogMiner left a log out: other options than
+    DDL_DICT_TRACKING let it go on behind the gap, with a row in place of the redo (Utilities,
+    Querying V$LOGMNR_LOGS)."""
+    codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)
+    missing = np.flatnonzero(
+        (codes == redo_rows.MISSING_SCN) & (redo_rows.numbers(batch, redo_rows.STATUS) == _MISSING)
+    )
+    if len(missing):
+        row = batch.slice(int(missing[0]), 1).to_pylist()[0]
+        text = f"ORA-{_MISSING:05}: missing log file at SCN {row[redo_rows.SCN]} (MISSING_SCN)"
+        raise DriverError(f"{text}: {row[redo_rows.INFO] or 'no more is known'}")
 
 
 def contents_schema(config: OracleConfig) -> pa.Schema:

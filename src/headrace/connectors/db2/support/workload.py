@@ -1,0 +1,168 @@
+"""The workload of a support bundle in a Db2: makes its schema, registers its tables, changes them,
+looks at what Capture made of that, and drops everything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from dataclasses import replace
+
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.connection import Connection, connect, translated_error
+from headrace.connectors.db2.errors import DriverError
+from headrace.connectors.db2.properties.modes import Db2Platform
+from headrace.connectors.db2.support import kit
+from headrace.connectors.db2.support.asking import Asking
+from headrace.connectors.db2.support.kit import Kit, Transaction
+from headrace.errors import HeadraceError
+from headrace.support.plan import Workload
+from headrace.support.questions import Question
+from headrace.support.recording import Recording
+from headrace.support.workload import Traces, exists, refused
+
+_THERE = ("42710", "X0Y68")
+"""SQLSTATEs of Db2, and of Apache Derby, for a schema that is there already."""
+CAPTURED_SECONDS = 90.0
+"""How long Capture, which commits every 30 s unless its parameters say otherwise, is waited for."""
+_PAUSE_SECONDS = 1.0
+_DOING = "The workload of a support bundle"
+
+
+def workload(config: Db2Config) -> Workload:
+    """See SupportPlan."""
+    return Workload(
+        f"{kit.PLACE} with registered tables, which are dropped at the end",
+        tuple(Kit(config).listed()),
+        lambda recording, _seconds: _ask(config, recording),
+    )
+
+
+def _ask(config: Db2Config, recording: Recording) -> Generator[tuple[str, bytes]]:
+    if config.db2_platform == Db2Platform.ZOS:
+        raise refused(
+            kit.PLACE,
+            "its statements are those of Db2 for Linux, UNIX and Windows, and db2.platform is ZOS",
+            "Take the bundle of Db2 for z/OS without it.",
+        )
+    traces = Traces()
+    try:
+        with connect(config) as connection:
+            making = _Making(config, connection, recording, traces)
+            making.make()
+            making.change()
+            making.look()
+    except DriverError as error:
+        raise translated_error(error, config, _DOING) from None
+    finally:
+        # The connection is closed: no lock of it holds up what follows.
+        _take_back(config, recording, traces)
+    yield from ()
+
+
+class _Making:
+    """The workload on one connection."""
+
+    def __init__(
+        self, config: Db2Config, connection: Connection, recording: Recording, traces: Traces
+    ) -> None:
+        self._config, self._connection, self._traces = config, connection, traces
+        self._recording = recording
+        self._kit, self._asking = Kit(config), Asking(config, connection, recording)
+        self._made: list[str] = []
+        self._registered: list[str] = []
+
+    def make(self) -> None:
+        """Makes the schema, the tables and their registrations. Raises
+        HeadraceError("support.workload_exists") and ("support.workload_refused")."""
+        error = self._done(self._kit.schema())
+        if error is not None and error.state in _THERE:
+            raise exists("a schema of its own", [kit.SCHEMA])
+        if error is not None:
+            known = translated_error(error, self._config, _DOING)
+            raise refused(kit.PLACE, known.message, f"{known.remedy} It takes DBADM.")
+        self._made = [one for one in kit.TABLES if self._done(self._kit.table(one)) is None]
+        for table in self._made:
+            if self._done(self._kit.registration(table)) is None:
+                self._registered.append(table)
+        if kit.SIGNALLED in self._registered:
+            self._done(self._kit.signal())
+        if self._registered:
+            self._asking.send(self._kit.again())
+
+    def _done(self, transaction: Transaction) -> DriverError | None:
+        """One transaction, all of it or nothing; the error with which the database refused it."""
+        undo = [one.text for one in reversed(transaction.undo)]
+        for one in undo:
+            self._traces.expect(one)
+        for asked in transaction.statements:
+            error = self._refused(asked)
+            if error is not None:
+                self._connection.rollback()
+                if not error.is_unreachable:
+                    for one in undo:
+                        self._traces.refused(one)
+                return error
+        self._connection.commit()
+        return None
+
+    def _refused(self, asked: Question) -> DriverError | None:
+        found: list[DriverError] = []
+
+        def sent() -> None:
+            try:
+                self._connection.rows(asked.text)
+            except DriverError as error:
+                found.append(error)
+                raise
+
+        self._recording.run(asked, sent)
+        return found[0] if found else None
+
+    def change(self) -> None:
+        """Changes the tables that were made."""
+        for commit in self._kit.written():
+            for one in commit:
+                if one.place.rpartition(" ")[2] in self._made:
+                    self._asking.run(one)
+            self._connection.commit()
+
+    def look(self) -> None:
+        """What Capture made of the changes, once it did, or had the time for it."""
+        until = time.monotonic() + CAPTURED_SECONDS
+        while kit.SIGNALLED in self._registered and not self._captured():
+            if time.monotonic() > until:
+                break
+            time.sleep(_PAUSE_SECONDS)
+        for one in (self._kit.registrations, self._kit.signals, self._kit.units):
+            self._asking.send(one)
+        for table in self._registered:
+            self._asking.describe("a workload's change table", *self._change_path(table))
+            self._asking.send(self._kit.changes(table))
+
+    def _change_path(self, table: str) -> tuple[str, str]:
+        return self._config.cdc_change_tables_schema, kit.change_table(table)
+
+    def _captured(self) -> bool:
+        ((count,),) = self._connection.rows(self._kit.captured())
+        self._connection.rollback()
+        return bool(count)
+
+
+def _take_back(config: Db2Config, recording: Recording, traces: Traces) -> None:
+    """On a connection of its own, each statement in a transaction. Never raises for an error of the
+    database."""
+    if not traces.statements:
+        return
+    questions = {one.text: one for one in Kit(config).listed()}
+    try:
+        with connect(config) as connection:
+            asking = Asking(config, connection, recording)
+
+            def send(undo: str) -> bool:
+                done = asking.run(replace(questions[undo], text=undo))
+                connection.commit()
+                return done
+
+            traces.take_back(send)
+    except HeadraceError:
+        traces.take_back(lambda _undo: False)

@@ -1,0 +1,236 @@
+"""Redo for a support bundle: a session of LogMiner, rows as the stream reads them, and what they
+say to the open questions."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.catalog.redo_state import destinations
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import Connection
+from headrace.connectors.oracle.errors import DriverError
+from headrace.connectors.oracle.streaming.redo_rows import (
+    CSF,
+    OPERATION_CODE,
+    REDO,
+    ROLLBACK,
+    SQL_REDO,
+    STATUS,
+    TABLE_NAME,
+)
+from headrace.connectors.oracle.streaming.windows.logs import RedoThread
+from headrace.connectors.oracle.support import questions
+from headrace.support.questions import Question
+from headrace.support.recording import Answer, Recording
+
+_MOST_LOGS = 10
+_ROWS = 10_000
+_SAMPLES, _SAMPLE_CHARACTERS = 24, 300
+KEPT = "surrogateescape"
+"""How bytes that are no UTF-8 pass through texts."""
+
+
+def error_codes(error: Exception) -> Mapping[str, object] | None:
+    """See SupportPlan."""
+    if not isinstance(error, DriverError):
+        return None
+    return {"code": error.code, "full_code": error.full_code}
+
+
+class Asking:
+    """Statements on one connection, whose answers are recorded."""
+
+    def __init__(self, config: OracleConfig, connection: Connection, recording: Recording) -> None:
+        self._config, self._connection, self._recording = config, connection, recording
+
+    def send(self, question: Question, text: str = "", **binds: Any) -> Answer | None:
+        """The rows of a statement; None after an error of the database."""
+        statement = text or question.text
+        return self._recording.ask(question, lambda: self._answer(statement, binds), binds)
+
+    def run(self, question: Question, text: str = "", **binds: Any) -> bool:
+        """A statement without rows; False after an error of the database."""
+        statement = text or question.text
+        return self._recording.run(
+            question, lambda: self._connection.execute(statement, binds), binds
+        )
+
+    def _answer(self, statement: str, binds: Mapping[str, object]) -> Answer:
+        cursor = self._connection.cursor(statement, binds)
+        try:
+            rows: list[Any] = []
+            while (fetched := cursor.fetch(_ROWS)) and len(rows) < _ROWS:
+                rows += fetched
+            return Answer(cursor.description, rows)
+        finally:
+            cursor.close()
+
+    def enter(self, container: str | None) -> None:
+        """As `Connection.switch_to`; in between, the formats that the session has then."""
+        if self._config.container is None or container is None:
+            return
+        self.run(questions.SET_CONTAINER, sql.set_container(container))
+        self.send(questions.FORMATS)
+        self._connection.container = container
+        self._connection.set_formats()
+
+    # -- the redo, in the root ------------------------------------------------------------------
+
+    def scn(self) -> int:
+        """The current one; 0: it may not be seen."""
+        answer = self.send(questions.CURRENT_SCN)
+        return int(str(answer.rows[0][0])) if answer is not None else 0
+
+    def written(self) -> int:
+        """The SCN up to which the redo of all open threads can be mined, as the stream has it."""
+        scn, answer = self.scn(), self.send(questions.THREADS)
+        threads = [] if answer is None else [RedoThread.of(row) for row in answer.rows]
+        adjustment = self._config.internal_log_mining_redo_thread_scn_adjustment
+        ends = [one.last_change - adjustment for one in threads if one.is_open and one.last_change]
+        return min([scn, *ends])
+
+    def destination(self) -> str | None:
+        """Where archived logs are; None: it cannot be said, which is recorded elsewhere."""
+        try:
+            return next(iter(destinations(self._connection, self._config)), None)
+        except DriverError:
+            return None
+
+    def mined(
+        self,
+        first: int,
+        last: int,
+        condition: str,
+        called: str,
+        question_of: Callable[[str | None], Question],
+    ) -> Iterator[tuple[str, bytes]]:
+        """The redo between two SCNs, by rows and as Arrow; notes and the piece are `called` so.
+        `question_of` says by a table's name what is shown of a row."""
+        answer = self.send(questions.ONLINE_LOGS)
+        names = [str(row[0]) for row in answer.rows] if answer is not None else []
+        names += self._archived_since(first)
+        added = [self.run(questions.ADD_LOGFILE, name=name) for name in names[:_MOST_LOGS]]
+        if not any(added):
+            return
+        start = sql.start_logmnr(str(self._config.log_mining_strategy))
+        started = self.run(questions.START_LOGMNR, start, first=first, last=last)
+        self.send(questions.SESSION_LOGS)
+        if started:
+            statement = sql.contents(REDO.names, condition)
+            read = {"low": first, "high": last}
+            self.send(question_of(None), statement, **read)
+            yield from self._as_arrow(statement, read, called, question_of)
+        self.run(questions.END_LOGMNR)
+
+    def _archived_since(self, first: int) -> list[str]:
+        destination = self.destination()
+        if destination is None:
+            return []
+        answer = self.send(
+            questions.ARCHIVED_LOGS,
+            destination=destination, scn=first, hours=self._config.archive_log_hours,
+        )  # fmt: skip
+        return [str(row[0]) for row in answer.rows] if answer is not None else []
+
+    def _as_arrow(
+        self,
+        statement: str,
+        binds: Mapping[str, object],
+        called: str,
+        question_of: Callable[[str | None], Question],
+    ) -> Iterator[tuple[str, bytes]]:
+        """The rows as the stream reads them, and what they say to open questions."""
+        try:
+            batches = list(self._connection.batches(statement, REDO, binds, rows=_ROWS))
+        except DriverError as error:
+            self._recording.note("arrow", of=called, error=dict(error_codes(error) or {}))
+            return
+        except (TypeError, ValueError, pa.ArrowException) as error:
+            self._recording.note("arrow", of=called, error={"class": type(error).__name__})
+            return
+        table = pa.Table.from_batches(batches, REDO)
+        types = [str(one.type) for one in REDO]
+        self._recording.note("arrow", of=called, rows=len(table), types=types)
+        self._recording.note(called, **redo_facts(table))
+        masked = self._masked(table, question_of)
+        self._recording.note(f"{called}_samples", **samples(masked))
+        buffer = io.BytesIO()
+        with pa.ipc.new_stream(buffer, masked.schema) as stream:
+            stream.write_table(masked)
+        yield f"{called}.arrow", buffer.getvalue()
+
+    def _masked(self, table: pa.Table, question_of: Callable[[str | None], Question]) -> pa.Table:
+        names = _texts(table, TABLE_NAME)
+        asked = [question_of(name) for name in names]
+        columns = []
+        for field in table.schema:
+            column = table.column(field.name)
+            if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+                cells = (
+                    self._recording.cell(question, field.name, text)[1]
+                    for question, text in zip(asked, _texts(table, field.name), strict=True)
+                )
+                column = _text_array(cells, field.type)
+            columns.append(column)
+        return pa.table(columns, schema=table.schema)
+
+
+def _texts(table: pa.Table, name: str) -> list[str | None]:
+    """What a column's texts are, even where they are cut within a character."""
+    cells = table.column(name).cast(pa.large_binary()).to_pylist()
+    return [None if cell is None else cell.decode(errors=KEPT) for cell in cells]
+
+
+def _text_array(cells: Iterator[Any], kind: pa.DataType) -> pa.Array:
+    """The reverse, which no cast does: its texts need not be UTF-8."""
+    encoded = [None if cell is None else str(cell).encode(errors=KEPT) for cell in cells]
+    binary = pa.array(encoded, pa.large_binary() if pa.types.is_large_string(kind) else pa.binary())
+    return pa.Array.from_buffers(kind, len(binary), binary.buffers(), binary.null_count)
+
+
+def samples(table: pa.Table) -> dict[str, list[list[object]]]:
+    """By table, its first rows: OPERATION_CODE, ROLLBACK, STATUS, CSF, and how SQL_REDO begins."""
+    found: dict[str, list[list[object]]] = {}
+    words = (table.column(one).to_pylist() for one in (OPERATION_CODE, ROLLBACK, STATUS, CSF))
+    rows = zip(_texts(table, TABLE_NAME), _texts(table, SQL_REDO), *words, strict=True)
+    for name, text, *shown in rows:
+        of_table = found.setdefault(name or "", [])
+        if text is not None and len(of_table) < _SAMPLES:
+            start = text[:_SAMPLE_CHARACTERS].encode(errors=KEPT)
+            of_table.append([*shown, start.decode(errors="backslashreplace")])
+    return found
+
+
+def redo_facts(table: pa.Table) -> dict[str, object]:
+    """What rows of V$LOGMNR_CONTENTS say to the open questions, by counts: rows whose SCN is below
+    the one before, parts of statements that end within a character, and each operation."""
+    scns = table.column("SCN").to_pylist()
+    texts = table.column("SQL_REDO").cast(pa.large_binary()).to_pylist()
+    parts = table.column("CSF").to_pylist()
+    codes: Sequence[int] = table.column("OPERATION_CODE").to_pylist()
+    longest = max((len(one) for one in texts if one is not None), default=0)
+    return {
+        "rows": len(table),
+        "falling_scns": sum(after < before for before, after in pairwise(scns)),
+        "cut_characters": sum(
+            _is_cut(text) for text, part in zip(texts, parts, strict=True) if part and text
+        ),
+        "parts": sum(map(bool, parts)),
+        "longest_bytes": longest,
+        "operations": {str(code): codes.count(code) for code in sorted(set(codes), key=str)},
+        "nulls": {name: table.column(name).null_count for name in table.column_names},
+    }
+
+
+def _is_cut(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return True
+    return False

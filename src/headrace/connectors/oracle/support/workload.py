@@ -1,0 +1,173 @@
+"""The workload of a support bundle: makes its tables, changes them, has their redo mined, and drops
+them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.connection import Connection, connect, translated_error
+from headrace.connectors.oracle.errors import DriverError
+from headrace.connectors.oracle.sql import redo_conditions
+from headrace.connectors.oracle.support import kit, questions
+from headrace.connectors.oracle.support.redo import Asking
+from headrace.errors import HeadraceError
+from headrace.support.plan import Workload
+from headrace.support.questions import Question
+from headrace.support.recording import Recording
+from headrace.support.workload import Traces, exists, refused
+
+_SESSIONS = 3
+_EXISTS = 955
+_WRITTEN_SECONDS, _PAUSE_SECONDS = 30.0, 0.5
+"""How long the redo of the last change may take to be one that can be mined."""
+_DOING = "The workload of a support bundle"
+
+
+def workload(config: OracleConfig) -> Workload:
+    """See SupportPlan."""
+    return Workload(
+        f"tables HEADRACE_KIT_… in {kit.PLACE}, which are dropped at the end",
+        tuple(kit.listed()),
+        lambda recording, _seconds: _ask(config, recording),
+    )
+
+
+def _ask(config: OracleConfig, recording: Recording) -> Generator[tuple[str, bytes]]:
+    traces = Traces()
+    try:
+        with ExitStack() as opened:
+            sessions = [
+                opened.enter_context(connect(config, container=config.container))
+                for _ in range(_SESSIONS)
+            ]
+            kitted = _Kit(config, sessions, recording, traces)
+            first = kitted.make()
+            kitted.change()
+            root = opened.enter_context(connect(config))
+            yield from _mined(config, root, recording, first)
+    except DriverError as error:
+        raise translated_error(error, config, _DOING) from None
+    finally:
+        # The sessions are closed: no lock of theirs holds up what follows.
+        _drop(config, recording, traces)
+
+
+class _Kit:
+    """The tables, and their changes on several sessions where the tables are."""
+
+    def __init__(
+        self,
+        config: OracleConfig,
+        sessions: Sequence[Connection],
+        recording: Recording,
+        traces: Traces,
+    ) -> None:
+        self._config, self._sessions, self._traces = config, sessions, traces
+        self._recording = recording
+        self._asking = [Asking(config, one, recording) for one in sessions]
+        self._made: set[str] = set()
+
+    def make(self) -> int:
+        """Makes the tables; the SCN before. Raises HeadraceError("support.workload_exists") and
+        ("support.workload_refused")."""
+        first, *_ = self._asking
+        there = first.send(kit.EXISTING)
+        if there is not None and there.rows:
+            raise exists(kit.PLACE, [str(row[0]) for row in there.rows])
+        scn = first.scn()
+        self._create(kit.TYPE, kit.TYPE.text, sql.KIT_DROP_TYPE())
+        version = self._sessions[0].version
+        for table, columns in kit.TABLES.items():
+            if version < kit.LEAST.get(table, ()):
+                continue
+            error = self._create(kit.TABLE, kit.create(table, columns), sql.KIT_DROP(kit=table))
+            if error is None:
+                self._made.add(table)
+                first.run(kit.LOGGING, sql.KIT_LOGGING(kit=table))
+            elif not self._made or error.code == _EXISTS:
+                known = translated_error(error, self._config, _DOING)
+                raise refused(kit.PLACE, known.message, known.remedy)
+        if "INVISIBLES" in self._made:
+            first.run(kit.INDEX)
+        return scn
+
+    def _create(self, question: Question, text: str, undo: str) -> DriverError | None:
+        """Makes something that `undo` drops; the error with which the database refused it."""
+        found: list[DriverError] = []
+
+        def sent() -> None:
+            try:
+                self._sessions[0].execute(text)
+            except DriverError as error:
+                found.append(error)
+                raise
+
+        self._traces.expect(undo)
+        self._recording.run(replace(question, place=f"{kit.PLACE}, {text.split()[2]}"), sent)
+        if not found:
+            return None
+        if not found[0].is_unreachable:
+            self._traces.refused(undo)
+        return found[0]
+
+    def change(self) -> None:
+        """Changes the tables that were made."""
+        for step in kit.changes():
+            if step.table in self._made:
+                place = f"{kit.PLACE}, {sql.KIT}{step.table}"
+                question = replace(step.question, place=place)
+                self._asking[step.session].run(question, step.text, **step.binds)
+                if step.commits:
+                    self._sessions[step.session].commit()
+
+
+def _mined(
+    config: OracleConfig, root: Connection, recording: Recording, first: int
+) -> Generator[tuple[str, bytes]]:
+    asking = Asking(config, root, recording)
+    asking.enter(sql.ROOT)
+    wanted, until = asking.scn(), time.monotonic() + _WRITTEN_SECONDS
+    while (written := asking.written()) < wanted and time.monotonic() < until:
+        time.sleep(_PAUSE_SECONDS)
+    condition = redo_conditions.contents_condition(
+        config.container,
+        [
+            f"(SEG_OWNER IS NULL OR SEG_OWNER = {sql.text(_owner(config))})",
+            f"(TABLE_NAME IS NULL OR TABLE_NAME LIKE {sql.text(f'{sql.KIT}%')})",
+        ],
+        lobs=True,
+        ddl_is_filtered=True,
+    )
+    yield from asking.mined(first, written, condition, "workload", _shown)
+
+
+def _shown(table: str | None) -> Question:
+    return kit.CONTENTS if table in kit.NAMES else questions.CONTENTS
+
+
+def _owner(config: OracleConfig) -> str:
+    user = str(config.database_user)
+    return user.strip('"') if user.startswith('"') else user.upper()
+
+
+def _drop(config: OracleConfig, recording: Recording, traces: Traces) -> None:
+    """Drops what was made, on a session of its own. Never raises for an error of the database."""
+    if not traces.statements:
+        return
+    asking: Asking | None = None
+    try:
+        with connect(config, container=config.container) as connection:
+            asking = Asking(config, connection, recording)
+
+            def send(undo: str) -> bool:
+                question = kit.DROP_TYPE if undo == kit.DROP_TYPE.text else kit.DROP
+                return asking.run(question, undo)
+
+            traces.take_back(send)
+    except HeadraceError:
+        traces.take_back(lambda _undo: False)

@@ -1,0 +1,273 @@
+"""`headrace support-bundle --workload` on the stand-in for Db2: what it makes, what of it is shown,
+and that nothing is left over. The stand-in registers no tables by SQL: its Capture program does it
+where a test says so."""
+
+from __future__ import annotations
+
+import json
+import logging
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.cli import main
+from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.connection import Connection
+from headrace.connectors.db2.errors import DriverError
+from headrace.connectors.db2.support import workload
+from headrace.connectors.db2.support.kit import SCHEMA, Kit, Transaction
+from headrace.errors import HeadraceError
+from headrace.support.archive import read
+from tests.servers.db2 import Db2Database
+
+pytestmark = pytest.mark.db2
+
+CANARIES = ("CANARY_TABLE", "CANARY_COLUMN", "canary value 4711", "canary default")
+COLUMNS = "ID INTEGER NOT NULL PRIMARY KEY, CANARY_COLUMN VARCHAR(40) DEFAULT 'canary default'"
+
+
+@pytest.fixture
+def file(db2_database: Db2Database, tmp_path: Path) -> Path:
+    db2_database.create_table("CANARY_TABLE", COLUMNS)
+    db2_database.execute("INSERT INTO INV.CANARY_TABLE VALUES (1, 'canary value 4711')")
+    db2_database.capture.await_captured()
+    path = tmp_path / "pipeline.properties"
+    properties = db2_database.properties()
+    path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    return path
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return tmp_path / "bundle.zip"
+
+
+@pytest.fixture
+def registers(db2_database: Db2Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of the workload are registered by the stand-in's Capture program."""
+    done, take_back = workload._Making._done, workload._take_back
+    added: list[str] = []
+
+    def registered(self: Any, transaction: Transaction) -> DriverError | None:
+        if transaction.statements[0].name != "kit_register":
+            return done(self, transaction)
+        if transaction.table not in ("CHANGES", "EXPRESSIONS"):
+            return done(self, transaction)
+        db2_database.capture.add_table(SCHEMA, transaction.table)
+        added.append(transaction.table)
+        return None
+
+    def taken_back(*arguments: Any) -> None:
+        for table in added:
+            db2_database.capture.remove_table(SCHEMA, table)
+        take_back(*arguments)
+
+    monkeypatch.setattr(workload._Making, "_done", registered)
+    monkeypatch.setattr(workload, "_take_back", taken_back)
+
+
+def run(file: Path, bundle: Path, *more: str) -> int:
+    given = ["support-bundle", str(file), "--output", str(bundle), "--seconds", "0.1"]
+    return main([*given, "--workload", *more])
+
+
+def is_clean(database: Db2Database) -> bool:
+    query = f"SELECT 1 FROM SYS.SYSSCHEMAS WHERE SCHEMANAME = '{SCHEMA}'"
+    rows = database.execute(
+        f"SELECT 1 FROM ASNCDC.IBMSNAP_REGISTER WHERE SOURCE_OWNER = '{SCHEMA}'"
+    )
+    return not database.execute(query) and not rows
+
+
+def answers(bundle: Path) -> dict[str, Any]:
+    with zipfile.ZipFile(bundle) as archive:
+        questions = json.loads(archive.read("questions.json"))
+    return {name: one["answer"] for name, one in questions.items()}
+
+
+@pytest.mark.usefixtures("registers")
+def test_the_workload_answers_open_questions_and_leaves_nothing(
+    db2_database: Db2Database, file: Path, bundle: Path
+) -> None:
+    assert run(file, bundle) == 0
+    assert is_clean(db2_database)
+    found = answers(bundle)
+    changed = found["capstart"]["with_signal"]
+    assert [row["IBMSNAP_OPERATION"] for row in changed] == ["I", "D", "I", "D", "I", "I", "D"]
+    assert changed[0]["T"] == "it's é"
+    (registered,) = (
+        row for row in found["capstart"]["registrations"] if row["SOURCE_TABLE"] == "CHANGES"
+    )
+    assert registered["STATE"] == "A"
+    assert [row["B"] for row in found["expression_columns"]] == [42, 42, 44]
+    units = found["D1"]["workload"]
+    assert units
+    assert {"IBMSNAP_LOGMARKER", "SERVER_TIME", "ZONE"} <= set(units[0])
+
+
+def test_what_the_server_refuses_is_recorded_and_nothing_is_left(
+    db2_database: Db2Database, file: Path, bundle: Path
+) -> None:
+    """The stand-in has no DATA CAPTURE, DECFLOAT and ASNCDCSERVICES."""
+    assert run(file, bundle) == 0
+    assert is_clean(db2_database)
+    refused = {(one["name"], one["place"].rpartition(" ")[2]) for one in
+               answers(bundle)["capstart"]["refused"]}  # fmt: skip
+    assert {("kit_register", "CHANGES"), ("kit_table", "KINDS")} <= refused
+
+
+@pytest.mark.usefixtures("registers")
+def test_the_workload_shows_its_own_values_and_no_name_value_password_or_host(
+    db2_database: Db2Database, file: Path, bundle: Path
+) -> None:
+    assert run(file, bundle) == 0
+    with zipfile.ZipFile(bundle) as archive:
+        text = "\n".join(archive.read(name).decode() for name in archive.namelist())
+    assert "it's é" in text
+    hidden = [db2_database.properties()[one] for one in ("database.password", "database.user")]
+    for canary in (*CANARIES, *hidden):
+        assert canary.lower() not in text.lower()
+
+
+def test_a_dry_run_lists_every_statement_of_the_workload_and_sends_none(
+    db2_database: Db2Database,
+    file: Path,
+    bundle: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert run(file, bundle, "--dry-run") == 0
+    listed = set(capsys.readouterr().out.splitlines())
+    assert is_clean(db2_database)
+    sent: list[str] = []
+    rows = Connection.rows
+
+    def kept(self: Connection, statement: str, *more: Any) -> Any:
+        sent.append(statement)
+        return rows(self, statement, *more)
+
+    monkeypatch.setattr(Connection, "rows", kept)
+    assert run(file, bundle) == 0
+    own = [one for one in sent if SCHEMA in one]
+    assert len(own) > 15
+    assert {one for one in own if f"{one};" not in listed} == set()
+    assert f"DROP SCHEMA {SCHEMA} RESTRICT;" in listed
+
+
+def test_each_registration_is_taken_back_by_what_removes_it() -> None:
+    properties = {"topic.prefix": "s", "database.hostname": "h", "database.dbname": "d",
+                  "database.user": "u", "database.password": "p"}  # fmt: skip
+    made = Kit(Db2Config.parse(properties)).registration("LARGE")
+    texts = [one.text for one in made.statements]
+    assert texts[0] == f'ALTER TABLE "{SCHEMA}"."LARGE" DATA CAPTURE CHANGES'
+    assert any("SOURCE.*" in one for one in texts), "with the columns of large values"
+    assert "SET STOP_ON_ERROR = 'N'" in texts[-1], "Capture goes on with everybody's tables"
+    undone = " ".join(one.text for one in made.undo)
+    for part in ("IBMSNAP_PRUNCNTL", "IBMSNAP_REGISTER", "DROP TABLE", "DATA CAPTURE NONE"):
+        assert part in undone
+
+
+def test_a_schema_that_is_there_already_refuses_the_workload_and_stays(
+    db2_database: Db2Database, file: Path, bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    db2_database.execute(f"CREATE SCHEMA {SCHEMA}")
+    db2_database.execute(f"CREATE TABLE {SCHEMA}.CHANGES (ID INTEGER)")
+    assert run(file, bundle) != 0
+    assert f"where these are already: {SCHEMA}" in capsys.readouterr().err
+    assert db2_database.execute(f"SELECT COUNT(*) FROM {SCHEMA}.CHANGES") == [(0,)]
+    assert not bundle.exists()
+
+
+def test_a_user_without_the_right_to_make_the_schema_is_told_so(
+    file: Path,
+    bundle: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = Connection.rows
+
+    def refused(self: Connection, statement: str, *more: Any) -> Any:
+        if statement.startswith("CREATE SCHEMA"):
+            raise DriverError("SQL0552N  no privilege  SQLSTATE=42502 SQLCODE=-552")
+        return rows(self, statement, *more)
+
+    monkeypatch.setattr(Connection, "rows", refused)
+    assert run(file, bundle) != 0
+    shown = " ".join(capsys.readouterr().err.split())
+    assert f"--workload cannot make its tables in the schema {SCHEMA}" in shown
+    assert "DBADM" in shown
+    assert not bundle.exists()
+
+
+def test_zos_is_refused_before_anything_is_sent(file: Path, bundle: Path) -> None:
+    config = Db2Config.parse(
+        {
+            **dict(line.split("=", 1) for line in file.read_text().splitlines()),
+            "db2.platform": "ZOS",
+        }
+    )
+    made = workload.workload(config)
+    with pytest.raises(HeadraceError, match=r"db2\.platform is ZOS"):
+        list(made.ask(None, 0.1))  # type: ignore[arg-type]
+
+
+def interrupt(at: str, error: BaseException) -> Callable[..., Any]:
+    rows = Connection.rows
+
+    def interrupted(self: Connection, statement: str, *more: Any) -> Any:
+        answer = rows(self, statement, *more)
+        if at in statement:
+            raise error
+        return answer
+
+    return interrupted
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("broken")])
+@pytest.mark.parametrize(
+    "at", ["CREATE SCHEMA", f'CREATE TABLE "{SCHEMA}"."LARGE"', "DELETE FROM", "VALUES (1, 'one')"]
+)
+def test_all_is_dropped_after_an_interruption_wherever_it_comes(
+    db2_database: Db2Database,
+    file: Path,
+    bundle: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    at: str,
+) -> None:
+    """The statement is run, and nobody hears of it."""
+    monkeypatch.setattr(Connection, "rows", interrupt(at, error))
+    with suppress(type(error)):  # the command line may catch it
+        assert run(file, bundle) != 0
+    assert is_clean(db2_database)
+    assert not bundle.exists()
+
+
+def test_what_cannot_be_dropped_is_named_with_its_statements(
+    db2_database: Db2Database,
+    file: Path,
+    bundle: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    rows = Connection.rows
+
+    def held(self: Connection, statement: str, *more: Any) -> Any:
+        if statement == f'DROP TABLE "{SCHEMA}"."CHANGES"':
+            raise DriverError("SQL0911N  a lock  SQLSTATE=40001 SQLCODE=-911")
+        return rows(self, statement, *more)
+
+    monkeypatch.setattr(Connection, "rows", held)
+    with caplog.at_level(logging.WARNING):
+        assert run(file, bundle) == 0
+    expected = f'DROP TABLE "{SCHEMA}"."CHANGES"; DROP SCHEMA {SCHEMA} RESTRICT;'
+    assert expected in caplog.text
+    _, records = read(bundle)
+    assert [one["name"] for one in records if "error" in one][-2:] == [
+        "kit_drop",
+        "kit_drop_schema",
+    ]

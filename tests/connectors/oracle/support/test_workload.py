@@ -1,0 +1,215 @@
+"""`headrace support-bundle --workload` on the stand-in for Oracle: what it makes, what of it is
+shown, and that nothing is left over."""
+
+from __future__ import annotations
+
+import json
+import logging
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headrace.cli import main
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.connection import Connection
+from headrace.connectors.oracle.streaming.redo_rows import REDO, SQL_REDO, TABLE_NAME
+from headrace.connectors.oracle.support import kit
+from headrace.support.archive import read
+from tests.servers.oracle import OracleDatabase
+
+pytestmark = pytest.mark.oracle
+
+CANARIES = ("CANARY_TABLE", "CANARY_COLUMN", "canary value 4711", "canary default")
+ANSWERED = ("O15", "O18", "O19", "O20", "O21", "O22", "O6", "altered", "lobs", "savepoints")
+
+
+@pytest.fixture
+def file(oracle_database: OracleDatabase, tmp_path: Path) -> Path:
+    oracle_database.create_table(
+        "CANARY_TABLE", "ID NUMBER(9,0) NOT NULL",
+        "CANARY_COLUMN VARCHAR2(40) DEFAULT 'canary default'", key=["ID"],
+    )  # fmt: skip
+    path = tmp_path / "pipeline.properties"
+    properties = oracle_database.properties()
+    path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    return path
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return tmp_path / "bundle.zip"
+
+
+def run(file: Path, bundle: Path, *more: str) -> int:
+    given = ["support-bundle", str(file), "--output", str(bundle), "--seconds", "0.1"]
+    return main([*given, "--workload", *more])
+
+
+def kits(database: OracleDatabase) -> list[str]:
+    return [one for one in database.server.call("table_names") if sql.KIT in one]
+
+
+def answers(bundle: Path) -> dict[str, Any]:
+    with zipfile.ZipFile(bundle) as archive:
+        questions = json.loads(archive.read("questions.json"))
+    return {name: one["answer"] for name, one in questions.items()}
+
+
+def redo(bundle: Path, name: str = "workload.arrow") -> pa.Table:
+    with zipfile.ZipFile(bundle) as archive, pa.ipc.open_stream(archive.read(name)) as rows:
+        return rows.read_all()
+
+
+def test_the_workload_answers_open_questions_and_leaves_no_table(
+    oracle_database: OracleDatabase, file: Path, bundle: Path
+) -> None:
+    assert run(file, bundle) == 0
+    assert kits(oracle_database) == []
+    assert redo(bundle).schema == REDO
+    found = answers(bundle)
+    assert sorted(found) == sorted(ANSWERED)
+    assert found["O21"] == {"redo": 0, "workload": 0}
+    invisible = [row[-1] for row in found["O15"]["INVISIBLES"]["rows"]]
+    assert any("values ('1','seen','not seen')" in one for one in invisible)
+    taken_back = [row for row in found["savepoints"]["SAVEPOINTS"]["rows"] if row[1]]
+    assert taken_back, "rows with ROLLBACK = 1"
+    assert any("loc_c" in row[-1] for row in found["lobs"]["LOBS"]["rows"])
+    _, records = read(bundle)
+    (facts,) = (one["facts"] for one in records if one["name"] == "workload")
+    assert facts["parts"] > 0, "SQL_REDO of more than one row"
+
+
+def test_what_the_stand_in_does_not_have_is_recorded_with_its_table(
+    file: Path, bundle: Path
+) -> None:
+    assert run(file, bundle) == 0
+    objects = answers(bundle)["O6"]["OBJECTS"]
+    assert objects == {"rows": [], "refused": [{"code": 902, "full_code": "ORA-00902"}]}
+
+
+def test_the_workload_shows_its_own_values_and_no_name_value_password_or_host(
+    oracle_database: OracleDatabase, file: Path, bundle: Path
+) -> None:
+    # A table of another schema, whose name begins as the workload's do.
+    oracle_database.create_table("CANARY_SCHEMA.HEADRACE_KIT_TEXTS", "ID NUMBER(9,0) NOT NULL")
+    canary = "canary value 4711"
+    with oracle_database.transaction() as transaction:
+        transaction.insert("INV.CANARY_TABLE", ID=1, CANARY_COLUMN=canary)
+    assert run(file, bundle) == 0
+    with zipfile.ZipFile(bundle) as archive:
+        text = "\n".join(
+            archive.read(name).decode("utf-8", "replace") for name in archive.namelist()
+        ).lower()
+    properties = oracle_database.properties()
+    hidden = [properties[one] for one in ("database.password", "database.user")]
+    for one in (*CANARIES, *hidden, "CANARY_SCHEMA", "INV."):
+        assert one.lower() not in text
+    rows = redo(bundle)
+    names = set(rows.column(TABLE_NAME).to_pylist()) - {None}
+    assert names <= kit.NAMES
+    statements = " ".join(filter(None, rows.column(SQL_REDO).to_pylist()))
+    assert "it''s" in statements, "a value of the workload"
+
+
+def test_a_dry_run_lists_every_statement_of_the_workload_and_sends_none(
+    oracle_database: OracleDatabase,
+    file: Path,
+    bundle: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = oracle_database.server.call("counted")
+    assert run(file, bundle, "--dry-run") == 0
+    listed = set(capsys.readouterr().out.splitlines())
+    assert oracle_database.server.call("counted") == before
+    sent: list[str] = []
+    execute = Connection.execute
+
+    def kept(self: Connection, statement: str, *more: Any) -> None:
+        sent.append(statement)
+        execute(self, statement, *more)
+
+    monkeypatch.setattr(Connection, "execute", kept)
+    assert run(file, bundle) == 0
+    own = [one for one in sent if sql.KIT in one or "headrace_kit" in one]
+    assert len(own) > 150
+    assert {one for one in own if f"{one};" not in listed} == set()
+
+
+def test_without_the_option_nothing_is_made(
+    oracle_database: OracleDatabase, file: Path, bundle: Path
+) -> None:
+    assert main(["support-bundle", str(file), "--output", str(bundle), "--seconds", "0.1"]) == 0
+    sent = oracle_database.server.call("counted")
+    assert [name for name in sent if name.startswith("kit_")] == []
+
+
+def test_a_table_that_is_there_already_refuses_the_workload_and_stays(
+    oracle_database: OracleDatabase,
+    file: Path,
+    bundle: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    own = f"{oracle_database.properties()['database.user']}.HEADRACE_KIT_LOBS"
+    oracle_database.create_table(own, "ID NUMBER(9,0) NOT NULL")
+    assert run(file, bundle) != 0
+    assert "where these are already: HEADRACE_KIT_LOBS" in capsys.readouterr().err
+    assert kits(oracle_database) == [own]
+    assert not bundle.exists()
+
+
+def test_a_user_without_the_right_to_make_tables_is_told_so(
+    oracle_database: OracleDatabase,
+    file: Path,
+    bundle: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    oracle_database.change(privileges=["CREATE SESSION", "LOGMINING"])
+    assert run(file, bundle) != 0
+    shown = " ".join(capsys.readouterr().err.split())
+    assert "--workload cannot make its tables in the schema of database.user" in shown
+    assert "insufficient privileges" in shown
+    assert not bundle.exists()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("broken")])
+@pytest.mark.parametrize("at", ["CREATE TABLE HEADRACE_KIT_LOBS", "DELETE FROM", "START_LOGMNR"])
+def test_tables_are_dropped_after_an_interruption_wherever_it_comes(
+    oracle_database: OracleDatabase,
+    file: Path,
+    bundle: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    at: str,
+) -> None:
+    """The statement is run, and nobody hears of it."""
+    execute = Connection.execute
+
+    def interrupted(self: Connection, statement: str, *more: Any) -> None:
+        execute(self, statement, *more)
+        if at in statement and kits(oracle_database):
+            raise error
+
+    monkeypatch.setattr(Connection, "execute", interrupted)
+    with suppress(type(error)):  # the command line may catch it
+        assert run(file, bundle) != 0
+    assert kits(oracle_database) == []
+    assert not bundle.exists()
+
+
+def test_what_cannot_be_dropped_is_named_with_its_statements(
+    oracle_database: OracleDatabase,
+    file: Path,
+    bundle: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    oracle_database.server.apply([{"error": 54, "when": "DROP TABLE"}])
+    with caplog.at_level(logging.WARNING):
+        assert run(file, bundle) == 0
+    (left,) = kits(oracle_database)
+    name = left.rpartition(".")[2]
+    assert f"DROP TABLE {name} CASCADE CONSTRAINTS PURGE;" in caplog.text
