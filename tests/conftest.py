@@ -30,6 +30,7 @@ from tests.servers.oracle import OracleDatabase
 from tests.servers.postgresql import Database
 from tests.servers.registry import RegistryServer
 from tests.servers.sources import MongoSource, PostgresSource, Source
+from tests.spark.jvm.training import train_once
 from tests.spark.worker_session import WorkerSession
 
 if TYPE_CHECKING:
@@ -58,12 +59,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Kernels are compiled once, and not by every worker at the same time."""
+    """Kernels are compiled and Spark's classes parsed once, and not by every worker at the same
+    time."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         choose_quick_java()  # workers inherit it
     if getattr(session.config.option, "numprocesses", None):
         command = [sys.executable, "-m", "headrace.cli", "compile"]
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL):
+            train_once()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

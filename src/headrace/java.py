@@ -65,7 +65,10 @@ def _version(java: Path) -> int:
 
 def _wrapped(java: Path) -> Path:
     """A folder for JAVA_HOME whose `java` is that one, without the module, and whose `lib` is
-    its own. A Java that was replaced by another gets a new folder."""
+    its own. A Java that was replaced by another gets a new folder; one in such a folder keeps it,
+    since a session leaves it in JAVA_HOME to the processes under it."""
+    if java.parent.parent.parent == cache_folder("java"):
+        return java.parent.parent
     identity = f"{java}:{java.stat().st_mtime_ns}"
     home = cache_folder("java") / str(zlib.crc32(identity.encode()))
     script = home / "bin" / "java"

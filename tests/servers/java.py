@@ -8,6 +8,7 @@ from headrace.connect.cache_folders import cache_folder
 from headrace.errors import HeadraceError
 from headrace.java import find_java
 
+_QUICK = "quick-"
 _SCRIPT = """#!/bin/sh
 exec "{java}" -XX:TieredStopAtLevel=1 "$@"
 """
@@ -20,7 +21,9 @@ def choose_quick_java() -> None:
         home = find_java()
     except HeadraceError:
         return
-    quick = cache_folder("java") / f"quick-{home.name}"
+    if home.name.startswith(_QUICK):
+        return
+    quick = cache_folder("java") / f"{_QUICK}{home.name}"
     script, text = quick / "bin" / "java", _SCRIPT.format(java=home / "bin" / "java")
     if not script.exists() or script.read_text() != text:
         script.parent.mkdir(parents=True, exist_ok=True)

@@ -61,6 +61,16 @@ def test_the_incubator_module_is_dropped_and_other_arguments_survive(
 
 
 @pytest.mark.usefixtures("own_cache")
+def test_the_java_of_a_session_is_that_of_the_processes_under_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(_java(tmp_path / "java", "21.0.2")))
+    home = find_java()
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    assert find_java() == home
+
+
+@pytest.mark.usefixtures("own_cache")
 def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(_java(tmp_path / "old", "1.8.0_292")))
     monkeypatch.setenv("PATH", str(_java(tmp_path / "new", f"{LEAST_VERSION}.0.1") / "bin"))
