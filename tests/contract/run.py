@@ -23,6 +23,7 @@ class Run(ConnectorReader):
 
     subject: Subject = field(kw_only=True)
     name: str = field(kw_only=True)
+    _events: dict[str, tuple[Mapping[str, Any], Event]] = field(default_factory=dict, kw_only=True)
 
     @classmethod
     def start(
@@ -58,7 +59,16 @@ class Run(ConnectorReader):
 
     def told(self, collection: str = THINGS) -> list[Event]:
         """What the records say of the collection, in total order."""
-        return [self.subject.event(record) for record in self.of(self.in_order(), collection)]
+        return [self._event(record) for record in self.of(self.in_order(), collection)]
+
+    def _event(self, record: Mapping[str, Any]) -> Event:
+        """What a record of this run says; conditions ask for it after each micro-batch."""
+        sequence = record["sequence"]
+        kept, event = self._events.get(sequence, (None, None))
+        if kept is not record or event is None:  # one that is read again has the same sequence
+            event = self.subject.event(record)
+            self._events[sequence] = record, event
+        return event
 
     def of(
         self, records: Iterable[Mapping[str, Any]], collection: str = THINGS

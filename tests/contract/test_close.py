@@ -8,7 +8,7 @@ import re
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,15 @@ from tests.contract.run import THINGS, Run
 from tests.contract.subject import Feature, Subject
 
 ROWS = 1000
+
+
+@pytest.fixture(autouse=True)
+def what_was_before() -> Iterator[None]:
+    """A collection of garbage looks at what the test made, and not at all that a run of the suite
+    has in memory."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def held(subject: Subject) -> Counter[str]:

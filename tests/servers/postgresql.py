@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 
 from headrace.testing.embedded import PostgresServer
+from tests.servers.spare_databases import SpareDatabases
 
 _numbers = itertools.count(1)
 _SLOT_SECONDS = 300.0
@@ -26,12 +27,13 @@ class Database:
     @classmethod
     def create(cls, server: PostgresServer) -> Database:
         name = f"test_{os.getpid()}_{next(_numbers)}"
-        server.create_database(name)
+        SpareDatabases.of(server).take(name)
         return cls(server, name)
 
     def drop(self) -> None:
         """Also ends the database's sessions and drops its replication slots."""
-        self.server.drop_database(self.name)
+        if not SpareDatabases.of(self.server).give(self.name):
+            self.server.drop_database(self.name)
 
     @property
     def dsn(self) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from headrace.cli import main
 from headrace.transforms import apply_json
-from headrace.transforms.reference import behind, index, pages, shown
+from headrace.transforms.reference import behind, index, page_of, pages, short_names, shown
 from headrace.transforms.registry import (
     find_predicate,
     find_transform,
@@ -71,11 +71,10 @@ def test_an_example_shows_what_its_transform_or_predicate_does(
         assert shown(made) != shown(declaration.example.record())
 
 
-@pytest.mark.parametrize("path", pages())
-def test_a_page_has_the_options_and_an_example_that_does_what_the_page_says(path: str) -> None:
+@pytest.mark.parametrize("name", short_names().values())
+def test_a_page_has_the_options_and_an_example_that_does_what_the_page_says(name: str) -> None:
     """Classes for keys and for values share a page. The properties are run as they stand on it."""
-    page = pages()[path]
-    name = Path(path).stem
+    page = page_of(name)
     entries = [each for each in DECLARED if short_name(each[0]).partition("$")[0] == name]
     for java_class, declaration in entries:
         assert f"`{java_class}`" in page
