@@ -153,7 +153,7 @@ def test_archived_logs_that_were_restored_are_read(database: OracleDatabase) -> 
     reader.stop()
     add(database, 2)
     database.server.apply([{"switch": 1}] * 4)
-    database.change(destination_id=0)
+    database.change(restored=1.0)
     reader.await_changes(2)
     reader.stop()
     assert reader.ids() == [1, 2]
