@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from headrace.errors import HeadraceError
 from tests.connectors.harness import ConnectorReader
 from tests.contract.run import without_clock
 
@@ -173,6 +174,9 @@ def live(folder: str, death: Death | None, patches: Mapping[str, float]) -> None
         setattr(importlib.import_module(module), attribute, value)
     try:
         _Life(Path(folder), death).run()
-    except BaseException:
+    except BaseException as error:
+        # A task that loses its connection ends; Spark, or who started the query, tries it again.
+        if isinstance(error, HeadraceError) and error.retriable:
+            return
         (Path(folder) / "failure").write_text(f"{time.ctime()}\n{traceback.format_exc()}")
         raise

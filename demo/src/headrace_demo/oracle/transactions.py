@@ -98,7 +98,11 @@ class Transactions:
                 self._end(table, xid, number)
                 made = self._make(table, xid, row_id, new)
                 undo = ("UPDATE", _update(table, new, old, f"ROWID = '{row_id}'"))
-                plain = [one for one in table.columns if one.name in values and not is_lob(one)]
+                plain = [
+                    one
+                    for one in table.columns
+                    if one.name in values and (not is_lob(one) or new[one.name] is None)
+                ]
                 is_plain = plain or not any(one.name in values for one in table.columns)
                 if is_plain:
                     self._write(xid, "UPDATE", _update(table, old, new), table, row_id)
@@ -381,7 +385,12 @@ def _insert(table: Table, row: Values) -> str:
 
 
 def _update(table: Table, old: Values, new: Values, where: str | None = None) -> str:
-    changed = [one for one in table.columns if new[one.name] != old[one.name] and not is_lob(one)]
+    """A large object is in it where it becomes NULL; others have rows of their own."""
+    changed = [
+        one
+        for one in table.columns
+        if new[one.name] != old[one.name] and (not is_lob(one) or new[one.name] is None)
+    ]
     # An UPDATE that changes nothing is logged with the columns that it named; the first stands
     # for them.
     changed = changed or [one for one in table.columns if not is_lob(one)][:1]

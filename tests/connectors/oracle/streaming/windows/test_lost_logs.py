@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 
+from headrace.connectors.oracle import sql
+from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.streaming.windows import pacing
 from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
 from tests.servers.oracle import OracleDatabase
@@ -181,3 +184,36 @@ def test_transactions_of_which_the_server_does_not_know_the_start_are_left_out(
     reader.stop()
     assert reader.ids() == [1, 2]
     assert int(reader.offsets[-1]["scn"]) > 1_000_000
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_a_log_that_is_switched_while_the_views_are_read_is_not_gone(
+    database: OracleDatabase, monkeypatch: pytest.MonkeyPatch, reopened: bool
+) -> None:
+    """The only log of a thread that was opened after the reader's position: first it is no
+    archived one yet, then no current one any more."""
+    server = database.server
+    if reopened:
+        server.apply([{"open_thread": 2}, {"close_thread": 2}])
+    reader = OracleReader.of(database)
+    add(database, 1)
+    reader.await_changes(1)
+    reader.stop()
+    add(database, 2)
+    server.apply([{"open_thread": 2}])
+    if reopened:
+        server.apply([{"delete_logs": [1], "thread": 2}])
+    add(database, 3, thread=2)
+    rows, switched = Connection.rows, []
+
+    def reading(self: Connection, text: str, *more: Any) -> Any:
+        found = rows(self, text, *more)
+        if text == sql.ARCHIVED_LOGS() and len(switched) < 2:
+            switched.append(text)
+            server.apply([{"switch": 2}])
+        return found
+
+    monkeypatch.setattr(Connection, "rows", reading)
+    reader.await_changes(3)
+    reader.stop()
+    assert (reader.ids(), len(switched)) == ([1, 2, 3], 2)
