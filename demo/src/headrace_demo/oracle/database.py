@@ -7,6 +7,7 @@ It is as a script says (`headrace_demo.oracle.script`), and takes transactions
 from __future__ import annotations
 
 import datetime as dt
+import random
 import tempfile
 import threading
 from collections import Counter
@@ -15,12 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from headrace_demo.oracle import redo_views
 from headrace_demo.oracle.definitions import UNLIMITED, Column, Table
-from headrace_demo.oracle.script import LogFile, RedoRow, State, scn_of, time_of
+from headrace_demo.oracle.peculiarities import Peculiarities
+from headrace_demo.oracle.script import RedoRow, State, scn_of, time_of
 from headrace_demo.oracle.store import Store, name
 from headrace_demo.oracle.texts import stored
 
-DESTINATION = "LOG_ARCHIVE_DEST_1"
 TABLE_SPACE = "LOGMINER_TBS"
 SESSION_MEMORY = {
     "session uga memory": 2_000_000, "session uga memory max": 3_000_000,
@@ -29,9 +31,6 @@ SESSION_MEMORY = {
 """Statistics of every session, by V$STATNAME."""
 _FIRST_LIFE = (1, "2024-01-01 00:00:00")
 """RESETLOGS_CHANGE# and RESETLOGS_TIME of a database that was never restored."""
-_NO_END = 18446744073709551615
-"""NEXT_CHANGE# of a log that is written."""
-_GROUPS = 3
 PRIVILEGES = (
     "CREATE SESSION", "SET CONTAINER", "FLASHBACK ANY TABLE", "SELECT ANY TABLE",
     "SELECT ANY TRANSACTION", "LOGMINING", "CREATE TABLE", "LOCK ANY TABLE", "CREATE SEQUENCE",
@@ -39,6 +38,10 @@ PRIVILEGES = (
 PRODUCTS = ("Oracle Database 19c Enterprise Edition",)
 ROLES = ("SELECT_CATALOG_ROLE", "EXECUTE_CATALOG_ROLE")
 PACKAGES = ("DBMS_LOGMNR", "DBMS_LOGMNR_D")
+
+
+_ENDS = ("COMMIT", "ROLLBACK", "DDL")
+"""Redo whose SCN nothing that is made later has."""
 
 
 class OracleError(Exception):
@@ -52,13 +55,14 @@ class OracleError(Exception):
 class _Redo(list[RedoRow]):
     """The redo of a State, which keeps the last row only: the others are in the store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, written: Callable[[], None]) -> None:
         super().__init__()
-        self._store = store
+        self._store, self._written = store, written
 
     def append(self, row: RedoRow) -> None:
         self[:] = [row]
         self._store.add_redo([redo_values(row)])
+        self._written()
 
 
 class Database:
@@ -73,6 +77,7 @@ class Database:
             "TIMESTAMP_TO_SCN": lambda text: scn_of(_time(text)),
             "SYSDATE": lambda: str(time_of(self.state.scn)),
             "SYSTIMESTAMP": self._clock,
+            "LATENESS": self.lateness,
             "GET_DDL": lambda _, table, schema: self.state.tables[f"{schema}.{table}"].ddl,
         }
         self.store = Store(Path(self._folder.name) / "oracle.db", functions)
@@ -96,12 +101,7 @@ class Database:
         """Whether logs are archived when they are switched."""
         self.shows_archived = True
         """Whether V$ARCHIVED_LOG shows those that are."""
-        self.unused_groups = 0
-        """Groups of V$LOG that were never written."""
-        self.destination_id = 1
-        """DEST_ID of archived logs: 0 of those that were restored."""
-        self.unknown_starts = 0
-        """How many open transactions V$TRANSACTION shows without a START_SCN."""
+        self.peculiarities = Peculiarities()
         self.thread_states: dict[int, dict[str, Any]] = {}
         """What a thread's row of V$THREAD has otherwise."""
         self.statements: Counter[str] = Counter()
@@ -109,6 +109,9 @@ class Database:
         self.resetlogs: Sequence[Any] = _FIRST_LIFE
         """Where and when it was opened with RESETLOGS; the logs before are of another life."""
         self._rows = 0
+        self._chance = random.Random(0)
+        self._is_seen = True
+        """Whether a session has looked since the last change."""
         self.load(script or {})
 
     # -- what happens ---------------------------------------------------------------------------
@@ -120,7 +123,7 @@ class Database:
                 self.store.drop(full_name)
             self.store.connection.execute("DELETE FROM REDO")
             self.state = State.read(script)
-            self.state.redo = _Redo(self.store)
+            self.state.redo = _Redo(self.store, self._wrote)
             for table in self.state.tables.values():
                 self._stored(table)
             self.apply(script.get("setup", ()))
@@ -142,6 +145,8 @@ class Database:
                     case {"drop_table": full_name}:
                         self.store.drop(full_name)
                         del self.state.tables[full_name]
+                    case {"switch": thread}:
+                        self._switch(thread)
                     case {"row": full_name}:
                         self.add_rows(full_name, [line["values"]], line.get("from", self.state.scn))
                     case _:
@@ -214,7 +219,7 @@ class Database:
         )
         fill("V$STATNAME", enumerate(SESSION_MEMORY))
         fill("V$MYSTAT", enumerate(SESSION_MEMORY.values()))
-        fill("V$ARCHIVE_DEST_STATUS", [(1, DESTINATION, "VALID", "LOCAL")])
+        fill("V$ARCHIVE_DEST_STATUS", redo_views.destinations(self.peculiarities))
         fill("ALL_PROCEDURES", [("SYS", one) for one in self.packages])
         fill("SESSION_PRIVS", [(one,) for one in self.privileges])
         fill("SESSION_ROLES", [(one,) for one in self.roles])
@@ -242,56 +247,22 @@ class Database:
             self.platform,
         )
         self.store.fill("V$DATABASE", [database])
-        self.store.fill("V$THREAD", [self._thread(log) for log in state.logs if log.is_current])
+        self.store.fill("V$THREAD", self._threads())
 
-    def _thread(self, log: LogFile) -> tuple[Any, ...]:
-        scn = self.state.scn
-        is_open = log.thread not in self.state.closed_threads
-        first = next(one for one in self.state.logs if one.thread == log.thread)
-        row = {
-            "THREAD#": log.thread,
-            "STATUS": "OPEN" if is_open else "CLOSED",
-            "ENABLED": "PUBLIC",
-            "SEQUENCE#": log.sequence,
-            "CHECKPOINT_CHANGE#": log.first,
-            "ENABLE_CHANGE#": first.first,
-            "DISABLE_CHANGE#": 0,
-            "LAST_REDO_SEQUENCE#": log.sequence,
-            "LAST_REDO_CHANGE#": scn if is_open else log.first,
-            "LAST_REDO_TIME": str(time_of(scn)),
-        }
-        return tuple({**row, **self.thread_states.get(log.thread, {})}.values())
+    def _threads(self) -> Iterator[tuple[Any, ...]]:
+        for log in self.state.logs:
+            if log.is_current:
+                otherwise = self.thread_states.get(log.thread, {})
+                yield redo_views.thread(self.state, log, self.peculiarities, otherwise)
 
     def _show_logs(self) -> None:
-        online, archived, members = [], [], []
-        for log in self.state.logs:
-            newest = self.state.current_log(log.thread).sequence
-            if log.sequence > newest - _GROUPS:
-                status = "CURRENT" if log.is_current else "INACTIVE"
-                if not log.is_current and not self.archives:
-                    status = "ACTIVE"
-                is_archived = "NO" if log.is_current or not self.archives else "YES"
-                end = _NO_END if log.is_current else log.next
-                online.append(
-                    (log.group, log.thread, log.sequence, self.state.log_bytes, is_archived,
-                     status, log.first, str(end))
-                )  # fmt: skip
-                members.append((log.group, log.online_name))
-            if not log.is_current and self.archives and self.shows_archived:
-                deleted = log.is_deleted
-                dictionary = "YES" if log.has_dictionary else "NO"
-                life = self.resetlogs if log.first >= self.resetlogs[0] else _FIRST_LIFE
-                archived.append(
-                    (None if deleted else log.archived_name, self.destination_id, log.thread,
-                     log.sequence, *life, log.first, str(time_of(log.first)), log.next,
-                     self.state.log_bytes // 512, 512, "YES", "D" if deleted else "A",
-                     dictionary, dictionary)
-                )  # fmt: skip
-        unused = (1, 0, self.state.log_bytes, "YES", "UNUSED", 0, "0")
-        online += [(90 + number, *unused) for number in range(self.unused_groups)]
-        self.store.fill("V$LOG", online)
-        self.store.fill("V$LOGFILE", members)
-        self.store.fill("V$ARCHIVED_LOG", archived)
+        fill, state, own = self.store.fill, self.state, self.peculiarities
+        groups, members = redo_views.online(state, own, archives=self.archives)
+        fill("V$LOG", groups)
+        fill("V$LOGFILE", members)
+        is_shown = self.archives and self.shows_archived
+        rows = redo_views.archived(state, own, self.resetlogs) if is_shown else ()
+        fill("V$ARCHIVED_LOG", rows)
 
     def _show_tables(self) -> None:
         views: dict[str, list[tuple[Any, ...]]] = {view: [] for view in _DICTIONARY}
@@ -318,11 +289,55 @@ class Database:
 
     @contextmanager
     def shown(self, *, is_look: bool) -> Iterator[None]:
-        """Around a statement: the views show the current SCN, which advances with each look."""
+        """Around a statement: the views show the current SCN, which advances with each look, and
+        what is committed later has a larger one."""
         with self.lock:
-            self.state.scn += is_look and self.state.advances
+            state, is_moved = self.state, is_look and self.state.advances
+            state.scn += is_moved and self._chance.randint(1, self.peculiarities.largest_step)
+            self._archive_on()
             self.show_scn()
+            self._is_seen = True
             yield
+            state.scn += is_moved
+
+    def _archive_on(self) -> None:
+        """One statement more has passed since logs were switched."""
+        waiting = [log for log in self.state.logs if log.archiving]
+        for log in waiting:
+            log.archiving -= 1
+        if waiting:
+            self._show_logs()
+
+    def _switch(self, thread: int) -> None:
+        """A log is archived some time after it was switched, but before its group is used again."""
+        before = self.state.current_log(thread)
+        self.state.switch(thread)
+        drawn = self.peculiarities.of("archiving", thread, before.sequence)
+        before.archiving = drawn.randint(0, self.peculiarities.archiving)
+        for log in self.state.logs:
+            if log.thread == thread and not redo_views.is_online(self.state, log):
+                log.archiving = 0
+
+    def redo_scn(self) -> int:
+        """The SCN of a change that is made now: one that no redo has, or that of the redo before,
+        which shares it."""
+        state = self.state
+        if (
+            self._is_seen
+            or not state.redo
+            or state.redo[-1].scn != state.scn - 1
+            or state.redo[-1].operation in _ENDS
+            or self._chance.random() >= self.peculiarities.shared_scns
+        ):
+            return state.scn
+        return state.scn - 1
+
+    def _wrote(self) -> None:
+        self._is_seen = False
+
+    def lateness(self, xid: bytes) -> int:
+        """How many SCNs late LogMiner gives the rows of a transaction."""
+        return self.peculiarities.of("late", xid).randint(0, self.peculiarities.lateness)
 
 
 _DICTIONARY = (

@@ -65,6 +65,7 @@ def _log(
     xid = transactions.begin(user, None, thread)
     transactions.rollback(xid)  # a number only: a DDL is a transaction of its own
     line: dict[str, Any] = {"xid": xid, "user": user, "thread": thread, "table": full_name}
+    database.state.scn += database.peculiarities.lateness
     statement = text.strip().rstrip(";") + ";"
     info = "USER DDL (PlSql=0 RecDep=0)"
     database.state.apply(

@@ -219,9 +219,17 @@ def _frame(
         batch = pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names)
     else:
         types = zip(columns, schema.types, strict=True)
-        arrays = [pa.array(column, kind) for column, kind in types]
+        arrays = [_array(column, kind) for column, kind in types]
         batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
     return frame_of(batch)
+
+
+def _array(column: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """A column as the driver makes it: it takes a text's bytes as they are."""
+    if kind != pa.large_string() or not any(isinstance(one, bytes) for one in column):
+        return pa.array(column, kind)
+    encoded = [one.encode() if isinstance(one, str) else one for one in column]
+    return pa.array(encoded, pa.large_binary()).view(kind)
 
 
 def frame_of(batch: pa.RecordBatch) -> DataFrame:

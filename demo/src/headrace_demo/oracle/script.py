@@ -22,6 +22,8 @@ from typing import Any
 
 from headrace_demo.oracle.definitions import UNLIMITED, Table
 
+_NEARLY = 5
+"""Statements before a log is archived, from which on V$LOG says so."""
 FIRST_SCN = 1_000_000
 """The SCN at `EPOCH`, one second before the next."""
 EPOCH = dt.datetime(2024, 1, 1)  # noqa: DTZ001 (the clock of the database)
@@ -66,7 +68,7 @@ class RedoRow:
     container: str
     schema: str | None = None
     table: str | None = None
-    sql: str | None = None
+    sql: str | bytes | None = None
     row_id: str | None = None
     thread: int = 1
     csf: int = 0
@@ -99,10 +101,21 @@ class LogFile:
     is_deleted: bool = False
     is_removed: bool = False
     has_dictionary: bool = False
+    archiving: int = 0
+    """Statements until it is archived, once it is switched."""
 
     @property
     def is_current(self) -> bool:
         return self.next == UNLIMITED
+
+    @property
+    def is_archived(self) -> bool:
+        return not self.archiving
+
+    @property
+    def is_nearly_archived(self) -> bool:
+        """Whether V$LOG says so, before V$ARCHIVED_LOG shows it."""
+        return self.archiving <= _NEARLY
 
     @property
     def group(self) -> int:

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, Listener
 from typing import Any
@@ -114,13 +115,17 @@ class Service:
         return self._database.state.scn
 
     def change(self, **named: Any) -> None:
-        """Attributes of the database (`oldest_scn`, `privileges`, `hidden_views` …), or of its
-        State (`log_mode`, `supplemental` …)."""
-        with self._database.lock:
+        """Attributes of the database (`oldest_scn`, `privileges`, `hidden_views` …), of its State
+        (`log_mode`, `supplemental` …), or of its Peculiarities."""
+        database = self._database
+        with database.lock:
             for called, value in named.items():
-                own = hasattr(self._database, called)
-                setattr(self._database if own else self._database.state, called, value)
-            self._database.show()
+                if hasattr(database.peculiarities, called):
+                    database.peculiarities = replace(database.peculiarities, **{called: value})
+                else:
+                    own = hasattr(database, called)
+                    setattr(database if own else database.state, called, value)
+            database.show()
 
     def change_table(self, full_name: str, **named: Any) -> None:
         """Attributes of a table's definition: `log_groups`, `key`, `comment` …"""
@@ -152,6 +157,25 @@ class Service:
                 "WHERE R.OPERATION_CODE IN (1, 2, 3) AND R.CSF = 0 ORDER BY R.SCN"
             )
             return list(rows.fetchall())
+
+    def last_ddl(self, full_name: str) -> int:
+        """The SCN of the last DDL of a table."""
+        schema, _, table = full_name.partition(".")
+        with self._database.lock:
+            rows = self._database.store.connection.execute(
+                "SELECT MAX(SCN) FROM REDO WHERE OPERATION_CODE = 5 AND SEG_OWNER = ? "
+                "AND TABLE_NAME = ?",
+                (schema, table),
+            )
+            return int(rows.fetchone()[0])
+
+    def logs_before(self, scn: int) -> dict[int, list[int]]:
+        """By thread, the sequence numbers of logs that hold nothing behind an SCN."""
+        logs = [log for log in self._database.state.logs if log.next <= scn]
+        return {
+            thread: [log.sequence for log in logs if log.thread == thread]
+            for thread in {log.thread for log in logs}
+        }
 
     def counted(self) -> dict[str, int]:
         """How often each statement of the connector ran, by its name."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
+from headrace_demo.oracle import redo_views
 from headrace_demo.oracle.database import Database, OracleError
 from headrace_demo.oracle.ddl import execute_ddl
 from headrace_demo.oracle.definitions import Column
@@ -205,9 +206,10 @@ class Session:
         if called in self._files:
             raise OracleError(1289, f"cannot add duplicate logfile {called}")
         for log in self.database.state.logs:
-            is_archive = called == log.archived_name and not log.is_current
-            is_there = not (log.is_deleted or log.is_removed)
-            if (is_archive and is_there) or called == self._online(log):
+            is_archived = not log.is_current and log.is_archived
+            copies = redo_views.copies(log, self.database.peculiarities) if is_archived else ()
+            is_copy = any(one.name == called and one.is_there for one in copies)
+            if is_copy or called == self._online(log):
                 self._files[called] = log
                 self._mined = None
                 return
@@ -215,8 +217,7 @@ class Session:
 
     def _online(self, log: LogFile) -> str | None:
         """The file of a log that is online still."""
-        newest = self.database.state.current_log(log.thread).sequence
-        return log.online_name if log.sequence > newest - 3 else None
+        return log.online_name if redo_views.is_online(self.database.state, log) else None
 
     def _remove_logfile(self, _slots: Binds, binds: Binds) -> None:
         if self._files.pop(str(binds["name"]), None) is None:
@@ -317,7 +318,8 @@ class Session:
             f"AND (MAX({name('THREAD#')}, 1), RBASQN) IN (VALUES {logs})"
         )
         if not self._commits:
-            order = "_rowid_" if self.database.state.by_arrival else "SCN, _rowid_"
+            late = " + LATENESS(XID)" if self.database.peculiarities.lateness else ""
+            order = "_rowid_" if self.database.state.by_arrival else f"SCN{late}, _rowid_"
             return f"{rows} ORDER BY {order}"
         return _committed(rows)
 

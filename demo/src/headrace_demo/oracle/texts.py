@@ -98,17 +98,27 @@ def empty_lob(column: Column) -> str:
     return _LOBS.get(column.type, "NULL")
 
 
-def pieces(statement: str) -> list[str]:
-    """A statement cut into what rows of V$LOGMNR_CONTENTS hold (CSF)."""
+def pieces(
+    statement: str, most_bytes: int = MOST_BYTES, *, cuts_characters: bool = False
+) -> list[str | bytes]:
+    """A statement cut into what rows of V$LOGMNR_CONTENTS hold (CSF); bytes where it is cut inside
+    of a character."""
     encoded = statement.encode()
-    parts = []
-    while len(encoded) > MOST_BYTES:
-        end = MOST_BYTES
-        while encoded[end] & 0xC0 == 0x80:  # inside of a character
+    parts: list[str | bytes] = []
+    while len(encoded) > most_bytes:
+        end = most_bytes
+        while encoded[end] & 0xC0 == 0x80 and not cuts_characters:  # inside of a character
             end -= 1
-        parts.append(encoded[:end].decode())
+        parts.append(_part(encoded[:end]))
         encoded = encoded[end:]
-    return [*parts, encoded.decode()]
+    return [*parts, _part(encoded)]
+
+
+def _part(encoded: bytes) -> str | bytes:
+    try:
+        return encoded.decode()
+    except UnicodeDecodeError:
+        return encoded
 
 
 def _time(name: str, value: Any) -> str:

@@ -98,7 +98,11 @@ class Transactions:
                 self._end(table, xid, number)
                 made = self._make(table, xid, row_id, new)
                 undo = ("UPDATE", _update(table, new, old, f"ROWID = '{row_id}'"))
-                plain = [one for one in table.columns if one.name in values and not is_lob(one)]
+                plain = [
+                    one
+                    for one in table.columns
+                    if one.name in values and (not is_lob(one) or new[one.name] is None)
+                ]
                 is_plain = plain or not any(one.name in values for one in table.columns)
                 if is_plain:
                     self._write(xid, "UPDATE", _update(table, old, new), table, row_id)
@@ -130,13 +134,22 @@ class Transactions:
         with self._database.lock:
             self._undo(self._open[xid], self._open[xid].savepoints[called])
 
-    def commit(self, xid: str) -> int:
-        """What was done is seen from the SCN that is returned; 0: nothing was done."""
+    def commit_together(self, xids: Iterable[str]) -> list[int]:
+        """Transactions are committed at one SCN; what `commit` returns of each."""
+        with self._database.lock:
+            scns: list[int] = []
+            for xid in xids:
+                scns.append(self.commit(xid, max(scns, default=0) or None))
+            return scns
+
+    def commit(self, xid: str, scn: int | None = None) -> int:
+        """What was done is seen from the SCN that is returned; 0: nothing was done. It is that of
+        another commit where one is given."""
         with self._database.lock:
             transaction = self._open.pop(xid)
             if not transaction.begun:
                 return 0
-            scn = self._write_of(transaction, "COMMIT", "commit;")
+            scn = self._write_of(transaction, "COMMIT", "commit;", scn=scn)
             for full_name in {change.table.full_name for change in transaction.changes}:
                 self._seen(full_name, xid, scn)
             self._show_open()
@@ -158,6 +171,10 @@ class Transactions:
             table = self._database.table(full_name)
             return [row for _, _, row in self._matching(xid or "", table, {})]
 
+    def open_threads(self) -> set[int]:
+        """The redo threads of open transactions."""
+        return {one.thread for one in self._open.values()}
+
     # -- redo -----------------------------------------------------------------------------------
 
     def _write(
@@ -166,8 +183,9 @@ class Transactions:
         transaction = self._open[xid]
         if not transaction.begun:
             transaction.begun = True
-            transaction.start_scn = self._database.state.scn
-            self._write_of(transaction, "START", "set transaction read write;")
+            transaction.start_scn = self._database.redo_scn()
+            start = transaction.start_scn
+            self._write_of(transaction, "START", "set transaction read write;", scn=start)
             self._show_open()
         self._write_of(transaction, operation, text, table, row_id, **more)
 
@@ -178,11 +196,15 @@ class Transactions:
         text: str,
         table: Table | None = None,
         row_id: str | None = None,
+        scn: int | None = None,
         **more: Any,
     ) -> int:
-        """Rows of one change; its SCN."""
-        scn = self._database.state.scn
-        parts = pieces(text)
+        """Rows of one change; its SCN, which is a new one unless it is given."""
+        own = self._database.peculiarities
+        if scn is None:
+            ends = operation in ("COMMIT", "ROLLBACK")
+            scn = self._database.state.scn if ends else self._database.redo_scn()
+        parts = pieces(text, own.most_bytes, cuts_characters=own.cuts_characters)
         lines = [
             {
                 "redo": operation, "scn": scn, "xid": transaction.xid, "sql": part,
@@ -219,10 +241,11 @@ class Transactions:
                 f"{_path(table)} where {_where(table, new)} for update;\n",
                 table, row_id, info=column.name,
             )  # fmt: skip
-            size = 1000
+            size, offset = 1000, 0
             for start in range(0, len(text), size):
                 part = text[start : start + size]
-                length, offset = (len(part) // 2, start // 2) if is_binary else (len(part), start)
+                # Of texts DBMS_LOB counts the units of UTF-16.
+                length = len(part if is_binary else part.encode("utf-16-le")) // 2
                 value = f"HEXTORAW('{part.lower()}')" if is_binary else _quoted(part)
                 self._write(
                     xid, "LOB_WRITE",
@@ -230,6 +253,7 @@ class Transactions:
                     f"{buffer});\n",
                     table, row_id,
                 )  # fmt: skip
+                offset += length
         return count
 
     def _undo(self, transaction: _Transaction, until: int) -> None:
@@ -325,7 +349,10 @@ class Transactions:
     def _show_open(self) -> None:
         begun = [one for one in self._open.values() if one.begun]
         rows = [(bytes.fromhex(one.xid), one.start_scn) for one in begun]
-        rows += [(bytes([255, number] * 4), 0) for number in range(self._database.unknown_starts)]
+        rows += [
+            (bytes([255, number] * 4), 0)
+            for number in range(self._database.peculiarities.unknown_starts)
+        ]
         self._database.store.fill("V$TRANSACTION", rows)
         self._database.store.fill("GV$TRANSACTION", rows)
 
@@ -361,7 +388,12 @@ def _insert(table: Table, row: Values) -> str:
 
 
 def _update(table: Table, old: Values, new: Values, where: str | None = None) -> str:
-    changed = [one for one in table.columns if new[one.name] != old[one.name] and not is_lob(one)]
+    """A large object is in it where it becomes NULL; others have rows of their own."""
+    changed = [
+        one
+        for one in table.columns
+        if new[one.name] != old[one.name] and (not is_lob(one) or new[one.name] is None)
+    ]
     # An UPDATE that changes nothing is logged with the columns that it named; the first stands
     # for them.
     changed = changed or [one for one in table.columns if not is_lob(one)][:1]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.config import OracleConfig
-from headrace.connectors.oracle.connection import connect
+from headrace.connectors.oracle.connection import Connection, connect
 from headrace.connectors.oracle.streaming.progress import MiningProgress
 from headrace.connectors.oracle.streaming.windows import pacing
 from headrace.connectors.oracle.streaming.windows.session import MiningSession, RowLimit
@@ -158,7 +159,7 @@ def test_archived_logs_that_were_restored_are_read(database: OracleDatabase) -> 
     reader.stop()
     add(database, 2)
     database.server.apply([{"switch": 1}] * 4)
-    database.change(destination_id=0)
+    database.change(restored=1.0)
     reader.await_changes(2)
     reader.stop()
     assert reader.ids() == [1, 2]
@@ -249,3 +250,36 @@ def test_a_session_that_lacks_logs_is_ended_though_the_view_has_a_row_of_them(
         assert len(shown) == 2
         session.end()
         assert connection.rows(sql.SESSION_LOGS()) == []
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_a_log_that_is_switched_while_the_views_are_read_is_not_gone(
+    database: OracleDatabase, monkeypatch: pytest.MonkeyPatch, reopened: bool
+) -> None:
+    """The only log of a thread that was opened after the reader's position: first it is no
+    archived one yet, then no current one any more."""
+    server = database.server
+    if reopened:
+        server.apply([{"open_thread": 2}, {"close_thread": 2}])
+    reader = OracleReader.of(database)
+    add(database, 1)
+    reader.await_changes(1)
+    reader.stop()
+    add(database, 2)
+    server.apply([{"open_thread": 2}])
+    if reopened:
+        server.apply([{"delete_logs": [1], "thread": 2}])
+    add(database, 3, thread=2)
+    rows, switched = Connection.rows, []
+
+    def reading(self: Connection, text: str, *more: Any) -> Any:
+        found = rows(self, text, *more)
+        if text == sql.ARCHIVED_LOGS() and len(switched) < 2:
+            switched.append(text)
+            server.apply([{"switch": 2}])
+        return found
+
+    monkeypatch.setattr(Connection, "rows", reading)
+    reader.await_changes(3)
+    reader.stop()
+    assert (reader.ids(), len(switched)) == ([1, 2, 3], 2)

@@ -200,10 +200,30 @@ class Redo:
             return logs
         if self._is_archiving(connection, found.thread, scn):
             raise InconsistentLogsError(found, is_archiving=True)
-        oldest = oldest_scns(self._read_logs(connection, 0, threads)).get(found.thread)
-        if oldest is not None and scn < oldest - 1:
+        (thread,) = (one for one in threads if one.number == found.thread)
+        oldest = self._oldest_behind_gap(connection, thread, threads, scn)
+        if oldest is not None:
             raise self._gone(connection, scn, oldest)
         raise InconsistentLogsError(found)
+
+    def _oldest_behind_gap(
+        self,
+        connection: Connection,
+        thread: RedoThread,
+        threads: Sequence[RedoThread],
+        scn: int,
+    ) -> int | None:
+        """The first SCN of a thread's redo, where redo behind an SCN is gone; None: it is there, or
+        will be. A log may have been switched and archived while the views were read."""
+        logs = self._read_logs(connection, 0, threads)
+        own = [log for log in logs if log.thread == thread.number]
+        start = max(scn, thread.enabled_at)
+        oldest = oldest_scns(own).get(thread.number)
+        if oldest is None or start >= oldest - 1:
+            return None
+        # The thread may have been closed between the log before its first one and that.
+        end = self._ends_before(connection, own, start).get(thread.number)
+        return None if end is not None and end <= start else oldest
 
     def _inconsistency(
         self,

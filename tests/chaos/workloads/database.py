@@ -1,0 +1,86 @@
+"""What a random workload needs of a database, and what its changes are."""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+Row = dict[str, Any]
+KEY, MARK = "ID", "V"
+"""Columns of every table: the key, and a number that no other change has."""
+
+
+class Change(NamedTuple):
+    """What one event says: an operation (`c`, `u`, `d`, `t`), the key of a row, and by which change
+    the row has what it has afterwards, or had what is deleted. 0: of no row."""
+
+    table: str
+    op: str
+    key: int
+    mark: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a transaction was committed, among others."""
+
+    number: int
+    second: str = ""
+
+
+class RandomDatabase(ABC):
+    """A database with tables of rows that have KEY and MARK, and columns of its own."""
+
+    name: ClassVar[str]
+    tables: tuple[str, ...]
+    patches: Mapping[str, float]
+    """Waits of the connector that a test need not wait for."""
+    merged: frozenset[str] = frozenset()
+    """Tables of which a transaction's changes of one row may become one event, and may come later
+    than those of other tables."""
+    most_clients: int = 6
+    """Transactions that may be open at one time."""
+
+    @abstractmethod
+    def properties(self) -> dict[str, str]:
+        """The connector's; topics end in a table's name."""
+
+    @abstractmethod
+    def values(self, table: str, chance: random.Random, *, is_new: bool) -> Row:
+        """Values of columns beside KEY and MARK: of a row that is inserted, or of those that an
+        update changes."""
+
+    @abstractmethod
+    def begin(self, chance: random.Random) -> Any:
+        """A transaction. It has `insert_all`, `update`, `delete`, `savepoint`, `rollback_to` and
+        `rollback` as `headrace_demo.oracle.server.Transaction`."""
+
+    @abstractmethod
+    def commit(self, transactions: list[Any], chance: random.Random) -> list[Place]:
+        """Commits transactions, at one place where the database can."""
+
+    @abstractmethod
+    def happen(
+        self, chance: random.Random, busy: Collection[str], offset: Mapping[str, Any] | None
+    ) -> list[tuple[Place, list[Change]]]:
+        """Something else than a transaction; what it changed of tables that are not `busy`.
+        `offset` is the end of the last range that is done, and None until the snapshot is over."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """What was shut is open again, and everything that is committed will come to be seen."""
+
+    @abstractmethod
+    def rows(self, table: str) -> dict[int, Row]:
+        """The rows, as the events say them."""
+
+    @abstractmethod
+    def begins_behind(self, reads: list[Mapping[str, Any]]) -> int:
+        """The number of a place: what was committed up to it is in the rows that were read, or was
+        before the reader. `reads` are `source` of their events."""
+
+    def close(self) -> None:
+        """Nothing is left running."""

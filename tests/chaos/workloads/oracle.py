@@ -1,0 +1,260 @@
+"""Oracle's stand-in under random workloads: with the peculiarities that a seed draws."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import random
+from collections.abc import Collection, Mapping
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from headrace.connectors.oracle.position import OraclePosition
+from headrace_demo.oracle.peculiarities import Peculiarities
+from headrace_demo.oracle.server import OracleServer, Transaction
+from tests.chaos.workloads.database import KEY, Change, Place, RandomDatabase, Row
+from tests.servers.oracle import SCHEMA, OracleDatabase
+
+_OWN = ("ID NUMBER(9,0) NOT NULL", "V NUMBER(12,0) NOT NULL")
+_COLUMNS = {
+    "ITEMS": (
+        *_OWN, "NAME VARCHAR2(4000)", "AMOUNT NUMBER(12,3)", "GHOST NUMBER(5,0) INVISIBLE",
+        "AT DATE", "DIGEST RAW(20)",
+    ),
+    "TEXTS": (*_OWN, "NOTE VARCHAR2(200)", "BODY CLOB", "IMAGE BLOB"),
+    "PLAIN": _OWN,
+}  # fmt: skip
+_PLACES = (*_OWN, "SHAPE SDO_GEOMETRY")
+"""A table of an object type: LogMiner does not support it, so its rows come with snapshots."""
+_WORDS = (
+    "plain",
+    "it's",
+    "Größe",
+    "a, b); --",
+    "日本語",
+    "𝄞 clef",
+    "\n",
+    'q"q',
+    "x" * 700,
+    "é" * 900,
+)
+_FAULTS = (
+    (1291, "START_LOGMNR"), (1327, "START_LOGMNR"), (310, "START_LOGMNR"), (1284, "ADD_LOGFILE"),
+    (308, "ADD_LOGFILE"), (310, "FETCH_REDO"), (1001, "FETCH_REDO"), (1013, "FETCH_REDO"),
+    (3113, "FETCH_REDO"), (604, "FETCH_REDO"), (3113, "START_LOGMNR"),
+)  # fmt: skip
+"""Errors that servers give now and then, and where."""
+_PACING = "headrace.connectors.oracle.streaming.windows.pacing"
+
+
+class _Client(Transaction):
+    """A transaction on a table of the schema, by keys."""
+
+    def insert_all(self, table: str, rows: Any) -> None:
+        super().insert_all(_path(table), rows)
+
+    def update(self, table: str, key: Any, values: Any = None, **_: Any) -> int:  # type: ignore[override]
+        return super().update(_path(table), {KEY: key}, **values)
+
+    def delete(self, table: str, key: Any = None, **_: Any) -> int:  # type: ignore[override]
+        return super().delete(_path(table), **{KEY: key})
+
+
+class RandomOracle(RandomDatabase):
+    """See RandomDatabase. A place is an SCN and an XID."""
+
+    name: ClassVar[str] = "oracle"
+    tables = tuple(_COLUMNS)
+    merged = frozenset({"TEXTS"})  # the redo has large objects apart from their rows
+    patches: Mapping[str, float] = {
+        f"{_PACING}:_SHORTEST_WAIT": 0.05,
+        f"{_PACING}:_LONGEST_WAIT": 0.2,
+        f"{_PACING}:_ARCHIVING_WAIT": 0.02,
+    }
+
+    def __init__(self, server: OracleServer, seed: int) -> None:
+        self._server, self._seed = server, seed
+        self.peculiarities = Peculiarities.drawn(seed)
+        self._database = OracleDatabase.create(server)
+        self._database.change(peculiarities=self.peculiarities)
+        self._columns = {table: list(columns) for table, columns in _COLUMNS.items()}
+        self._numbers = itertools.count(1)
+        self._threads, self._is_shut = {1}, False
+        for table, columns in _COLUMNS.items():
+            self._database.create_table(table, *columns, key=[KEY])
+        rows = [[number, number, "somewhere"] for number in range(1, 6)]
+        self._database.create_table("PLACES", *_PLACES, key=[KEY], rows=rows)
+
+    def __str__(self) -> str:
+        return str(self.peculiarities)
+
+    def properties(self) -> dict[str, str]:
+        chance = random.Random(self._seed)
+        return self._database.properties() | {
+            "topic.prefix": "random",
+            "poll.interval.ms": "20",
+            "include.schema.changes": "false",
+            "lob.enabled": "true",
+            "skipped.operations": "none",
+            "decimal.handling.mode": "string",
+            "binary.handling.mode": "hex",
+            "headrace.range.max.rows": str(chance.choice((50, 300, 100_000))),
+            "headrace.snapshot.chunk.bytes": chance.choice(("4kB", "1MB")),
+            "headrace.slices": str(chance.choice((1, 3))),
+            "log.mining.log.count.min": str(chance.choice((0, 1, 2))),
+            "retriable.restart.connector.wait.ms": "50",
+            # Debezium's default leaves out what open transactions have done before a snapshot.
+            "internal.log.mining.transaction.snapshot.boundary.mode": "transaction_view_only",
+        }
+
+    # -- transactions ---------------------------------------------------------------------------
+
+    def values(self, table: str, chance: random.Random, *, is_new: bool) -> Row:
+        made: Row = {}
+        for column in self._columns[table][2:]:
+            name, kind = column.split()[:2]
+            if chance.random() < (0.8 if is_new else 0.3):
+                made[name] = None if chance.random() < 0.1 else _value(kind, chance)
+        return made
+
+    def begin(self, chance: random.Random) -> Any:
+        thread = chance.choice(sorted(self._threads))
+        return _Client(self._server, self._server.call("begin", "APP", None, thread))
+
+    def commit(self, transactions: list[Any], chance: random.Random) -> list[Place]:
+        xids = [one.xid for one in transactions]
+        scns = self._server.call("commit_together", xids)
+        return [Place(scn, xid) for scn, xid in zip(scns, xids, strict=True)]
+
+    # -- what else happens ----------------------------------------------------------------------
+
+    def happen(
+        self, chance: random.Random, busy: Collection[str], offset: Mapping[str, Any] | None
+    ) -> list[tuple[Place, list[Change]]]:
+        if self._is_shut:
+            self.settle()
+            return []
+        kind = chance.choice(("switch",) * 8 + ("thread", "delete", "delete", "ddl", "ddl", "shut",
+                              "sessions", "fault", "fault", "scn", "unsupported"))  # fmt: skip
+        if kind == "switch":
+            self._server.apply([{"switch": chance.choice(sorted(self._threads))}])
+        elif kind == "scn":
+            self._server.apply([{"scn": self._server.call("scn") + chance.randint(1, 500)}])
+        elif kind == "shut":
+            self._server.call("shut")
+            self._is_shut = True
+        elif kind == "sessions":
+            self._server.call("end_sessions")
+        elif kind == "unsupported":
+            self._write_unsupported()
+        elif kind == "thread":
+            self._open_or_close(chance)
+        elif offset is None:
+            return []
+        elif kind == "fault":
+            code, when = chance.choice(_FAULTS)
+            self._server.apply([{"error": code, "when": when, "times": 1}])
+        elif kind == "delete":
+            self._forget_logs(chance, offset)
+        else:
+            free = [table for table in self.tables if table not in busy]
+            return self._alter(chance, chance.choice(free)) if free else []
+        return []
+
+    def _open_or_close(self, chance: random.Random) -> None:
+        used = self._server.call("open_threads")
+        if 2 not in self._threads:
+            self._server.apply([{"open_thread": 2}])
+            self._threads.add(2)
+        elif 2 not in used:
+            self._server.apply([{"close_thread": 2}])
+            self._threads.remove(2)
+
+    def _write_unsupported(self) -> None:
+        """A transaction of a table that LogMiner does not support."""
+        xid = self._server.call("begin", "APP", None, 1)
+        self._server.call("rollback", xid)
+        line = {"xid": xid, "table": f"{SCHEMA}.PLACES"}
+        self._server.apply(
+            [
+                {"redo": "START", "sql": "set transaction read write;", "xid": xid},
+                {"redo": "UNSUPPORTED", "sql": "Unsupported", "status": 2, **line,
+                 "info": "Object or Data type Unsupported"},
+                {"redo": "COMMIT", "sql": "commit;", "xid": xid},
+            ]
+        )  # fmt: skip
+
+    def _forget_logs(self, chance: random.Random, offset: Mapping[str, Any]) -> None:
+        """Archived logs that the reader does not need any more are deleted, or only their files."""
+        least = OraclePosition.from_json(dict(offset)).mined_from
+        for thread, sequences in self._server.call("logs_before", least).items():
+            kind = chance.choice(("delete_logs", "remove_logs"))
+            self._server.apply([{kind: sequences, "thread": thread}])
+
+    def _alter(self, chance: random.Random, table: str) -> list[tuple[Place, list[Change]]]:
+        columns = self._columns[table]
+        added = [one.split()[0] for one in columns if one.startswith("MORE_")]
+        kind = chance.choice(("add", "drop" if added else "add", "truncate"))
+        if kind == "truncate":
+            self._server.ddl(f"TRUNCATE TABLE {_path(table)}")
+            place = Place(self._server.call("last_ddl", _path(table)))
+            return [(place, [Change(table, "t", 0, 0)])]
+        if kind == "add":
+            column = f"MORE_{next(self._numbers)} {chance.choice(('VARCHAR2(99)', 'NUMBER(9,0)'))}"
+            self._server.ddl(f"ALTER TABLE {_path(table)} ADD ({column})")
+            columns.append(column)
+        else:
+            name = chance.choice(added)
+            self._server.ddl(f"ALTER TABLE {_path(table)} DROP COLUMN {name}")
+            self._columns[table] = [one for one in columns if one.split()[0] != name]
+        return []
+
+    def settle(self) -> None:
+        if self._is_shut:
+            self._server.call("open_again")
+            self._is_shut = False
+
+    # -- what is there --------------------------------------------------------------------------
+
+    def rows(self, table: str) -> dict[int, Row]:
+        kinds = {name: kind for name, kind, *_ in map(str.split, self._columns[table])}
+        rows = [
+            {name: _shown(kinds[name], text) for name, text in row.items() if name in kinds}
+            for row in self._server.rows(_path(table))
+        ]
+        return {int(row[KEY]): row for row in rows}
+
+    def begins_behind(self, reads: list[Mapping[str, Any]]) -> int:
+        return max(int(source["scn"]) for source in reads)
+
+
+def _path(table: str) -> str:
+    return f"{SCHEMA}.{table}"
+
+
+def _value(kind: str, chance: random.Random) -> Any:
+    base = kind.partition("(")[0]
+    if base == "NUMBER":
+        digits = 3 if kind.endswith(",3)") else 0
+        return str(Decimal(chance.randint(-99_999, 99_999)).scaleb(-digits))
+    if base in ("RAW", "BLOB"):
+        return chance.randbytes(chance.randint(1, 20 if base == "RAW" else 3000)).hex()
+    if base == "DATE":
+        return str(dt.datetime(1970, 1, 1) + dt.timedelta(seconds=chance.randint(0, 2**31)))
+    most = {"CLOB": 4, "VARCHAR2(4000)": 3, "VARCHAR2(200)": 1, "VARCHAR2(99)": 1}[kind]
+    words = _WORDS if most > 1 else _WORDS[:8]
+    return " ".join(chance.choices(words, k=chance.randint(1, most)))
+
+
+def _shown(kind: str, text: str | None) -> Any:
+    """A kept text as events have it."""
+    if text is None:
+        return None
+    if kind in ("NUMBER(9,0)", "NUMBER(12,0)", "NUMBER(5,0)"):
+        return text
+    if kind.startswith("NUMBER"):
+        return f"{Decimal(text):.3f}"
+    if kind == "DATE":
+        epoch = dt.datetime(1970, 1, 1)
+        return int((dt.datetime.fromisoformat(text) - epoch).total_seconds()) * 1000
+    return text.lower() if kind.startswith(("RAW", "BLOB")) else text

@@ -1,0 +1,132 @@
+"""What must hold of the events of a workload: nothing lost, doubled or out of order, and the tables
+that they make are those of the database."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from tests.chaos.workloads.database import KEY, MARK, Change, Place, RandomDatabase, Row
+from tests.chaos.workloads.reader import Record
+
+_PLACEHOLDER = "__debezium_unavailable_value"
+UNAVAILABLE = (_PLACEHOLDER, _PLACEHOLDER.encode().hex())
+"""What stands for large values that a change does not tell of."""
+
+
+class Event(NamedTuple):
+    """A record's value, and where it is in the total order."""
+
+    sequence: str
+    table: str
+    value: Mapping[str, Any]
+
+    @property
+    def change(self) -> Change:
+        """See Change."""
+        op = self.value["op"]
+        row = self.value["before" if op == "d" else "after"] or {}
+        return Change(self.table, op, int(row.get(KEY) or 0), int(row.get(MARK) or 0))
+
+
+def events_of(records: Iterable[Record]) -> list[Event]:
+    """The events of records in their order, tombstones left out."""
+    events = [
+        Event(record["sequence"], record["topic"].rpartition(".")[2], json.loads(record["value"]))
+        for record in records
+        if record["value"] is not None
+    ]
+    return sorted(event for event in events if "op" in event.value)
+
+
+def check(
+    database: RandomDatabase, records: list[Record], committed: list[tuple[Place, list[Change]]]
+) -> int:
+    """How many changes the log had. Raises AssertionError."""
+    sequences = Counter(record["sequence"] for record in records)
+    doubled = [one for one, count in sequences.items() if count > 1]
+    assert not doubled, f"{len(doubled)} records came twice, the first is {doubled[0]}"
+    events = events_of(records)
+    reads = [event for event in events if event.value["op"] == "r"]
+    begin = database.begins_behind([event.value["source"] for event in reads])
+    behind = [one for one in committed if one[0].number > begin]
+    behind.sort(key=lambda one: (one[0].number, one[0].second))
+    wanted = [change for _, changes in behind for change in changes]
+    seen = [event.change for event in events if event.value["op"] != "r"]
+    merged = database.merged
+    _compare(*([one for one in those if one.table not in merged] for those in (seen, wanted)))
+    _compare_merged([one for one in seen if one.table in merged], behind, merged)
+    tables = folded(events)
+    for table in database.tables:
+        _compare_rows(table, tables.get(table, {}), database.rows(table))
+    return len(seen)
+
+
+def _compare(seen: list[Change], wanted: list[Change]) -> None:
+    if seen == wanted:
+        return
+    have, want = Counter(seen), Counter(wanted)
+    for word, those in (("lost", want - have), ("doubled, or never was", have - want)):
+        assert not those, f"{word}: {those.total()} of {want.total()}, {list(those)[:5]}"
+    place = next(n for n, pair in enumerate(zip(seen, wanted, strict=True)) if pair[0] != pair[1])
+    raise AssertionError(
+        f"out of order from {place} on: {seen[place : place + 4]}, not {wanted[place : place + 4]}"
+    )
+
+
+def _compare_merged(
+    seen: list[Change], committed: list[tuple[Place, list[Change]]], merged: Collection[str]
+) -> None:
+    """Of tables whose changes may be merged: the last change of each transaction and row has an
+    event, and no event tells of what never was."""
+    told = Counter(map(_outcome, seen))
+    possible: Counter[tuple[object, ...]] = Counter()
+    for place, changes in committed:
+        own = [change for change in changes if change.table in merged]
+        possible.update(map(_outcome, own))
+        last = {(change.table, change.key): change for change in own}
+        lost = [change for change in last.values() if not told[_outcome(change)]]
+        assert not lost, f"lost: {len(lost)} changes of one transaction, {lost[0]} at {place}"
+    more = told - possible
+    assert not more, f"doubled, or never was: {more.total()}, {list(more)[:5]}"
+
+
+def _outcome(change: Change) -> tuple[object, ...]:
+    """What is left of a change when others are put into it."""
+    return change.table, change.key, change.mark, change.op == "d"
+
+
+def folded(events: Iterable[Event]) -> dict[str, dict[int, Row]]:
+    """The rows of tables as the events make them."""
+    tables: dict[str, dict[int, Row]] = {}
+    for event in events:
+        rows = tables.setdefault(event.table, {})
+        op, before, after = (event.value.get(name) for name in ("op", "before", "after"))
+        if op == "t":
+            rows.clear()
+        elif op == "d":
+            assert before is not None
+            assert rows.pop(int(before[KEY]), None) is not None, (
+                f"nothing is there to be deleted: {event}"
+            )
+        else:
+            assert after is not None
+            key = int(after[KEY])
+            old = rows.get(key, {})
+            assert (op == "u") == bool(old), f"{op} of a row that is{'' if old else ' not'} there"
+            rows[key] = {
+                name: old.get(name) if value in UNAVAILABLE else value
+                for name, value in after.items()
+            }
+    return tables
+
+
+def _compare_rows(table: str, seen: dict[int, Row], wanted: dict[int, Row]) -> None:
+    lost, more = wanted.keys() - seen.keys(), seen.keys() - wanted.keys()
+    assert not lost and not more, f"{table}: {len(lost)} rows are lost, {len(more)} too many"
+    for key, row in wanted.items():
+        for name, value in row.items():
+            found = seen[key].get(name)
+            assert found == value, f"{table}.{name} of {key}: {found!r}, not {value!r}"
