@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -84,22 +86,32 @@ class SinkRun:
         """What a run ends with."""
         try:
             self.run(**more)
-        except (HeadraceError, StreamingQueryException) as error:
+        except (HeadraceError, StreamingQueryException, Py4JJavaError) as error:
             self.close()
             return str(error)
         raise AssertionError("the query ended without an error")
 
-    def await_planned(self) -> None:
-        """Until a micro-batch is planned and not finished."""
-        deadline = time.monotonic() + WITHIN_S
-        while newest_of(self.checkpoint / "offsets") <= finished_batch(self.checkpoint):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    def uncommitted(self, **more: str) -> bool:
+        """A run whose first micro-batch is in the target, and cannot be written to Spark's log of
+        commits: as if it were killed between the two. False: it was written too soon."""
+        number = newest_of(self.checkpoint / "offsets") + 1
+        entry = self.checkpoint / "commits" / str(number)
+        query = self.start(**more)
+        await_file(self.checkpoint / "offsets" / str(number))
+        try:
+            entry.mkdir()
+        except FileExistsError:
+            self.end(query)
+            return False
+        with suppress(StreamingQueryException):
+            self.end(query)
+        entry.rmdir()
+        return True
 
-    def forget_commit(self) -> None:
-        """The newest micro-batch, which is in the target, is not in Spark's log of commits: the
-        query was killed between the two."""
-        newest = finished_batch(self.checkpoint)
-        commits: Path = self.checkpoint / "commits"
-        for name in (str(newest), f".{newest}.crc"):
-            (commits / name).unlink(missing_ok=True)
+
+def await_file(path: Path) -> None:
+    """Until it is there."""
+    deadline = time.monotonic() + WITHIN_S
+    while not path.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
