@@ -96,6 +96,8 @@ class Database:
         """Whether logs are archived when they are switched."""
         self.shows_archived = True
         """Whether V$ARCHIVED_LOG shows those that are."""
+        self.has_invalid_members = False
+        """Whether each group has a member, too, that cannot be opened."""
         self.unused_groups = 0
         """Groups of V$LOG that were never written."""
         self.destination_id = 1
@@ -276,7 +278,9 @@ class Database:
                     (log.group, log.thread, log.sequence, self.state.log_bytes, is_archived,
                      status, log.first, str(end))
                 )  # fmt: skip
-                members.append((log.group, log.online_name))
+                members.append((log.group, log.online_name, None))
+                if self.has_invalid_members:
+                    members.append((log.group, f"/a{log.online_name}", "INVALID"))
             if not log.is_current and self.archives and self.shows_archived:
                 deleted = log.is_deleted
                 dictionary = "YES" if log.has_dictionary else "NO"

@@ -249,3 +249,15 @@ def test_a_session_that_lacks_logs_is_ended_though_the_view_has_a_row_of_them(
         assert len(shown) == 2
         session.end()
         assert connection.rows(sql.SESSION_LOGS()) == []
+
+
+def test_a_member_of_a_group_that_cannot_be_opened_is_not_the_one_that_is_mined(
+    database: OracleDatabase,
+) -> None:
+    """Its name comes first."""
+    database.change(has_invalid_members=True)
+    reader = OracleReader.of(database)
+    add(database, 1)
+    reader.await_changes(1)
+    reader.stop()
+    assert reader.ids() == [1]
