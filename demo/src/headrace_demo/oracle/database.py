@@ -265,7 +265,8 @@ class Database:
         return tuple({**row, **self.thread_states.get(log.thread, {})}.values())
 
     def _show_logs(self) -> None:
-        online, archived, members = [], [], []
+        members: list[tuple[int, str, str | None]] = []
+        online, archived = [], []
         for log in self.state.logs:
             newest = self.state.current_log(log.thread).sequence
             if log.sequence > newest - _GROUPS:
