@@ -75,3 +75,31 @@ def test_sql_keeps_its_shape(statement: str, form: str) -> None:
 def test_any_text_is_masked_without_an_error(text: str) -> None:
     MASKS.sql(text)
     MASKS.text(text)
+    MASKS.own_sql(text, OWN)
+
+
+OWN = frozenset({"HEADRACE_KIT_TEXTS", "ID", "A"})
+
+
+@given(LONG, LONG, LONG)
+def test_a_workloads_statement_shows_its_own_names_and_values_and_no_others(
+    schema: str, word: str, comment: str
+) -> None:
+    statement = (
+        f'insert into "{schema}"."HEADRACE_KIT_TEXTS"("ID","A") values (\'12\',\'it\'\'s é\') '
+        f"{word} /* {comment} */"
+    )
+    masked = MASKS.own_sql(statement, OWN)
+    for hidden in (schema, word, comment):
+        assert hidden.upper() not in masked.upper()
+    assert "\"HEADRACE_KIT_TEXTS\"(\"ID\",\"A\") values ('12','it''s é')" in masked
+
+
+@given(LONG, LONG)
+def test_a_statement_within_a_workloads_literal_is_masked_like_one(schema: str, name: str) -> None:
+    """As LogMiner writes long texts."""
+    inner = f'update "{schema}"."HEADRACE_KIT_TEXTS" set "{name}" = :1'
+    masked = MASKS.own_sql(f"Stmt := '{inner}';", OWN)
+    for hidden in (schema, name):
+        assert hidden.upper() not in masked.upper()
+    assert "HEADRACE_KIT_TEXTS" in masked

@@ -12,6 +12,7 @@ from headrace.connectors.db2.checks.database import check
 from headrace.connectors.db2.config import Db2Config
 from headrace.findings import Finding, statements
 from headrace_demo.db2.derby import DerbyServer
+from tests.connectors.harness import ConnectorReader
 from tests.servers.db2 import Db2Database
 
 pytestmark = pytest.mark.db2
@@ -146,6 +147,27 @@ def test_a_registration_that_is_not_active_is_an_error(db2_database: Db2Database
     error = only(found(db2_database), "db2.registration_inactive")
     assert error.level == "error"
     db2_database.capture.add_table("INV", "THINGS", "CDC_AGAIN")
+    assert bad(found(db2_database)) == []
+
+
+def test_a_registration_that_capture_did_not_read_yet_is_a_warning(
+    db2_database: Db2Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is changed until it does is in no change table, whatever STATE says."""
+    db2_database.create_table("THINGS", KEYED)
+    db2_database.capture.stop()
+    db2_database.create_table("LATER", KEYED)
+    warning = only(found(db2_database), "db2.registration_not_begun")
+    assert warning.level == "warning"
+    assert "INV.LATER" in warning.message
+    assert "INV.THINGS" not in warning.message
+    assert statements(warning.remedy) == ["""VALUES "ASNCDC".ASNCDCSERVICES('reinit','asncdc');"""]
+    run = ConnectorReader(db2_database.properties(snapshot_mode="no_data"))
+    run.step()
+    run.stop()
+    assert "Capture has not begun with INV.LATER" in caplog.text
+    db2_database.capture.start()
+    db2_database.capture.await_captured()
     assert bad(found(db2_database)) == []
 
 

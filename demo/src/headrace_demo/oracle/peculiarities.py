@@ -42,6 +42,8 @@ class Peculiarities:
     """Whether SQL_REDO is cut wherever these bytes end, inside of a character, too."""
     shared_scns: float = 0.0
     """The share of changes that have the SCN of the redo before them."""
+    has_invalid_members: bool = False
+    """Whether each group of logs has a member, too, that cannot be opened; its name comes first."""
     lateness: int = 0
     """LogMiner gives the rows of a transaction up to so many SCNs late. A database of which it is
     true leaves as many SCNs out before DDL, which no other transaction crosses."""
@@ -70,6 +72,7 @@ class Peculiarities:
             cuts_characters=maybe(True, False),
             shared_scns=maybe(chance.choice((0.2, 0.9)), 0.0),
             lateness=maybe(chance.choice((1, 4, 12)), 0),
+            has_invalid_members=maybe(True, False),
         )
 
     @property
@@ -97,4 +100,5 @@ class Peculiarities:
 _HARMLESS = (
     "seed", "unused_groups", "unknown_starts", "archiving", "idle_destinations",
     "second_destination", "lost_copies", "restored", "nameless", "most_bytes", "cuts_characters",
+    "has_invalid_members",
 )  # fmt: skip

@@ -81,11 +81,13 @@ def online(state: State, peculiarities: Peculiarities, *, archives: bool) -> tup
             (log.group, log.thread, log.sequence, state.log_bytes,
              "NO" if log.is_current or not is_told else "YES", status, log.first, str(end))
         )  # fmt: skip
-        members.append((log.group, log.online_name))
+        members.append((log.group, log.online_name, None))
+        if peculiarities.has_invalid_members:
+            members.append((log.group, f"/a{log.online_name}", "INVALID"))
     unused = (1, 0, state.log_bytes, "YES", "UNUSED", 0, "0")
     for number in range(90, 90 + peculiarities.unused_groups):
         groups.append((number, *unused))
-        members.append((number, f"/opt/oracle/oradata/ORCLCDB/redo{number}.log"))
+        members.append((number, f"/opt/oracle/oradata/ORCLCDB/redo{number}.log", None))
     return groups, members
 
 

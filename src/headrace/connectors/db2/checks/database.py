@@ -12,6 +12,7 @@ from headrace.connectors.db2.checks.replication import (
     STALE_SECONDS,
     capture_error,
     captured_of,
+    not_begun,
     read_control,
     registration_errors,
 )
@@ -138,5 +139,8 @@ def _check_registrations(checked: Checked, registered: list[Registration]) -> No
             checked.findings.add_foreseen(error)
         else:
             checked.findings.add_error(error, "warning")
+    waiting = not_begun(checked.config, checked.tables, registered)
+    if waiting is not None:
+        checked.findings.add_error(waiting, "warning")
     if checked.tables and not errors:
         checked.ok("registered", "Every captured table is registered")

@@ -175,3 +175,27 @@ def registration_errors(
     idle = [table for table in tables if ACTIVE not in states.get(table.path, {ACTIVE})]
     errors = [unregistered(config, absent)] if absent else []
     return errors + ([inactive(config, idle)] if idle else [])
+
+
+def not_begun(
+    config: Db2Config, tables: Iterable[Table], registered: Iterable[Registration]
+) -> HeadraceError | None:
+    """What is wrong with active registrations that Capture does not know yet: ADDTABLE writes
+    STATE = 'A' itself. What is changed until Capture begins with them is in no change table,
+    and in no snapshot that was taken before."""
+    begun: dict[tuple[str, str], bool] = {}
+    for one in registered:
+        path = (one.source_schema, one.source_table)
+        has_begun = one.old_synchpoint is not None or one.new_synchpoint is not None
+        begun[path] = begun.get(path, False) or has_begun or one.state != ACTIVE
+    waiting = [table for table in tables if not begun.get(table.path, True)]
+    if not waiting:
+        return None
+    return HeadraceError(
+        "db2.registration_not_begun",
+        f"Capture has not begun with {named_tables(waiting)} (CD_OLD_SYNCHPOINT of "
+        "IBMSNAP_REGISTER is null): changes until it does are in no event, unless a snapshot is "
+        "taken after that",
+        f"Let it read its registrations: {reinitialize(config)} Then start with a new checkpoint, "
+        "or read the tables again by an execute-snapshot signal.",
+    )

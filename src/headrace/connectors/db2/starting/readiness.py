@@ -11,6 +11,7 @@ from headrace.connectors.db2.catalog.stored_tables import StoredTables
 from headrace.connectors.db2.checks.change_tables import layout_error, updates_error
 from headrace.connectors.db2.checks.replication import (
     captured_of,
+    not_begun,
     read_control,
     registration_errors,
     warn_of,
@@ -93,6 +94,9 @@ class Readiness:
             if not own:
                 raise error
             self._warn(error)
+        waiting = not_begun(config, tables, registered)
+        if waiting is not None:
+            self._warn(waiting)
         catalog = Catalog(connection)
         for one in own:
             columns = catalog.columns(one.change_schema, one.change_table)

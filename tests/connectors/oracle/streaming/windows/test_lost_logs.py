@@ -283,3 +283,15 @@ def test_a_log_that_is_switched_while_the_views_are_read_is_not_gone(
     reader.await_changes(3)
     reader.stop()
     assert (reader.ids(), len(switched)) == ([1, 2, 3], 2)
+
+
+def test_a_member_of_a_group_that_cannot_be_opened_is_not_the_one_that_is_mined(
+    database: OracleDatabase,
+) -> None:
+    """Its name comes first."""
+    database.change(has_invalid_members=True)
+    reader = OracleReader.of(database)
+    add(database, 1)
+    reader.await_changes(1)
+    reader.stop()
+    assert reader.ids() == [1]

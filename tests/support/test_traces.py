@@ -1,0 +1,46 @@
+"""What a workload made is taken back, last first, and what stays is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.support.workload import Traces
+
+
+def made(*statements: str) -> Traces:
+    traces = Traces()
+    for one in statements:
+        traces.expect(one)
+    return traces
+
+
+def test_what_was_made_last_is_taken_back_first() -> None:
+    sent: list[str] = []
+    assert made("DROP a", "DROP b").take_back(lambda one: not sent.append(one)) == []
+    assert sent == ["DROP b", "DROP a"]
+
+
+def test_what_the_database_did_not_make_is_not_taken_back() -> None:
+    traces = made("DROP a", "DROP b")
+    traces.refused("DROP b")
+    sent: list[str] = []
+    traces.take_back(lambda one: not sent.append(one))
+    assert sent == ["DROP a"]
+
+
+def test_what_cannot_be_taken_back_is_named_in_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    assert made("DROP a", "DROP b").take_back(lambda one: one == "DROP a") == ["DROP b"]
+    assert "Run these statements: DROP b;" in caplog.text
+
+
+def test_an_interruption_while_it_is_taken_back_names_what_is_left(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def interrupted(statement: str) -> bool:
+        if statement == "DROP a":
+            raise KeyboardInterrupt
+        return True
+
+    with pytest.raises(KeyboardInterrupt):
+        made("DROP first", "DROP a", "DROP b").take_back(interrupted)
+    assert "Run these statements: DROP a; DROP first;" in caplog.text
