@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -35,6 +36,10 @@ from tests.spark.worker_session import WorkerSession
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Each worker collects 13,000 tests, which all stay: looking for garbage among them takes longer
+# than their collection, and would go on in each test. `pytest_collection_finish` enables it.
+gc.disable()
 
 _SLOW = ("oracle", "postgres", "mongodb", "db2", "spark", "chaos")
 
@@ -77,6 +82,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         )
 
     items.sort(key=cost)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected out of the search for garbage."""
+    gc.freeze()
+    gc.enable()
 
 
 class _ModuleOfDb2(pytest.Module):

@@ -21,7 +21,9 @@ FILES = {
     "test_demo.py": "@pytest.mark.spark\ndef test_0(resident: Resident): ...",
     "test_metrics.py": "@pytest.mark.spark",
     "test_triggers.py": "@pytest.mark.spark",
+    "tests/chaos/test_kills.py": "@pytest.mark.spark",
 }
+CHAOS = "tests/chaos/test_kills.py"
 SHARED = ("test_topic.py", "test_signals.py", "test_ends.py", "test_demo.py")
 """Two files with Kafka, and two with a resident `headrace`."""
 TESTS = [f"{file}::test_{number}" for file in FILES for number in range(4)]
@@ -54,6 +56,7 @@ class Worker:
 def run(folder: Path, count: int, moments: list[list[str]]) -> list[Worker]:
     """Workers that ran all tests; `moments` gets the files that ran at the same time."""
     for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     option: Any = SimpleNamespace(tx=["popen"] * count, maxprocesses=None, loadscopereorder=False)
     config: Any = SimpleNamespace(
@@ -105,9 +108,17 @@ def test_spark_runs_from_the_beginning_and_on_three_workers_at_most(
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_what_belongs_together_has_one_worker(tmp_path: Path, count: int) -> None:
     workers = run(tmp_path, count, [])
-    together = [[file] for file, text in FILES.items() if text and file not in SHARED]
+    alone = (*SHARED, CHAOS)
+    together = [[file] for file, text in FILES.items() if text and file not in alone]
     for files in [*together, SHARED[:2], SHARED[2:]]:
         holders = [
             worker for worker in workers if any(t.startswith(tuple(files)) for t in worker.done)
         ]
         assert len(holders) == 1
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_kills_which_share_nothing_end_a_run_on_several_workers(tmp_path: Path, count: int) -> None:
+    workers = run(tmp_path, count, [])
+    with_kills = [worker for worker in workers if any(t.startswith(CHAOS) for t in worker.done)]
+    assert len(with_kills) > 1

@@ -9,6 +9,9 @@ from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
+_CHAOS = "tests/chaos/"
+"""Its tests start every process by themselves and share nothing: each is one piece of work. They
+are the last ones of a run, and one worker would take them all while the others rest."""
 _RESIDENT = "resident"
 _SPARK_WORKERS = 3  # a test with Spark starts a session of its own: a gigabyte, and a core or two
 
@@ -25,6 +28,8 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
+        if path.startswith(_CHAOS):
+            return nodeid
         text = _text(self._root / path)
         if "kafka: KafkaServer" in text:
             return "kafka"
@@ -58,8 +63,11 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         )
 
     def _has_spark(self, scope: str) -> bool:
-        is_file = scope.endswith(".py")
-        return scope == _RESIDENT or (is_file and "pytest.mark.spark" in _text(self._root / scope))
+        path, _, test = scope.partition("::")
+        if scope == _RESIDENT:
+            return True
+        is_piece = path.startswith(_CHAOS) if test else path.endswith(".py")
+        return is_piece and "pytest.mark.spark" in _text(self._root / path)
 
 
 def _first(scopes: Iterable[str]) -> str | None:

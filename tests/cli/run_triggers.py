@@ -1,4 +1,4 @@
-"""`python run_triggers.py FOLDER`: a query per line of FOLDER/spellings, in one Spark session.
+"""`python -m tests.cli.run_triggers FOLDER`: a query per line of FOLDER/spellings, in one session.
 
 Prints, as JSON lines, which trigger Spark has, and whether the query ended by itself.
 """
@@ -23,7 +23,8 @@ REQUIRED = {
 }
 
 
-def main(folder: Path) -> None:
+def main(given: str) -> None:
+    folder = Path(given)
     session = open_session(
         "test", Messages(quiet=True), kernels={}, master="local[2]", idle_exit=None, debug=False
     )
@@ -42,4 +43,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -53,13 +51,10 @@ WRONG = (
 
 
 @pytest.mark.spark
-def test_spark_takes_every_spelling_as_it_is_meant(tmp_path: Path) -> None:
+def test_spark_takes_every_spelling_as_it_is_meant(tmp_path: Path, resident: Resident) -> None:
     (tmp_path / "spellings").write_text("".join(f"{spelling}\n" for spelling in SPELLINGS))
-    command = [sys.executable, "-m", "tests.cli.run_triggers", str(tmp_path)]
     environment = os.environ | ENVIRONMENT
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=500, check=False
-    )
+    done = resident.run("tests.cli.run_triggers", str(tmp_path), environment=environment)
     assert done.returncode == 0, done.stderr
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert {query["spelling"]: query["trigger"] for query in told} == SPELLINGS

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+import headrace
 from tests.servers.sources import Source
 
-SCRIPT = Path(__file__).with_name("run_metrics.py")
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WITHIN_S = 300
 
 
 @pytest.mark.spark
-def test_a_driver_reads_the_metrics_of_its_query(source: Source, tmp_path: Path) -> None:
+def test_a_driver_reads_the_metrics_of_its_query(
+    spark: SparkSession, source: Source, tmp_path: Path
+) -> None:
     source.insert(1, 50, "existing")
-    properties = json.dumps(source.properties())
-    command = [sys.executable, str(SCRIPT), properties, str(tmp_path / "checkpoint"), "7"]
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert run.stdout is not None
-    found = None
-    try:
-        written = False
-        for line in run.stdout:
-            if line.startswith("snapshot") and not written:
-                written = True
-                source.insert(51, 57, "live")
-            elif line.startswith("metrics"):
-                found = json.loads(line.removeprefix("metrics"))
-    finally:
-        run.kill()
-        run.wait(120)
+    headrace.register(spark)
+    options = headrace.options(source.properties())
+    frame = spark.readStream.format("headrace").options(**options).load()
+    writer = frame.writeStream.format("noop")
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    deadline, written, found = time.monotonic() + WITHIN_S, False, None
+    while query.exception() is None and time.monotonic() < deadline:
+        found = headrace.metrics(query)
+        if found and found.streaming["TotalNumberOfEventsSeen"] >= 7:
+            break
+        if found and found.snapshot["SnapshotCompleted"] and not written:
+            written = True
+            source.insert(51, 57, "live")
+        time.sleep(0.2)
+    query.stop()
     assert found is not None
-    assert found["snapshot"]["SnapshotCompleted"]
-    assert found["streaming"]["TotalNumberOfCreateEventsSeen"] == 7
-    assert found["streaming"]["CapturedTables"] == [source.topic.removeprefix("s.")]
-    assert found["streaming"]["Connected"]
-    assert source.metrics <= found["streaming"].keys()
+    assert found.snapshot["SnapshotCompleted"]
+    assert found.streaming["TotalNumberOfCreateEventsSeen"] == 7
+    assert found.streaming["CapturedTables"] == [source.topic.removeprefix("s.")]
+    assert found.streaming["Connected"]
+    assert source.metrics <= found.streaming.keys()

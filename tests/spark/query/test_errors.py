@@ -1,36 +1,73 @@
-"""Errors as a user of PySpark meets them: one sentence each, and no trace of ours."""
+"""Errors as a user of PySpark meets them in a notebook: one sentence each, and no trace of ours."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import headrace
 from tests.servers.postgresql import Database
 
-SESSION = Path(__file__).with_name("session.py")
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamReader
+
+
+def text_of(call: Callable[[], object]) -> str:
+    try:
+        call()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is shown
+        return str(error)
+    return "nothing"
 
 
 @pytest.mark.spark
 @pytest.mark.postgres
-def test_every_mistake_is_answered_in_one_sentence(database: Database, tmp_path: Path) -> None:
+def test_every_mistake_is_answered_in_one_sentence(
+    spark: SparkSession, database: Database, tmp_path: Path
+) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)")
-    run = subprocess.run(
-        [sys.executable, str(SESSION), str(tmp_path), json.dumps(database.properties())],
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
+    right = database.properties()
     answers: dict[str, list[Any]] = {}
-    for line in run.stdout.splitlines():
-        name, *answers[name] = json.loads(line)
+
+    def stream() -> DataStreamReader:
+        return spark.readStream.format("headrace")
+
+    def started(reader: DataStreamReader, name: str) -> StreamingQuery:
+        writer = reader.load().writeStream.format("noop")
+        return writer.option("checkpointLocation", str(tmp_path / name)).start()
+
+    answers["no options"] = [text_of(stream().load)]
+    table = spark.read.format("headrace").options(**headrace.options(right))
+    answers["a table"] = [text_of(lambda: table.load().collect())]
+    wrong = stream().schema("topic string").options(**right, **{"snapshot.mode": "initail"})
+    answers["late"] = [text_of(lambda: started(wrong, "late").awaitTermination())]
+
+    refused = started(stream().options(**headrace.options(right, database_dbname="nosuch")), "no")
+    answers["refused"] = [text_of(refused.awaitTermination), headrace.error(refused)]
+
+    retries = {"errors.max.retries": "2", "retriable.restart.connector.wait.ms": "2000"}
+    away = stream().options(**headrace.options({**right, **retries}, database_port=1))
+    query = started(away, "away")
+    while query.isActive and headrace.status(query).error is None:
+        time.sleep(0.05)
+    status = headrace.status(query)
+    answers["given up"] = [text_of(query.awaitTermination)]
+    given_up = headrace.error(query)
+    assert headrace.status(query).state == "failed"
+
+    query = started(stream().options(**headrace.options(right)), "right")
+    while query.isActive and headrace.status(query).state != "streaming":
+        time.sleep(0.05)
+    assert (headrace.status(query).state, headrace.error(query)) == ("streaming", None)
+    query.stop()
+    assert (headrace.status(query).state, headrace.error(query)) == ("stopped", None)
+
     for name in ("no options", "a table", "late", "refused", "given up"):
         (text, *_) = answers[name]
         assert "Traceback" not in text, text
@@ -40,14 +77,12 @@ def test_every_mistake_is_answered_in_one_sentence(database: Database, tmp_path:
     assert "Use spark.readStream" in answers["a table"][0]
     assert "did you mean initial?" in answers["late"][0]
     _, error = answers["refused"]
-    assert error["code"] == "postgresql.unknown_database"
-    assert error["remedy"] == "Check database.dbname."
-    assert error["message"].startswith("PostgreSQL at ")
-    state, message, attempts, code = answers["away"]
-    assert (state, code) == ("starting", "postgresql.unreachable")
-    assert "cannot be reached" in message
-    assert attempts >= 1
-    assert answers["given up"][1] == "postgresql.unreachable"
-    assert answers["failed"] == ["failed"]
-    assert answers["streaming"] == ["streaming", None]
-    assert answers["stopped"] == ["stopped", None]
+    assert error.code == "postgresql.unknown_database"
+    assert error.remedy == "Check database.dbname."
+    assert error.message.startswith("PostgreSQL at ")
+    assert status.error is not None
+    assert (status.state, status.error.code) == ("starting", "postgresql.unreachable")
+    assert "cannot be reached" in status.message
+    assert status.attempts >= 1
+    assert given_up is not None
+    assert given_up.code == "postgresql.unreachable"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.resident.resident import Resident
 from tests.servers.kafka import KafkaServer
 from tests.sinks.kafka.records import Record, read_topic
 from tests.spark.supervised import Run
@@ -21,7 +22,7 @@ def ids(records: list[Record]) -> list[int]:
 TOPIC = "t"  # of all numbers
 
 
-def stream_numbers(tmp_path: Path, kafka: KafkaServer) -> None:
+def stream_numbers(tmp_path: Path, kafka: KafkaServer, resident: Resident) -> None:
     """13,000 numbers into the topic, in two runs; the second one does a micro-batch again."""
     if TOPIC in kafka.topics():
         kafka.delete_topic(TOPIC)
@@ -29,7 +30,7 @@ def stream_numbers(tmp_path: Path, kafka: KafkaServer) -> None:
     (tmp_path / "head").write_text("12000")
     (tmp_path / "die").touch()
     (tmp_path / "void").touch()
-    assert Run(tmp_path, sink="kafka", idle_exit=3).summary()["reason"] == "idle"
+    assert Run(tmp_path, resident, sink="kafka", idle_exit=1.5).summary()["reason"] == "idle"
     first = read_topic(kafka, TOPIC)
     assert ids(first) == list(range(12_000))
     assert len({record.partition for record in first}) == 3
@@ -40,21 +41,25 @@ def stream_numbers(tmp_path: Path, kafka: KafkaServer) -> None:
     )
     commits[-1].unlink()
     (tmp_path / "head").write_text("13000")
-    Run(tmp_path, sink="kafka", idle_exit=3).summary()
+    Run(tmp_path, resident, sink="kafka", idle_exit=1.5).summary()
 
 
-def test_every_row_arrives_once_whatever_is_repeated(tmp_path: Path, kafka: KafkaServer) -> None:
-    stream_numbers(tmp_path, kafka)
+def test_every_row_arrives_once_whatever_is_repeated(
+    tmp_path: Path, kafka: KafkaServer, resident: Resident
+) -> None:
+    stream_numbers(tmp_path, kafka, resident)
     assert ids(read_topic(kafka, TOPIC)) == list(range(13_000))
 
 
 @pytest.mark.chaos
-def test_an_older_copy_of_the_checkpoint_is_told_of(tmp_path: Path, kafka: KafkaServer) -> None:
-    stream_numbers(tmp_path, kafka)
+def test_an_older_copy_of_the_checkpoint_is_told_of(
+    tmp_path: Path, kafka: KafkaServer, resident: Resident
+) -> None:
+    stream_numbers(tmp_path, kafka, resident)
     for log in ("commits", "offsets"):
         files = sorted((tmp_path / "checkpoint" / log).glob("[0-9]*"), key=lambda p: int(p.name))
         for file in files[1:]:
             file.unlink()
-    out = Run(tmp_path, sink="kafka", idle_exit=3).wait()
+    out = Run(tmp_path, resident, sink="kafka", idle_exit=1.5).wait()
     assert "failed kafka.older_checkpoint" in out
     assert len(read_topic(kafka, TOPIC)) == 13_000

@@ -61,17 +61,34 @@ def failure(changes: DataFrame, **options: Any) -> HeadraceError:
     return error
 
 
+EQUAL = (change("a", "5"), change("b", "5"))
+ONE_A_DELETE = (change("a", "5"), change("a", "5", op="d"))
+ONE_WITHOUT = (change("a", "5"), change("b", None))
+BOTH_WITHOUT = (change("a", None), change("b", None))
+BY_TWO = ["source.n", "source.m"]
+
+
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("one", "other", "order"),
     [
-        (change("a", "5"), change("b", "5")),
-        (change("a", "5"), change("a", "5", op="d")),
-        (change("a", "5"), change("b", None)),
-        (change("a", None), change("b", None)),
+        (*EQUAL, "sequence"),
+        (*EQUAL, BY_TWO),
+        (*ONE_A_DELETE, "source.n"),
+        (*ONE_WITHOUT, "sequence"),
+        (*ONE_WITHOUT, BY_TWO),
+        (*BOTH_WITHOUT, "source.n"),
+        (*BOTH_WITHOUT, BY_TWO),
     ],
-    ids=["equal places", "equal places, one a delete", "one without a place", "both without"],
+    ids=[
+        "equal places",
+        "equal places of two columns",
+        "equal places, one a delete",
+        "one without a place",
+        "one without a place of two columns",
+        "both without",
+        "both without places of two columns",
+    ],
 )
-@pytest.mark.parametrize("order", ["sequence", "source.n", ["source.n", "source.m"]])
 def test_two_changes_of_a_key_whose_order_is_open_end_the_query(
     spark: SparkSession, one: tuple[Any, ...], other: tuple[Any, ...], order: Any
 ) -> None:

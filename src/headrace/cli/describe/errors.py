@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import difflib
+import gc
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
@@ -167,13 +169,28 @@ def passed_on() -> frozenset[str]:
     return frozenset(place for module in _modules() for place in module.passed_on())
 
 
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Syntax trees are millions of objects that stay: looking for garbage among them takes as long
+    as making them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 @cache
+@_without_collector()
 def _modules() -> tuple[_Module, ...]:
     roots = [SOURCES]
     if (stand_ins := find_spec(_STAND_INS)) is not None and stand_ins.origin is not None:
         roots.append(Path(stand_ins.origin).parent)
     root_of = {path: root for root in roots for path in sorted(root.rglob("*.py"))}
-    trees = {path: ast.parse(path.read_text()) for path in root_of}
+    texts = {path: path.read_text() for path in root_of}
+    trees = {path: ast.parse(text) for path, text in texts.items()}
     dotted = {path: _dotted(path.relative_to(root.parent)) for path, root in root_of.items()}
     constants = {dotted[path]: _constants(tree) for path, tree in trees.items()}
     purposes = {
@@ -187,6 +204,7 @@ def _modules() -> tuple[_Module, ...]:
             path.relative_to(root_of[path]), tree, _known(tree, dotted[path], constants), purposes
         )
         for path, tree in trees.items()
+        if any(f"{form}(" in texts[path] for form in _FORMS)
     )
 
 
@@ -236,7 +254,7 @@ class _Module:
         self._path = path
         self._constants = constants
         self._purposes = purposes
-        self._calls = list(_calls(tree, ()))
+        self._calls = list(_calls(tree))
         self._returned = {
             function.name: [one.value for one in ast.walk(function) if isinstance(one, ast.Return)]
             for function in ast.walk(tree)
@@ -388,16 +406,18 @@ class _Module:
         return "".join(texts)
 
 
-def _calls(
-    tree: ast.AST, scope: Sequence[ast.stmt]
-) -> Iterator[tuple[ast.Call, Sequence[ast.stmt]]]:
-    """Calls that may make an error, each with the statements of its function."""
-    if isinstance(tree, ast.FunctionDef):
-        scope = [one for one in ast.walk(tree) if isinstance(one, ast.stmt)]
-    if isinstance(tree, ast.Call) and _name_of(tree.func) in _FORMS:
-        yield tree, scope
-    for child in ast.iter_child_nodes(tree):
-        yield from _calls(child, scope)
+def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Sequence[ast.stmt]]]:
+    """Calls that may make an error, in the order of the text, each with the statements of its
+    function."""
+    waiting: list[tuple[ast.AST, ast.FunctionDef | None]] = [(tree, None)]
+    while waiting:
+        node, function = waiting.pop()
+        if isinstance(node, ast.FunctionDef):
+            function = node
+        if isinstance(node, ast.Call) and _name_of(node.func) in _FORMS:
+            inner = () if function is None else ast.walk(function)
+            yield node, [one for one in inner if isinstance(one, ast.stmt)]
+        waiting += [(child, function) for child in ast.iter_child_nodes(node)][::-1]
 
 
 def _assigned(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
