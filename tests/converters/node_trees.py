@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from random import Random
 from typing import NamedTuple
 
 import numpy as np
@@ -78,7 +79,7 @@ def _number_bytes(value: int) -> bytes:
 @dataclass(frozen=True)
 class Kind:
     """What a column of the random images or a made column holds. `stored` draws the bytes of a
-    value, `null` and `unavailable` are what may stand in place of one."""
+    value at random, `null` and `unavailable` are what may stand in place of one."""
 
     schema: Schema
     encoding: Encoding
@@ -86,35 +87,66 @@ class Kind:
     decode: Callable[[bytes], object]
     null: object
     unavailable: object
-    stored: st.SearchStrategy[bytes]
+    stored: Callable[[Random], bytes]
     cell: int = TEXT
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
-_ENCODED = TEXTS.map(str.encode)
-_INTEGERS = st.integers(-(10**18), 10**18)
+_CHARACTERS = 'abc 019"\\/\b\t\n\x01\x1f\x7f<&é߿\u2028€\ufeff\uffff😀\U0010ffff'
+_MOST = 10**18
+
+
+def _text(random: Random) -> str:
+    """Few characters or many, of all lengths in UTF-8 and with all escapes of JSON."""
+    return "".join(random.choices(_CHARACTERS, k=random.choice([0, 1, 2, random.randrange(40)])))
+
+
+def _encoded(random: Random) -> bytes:
+    return _text(random).encode()
+
+
+def _integer(random: Random) -> int:
+    """Of any number of digits, and what stands at the ends."""
+    edge = random.choice([0, 1, 127, 128, 255, 2**31, 2**32 - 1, 10**9, _MOST])
+    number = random.choice([edge, random.randrange(10 ** random.randint(1, 18))])
+    return random.choice([-1, 1]) * number
+
+
+def _decimal(random: Random) -> bytes:
+    return str(
+        Decimal(random.randint(-(10**11), 10**11) // 10 ** random.randrange(11)).scaleb(-2)
+    ).encode()
+
+
+def _point(random: Random) -> bytes:
+    x, y = _text(random), _integer(random)
+    point = {"x": random.choice([None, x]), "y": random.choice([None, y])}
+    return json.dumps(point).encode()
+
+
+def _labels(random: Random) -> bytes:
+    names = random.sample(["k", "l", "m n"], random.randrange(4))
+    return json.dumps({name: random.choice([None, _integer(random)]) for name in names}).encode()
+
+
 _MADE_UP, _UNAVAILABLE = "made up", "__unavailable__"
 KINDS: tuple[Kind, ...] = (
-    Kind(NUMBER, Encoding.RAW, 0, int, 0, -1, _INTEGERS.map(lambda n: str(n).encode())),
-    Kind(STRING, Encoding.STRING, 0, bytes.decode, _MADE_UP, _UNAVAILABLE, _ENCODED),
+    Kind(NUMBER, Encoding.RAW, 0, int, 0, -1, lambda random: str(_integer(random)).encode()),
+    Kind(STRING, Encoding.STRING, 0, bytes.decode, _MADE_UP, _UNAVAILABLE, _encoded),
     Kind(Schema(Type.BOOLEAN, optional=True), Encoding.BOOLEAN, 0, lambda t: t == b"t", False, None,
-         st.sampled_from([b"t", b"f"])),
-    Kind(STRING, Encoding.PYTHON, 0, reversed_text, _MADE_UP, _UNAVAILABLE, _ENCODED),
+         lambda random: random.choice([b"t", b"f"])),
+    Kind(STRING, Encoding.PYTHON, 0, reversed_text, _MADE_UP, _UNAVAILABLE, _encoded),
     Kind(decimal_schema(2, None).as_optional(), Encoding.DECIMAL, 2, lambda t: Decimal(t.decode()),
-         Decimal("0.00"), None,
-         st.decimals(-(10**9), 10**9, places=2).map(lambda d: str(d).encode())),
+         Decimal("0.00"), None, _decimal),
     Kind(Schema(Type.STRING, optional=True, default="by default"), Encoding.STRING, 0, bytes.decode,
-         None, None, _ENCODED),
-    Kind(NUMBER, Encoding.INT64_LE, 0, _little_endian, 7, None, _INTEGERS.map(_number_bytes),
-         BINARY),
+         None, None, _encoded),
+    Kind(NUMBER, Encoding.INT64_LE, 0, _little_endian, 7, None,
+         lambda random: _number_bytes(_integer(random)), BINARY),
     Kind(Schema(Type.BYTES, optional=True), Encoding.BYTES, 0, bytes, b"made up", b"unavailable",
-         st.binary(max_size=20), BINARY),
+         lambda random: random.randbytes(random.randrange(21)), BINARY),
     Kind(_POINT, Encoding.PYTHON, 0, json.loads, {"x": _MADE_UP, "y": 3}, {"x": _UNAVAILABLE},
-         st.builds(lambda x, y: json.dumps({"x": x, "y": y}).encode(), st.none() | TEXTS,
-                   st.none() | _INTEGERS)),
-    Kind(_LABELS, Encoding.PYTHON, 0, json.loads, {"k": 5}, None,
-         st.dictionaries(st.sampled_from(["k", "l", "m n"]), st.none() | _INTEGERS).map(
-             lambda labels: json.dumps(labels).encode())),
+         _point),
+    Kind(_LABELS, Encoding.PYTHON, 0, json.loads, {"k": 5}, None, _labels),
 )  # fmt: skip
 _STRUCTS = [number for number, kind in enumerate(KINDS) if kind.schema.type is Type.STRUCT]
 _MAPS = [number for number, kind in enumerate(KINDS) if kind.schema.type is Type.MAP]
@@ -253,6 +285,9 @@ TREES: st.SearchStrategy[Node] = st.recursive(
 )
 
 
+_RANDOMS = st.integers(0, 2**64 - 1).map(Random)
+
+
 class Memory:
     """Images one behind the other, as a segment holds them."""
 
@@ -294,49 +329,50 @@ class Memory:
         return RowTable(rows, transactions, (buffer,), orders)
 
 
-_MILLISECONDS = st.sampled_from([-1, 0, 253_402_300_799_999, 253_402_300_800_000]) | st.integers(
-    0, 2**63 - 1
-) | st.integers(0, 10**13)  # fmt: skip
+def _milliseconds(random: Random) -> int:
+    """Within the years of four digits, at their ends, and beyond."""
+    edge = random.choice([-1, 0, 253_402_300_799_999, 253_402_300_800_000, 2**63 - 1])
+    return random.choice([edge, random.randrange(10**13), random.randrange(2**63)])
 
 
-@st.composite
-def tables(draw: st.DrawFn) -> RowTable:
-    """Rows with random images, of which some end before their last columns."""
+def _raw_image(random: Random) -> bytes:
+    """Cells of all kinds; some images end before their last columns."""
+    image: list[tuple[int, bytes]] = []
+    for kind in KINDS[: random.choice([len(KINDS), random.randrange(len(KINDS))])]:
+        cell = random.choice([kind.cell] * 3 + [NULL, UNAVAILABLE])
+        image.append((cell, kind.stored(random) if cell == kind.cell else b""))
+    return image_of(image)
 
-    def raw_image() -> bytes:
-        image: list[tuple[int, bytes]] = []
-        for kind in KINDS[: draw(st.sampled_from([len(KINDS)] * 3 + list(range(len(KINDS)))))]:
-            cell = draw(st.sampled_from([kind.cell] * 3 + [NULL, UNAVAILABLE]))
-            image.append((cell, draw(kind.stored) if cell == kind.cell else b""))
-        return image_of(image)
 
+def _table(random: Random) -> RowTable:
     memory = Memory()
-    for number in range(draw(st.integers(1, 6))):
+    for number in range(random.randint(1, 6)):
         memory.row(
-            **{
-                name: memory.place(raw_image() if draw(st.booleans()) else None)
-                for name in ADDRESSES
-            },
-            position=draw(st.integers(0, 2**63 - 1)),
-            position_high=draw(st.integers(0, 2**63 - 1)),
-            place=draw(_MILLISECONDS),
+            **{name: memory.place(random.choice([None, _raw_image(random)])) for name in ADDRESSES},
+            position=random.randrange(2 ** random.randint(0, 63)),
+            position_high=random.randrange(2 ** random.randint(0, 63)),
+            place=_milliseconds(random),
             ordinal=number,
-            part=draw(st.integers(0, 2)),
-            transaction=draw(st.integers(0, 1)),
-            relation=draw(st.integers(0, 1)),
-            operation=ord(draw(st.sampled_from("cud\0"))),
-            marker=draw(st.integers(0, len(MARKERS))),
-            flags=draw(st.integers(0, 3)),
+            part=random.randint(0, 2),
+            transaction=random.randint(0, 1),
+            relation=random.randint(0, 1),
+            operation=ord(random.choice("cud\0")),
+            marker=random.randint(0, len(MARKERS)),
+            flags=random.randint(0, 3),
         )
     transactions = np.zeros(2, TRANSACTION)
     for name in TRANSACTION.names or ():
-        transactions[name] = [
-            draw(st.integers(0, 2**62)),
-            draw(st.sampled_from([NO_NUMBER, 0, -1])),
-        ]
-    transactions["image"] = [memory.place(raw_image()), 0]
+        known = random.randrange(2 ** random.randint(0, 62))
+        transactions[name] = [known, random.choice([NO_NUMBER, 0, -1])]
+    transactions["image"] = [memory.place(_raw_image(random)), 0]
     transactions["size"] = 0
     return memory.table(transactions)
+
+
+def tables() -> st.SearchStrategy[RowTable]:
+    """Rows with random images. They are drawn as one number: to draw each cell by itself took nine
+    tenths of the tests' time."""
+    return _RANDOMS.map(_table)
 
 
 def cells_of(values: Sequence[bytes | int | None], kind: int = TEXT) -> Cells:
@@ -369,13 +405,20 @@ class Sources(NamedTuple):
         ]
 
 
-@st.composite
-def sources(draw: st.DrawFn) -> Sources:
-    """Rows, and a made column of each kind over them."""
-    table = draw(tables())
+def _sources(random: Random) -> Sources:
+    table = _table(random)
     columns = {}
     for identity, kind in zip(IDENTITIES, KINDS, strict=True):
-        absent = st.sampled_from([None, NO_CELL, UNAVAILABLE])
-        values = st.lists(kind.stored | absent, min_size=len(table), max_size=len(table))
-        columns[identity] = cells_of(draw(values), kind.cell)
+        values = [
+            random.choice([None, NO_CELL, UNAVAILABLE])
+            if random.random() < 0.4
+            else kind.stored(random)
+            for _ in range(len(table))
+        ]
+        columns[identity] = cells_of(values, kind.cell)
     return Sources(table, columns)
+
+
+def sources() -> st.SearchStrategy[Sources]:
+    """Rows, and a made column of each kind over them; see `tables`."""
+    return _RANDOMS.map(_sources)

@@ -75,7 +75,9 @@ class Db2Database:
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """A statement outside of the Capture program's transactions; rows of what it returns."""
-        return self.server.execute(self.name, statement, tuple(values))
+        rows = self.server.execute(self.name, statement, tuple(values))
+        self.capture.hurry()
+        return rows
 
     def transaction(self) -> AbstractContextManager[Execute]:
         """A transaction of any number of statements, which becomes one commit."""

@@ -85,7 +85,8 @@ def shared_names(
     connector: str, tables: Iterable[Table], capture: TableCapture
 ) -> list[HeadraceError]:
     """Tables whose events nobody could tell apart: warnings. `connector` begins codes."""
-    clashes = name_clashes([table.path for table in tables], capture.topics, capture.names)
+    paths = sorted(table.path for table in tables)  # a catalogue has no order
+    clashes = name_clashes(paths, capture.topics, capture.names)
     return [HeadraceError(f"{connector}.shared_name", str(one), one.remedy) for one in clashes]
 
 

@@ -22,8 +22,9 @@ from headrace_demo.db2.derby import DerbyServer
 
 log = logging.getLogger(__name__)
 
-_PAUSE_S = 0.02
-_QUIET_CYCLES = 25  # the time of the synchpoint moves twice a second where nothing happens
+_PAUSE_S = 0.1  # between cycles, where nobody is known to have committed or to wait
+_QUIET_CYCLES = 5  # the time of the synchpoint moves twice a second where nothing happens
+_LOOK_S = 0.01
 _CAPTURED_S = 60.0
 
 Execute = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
@@ -50,6 +51,7 @@ class CaptureProgram:
         self._thread: threading.Thread | None = None
         self._register = threading.Lock()  # held while a transaction changes the register
         self._stopping = threading.Event()
+        self._hurried = threading.Event()
 
     def __enter__(self) -> CaptureProgram:
         self.start()
@@ -171,6 +173,7 @@ class CaptureProgram:
             execute(tables.next_commit("1 = 1", is_open=1), ())
             yield execute
             execute(f"UPDATE {SIMULATOR}.COMMITS SET IS_OPEN = 0", ())
+        self.hurry()
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """A transaction of one statement."""
@@ -190,8 +193,13 @@ class CaptureProgram:
         """From now on no synchpoint moves. What transactions write meanwhile lies behind it."""
         if self._thread is not None:
             self._stopping.set()
+            self.hurry()
             self._thread.join()
             self._thread = None
+
+    def hurry(self) -> None:
+        """Begin the next cycle at once: something was committed."""
+        self._hurried.set()
 
     @property
     def is_running(self) -> bool:
@@ -202,12 +210,17 @@ class CaptureProgram:
         """Waits until all that is committed is captured; the synchpoint."""
         assert self._thread is not None, "the program does not run"
         deadline = Deadline(_CAPTURED_S)
-        with self._session() as execute:
-            committed = self._committed(execute)
-        while (synchpoint := self.synchpoint()) < committed:
-            assert not deadline.is_over, "the synchpoint does not move"
-            deadline.pause(_PAUSE_S)
-        return synchpoint
+        with closing(self._connect()) as connection:
+            with _transaction(connection) as execute:
+                committed = self._committed(execute)
+            while True:
+                with _transaction(connection) as execute:
+                    synchpoint = self._synchpoint(execute)
+                if synchpoint >= committed:
+                    return synchpoint
+                assert not deadline.is_over, "the synchpoint does not move"
+                self.hurry()
+                deadline.pause(_LOOK_S)
 
     def synchpoint(self) -> bytes:
         """Up to where changes are captured."""
@@ -224,12 +237,17 @@ class CaptureProgram:
         while not self._stopping.is_set():
             try:
                 with closing(self._connect()) as connection:
-                    while not self._stopping.wait(_PAUSE_S):
+                    while not self._is_stopped_in(_PAUSE_S):
                         quiet = 0 if quiet >= _QUIET_CYCLES else quiet + 1
                         self._cycle(connection, is_told=quiet == 0)
             except Exception as error:  # noqa: BLE001 - Derby stops, and comes again
                 log.debug("Capture: %s", error)
-                self._stopping.wait(10 * _PAUSE_S)
+                self._stopping.wait(2 * _PAUSE_S)
+
+    def _is_stopped_in(self, seconds: float) -> bool:
+        self._hurried.wait(seconds)
+        self._hurried.clear()
+        return self._stopping.is_set()
 
     def _cycle(self, connection: Any, *, is_told: bool = True) -> bool:
         with _transaction(connection) as execute:

@@ -64,7 +64,12 @@ class Cursor:
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
         """As python-oracledb's."""
-        rows = self._connection.ask("fetch", self._number, size or self.arraysize)
+        count = size or self.arraysize
+        if self._number is None:  # the server has given all that there was
+            return []
+        rows = self._connection.ask("fetch", self._number, count)
+        if len(rows) < count:
+            self._number = None
         convert = _text if self._as_texts else _number
         return [tuple(map(convert, row)) for row in rows]
 

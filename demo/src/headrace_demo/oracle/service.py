@@ -219,7 +219,11 @@ class _SessionCalls:
         return self._opened, cursor.columns
 
     def fetch(self, number: int, count: int) -> list[tuple[Any, ...]]:
-        return self._cursors[number].fetch(count)
+        """Fewer rows than are asked for are the last ones, and end the cursor."""
+        rows = self._cursors[number].fetch(count)
+        if len(rows) < count:
+            self.close(number)
+        return rows
 
     def close(self, number: int) -> None:
         self._cursors.pop(number, None)
