@@ -1,4 +1,4 @@
-"""Conversations are kept and found by their moments, and what is older than its recorder is named."""
+"""Conversations are kept and found by their moments; what is older than its recorder is named."""
 
 from __future__ import annotations
 
