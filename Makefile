@@ -17,16 +17,17 @@ WORKERS ?= auto
 SEED ?=
 TESTS ?=
 ONLY ?=
+RECORD ?=
 KIND ?=
 CONNECTORS := $(patsubst src/headrace/connectors/%/definition.py,%,$(wildcard src/headrace/connectors/*/definition.py))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Demos and tests start thousands of processes, each of which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check fmt bench golden chaos fuzz docs dist oracle-server oracle oracle-bundle db2-server db2 db2-bundle db2-bundle-of clean
+.PHONY: help setup demo test check fmt bench golden golden-live chaos fuzz docs dist oracle-server oracle oracle-bundle db2-server db2 db2-bundle db2-bundle-of clean
 
 help:  ## Show the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
 $(STAMP): pyproject.toml demo/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -55,7 +56,7 @@ demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 e
 	@$(BIN)/headrace demo $(if $(DATABASE),--database $(DATABASE)) $(if $(SECONDS),--seconds $(SECONDS))
 
 test: $(STAMP)  ## Run the tests, fast ones first (TESTS=tests/cli: these; WORKERS=1: one at a time; SEED=1: other examples; PYTHON=python3.12: on that; NUMBA=0.63.0 likewise; SPARK=4.3.0: those with Spark, on that)
-	@$(BIN)/python -m pytest -q -m "$(if $(SPARK),spark and )not chaos" -n $(WORKERS) --no-loadscope-reorder \
+	@$(BIN)/python -m pytest -q -m "$(if $(SPARK),spark and )not chaos and not golden_live" -n $(WORKERS) --no-loadscope-reorder \
 	  $(if $(SEED),--hypothesis-profile=random --hypothesis-seed=$(SEED)) $(TESTS)
 
 check: $(STAMP)  ## Format, lint, types, import contracts, wording, generated docs
@@ -86,6 +87,11 @@ golden: $(STAMP)  ## Record golden events from the real Debezium (ONLY=mongodb o
 	@$(if $(ONLY),,$(BIN)/python -m tests.documents.record && $(BIN)/python -m tests.golden.transforms.record && $(BIN)/python -m tests.golden.kafka.record)
 	@$(if $(ONLY),,$(BIN)/python -m tests.connectors.mongodb.capture.pipelines.record)
 	@$(if $(ONLY),,for part in record record_cloudevents record_documents; do $(BIN)/python -m tests.converters.goldens.$$part || exit 1; done)
+
+golden-live: $(STAMP)  ## Compare with golden events on servers, before each release (ONLY=mongodb; RECORD=1 keeps what the servers say for make test)
+	@RECORD=$(RECORD) $(BIN)/python -m pytest -q -n $(WORKERS) --no-loadscope-reorder \
+	  $(foreach name,$(or $(ONLY),$(CONNECTORS)),tests/golden/$(name)/test_golden.py)
+	@$(if $(RECORD),$(BIN)/python -m tests.golden.archive)
 
 bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a short run; ONLY=… one database)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'

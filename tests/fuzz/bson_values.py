@@ -21,6 +21,7 @@ from tests.documents.plain_bson import encode, strange
 from tests.documents.plain_extended_json import extended_json
 from tests.fuzz.guarded import Guarded, read
 from tests.fuzz.mutations import mutated
+from tests.fuzz.recorded import documents as recorded_documents
 
 _MOST = 4_000
 _OPTIONS: CodecOptions = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_MS)
@@ -114,7 +115,7 @@ class BsonValues:
     """`one` runs one input; raises AssertionError when the two differ."""
 
     def __init__(self) -> None:
-        documents = golden_documents()
+        documents = [*golden_documents(), *recorded_documents()]
         self._cells = [b"\x03" + raw for raw in documents if len(raw) < _MOST // 2]
         self._cells += [cell[1:2] + cell[10:-1] for cell in self._cells]
         self._cells.append(b"\x03" + strange(50))

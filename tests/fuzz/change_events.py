@@ -6,7 +6,9 @@ from random import Random
 
 import bson
 import numpy as np
+from bson.codec_options import CodecOptions
 from bson.int64 import Int64
+from bson.raw_bson import RawBSONDocument
 
 from headrace.connect.images import cells
 from headrace.connect.kernels.memory import PADDING, address_of
@@ -21,8 +23,10 @@ from headrace.streaming.facts import EventSettings
 from tests.connectors.mongodb.streaming.scripted import event
 from tests.fuzz.guarded import Guarded, read
 from tests.fuzz.mutations import mutated
+from tests.fuzz.recorded import change_events
 
 _MOST = 3_000
+_RAW: CodecOptions[RawBSONDocument] = CodecOptions(document_class=RawBSONDocument)
 _SESSION = {"id": bson.Binary(b"s" * 16, 4), "uid": b"u" * 32}
 _UPDATE = {
     "updatedFields": {"a.b": 1},
@@ -55,12 +59,14 @@ class ChangeEvents:
             lambda database, name: CollectionFacts(f"p.{database}.{name}", database, name),
             lambda _database, _name: FieldRules(()),
         )
-        self._collections.add(bson.encode({"db": "d", "coll": "c"}))
+        namespaces = {bson.encode(bson.decode(event, _RAW)["ns"]) for event in change_events()}
+        for namespace in [bson.encode({"db": "d", "coll": "c"}), *sorted(namespaces)]:
+            self._collections.add(namespace)
         self._parts = np.zeros(event_parts.PARTS_BYTES, np.uint8)
         self._state = np.zeros(index.STATE_WORDS, np.int64)
 
     def one(self, random: Random, planted: str | None) -> None:
-        raw = mutated(random, random.choice(_EVENTS))[:_MOST]
+        raw = mutated(random, random.choice(random.choice((_EVENTS, change_events()))))[:_MOST]
         array = b"\x030\0" + raw + b"\0"
         source = self._input.take(array + random.randbytes(PADDING))
         room = 4 * _MOST

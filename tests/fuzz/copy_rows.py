@@ -13,6 +13,7 @@ from headrace.connectors.postgresql.reading.copy_text import Status, transcode_r
 from tests.connectors.postgresql.reading.copy_rows import copy_row, image
 from tests.fuzz.guarded import Guarded, read
 from tests.fuzz.mutations import mutated
+from tests.fuzz.recorded import copies
 
 _TEXTS = (b"", b"a", b"\t\n\\", b"\\N", b"x" * 15 + b"\t", b"y" * 40, b"\b\f\v\r", "é😀".encode())
 _ESCAPED = {98: 8, 102: 12, 110: 10, 114: 13, 116: 9, 118: 11, 92: 92}
@@ -69,6 +70,8 @@ class CopyRows:
             line = copy_row(row) if columns else b"\n"
             texts.append(mutated(random, line) if random.random() < 0.5 else line)
         raw = b"".join(b"d" + struct.pack("!I", len(text) + 4) + text for text in texts)
+        if random.random() < 0.3:
+            columns, raw = random.choice(copies())
         if random.random() < 0.3:
             raw = mutated(random, raw)
         capacity, most = random.choice((0, 40, 1 << 16)), random.choice((1, 2, 50))

@@ -7,8 +7,14 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from random import Random
 
 import pytest
+
+from tests.fuzz import copy_rows, frames
+from tests.fuzz.bson_values import is_sound
+from tests.fuzz.recorded import change_events, copies, documents
+from tests.golden.mongodb.wire import decode
 
 NAMES = (
     *("frames", "copy_rows", "cell_texts", "bson_values", "field_rules", "change_events"),
@@ -39,6 +45,15 @@ def test_hostile_records_become_records_or_dead_letters_within_their_bounds() ->
     run = fuzz("records", INPUTS="500")
     assert run.returncode == 0, run.stdout + run.stderr
     assert "500 inputs" in run.stdout
+
+
+def test_what_servers_said_in_golden_workloads_is_among_the_inputs() -> None:
+    rows = [len(frames.Reference(0).run(frames.recorded(Random(n)), 60).rows) for n in range(50)]
+    assert sum(count > 0 for count in rows) > 25
+    assert all(copy_rows.row_of(rows[5:], n) for n, rows in copies() if rows.count(b"\n") == 1)
+    operations = {decode(event)["operationType"] for event in change_events()}
+    assert operations == {"insert", "update", "replace", "delete"}
+    assert all(is_sound(b"\x03" + document) for document in documents())
 
 
 @pytest.mark.parametrize(

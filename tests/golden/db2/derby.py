@@ -43,15 +43,7 @@ class DerbyDatabase(CapturedDatabase):
         self._connection: Any = None
 
     def connection_properties(self) -> dict[str, str]:
-        return {
-            "database.hostname": self._server.host,
-            "database.port": str(self._server.bridge.port),
-            "database.user": self._server.user,
-            "database.password": "unused",
-            "database.dbname": DATABASE,
-            "driver.AUTHENTICATION": "SERVER",
-            "poll.interval.ms": "20",
-        }
+        return properties_at(self._server.host, self._server.bridge.port)
 
     def renew_server(self) -> None:
         if self._connection is None:
@@ -107,6 +99,19 @@ class DerbyDatabase(CapturedDatabase):
         super().close()
         if self._connection is not None:
             self._connection.close()
+
+
+def properties_at(host: str, port: int) -> dict[str, str]:
+    """The properties of a connector for a server there."""
+    return {
+        "database.hostname": host,
+        "database.port": str(port),
+        "database.user": DerbyServer.user,
+        "database.password": "unused",
+        "database.dbname": DATABASE,
+        "driver.AUTHENTICATION": "SERVER",
+        "poll.interval.ms": "20",
+    }
 
 
 def _for_derby(statement: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 import pytest
@@ -14,6 +14,7 @@ from headrace.connectors.db2 import sql
 from headrace.connectors.db2.catalog.catalog import Catalog
 from headrace.connectors.db2.types.source_type import Db2Type
 from headrace.relational.table import Column
+from tests.golden.workload import Workload
 
 _DECLARED = re.compile(r"(\w+) (\w+)\((\d+)\)(?: COMMENT '([\w ]+)')?[,)]")
 _FINE = "TIMESTAMP"
@@ -49,3 +50,10 @@ def declared(blocks: str) -> Iterator[None]:
         patch.setattr(Catalog, "columns", columns)
         patch.setattr(sql, "readable", lambda column: sql.quoted(column.name))
         yield
+
+
+def declared_in(workload: Workload) -> AbstractContextManager[None]:
+    """The same for a workload of types that Derby lacks; nothing for another one."""
+    if not workload.name.startswith("lacking_"):
+        return nullcontext()
+    return declared("\n".join(workload.phases["setup"]))

@@ -12,13 +12,15 @@ from collections.abc import Iterator
 import pytest
 
 from headrace_demo.db2.derby import DerbyServer
+from tests.golden.archive import RECORDS
+from tests.golden.conversation import counted_ids
 from tests.golden.db2.derby import DerbyDatabase
-from tests.golden.db2.lacking import declared
+from tests.golden.db2.lacking import declared_in
+from tests.golden.db2.replayed import RecordedDatabase
 from tests.golden.ours import differences
+from tests.golden.selection import not_replayed, on_a_server
 
-NAMES = DerbyDatabase.names()
-ON_THE_WIRE = [name for name in NAMES if not name.startswith("lacking_")]
-LACKING = [name for name in NAMES if name.startswith("lacking_")]
+FOLDER = DerbyDatabase.folder
 
 
 @pytest.fixture(scope="module")
@@ -30,17 +32,18 @@ def database(derby_server: DerbyServer) -> Iterator[DerbyDatabase]:
 
 
 @pytest.mark.db2
-@pytest.mark.parametrize("name", ON_THE_WIRE)
-def test_events_equal_the_recording_of_debezium(name: str, database: DerbyDatabase) -> None:
-    unexpected = differences(name, database)
-    assert not unexpected, "\n".join(unexpected[:10])
-
-
-@pytest.mark.db2
-@pytest.mark.parametrize("name", LACKING)
-def test_events_of_types_that_derby_lacks_equal_the_recording_of_debezium(
-    name: str, database: DerbyDatabase
+@pytest.mark.parametrize("name", on_a_server(FOLDER, DerbyDatabase.names()))
+def test_events_equal_the_recording_of_debezium(
+    name: str, database: DerbyDatabase, derby_server: DerbyServer
 ) -> None:
-    with declared("\n".join(DerbyDatabase.workload(name).phases["setup"])):
-        unexpected = differences(name, database)
+    with declared_in(DerbyDatabase.workload(name)):
+        if not RECORDS or name in not_replayed(FOLDER):
+            unexpected = differences(name, database)
+        else:
+            recorded = RecordedDatabase(derby_server)
+            with counted_ids():
+                unexpected = differences(name, recorded)
+            if not unexpected:
+                recorded.leave(name)
+            recorded.close()
     assert not unexpected, "\n".join(unexpected[:10])

@@ -36,11 +36,15 @@ class MongoDatabase(Database):
     def properties(self) -> dict[str, str]:
         return {
             "connector.class": "io.debezium.connector.mongodb.MongoDbConnector",
-            "mongodb.connection.string": self._server.uri,
+            **self.connection_properties(),
             "database.include.list": PREFIX,
             # So that a test need not wait long for a stream that has nothing to say.
             "cursor.max.await.time.ms": "100",
         }
+
+    def connection_properties(self) -> dict[str, str]:
+        """Where the server is."""
+        return {"mongodb.connection.string": self._server.uri}
 
     def renew(self) -> None:
         self.clean()

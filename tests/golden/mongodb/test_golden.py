@@ -10,8 +10,12 @@ from __future__ import annotations
 import pytest
 
 from headrace.testing.mongodb import MongoServer
+from tests.golden.archive import RECORDS
+from tests.golden.conversation import counted_ids
 from tests.golden.mongodb.database import MongoDatabase
+from tests.golden.mongodb.replayed import RecordedDatabase
 from tests.golden.ours import differences
+from tests.golden.selection import not_replayed, on_a_server
 
 WORKLOADS = MongoDatabase.names()
 
@@ -22,7 +26,14 @@ def test_every_difference_on_purpose_is_of_a_workload() -> None:
 
 
 @pytest.mark.mongodb
-@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("name", on_a_server(MongoDatabase.folder, WORKLOADS))
 def test_events_equal_the_recording_of_debezium(name: str, mongodb: MongoServer) -> None:
-    unexpected = differences(name, MongoDatabase(mongodb))
+    if not RECORDS or name in not_replayed(MongoDatabase.folder):
+        unexpected = differences(name, MongoDatabase(mongodb))
+    else:
+        database = RecordedDatabase(mongodb)
+        with counted_ids():
+            unexpected = differences(name, database)
+        if not unexpected:
+            database.leave(name)
     assert not unexpected, "\n".join(unexpected[:10])

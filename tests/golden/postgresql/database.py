@@ -28,12 +28,17 @@ class PostgresDatabase(Database):
         self._server.start()
 
     def properties(self) -> dict[str, str]:
+        return self.properties_at(self._server.host, self._server.port)
+
+    @staticmethod
+    def properties_at(host: str, port: int) -> dict[str, str]:
+        """The properties of a connector for a server there."""
         return {
             "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
             "plugin.name": "pgoutput",
-            "database.hostname": self._server.host,
-            "database.port": str(self._server.port),
-            "database.user": self._server.user,
+            "database.hostname": host,
+            "database.port": str(port),
+            "database.user": PostgresServer.user,
             "database.password": "x",
             "database.dbname": DATABASE,
             "slot.name": DATABASE,

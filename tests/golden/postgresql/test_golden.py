@@ -9,8 +9,12 @@ from __future__ import annotations
 import pytest
 
 from headrace.testing.embedded import PostgresServer
+from tests.golden.archive import RECORDS
+from tests.golden.conversation import counted_ids
 from tests.golden.ours import differences
 from tests.golden.postgresql.database import PostgresDatabase
+from tests.golden.postgresql.replayed import RecordedDatabase, message_by_message
+from tests.golden.selection import not_replayed, on_a_server
 
 WORKLOADS = PostgresDatabase.names()
 
@@ -21,7 +25,14 @@ def test_every_difference_on_purpose_is_of_a_workload() -> None:
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("name", on_a_server(PostgresDatabase.folder, WORKLOADS))
 def test_events_equal_the_recording_of_debezium(name: str, postgres: PostgresServer) -> None:
-    found = differences(name, PostgresDatabase(postgres))
+    if not RECORDS or name in not_replayed(PostgresDatabase.folder):
+        found = differences(name, PostgresDatabase(postgres))
+    else:
+        database = RecordedDatabase(postgres)
+        with message_by_message(), counted_ids():
+            found = differences(name, database)
+        if not found:
+            database.leave(name)
     assert not found, "\n".join(found[:10])

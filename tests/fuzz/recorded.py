@@ -1,0 +1,92 @@
+"""What servers said while the golden workloads ran, as inputs to begin with: `tests/golden`."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import bson
+from bson.codec_options import CodecOptions
+from bson.raw_bson import RawBSONDocument
+
+from tests.golden.archive import ROOT, kept
+
+_LONGEST = 2_000  # bytes; a longer one takes too long
+_RAW: CodecOptions[RawBSONDocument] = CodecOptions(document_class=RawBSONDocument)
+_CHANGES = ("insert", "update", "replace", "delete")
+
+
+def _folder(database: str) -> Path:
+    return ROOT / "tests/golden" / database
+
+
+@cache
+def copies() -> list[tuple[int, bytes]]:
+    """The answers to COPY of PostgreSQL: how many columns, and the messages with the rows."""
+    found: set[tuple[int, bytes]] = set()
+    for answer in _answers("postgresql"):
+        columns, rows = 0, b""
+        for message in _messages(answer):
+            if message[:1] == b"H":
+                (columns,) = struct.unpack_from("!H", message, 6)
+            elif message[:1] == b"d":
+                rows += message
+        if rows and len(rows) < _LONGEST:
+            found.add((columns, rows))
+    return sorted(found)
+
+
+@cache
+def transactions() -> list[list[bytes]]:
+    """The messages of transactions in PostgreSQL's streams, without those on relations."""
+    found: dict[bytes, list[bytes]] = {}
+    for one in kept(_folder("postgresql")).values():
+        for said in one.conversation.streams.values():
+            transaction: list[bytes] = []
+            for _, message in said:
+                body = message[30:] if message[5:6] == b"w" else b""
+                transaction = [] if body[:1] == b"B" else transaction
+                if body[:1] not in b"RY":
+                    transaction.append(message)
+                raw = b"".join(transaction)
+                if body[:1] == b"C" and len(raw) < _LONGEST:
+                    found[raw] = transaction
+    return [found[raw] for raw in sorted(found)]
+
+
+@cache
+def change_events() -> list[bytes]:
+    """The changes in MongoDB's change streams."""
+    found = {
+        event.raw
+        for one in kept(_folder("mongodb")).values()
+        for said in one.conversation.streams.values()
+        for _, message in said
+        for event in bson.decode(message[5:], _RAW).get("cursor", {}).get("nextBatch", ())
+        if event.get("operationType") in _CHANGES and len(event.raw) < _LONGEST
+    }
+    return sorted(found)
+
+
+@cache
+def documents() -> list[bytes]:
+    """The documents that are whole in these changes."""
+    events = (bson.decode(event, _RAW) for event in change_events())
+    found = [one.get("fullDocument") for one in events]
+    return sorted({one.raw for one in found if isinstance(one, RawBSONDocument)})
+
+
+def _answers(database: str) -> Iterator[bytes]:
+    for one in kept(_folder(database)).values():
+        for said in one.conversation.answers.values():
+            yield from (text for _, text in said)
+
+
+def _messages(answer: bytes) -> Iterator[bytes]:
+    place = 0
+    while place < len(answer):
+        end = place + 1 + int.from_bytes(answer[place + 1 : place + 5], "big")
+        yield answer[place:end]
+        place = end

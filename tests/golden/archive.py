@@ -1,0 +1,155 @@
+"""The conversations of a database's workloads, in one file: `conversations.xz` in its folder.
+
+`python -m tests.golden.archive` puts there what `make golden-live RECORD=1` has recorded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.golden.conversation import Conversation, Said
+from tests.golden.selection import not_replayed
+
+ROOT = Path(__file__).parents[2]
+PIECES = ROOT / "build/conversations"
+"""Where a recording run leaves them, one file per workload."""
+RECORDS = bool(os.environ.get("RECORD"))
+"""Whether this run records."""
+_OWN = ("tests/golden/conversation.py", "tests/golden/workload.py")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A conversation, and what it was made of: the digests of its recorder and of its workload."""
+
+    conversation: Conversation
+    recorder: str
+    workload: str
+
+
+def digest_of(files: Iterable[Path]) -> str:
+    """A digest of what files say."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def recorder_digest(own: Iterable[Path]) -> str:
+    """The digest of a recorder: of `own`, the database's part of it, and of what all share."""
+    return digest_of([*(ROOT / name for name in _OWN), *own])
+
+
+def file_of(folder: Path) -> Path:
+    """The archive of the database that has this folder."""
+    return folder / "conversations.xz"
+
+
+@cache
+def kept(folder: Path) -> Mapping[str, Kept]:
+    """The conversations of a database by their workloads; none where there is no file."""
+    file = file_of(folder)
+    if not file.exists():
+        return {}
+    stored = json.loads(lzma.decompress(file.read_bytes()))
+    blobs = [text.encode("latin-1") for text in stored["blobs"]]
+    return {name: _kept(one, blobs) for name, one in stored["workloads"].items()}
+
+
+def _kept(stored: Mapping[str, Any], blobs: list[bytes]) -> Kept:
+    def said(entries: list[list[int]]) -> list[Said]:
+        return [(moment, blobs[number]) for moment, number in entries]
+
+    conversation = Conversation(
+        {asked: said(entries) for asked, entries in stored["answers"].items()},
+        {name: said(entries) for name, entries in stored["streams"].items()},
+    )
+    return Kept(conversation, stored["recorder"], stored["workload"])
+
+
+def store(workloads: Mapping[str, Kept]) -> bytes:
+    """The content of an archive: each text that a server said once."""
+    numbers: dict[bytes, int] = {}
+
+    def said(entries: list[Said]) -> list[list[int]]:
+        return [[moment, numbers.setdefault(text, len(numbers))] for moment, text in entries]
+
+    found = {
+        name: {
+            "recorder": one.recorder,
+            "workload": one.workload,
+            "answers": {
+                asked: said(entries) for asked, entries in sorted(one.conversation.answers.items())
+            },
+            "streams": {k: said(v) for k, v in one.conversation.streams.items()},
+        }
+        for name, one in sorted(workloads.items())
+    }
+    stored = {"workloads": found, "blobs": [text.decode("latin-1") for text in numbers]}
+    return lzma.compress(json.dumps(stored, separators=(",", ":")).encode(), preset=9)
+
+
+def workload_digest(folder: Path, name: str) -> str:
+    """The digest of a workload."""
+    return digest_of((folder / "workloads").glob(f"{name}.*"))
+
+
+def leave(folder: Path, name: str, conversation: Conversation, recorder: str) -> None:
+    """Keep what was said while a workload ran until the whole run is over."""
+    piece = PIECES / folder.name / f"{name}.xz"
+    made = Kept(conversation, recorder, workload_digest(folder, name))
+    piece.parent.mkdir(parents=True, exist_ok=True)
+    piece.write_bytes(store({name: made}))
+
+
+def gather(folder: Path, names: Iterable[str]) -> int:
+    """Put the pieces of a run into the archive, in the place of older ones; what is of no workload
+    any more goes. Returns how many there were."""
+    pieces = sorted((PIECES / folder.name).glob("*.xz"))
+    found = {name: one for name, one in kept(folder).items() if name in names}
+    for piece in pieces:
+        stored = json.loads(lzma.decompress(piece.read_bytes()))
+        blobs = [text.encode("latin-1") for text in stored["blobs"]]
+        found |= {name: _kept(one, blobs) for name, one in stored["workloads"].items()}
+        piece.unlink()
+    if pieces:
+        file_of(folder).write_bytes(store(found))
+    return len(pieces)
+
+
+def stale(folder: Path, names: Iterable[str], recorder: str) -> dict[str, str]:
+    """What is wrong with conversations, by workload: it was never recorded, or is older than its
+    recorder or its workload."""
+    found = {}
+    for name in names:
+        one = kept(folder).get(name)
+        if one is None:
+            found[name] = "was never recorded"
+        elif one.recorder != recorder:
+            found[name] = "is older than its recorder"
+        elif one.workload != workload_digest(folder, name):
+            found[name] = "is older than its workload"
+    return found
+
+
+def main() -> None:
+    """Gather what was recorded of every database."""
+    for pieces in sorted(PIECES.glob("*")):
+        folder = ROOT / "tests/golden" / pieces.name
+        names = {path.stem for path in (folder / "workloads").iterdir()} - not_replayed(folder)
+        count = gather(folder, names)
+        size = file_of(folder).stat().st_size
+        print(f"{pieces.name}: {count} conversations recorded, {size:,} bytes in {file_of(folder)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+"""Events of what a MongoDB server said once, read through the real driver: the same comparison
+as on a server, without one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.golden.archive import kept, stale
+from tests.golden.conversation import counted_ids
+from tests.golden.mongodb.database import MongoDatabase
+from tests.golden.mongodb.replayed import RECORDER, ReplayedDatabase
+from tests.golden.ours import differences
+from tests.golden.selection import not_replayed
+
+FOLDER = MongoDatabase.folder
+NAMES = sorted({*MongoDatabase.names()} - not_replayed(FOLDER))
+
+
+def test_no_conversation_is_lacking_or_older_than_its_recorder_or_its_workload() -> None:
+    assert stale(FOLDER, NAMES, RECORDER) == {}, "make golden-live ONLY=mongodb RECORD=1"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_events_of_a_recorded_conversation_equal_the_recording_of_debezium(name: str) -> None:
+    database = ReplayedDatabase(kept(FOLDER)[name].conversation)
+    with counted_ids():
+        found = differences(name, database)
+    assert not found, "\n".join([*found[:10], *database.unanswered])

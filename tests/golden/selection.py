@@ -1,0 +1,42 @@
+"""Which workloads run on a server in `make test`, and which of them nobody replays: the lists
+`live.txt` of the databases. All others run on a server in `make golden-live`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from _pytest.mark import ParameterSet
+
+_NOT_REPLAYED = "# not replayed"
+
+
+def live(folder: Path) -> dict[str, str]:
+    """The path to the server that each workload of `make test` covers; empty where there is no
+    list: all of them run there."""
+    return {name: path for name, path, _ in _lines(folder)}
+
+
+def not_replayed(folder: Path) -> set[str]:
+    """Those of `live` that have no conversation, for the reason that the list says."""
+    return {name for name, _, replayed in _lines(folder) if not replayed}
+
+
+def on_a_server(folder: Path, names: Iterable[str]) -> list[ParameterSet]:
+    """The workloads as parameters of a test; `make test` leaves out those that no list has."""
+    kept = live(folder)
+    return [
+        pytest.param(name, marks=[] if name in kept else pytest.mark.golden_live) for name in names
+    ]
+
+
+def _lines(folder: Path) -> list[tuple[str, str, bool]]:
+    found, replayed = [], True
+    for line in (folder / "live.txt").read_text().splitlines():
+        if line.startswith(_NOT_REPLAYED):
+            replayed = False
+        elif line and not line.startswith("#"):
+            name, _, path = line.partition(": ")
+            found.append((name, path, replayed))
+    return found
