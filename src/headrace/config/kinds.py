@@ -79,7 +79,7 @@ TEXT: Kind[str] = Kind("a text", str)
 EXACT_TEXT: Kind[str] = Kind("a text", str, keeps_spaces=True, may_be_empty=True)
 """Spaces belong to it, and it may be empty."""
 TRIMMED_TEXT: Kind[str] = Kind("a text", str, may_be_empty=True)
-"""It may be empty; spaces around it are none of it, as Kafka reads options."""
+"""It may be empty; spaces around it do not count, as Kafka reads options."""
 PATH: Kind[str] = Kind("a path", lambda text: os.path.expanduser(text))  # noqa: PTH111
 SECRET: Kind[Secret] = Kind("a secret", Secret, is_secret=True, keeps_spaces=True)
 BOOLEAN: Kind[bool] = Kind("true or false", _parse_boolean, ("true", "false"))
