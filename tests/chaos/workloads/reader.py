@@ -8,14 +8,13 @@ imported, so that a life costs no start of Python.
 
 from __future__ import annotations
 
-import importlib
 import json
 import multiprocessing
 import os
 import signal
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,10 +42,10 @@ class Reader:
     """Its folder, and the process that lives now."""
 
     def __init__(
-        self, folder: Path, properties: Mapping[str, str], patches: Mapping[str, float]
+        self, folder: Path, properties: Mapping[str, str], prepare: Callable[[], None]
     ) -> None:
-        """`patches`: numbers that stand in modules (`module:name`), which a life has otherwise."""
-        self.folder, self._patches = folder, dict(patches)
+        """`prepare` is what each process does first; it can be pickled."""
+        self.folder, self._prepare = folder, prepare
         (folder / "properties.json").write_text(json.dumps(dict(properties)))
         self._process: Any = None
         self._forks = multiprocessing.get_context("forkserver")
@@ -61,7 +60,7 @@ class Reader:
     def live(self, death: Death | None) -> None:
         """A process begins; the one before is gone."""
         assert not self.is_alive
-        arguments = (str(self.folder), death, self._patches)
+        arguments = (str(self.folder), death, self._prepare)
         self._process = self._forks.Process(target=live, args=arguments, daemon=True)
         self._process.start()
         self.lives += 1
@@ -82,6 +81,11 @@ class Reader:
         while (done := self.folder / f"{self._read}.json").exists():
             yield json.loads(done.read_text())
             self._read += 1
+
+    @property
+    def first(self) -> dict[str, Any]:
+        """The end of the first range."""
+        return _offsets(self.folder)[0]
 
     @property
     def offset(self) -> dict[str, Any] | None:
@@ -167,11 +171,9 @@ def _offsets(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def live(folder: str, death: Death | None, patches: Mapping[str, float]) -> None:
+def live(folder: str, death: Death | None, prepare: Callable[[], None]) -> None:
     """A process of the reader."""
-    for name, value in patches.items():
-        module, _, attribute = name.partition(":")
-        setattr(importlib.import_module(module), attribute, value)
+    prepare()
     try:
         _Life(Path(folder), death).run()
     except BaseException as error:

@@ -43,7 +43,7 @@ class Workload:
         self._clients = Clients(database, self._chance)
         # Kills have draws of their own: how many there are depends on how fast the reader is.
         self._kills = random.Random(seed + 1)
-        self._reader = Reader(folder, database.properties(), database.patches)
+        self._reader = Reader(folder, database.properties(), database.prepare)
         self._records: list[Record] = []
         self._kill_at = 0.0
         self._is_over = False
@@ -53,6 +53,7 @@ class Workload:
         database, clients, chance = self._database, self._clients, self._chance
         try:
             clients.fill()
+            begun = {} if database.reads_rows else {t: database.rows(t) for t in database.tables}
             self._begin()
             for _ in range(self._steps):
                 clients.step()
@@ -68,7 +69,8 @@ class Workload:
             self._drain()
         finally:
             self._reader.kill()
-        changes = check(database, self._records, clients.committed)
+        first = self._reader.first
+        changes = check(database, self._records, clients.committed, first, begun)
         return Figures(len(clients.committed), changes, self._reader.lives, len(self._records))
 
     def _begin(self) -> None:

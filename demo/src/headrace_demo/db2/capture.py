@@ -10,6 +10,7 @@ one of `CaptureProgram.transaction`, and that only one transaction writes at a t
 from __future__ import annotations
 
 import logging
+import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -19,12 +20,15 @@ from headrace.connect.deadline import Deadline
 from headrace_demo.db2 import control_tables as tables
 from headrace_demo.db2.control_tables import SIMULATOR, quoted
 from headrace_demo.db2.derby import DerbyServer
+from headrace_demo.db2.peculiarities import Peculiarities
 
 log = logging.getLogger(__name__)
 
 _PAUSE_S = 0.02
 _QUIET_CYCLES = 25  # the time of the synchpoint moves twice a second where nothing happens
 _CAPTURED_S = 60.0
+
+_LARGE = ("CLOB", "BLOB", "XML")
 
 Execute = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
@@ -44,9 +48,12 @@ class CaptureProgram:
         control: str = "ASNCDC",
         changes: str = "ASNCDC",
         width: int = 16,
+        peculiarities: Peculiarities | None = None,
     ) -> None:
         self.server, self.database = server, database
         self.control, self.changes, self.width = control, changes, width
+        self._peculiarities = peculiarities or Peculiarities()
+        self._chance = random.Random(self._peculiarities.seed)
         self._thread: threading.Thread | None = None
         self._register = threading.Lock()  # held while a transaction changes the register
         self._stopping = threading.Event()
@@ -77,7 +84,7 @@ class CaptureProgram:
         register = quoted(self.control, "IBMSNAP_REGISTER")
         columns = self._columns(schema, table)
         with self._register, self._session() as execute:
-            for statement in tables.change_table(source, changes):
+            for statement in tables.change_table(source, changes, columns):
                 execute(statement, ())
             index = quoted(self.changes, f"{name}_X")
             execute(
@@ -224,18 +231,29 @@ class CaptureProgram:
         while not self._stopping.is_set():
             try:
                 with closing(self._connect()) as connection:
-                    while not self._stopping.wait(_PAUSE_S):
+                    while not self._stopping.wait(self._pause_s()):
                         quiet = 0 if quiet >= _QUIET_CYCLES else quiet + 1
                         self._cycle(connection, is_told=quiet == 0)
             except Exception as error:  # noqa: BLE001 - Derby stops, and comes again
                 log.debug("Capture: %s", error)
                 self._stopping.wait(10 * _PAUSE_S)
 
+    def _pause_s(self) -> float:
+        return _PAUSE_S + self._chance.uniform(0, self._peculiarities.longest_pause)
+
+    def _reached(self, before: bytes, now: bytes) -> bytes:
+        """How far a cycle comes of what was committed since the one before."""
+        if self._chance.random() >= self._peculiarities.lag or now <= before:
+            return now
+        number = self._chance.randint(int.from_bytes(before), int.from_bytes(now))
+        return number.to_bytes(self.width)
+
     def _cycle(self, connection: Any, *, is_told: bool = True) -> bool:
         with _transaction(connection) as execute:
             now = self._committed(execute)  # behind the open transaction's end
         with self._register, _transaction(connection) as execute:
             before = self._synchpoint(execute)
+            now = self._reached(before, now)
             if now > before or is_told:
                 execute(tables.activation(self.control, self.width), ())
             if now > before:
@@ -289,14 +307,15 @@ class CaptureProgram:
         return execute(f"SELECT CD_OWNER, CD_TABLE FROM {register} WHERE GLOBAL_RECORD = 'N'", ())
 
     def _columns(self, schema: str, table: str) -> tuple[str, ...]:
+        """The columns that are captured: large objects are not."""
         with self._session() as execute:
             names = execute(
-                "SELECT COLUMNNAME FROM SYS.SYSCOLUMNS C, SYS.SYSTABLES T, SYS.SYSSCHEMAS S "
+                "SELECT COLUMNNAME, COLUMNDATATYPE FROM SYS.SYSCOLUMNS C, SYS.SYSTABLES T, SYS.SYSSCHEMAS S "
                 "WHERE C.REFERENCEID = T.TABLEID AND T.SCHEMAID = S.SCHEMAID AND SCHEMANAME = ? "
                 "AND TABLENAME = ? ORDER BY COLUMNNUMBER",
                 (schema, table),
             )
-        return tuple(name for (name,) in names)
+        return tuple(name for name, kind in names if not str(kind).startswith(_LARGE))
 
     @contextmanager
     def _session(self) -> Iterator[Execute]:
