@@ -40,8 +40,8 @@ class Db2Database:
         prepare: Callable[[Db2Database], None] | None = None,
         peculiarities: Peculiarities | None = None,
     ) -> Db2Database:
-        """`width`: bytes of an LSN; `peculiarities`: those of Capture. What `prepare` does to a database, it does once for a server:
-        the first one is a model, whose files are copied."""
+        """`width`: bytes of an LSN; `peculiarities`: those of Capture. What `prepare` does to a
+        database, it does once for a server: the first one is a model, whose files are copied."""
         models = _models.setdefault(server, {})
         if (width, prepare) not in models:
             models[width, prepare] = cls._model(server, width, prepare)

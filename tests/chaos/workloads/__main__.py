@@ -60,7 +60,7 @@ def one(opening: Open, seed: int) -> bool:
     database = opening(seed)
     try:
         figures = Workload(database, seed, folder, STEPS[seed % len(STEPS)]).run()
-    except Exception:
+    except Exception:  # noqa: BLE001 - the next seed is tried
         print(f"SEED={seed} {database.name} FAILED, its files are in {folder}; {database}")
         print(traceback.format_exc(), flush=True)
         return False

@@ -89,9 +89,7 @@ class Clients:
         """Tables were truncated."""
         for change in changes:
             if change.op == "t":
-                self.rows = {
-                    row: mark for row, mark in self.rows.items() if row[0] != change.table
-                }
+                self.rows = {row: mark for row, mark in self.rows.items() if row[0] != change.table}
 
     # -- transactions ---------------------------------------------------------------------------
 
@@ -147,7 +145,9 @@ class Clients:
         if kind == "insert":
             self._insert(client, table, chance.choice((1, 1, 2, 5)))
         elif kind == "large":
-            self._insert(client, table, chance.randint(self._database.large // 3, self._database.large))
+            self._insert(
+                client, table, chance.randint(self._database.large // 3, self._database.large)
+            )
         elif kind == "savepoint" and len(client.savepoints) < self._database.most_savepoints:
             name = f"S{next(self._names)}"
             client.transaction.savepoint(name)
@@ -165,9 +165,7 @@ class Clients:
     def _free(self, client: Client, table: str, count: int) -> list[tuple[str, int]]:
         """Rows that no other client has locked."""
         free = [
-            row
-            for row in self.rows
-            if row[0] == table and self._locked.get(row, client) is client
+            row for row in self.rows if row[0] == table and self._locked.get(row, client) is client
         ]
         return self._chance.sample(free, min(count, len(free)))
 

@@ -94,8 +94,8 @@ class RandomDatabase(ABC):
         """The number of a place: what was committed up to it is in the rows that were read, or was
         before the reader. `reads` are `source` of their events, `first` is the first offset."""
 
-    def check_source(self, source: Mapping[str, Any]) -> None:
+    def check_source(self, source: Mapping[str, Any]) -> None:  # noqa: B027 - nothing need hold
         """What must hold of `source` of an event of the log."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - nothing runs, where it is not overridden
         """Nothing is left running."""

@@ -27,7 +27,9 @@ USERS = {
 }
 """Settings of a server that asks for passwords and grants."""
 _COLUMNS = {
-    "ITEMS": {"NAME": "VARCHAR(2000)", "AMOUNT": "DECIMAL(12,3)", "DIGEST": "VARCHAR(20) FOR BIT DATA"},
+    "ITEMS": {
+        "NAME": "VARCHAR(2000)", "AMOUNT": "DECIMAL(12,3)", "DIGEST": "VARCHAR(20) FOR BIT DATA",
+    },
     "DOCS": {"NOTE": "VARCHAR(200)", "BODY": "CLOB"},
     "PLAIN": {},
 }  # fmt: skip

@@ -13,7 +13,7 @@ from headrace.connectors.oracle.position import OraclePosition
 from headrace.connectors.oracle.streaming.windows import pacing
 from headrace_demo.oracle.peculiarities import Peculiarities
 from headrace_demo.oracle.server import OracleServer, Transaction
-from tests.chaos.workloads.database import KEY, MARK, Change, Place, RandomDatabase, Row
+from tests.chaos.workloads.database import KEY, Change, Place, RandomDatabase, Row
 from tests.servers.oracle import SCHEMA, OracleDatabase
 
 _OWN = ("ID NUMBER(9,0) NOT NULL", "V NUMBER(12,0) NOT NULL")
@@ -27,7 +27,19 @@ _COLUMNS = {
 }  # fmt: skip
 _PLACES = (*_OWN, "SHAPE SDO_GEOMETRY")
 """A table of an object type: LogMiner does not support it, so its rows come with snapshots."""
-_WORDS = ("plain", "it's", "Größe", "a, b); --", "日本語", "𝄞 clef", "\n", 'q"q', "x" * 700, "é" * 900)
+_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - the database's clock
+_WORDS = (
+    "plain",
+    "it's",
+    "Größe",
+    "a, b); --",
+    "日本語",
+    "𝄞 clef",
+    "\n",
+    'q"q',
+    "x" * 700,
+    "é" * 900,
+)
 _FAULTS = (
     (1291, "START_LOGMNR"), (1327, "START_LOGMNR"), (310, "START_LOGMNR"), (1284, "ADD_LOGFILE"),
     (308, "ADD_LOGFILE"), (310, "FETCH_REDO"), (1001, "FETCH_REDO"), (1013, "FETCH_REDO"),
@@ -55,6 +67,7 @@ class RandomOracle(RandomDatabase):
     name: ClassVar[str] = "oracle"
     tables = tuple(_COLUMNS)
     merged = frozenset({"TEXTS"})  # the redo has large objects apart from their rows
+
     def __init__(self, server: OracleServer, seed: int) -> None:
         self._server, self._seed = server, seed
         self.prepare = _wait_less
@@ -233,7 +246,7 @@ def _value(kind: str, chance: random.Random) -> Any:
     if base in ("RAW", "BLOB"):
         return chance.randbytes(chance.randint(1, 20 if base == "RAW" else 3000)).hex()
     if base == "DATE":
-        return str(dt.datetime(1970, 1, 1) + dt.timedelta(seconds=chance.randint(0, 2**31)))
+        return str(_EPOCH + dt.timedelta(seconds=chance.randint(0, 2**31)))
     most = {"CLOB": 4, "VARCHAR2(4000)": 3, "VARCHAR2(200)": 1, "VARCHAR2(99)": 1}[kind]
     words = _WORDS if most > 1 else _WORDS[:8]
     return " ".join(chance.choices(words, k=chance.randint(1, most)))
@@ -248,6 +261,5 @@ def _shown(kind: str, text: str | None) -> Any:
     if kind.startswith("NUMBER"):
         return f"{Decimal(text):.3f}"
     if kind == "DATE":
-        epoch = dt.datetime(1970, 1, 1)
-        return int((dt.datetime.fromisoformat(text) - epoch).total_seconds()) * 1000
+        return int((dt.datetime.fromisoformat(text) - _EPOCH).total_seconds()) * 1000
     return text.lower() if kind.startswith(("RAW", "BLOB")) else text

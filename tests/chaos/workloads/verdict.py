@@ -137,10 +137,9 @@ def folded(
 
 def _compare_rows(table: str, seen: dict[int, Row], wanted: dict[int, Row]) -> None:
     lost, more = wanted.keys() - seen.keys(), seen.keys() - wanted.keys()
-    assert not lost and not more, f"{table}: {len(lost)} rows are lost, {len(more)} too many"
+    assert not lost, f"{table}: {len(lost)} rows are lost, {sorted(lost)[:5]}"
+    assert not more, f"{table}: {len(more)} rows are too many, {sorted(more)[:5]}"
     for key, row in wanted.items():
         for name, value in row.items():
             found = seen[key].get(name)
             assert found == value, f"{table}.{name} of {key}: {found!r}, not {value!r}"
-
-

@@ -53,7 +53,7 @@ class CaptureProgram:
         self.server, self.database = server, database
         self.control, self.changes, self.width = control, changes, width
         self._peculiarities = peculiarities or Peculiarities()
-        self._chance = random.Random(self._peculiarities.seed)
+        self._chance = random.Random(self._peculiarities.seed)  # noqa: S311 - draws of a seed
         self._thread: threading.Thread | None = None
         self._register = threading.Lock()  # held while a transaction changes the register
         self._stopping = threading.Event()
@@ -310,7 +310,8 @@ class CaptureProgram:
         """The columns that are captured: large objects are not."""
         with self._session() as execute:
             names = execute(
-                "SELECT COLUMNNAME, COLUMNDATATYPE FROM SYS.SYSCOLUMNS C, SYS.SYSTABLES T, SYS.SYSSCHEMAS S "
+                "SELECT COLUMNNAME, COLUMNDATATYPE FROM SYS.SYSCOLUMNS C, "
+                "SYS.SYSTABLES T, SYS.SYSSCHEMAS S "
                 "WHERE C.REFERENCEID = T.TABLEID AND T.SCHEMAID = S.SCHEMAID AND SCHEMANAME = ? "
                 "AND TABLENAME = ? ORDER BY COLUMNNUMBER",
                 (schema, table),

@@ -38,7 +38,7 @@ class Peculiarities:
     @classmethod
     def drawn(cls, seed: int) -> Peculiarities:
         """Each is there or not, by the seed."""
-        chance = random.Random(seed)
+        chance = random.Random(seed)  # noqa: S311 - draws of a seed
 
         def maybe(value: Any, otherwise: Any) -> Any:
             return value if chance.random() < 0.5 else otherwise

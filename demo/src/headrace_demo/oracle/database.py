@@ -109,7 +109,7 @@ class Database:
         self.resetlogs: Sequence[Any] = _FIRST_LIFE
         """Where and when it was opened with RESETLOGS; the logs before are of another life."""
         self._rows = 0
-        self._chance = random.Random(0)
+        self._chance = random.Random(0)  # noqa: S311 - draws of a seed
         self._is_seen = True
         """Whether a session has looked since the last change."""
         self.load(script or {})

@@ -349,7 +349,10 @@ class Transactions:
     def _show_open(self) -> None:
         begun = [one for one in self._open.values() if one.begun]
         rows = [(bytes.fromhex(one.xid), one.start_scn) for one in begun]
-        rows += [(bytes([255, number] * 4), 0) for number in range(self._database.peculiarities.unknown_starts)]
+        rows += [
+            (bytes([255, number] * 4), 0)
+            for number in range(self._database.peculiarities.unknown_starts)
+        ]
         self._database.store.fill("V$TRANSACTION", rows)
         self._database.store.fill("GV$TRANSACTION", rows)
 
