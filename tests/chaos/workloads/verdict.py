@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tests.chaos.workloads.database import KEY, MARK, Change, Place, RandomDatabase, Row
-from tests.chaos.workloads.reader import Record
+from tests.connectors.killed_reader import Record
 
 _PLACEHOLDER = "__debezium_unavailable_value"
 UNAVAILABLE = (_PLACEHOLDER, _PLACEHOLDER.encode().hex())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-import tests.chaos.workloads.reader  # noqa: F401 - shared
+import tests.connectors.killed_reader  # noqa: F401 - shared
 from headrace.connectors.registry import definitions, has_driver
 from headrace.spark.kernels.compiled import load_compiled
 
