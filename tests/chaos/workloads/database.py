@@ -46,7 +46,7 @@ class RandomDatabase(ABC):
     """Whether the reader reads the rows that are there at first."""
     merged: frozenset[str] = frozenset()
     """Tables of which a transaction's changes of one row may become one event, and may come later
-    than those of other tables."""
+    than those of other tables; large values may be read beside the log."""
     most_clients: int = 6
     """Transactions that may be open at one time."""
 

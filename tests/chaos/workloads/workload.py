@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tests.chaos.workloads.clients import Clients
 from tests.chaos.workloads.database import RandomDatabase
-from tests.connectors.killed_reader import MOMENTS, Death, KilledReader, Record
 from tests.chaos.workloads.verdict import check, events_of
+from tests.connectors.killed_reader import MOMENTS, Death, KilledReader, Record
 
 PATIENCE_S = 240.0
 """How long the reader may take for what is left at the end, or for anything at all."""
@@ -43,7 +43,12 @@ class Workload:
         self._clients = Clients(database, self._chance)
         # Kills have draws of their own: how many there are depends on how fast the reader is.
         self._kills = random.Random(seed + 1)
-        self._reader = KilledReader(folder, database.properties(), database.prepare)
+        self._reader = KilledReader(
+            folder,
+            database.properties(),
+            database.prepare,
+            [f".{table}" for table in database.merged],
+        )
         self._records: list[Record] = []
         self._kill_at = 0.0
         self._is_over = False
