@@ -20,7 +20,7 @@ _DEADLOCK, _TIMEOUT = 2, 68
 
 
 def install(peculiarities: Peculiarities) -> None:
-    """From now on, in this process: what each function does is drawn anew by every process."""
+    """From now on, in this process: each process has draws of its own."""
     chance = random.Random(f"{peculiarities.seed} {os.getpid()}")  # noqa: S311 - draws of a seed
     handles: dict[int, Any] = {}
     prepare, execute = ibm_db.prepare, ibm_db.execute
