@@ -6,9 +6,12 @@ import base64
 import random
 import time
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from decimal import Decimal
 from functools import partial
 from typing import Any, ClassVar
+
+import ibm_db_dbi
 
 from headrace.connectors.db2.lsn import parse_lsn, place_of
 from headrace_demo.db2 import driver
@@ -192,7 +195,8 @@ class RandomDb2(RandomDatabase):
             through = place_of(parse_lsn(str(offset["commit_lsn"]))) - (
                 offset.get("change_lsn") is not None
             )
-            self._capture.prune(through.to_bytes(self.peculiarities.width))
+            with suppress(ibm_db_dbi.Error):  # a reader holds locks: it is tried another time
+                self._capture.prune(through.to_bytes(self.peculiarities.width))
         elif kind == "stop" and self._capture.is_running:
             self._capture.stop()
         elif kind == "start":
