@@ -24,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Demos and tests start thousands of processes, each of which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check fmt bench golden golden-live chaos fuzz docs dist oracle-server oracle oracle-bundle db2-server db2 db2-bundle db2-bundle-of clean
+.PHONY: help setup demo test check fmt bench golden golden-live chaos workloads fuzz docs dist oracle-server oracle oracle-bundle db2-server db2 db2-bundle db2-bundle-of clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -99,6 +99,9 @@ bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a
 
 chaos: $(STAMP)  ## Kill every process twenty times (make test: each database twice); SEED=… repeats a run
 	@time $(BIN)/python -m pytest -q -m chaos
+
+workloads: $(STAMP)  ## Random workloads with kills on a stand-in (DATABASE=oracle or db2, SECONDS=3600; SEED=… repeats one)
+	@$(BIN)/python -m tests.chaos.workloads $(or $(DATABASE),oracle) $(or $(SECONDS),600) $(SEED)
 
 fuzz: $(STAMP)  ## Mutated bytes for the decoders, property tests on new examples (SECONDS=60 per kind; KIND=records for one; SEED=… repeats a run, ONLY=… one input)
 	@SECONDS=$(SECONDS) SEED=$(SEED) ONLY=$(ONLY) $(BIN)/python -m tests.fuzz $(KIND)

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from headrace_demo.db2.capture import CaptureProgram, Execute
 from headrace_demo.db2.derby import DerbyServer
+from headrace_demo.db2.peculiarities import Peculiarities
 
 SCHEMA = "INV"
 
@@ -37,15 +38,17 @@ class Db2Database:
         server: DerbyServer,
         width: int = 16,
         prepare: Callable[[Db2Database], None] | None = None,
+        peculiarities: Peculiarities | None = None,
     ) -> Db2Database:
-        """`width`: bytes of an LSN. What `prepare` does to a database, it does once for a server:
-        the first one is a model, whose files are copied."""
+        """`width`: bytes of an LSN; `peculiarities`: those of Capture. What `prepare` does to a
+        database, it does once for a server: the first one is a model, whose files are copied."""
         models = _models.setdefault(server, {})
         if (width, prepare) not in models:
             models[width, prepare] = cls._model(server, width, prepare)
         name = f"T{next(_numbers)}"
         shutil.copytree(server.data / models[width, prepare], server.data / name)
-        created = cls(server, name, CaptureProgram(server, name, width=width))
+        capture = CaptureProgram(server, name, width=width, peculiarities=peculiarities)
+        created = cls(server, name, capture)
         created.execute(_BEGIN)
         return created
 

@@ -1,1 +1,1 @@
-"""Random workloads by a printed seed, over stand-ins that are as peculiar as servers, with kills."""
+"""Random workloads by a printed seed, over stand-ins as peculiar as servers, with kills."""

@@ -14,7 +14,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.chaos.workloads.database import RandomDatabase
@@ -34,6 +34,23 @@ def opened(name: str) -> Iterator[Open]:
         with OracleServer() as server:
             yield lambda seed: RandomOracle(server, seed)
         return
+    if name == "db2":
+        from headrace_demo.db2.derby import DerbyServer
+        from headrace_demo.db2.peculiarities import Peculiarities
+        from tests.chaos.workloads.db2 import USERS, RandomDb2
+
+        with ExitStack() as running:
+            servers: dict[str, DerbyServer] = {}
+
+            def opening(seed: int) -> RandomDatabase:
+                zone = Peculiarities.drawn(seed).zone
+                if zone not in servers:
+                    server = DerbyServer({**USERS, "user.timezone": zone})
+                    servers[zone] = running.enter_context(server)
+                return RandomDb2(servers[zone], seed)
+
+            yield opening
+        return
     raise SystemExit(f"no database of random workloads: {name}")
 
 
@@ -43,7 +60,7 @@ def one(opening: Open, seed: int) -> bool:
     database = opening(seed)
     try:
         figures = Workload(database, seed, folder, STEPS[seed % len(STEPS)]).run()
-    except Exception:
+    except Exception:  # noqa: BLE001 - the next seed is tried
         print(f"SEED={seed} {database.name} FAILED, its files are in {folder}; {database}")
         print(traceback.format_exc(), flush=True)
         return False

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 from tests.chaos.workloads.database import KEY, MARK, Change, Place, RandomDatabase
 
 _FIRST_ROWS, _MOST_ROWS = 60, 400
-_LARGE = 1500
-"""Rows of a large transaction: more than a range has."""
 
 
 class _Step(NamedTuple):
@@ -147,8 +145,10 @@ class Clients:
         if kind == "insert":
             self._insert(client, table, chance.choice((1, 1, 2, 5)))
         elif kind == "large":
-            self._insert(client, table, chance.randint(_LARGE // 3, _LARGE))
-        elif kind == "savepoint":
+            self._insert(
+                client, table, chance.randint(self._database.large // 3, self._database.large)
+            )
+        elif kind == "savepoint" and len(client.savepoints) < self._database.most_savepoints:
             name = f"S{next(self._names)}"
             client.transaction.savepoint(name)
             client.savepoints.append((name, len(client.steps)))
@@ -186,7 +186,8 @@ class Clients:
             client.transaction.delete(table, key)
             self._note(client, row, [Change(table, "d", key, before)], before, None)
             return
-        values = {MARK: mark, **self._database.values(table, self._chance, is_new=False)}
+        is_own = any(step.row == row for step in client.steps)
+        values = {MARK: mark, **self._database.values(table, self._chance, is_own=is_own)}
         if kind == "update":
             client.transaction.update(table, key, values)
             self._note(client, row, [Change(table, "u", key, mark)], before, mark)

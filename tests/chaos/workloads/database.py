@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -36,11 +36,17 @@ class RandomDatabase(ABC):
 
     name: ClassVar[str]
     tables: tuple[str, ...]
-    patches: Mapping[str, float]
-    """Waits of the connector that a test need not wait for."""
+    prepare: Callable[[], None]
+    """What each process of the reader does first; it can be pickled."""
+    most_savepoints: int = 9
+    """Of a transaction at one time."""
+    large: int = 1500
+    """Rows of a large transaction, at most: more than a range has."""
+    reads_rows: bool = True
+    """Whether the reader reads the rows that are there at first."""
     merged: frozenset[str] = frozenset()
     """Tables of which a transaction's changes of one row may become one event, and may come later
-    than those of other tables."""
+    than those of other tables; large values may be read beside the log."""
     most_clients: int = 6
     """Transactions that may be open at one time."""
 
@@ -49,9 +55,11 @@ class RandomDatabase(ABC):
         """The connector's; topics end in a table's name."""
 
     @abstractmethod
-    def values(self, table: str, chance: random.Random, *, is_new: bool) -> Row:
+    def values(
+        self, table: str, chance: random.Random, *, is_new: bool = False, is_own: bool = False
+    ) -> Row:
         """Values of columns beside KEY and MARK: of a row that is inserted, or of those that an
-        update changes."""
+        update changes. `is_own`: the transaction has changed the row before."""
 
     @abstractmethod
     def begin(self, chance: random.Random) -> Any:
@@ -69,6 +77,10 @@ class RandomDatabase(ABC):
         """Something else than a transaction; what it changed of tables that are not `busy`.
         `offset` is the end of the last range that is done, and None until the snapshot is over."""
 
+    def told(self, changes: list[Change]) -> list[Change]:
+        """How the log tells of a transaction's changes."""
+        return changes
+
     @abstractmethod
     def settle(self) -> None:
         """What was shut is open again, and everything that is committed will come to be seen."""
@@ -78,9 +90,12 @@ class RandomDatabase(ABC):
         """The rows, as the events say them."""
 
     @abstractmethod
-    def begins_behind(self, reads: list[Mapping[str, Any]]) -> int:
+    def begins_behind(self, reads: list[Mapping[str, Any]], first: Mapping[str, Any]) -> int:
         """The number of a place: what was committed up to it is in the rows that were read, or was
-        before the reader. `reads` are `source` of their events."""
+        before the reader. `reads` are `source` of their events, `first` is the first offset."""
 
-    def close(self) -> None:
+    def check_source(self, source: Mapping[str, Any]) -> None:  # noqa: B027 - nothing need hold
+        """What must hold of `source` of an event of the log."""
+
+    def close(self) -> None:  # noqa: B027 - nothing runs, where it is not overridden
         """Nothing is left running."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tests.chaos.workloads.database import KEY, MARK, Change, Place, RandomDatabase, Row
-from tests.chaos.workloads.reader import Record
+from tests.connectors.killed_reader import Record
 
 _PLACEHOLDER = "__debezium_unavailable_value"
 UNAVAILABLE = (_PLACEHOLDER, _PLACEHOLDER.encode().hex())
@@ -42,29 +42,40 @@ def events_of(records: Iterable[Record]) -> list[Event]:
 
 
 def check(
-    database: RandomDatabase, records: list[Record], committed: list[tuple[Place, list[Change]]]
+    database: RandomDatabase,
+    records: list[Record],
+    committed: list[tuple[Place, list[Change]]],
+    first: Mapping[str, Any],
+    before: Mapping[str, Mapping[int, Row]],
 ) -> int:
-    """How many changes the log had. Raises AssertionError."""
+    """How many changes the log had behind the `first` offset, and the rows `before` it. Raises
+    AssertionError."""
     sequences = Counter(record["sequence"] for record in records)
     doubled = [one for one, count in sequences.items() if count > 1]
     assert not doubled, f"{len(doubled)} records came twice, the first is {doubled[0]}"
     events = events_of(records)
     reads = [event for event in events if event.value["op"] == "r"]
-    begin = database.begins_behind([event.value["source"] for event in reads])
-    behind = [one for one in committed if one[0].number > begin]
+    begin = database.begins_behind([event.value["source"] for event in reads], first)
+    behind = [
+        (place, database.told(changes)) for place, changes in committed if place.number > begin
+    ]
     behind.sort(key=lambda one: (one[0].number, one[0].second))
     wanted = [change for _, changes in behind for change in changes]
-    seen = [event.change for event in events if event.value["op"] != "r"]
+    streamed = [event for event in events if event.value["op"] != "r"]
+    for event in streamed:
+        database.check_source(event.value["source"])
+    seen = [event.change for event in streamed]
     merged = database.merged
-    _compare(*([one for one in those if one.table not in merged] for those in (seen, wanted)))
-    _compare_merged([one for one in seen if one.table in merged], behind, merged)
-    tables = folded(events)
+    check_order(*([one for one in those if one.table not in merged] for those in (seen, wanted)))
+    check_merged([one for one in seen if one.table in merged], behind, merged)
+    tables = folded(events, before)
     for table in database.tables:
         _compare_rows(table, tables.get(table, {}), database.rows(table))
     return len(seen)
 
 
-def _compare(seen: list[Change], wanted: list[Change]) -> None:
+def check_order(seen: list[Change], wanted: list[Change]) -> None:
+    """The changes are those, in their order."""
     if seen == wanted:
         return
     have, want = Counter(seen), Counter(wanted)
@@ -76,7 +87,7 @@ def _compare(seen: list[Change], wanted: list[Change]) -> None:
     )
 
 
-def _compare_merged(
+def check_merged(
     seen: list[Change], committed: list[tuple[Place, list[Change]]], merged: Collection[str]
 ) -> None:
     """Of tables whose changes may be merged: the last change of each transaction and row has an
@@ -98,26 +109,27 @@ def _outcome(change: Change) -> tuple[object, ...]:
     return change.table, change.key, change.mark, change.op == "d"
 
 
-def folded(events: Iterable[Event]) -> dict[str, dict[int, Row]]:
-    """The rows of tables as the events make them."""
-    tables: dict[str, dict[int, Row]] = {}
+def folded(
+    events: Iterable[Event], before: Mapping[str, Mapping[int, Row]]
+) -> dict[str, dict[int, Row]]:
+    """The rows of tables as the events make them of those `before`."""
+    tables = {table: dict(rows) for table, rows in before.items()}
     for event in events:
         rows = tables.setdefault(event.table, {})
-        op, before, after = (event.value.get(name) for name in ("op", "before", "after"))
+        op, old, after = (event.value.get(name) for name in ("op", "before", "after"))
         if op == "t":
             rows.clear()
         elif op == "d":
-            assert before is not None
-            assert rows.pop(int(before[KEY]), None) is not None, (
-                f"nothing is there to be deleted: {event}"
-            )
+            assert old is not None
+            gone = rows.pop(int(old[KEY]), None)
+            assert gone is not None, f"nothing is there to be deleted: {event}"
         else:
             assert after is not None
             key = int(after[KEY])
-            old = rows.get(key, {})
-            assert (op == "u") == bool(old), f"{op} of a row that is{'' if old else ' not'} there"
+            held = rows.get(key, {})
+            assert (op == "u") == bool(held), f"{op} of a row that is{'' if held else ' not'} there"
             rows[key] = {
-                name: old.get(name) if value in UNAVAILABLE else value
+                name: held.get(name) if value in UNAVAILABLE else value
                 for name, value in after.items()
             }
     return tables
@@ -125,7 +137,8 @@ def folded(events: Iterable[Event]) -> dict[str, dict[int, Row]]:
 
 def _compare_rows(table: str, seen: dict[int, Row], wanted: dict[int, Row]) -> None:
     lost, more = wanted.keys() - seen.keys(), seen.keys() - wanted.keys()
-    assert not lost and not more, f"{table}: {len(lost)} rows are lost, {len(more)} too many"
+    assert not lost, f"{table}: {len(lost)} rows are lost, {sorted(lost)[:5]}"
+    assert not more, f"{table}: {len(more)} rows are too many, {sorted(more)[:5]}"
     for key, row in wanted.items():
         for name, value in row.items():
             found = seen[key].get(name)

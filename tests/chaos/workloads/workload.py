@@ -11,10 +11,10 @@ from pathlib import Path
 
 from tests.chaos.workloads.clients import Clients
 from tests.chaos.workloads.database import RandomDatabase
-from tests.chaos.workloads.reader import MOMENTS, Death, Reader, Record
 from tests.chaos.workloads.verdict import check, events_of
+from tests.connectors.killed_reader import MOMENTS, Death, KilledReader, Record
 
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0
 """How long the reader may take for what is left at the end, or for anything at all."""
 
 
@@ -43,7 +43,12 @@ class Workload:
         self._clients = Clients(database, self._chance)
         # Kills have draws of their own: how many there are depends on how fast the reader is.
         self._kills = random.Random(seed + 1)
-        self._reader = Reader(folder, database.properties(), database.patches)
+        self._reader = KilledReader(
+            folder,
+            database.properties(),
+            database.prepare,
+            [f".{table}" for table in database.merged],
+        )
         self._records: list[Record] = []
         self._kill_at = 0.0
         self._is_over = False
@@ -53,6 +58,7 @@ class Workload:
         database, clients, chance = self._database, self._clients, self._chance
         try:
             clients.fill()
+            begun = {} if database.reads_rows else {t: database.rows(t) for t in database.tables}
             self._begin()
             for _ in range(self._steps):
                 clients.step()
@@ -68,7 +74,8 @@ class Workload:
             self._drain()
         finally:
             self._reader.kill()
-        changes = check(database, self._records, clients.committed)
+        first = self._reader.first
+        changes = check(database, self._records, clients.committed, first, begun)
         return Figures(len(clients.committed), changes, self._reader.lives, len(self._records))
 
     def _begin(self) -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 from headrace_demo.oracle.server import OracleServer
+from headrace_demo.oracle.views.peculiarities import Peculiarities
 from tests.connectors.harness import PATIENCE_SECONDS, ConnectorReader
 from tests.golden.database import Reader
 from tests.golden.oracle.database import ScriptedDatabase
 from tests.golden.oracle.happenings import Happenings
 from tests.golden.oracle.varying import HEARTBEATS
 
+SEED = os.environ.get("HEADRACE_PECULIARITIES")
+"""The seed of the stand-in's peculiarities; None: it has none."""
 _IDLE_STEPS = 6
 """Micro-batches without anything new behind which nothing is under way."""
 _ENDS_OF_REDO = ("now", "archived_until")
@@ -88,6 +92,9 @@ class StandInDatabase(ScriptedDatabase):
     def load(self, script: Mapping[str, Any]) -> None:
         self._server.load(script)
         self._server.call("change", advances=False)
+        if SEED:
+            # What a server may show beside that; events are the same.
+            self._server.call("change", peculiarities=Peculiarities.drawn(int(SEED)).harmless)
         self._happenings = Happenings(self._server.call)
 
     def happen(self, block: str) -> None:

@@ -10,6 +10,7 @@ one of `CaptureProgram.transaction`, and that only one transaction writes at a t
 from __future__ import annotations
 
 import logging
+import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -19,6 +20,7 @@ from headrace.connect.deadline import Deadline
 from headrace_demo.db2 import control_tables as tables
 from headrace_demo.db2.control_tables import SIMULATOR, quoted
 from headrace_demo.db2.derby import DerbyServer
+from headrace_demo.db2.peculiarities import Peculiarities
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +28,8 @@ _PAUSE_S = 0.1  # between cycles, where nobody is known to have committed or to 
 _QUIET_CYCLES = 5  # the time of the synchpoint moves twice a second where nothing happens
 _LOOK_S = 0.01
 _CAPTURED_S = 60.0
+
+_LARGE = ("CLOB", "BLOB", "XML")
 
 Execute = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
@@ -45,9 +49,12 @@ class CaptureProgram:
         control: str = "ASNCDC",
         changes: str = "ASNCDC",
         width: int = 16,
+        peculiarities: Peculiarities | None = None,
     ) -> None:
         self.server, self.database = server, database
         self.control, self.changes, self.width = control, changes, width
+        self._peculiarities = peculiarities or Peculiarities()
+        self._chance = random.Random(self._peculiarities.seed)  # noqa: S311 - draws of a seed
         self._thread: threading.Thread | None = None
         self._register = threading.Lock()  # held while a transaction changes the register
         self._stopping = threading.Event()
@@ -79,7 +86,7 @@ class CaptureProgram:
         register = quoted(self.control, "IBMSNAP_REGISTER")
         columns = self._columns(schema, table)
         with self._register, self._session() as execute:
-            for statement in tables.change_table(source, changes):
+            for statement in tables.change_table(source, changes, columns):
                 execute(statement, ())
             index = quoted(self.changes, f"{name}_X")
             execute(
@@ -247,13 +254,22 @@ class CaptureProgram:
     def _is_stopped_in(self, seconds: float) -> bool:
         self._hurried.wait(seconds)
         self._hurried.clear()
-        return self._stopping.is_set()
+        lag = self._chance.uniform(0, self._peculiarities.longest_pause)
+        return self._stopping.wait(lag) if lag else self._stopping.is_set()
+
+    def _reached(self, before: bytes, now: bytes) -> bytes:
+        """How far a cycle comes of what was committed since the one before."""
+        if self._chance.random() >= self._peculiarities.lag or now <= before:
+            return now
+        number = self._chance.randint(int.from_bytes(before), int.from_bytes(now))
+        return number.to_bytes(self.width)
 
     def _cycle(self, connection: Any, *, is_told: bool = True) -> bool:
         with _transaction(connection) as execute:
             now = self._committed(execute)  # behind the open transaction's end
         with self._register, _transaction(connection) as execute:
             before = self._synchpoint(execute)
+            now = self._reached(before, now)
             if now > before or is_told:
                 execute(tables.activation(self.control, self.width), ())
             if now > before:
@@ -307,14 +323,16 @@ class CaptureProgram:
         return execute(f"SELECT CD_OWNER, CD_TABLE FROM {register} WHERE GLOBAL_RECORD = 'N'", ())
 
     def _columns(self, schema: str, table: str) -> tuple[str, ...]:
+        """The columns that are captured: large objects are not."""
         with self._session() as execute:
             names = execute(
-                "SELECT COLUMNNAME FROM SYS.SYSCOLUMNS C, SYS.SYSTABLES T, SYS.SYSSCHEMAS S "
+                "SELECT COLUMNNAME, COLUMNDATATYPE FROM SYS.SYSCOLUMNS C, "
+                "SYS.SYSTABLES T, SYS.SYSSCHEMAS S "
                 "WHERE C.REFERENCEID = T.TABLEID AND T.SCHEMAID = S.SCHEMAID AND SCHEMANAME = ? "
                 "AND TABLENAME = ? ORDER BY COLUMNNUMBER",
                 (schema, table),
             )
-        return tuple(name for (name,) in names)
+        return tuple(name for name, kind in names if not str(kind).startswith(_LARGE))
 
     @contextmanager
     def _session(self) -> Iterator[Execute]:

@@ -165,12 +165,14 @@ def activation(control: str, width: int) -> str:
     )
 
 
-def change_table(source: str, changes: str) -> Iterator[str]:
-    """Statements that make a table's change table, as ADDTABLE does; both names are quoted."""
+def change_table(source: str, changes: str, columns: tuple[str, ...]) -> Iterator[str]:
+    """Statements that make a table's change table with these columns, as ADDTABLE does; the names
+    of both tables are quoted."""
     lsn = f"CAST(X'' AS {_LSN})"
+    captured = ", ".join(f"SOURCE.{quoted(column)}" for column in columns)
     yield (
         f"CREATE TABLE {changes} AS SELECT {lsn} AS IBMSNAP_COMMITSEQ, "
-        f"{lsn} AS IBMSNAP_INTENTSEQ, CAST('' AS CHAR(1)) AS IBMSNAP_OPERATION, SOURCE.* "
+        f"{lsn} AS IBMSNAP_INTENTSEQ, CAST('' AS CHAR(1)) AS IBMSNAP_OPERATION, {captured} "
         f"FROM {source} SOURCE WITH NO DATA"
     )
     for column in ("COMMITSEQ", "INTENTSEQ", "OPERATION"):

@@ -16,12 +16,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from headrace_demo.oracle import redo_views
 from headrace_demo.oracle.definitions import UNLIMITED, Column, Table
-from headrace_demo.oracle.peculiarities import Peculiarities
 from headrace_demo.oracle.script import RedoRow, State, scn_of, time_of
 from headrace_demo.oracle.store import Store, name
 from headrace_demo.oracle.texts import stored
+from headrace_demo.oracle.views import redo_views
+from headrace_demo.oracle.views.peculiarities import Peculiarities
 
 TABLE_SPACE = "LOGMINER_TBS"
 SESSION_MEMORY = {
@@ -109,7 +109,7 @@ class Database:
         self.resetlogs: Sequence[Any] = _FIRST_LIFE
         """Where and when it was opened with RESETLOGS; the logs before are of another life."""
         self._rows = 0
-        self._chance = random.Random(0)
+        self._chance = random.Random(0)  # noqa: S311 - draws of a seed
         self._is_seen = True
         """Whether a session has looked since the last change."""
         self.load(script or {})

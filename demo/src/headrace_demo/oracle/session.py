@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
-from headrace_demo.oracle import redo_views
 from headrace_demo.oracle.database import Database, OracleError
 from headrace_demo.oracle.ddl import execute_ddl
 from headrace_demo.oracle.definitions import Column
@@ -16,6 +15,7 @@ from headrace_demo.oracle.kit import Kit
 from headrace_demo.oracle.script import LogFile
 from headrace_demo.oracle.store import CONTENTS, VIEWS, name
 from headrace_demo.oracle.transactions import Transactions
+from headrace_demo.oracle.views import redo_views
 
 ROOT = "CDB$ROOT"
 Row = tuple[Any, ...]

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.connectors.killed_reader import MOMENTS, Death, KilledReader
 from tests.servers.oracle import OracleDatabase
 
 pytestmark = pytest.mark.oracle
-ROWS_PER_KILL = 2_800
+ROWS_PER_KILL = 800
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.chaos)])
@@ -31,20 +27,8 @@ def test_kills_lose_and_double_no_row(
         headrace_snapshot_threads="1",
         include_schema_changes="false",
     )
-    (tmp_path / "properties.json").write_text(json.dumps(properties))
-    command = [sys.executable, "-m", "tests.connectors.killed_reader", str(tmp_path)]
-    killed = 0
-    while not (tmp_path / "over").exists():
-        before = len(list(tmp_path.glob("*.json")))
-        process = subprocess.Popen(command, cwd=Path(__file__).parents[4])
-        while process.poll() is None:
-            if killed < kills and len(list(tmp_path.glob("*.json"))) > before:
-                process.kill()
-                break
-            time.sleep(0.01)
-        killed += process.wait() == -signal.SIGKILL
-    assert killed == kills
-    told = [text for file in tmp_path.glob("[0-9]*.json") for text in json.loads(file.read_text())]
-    keys = [int(match[1]) for text in told if (match := re.search(r"'\{\"ID\":(\d+)\}'", text))]
+    lives = [Death(MOMENTS[n % len(MOMENTS)], 1 + n % 2) for n in range(kills)]
+    told = KilledReader(tmp_path, properties).snapshot(lives)
+    keys = [json.loads(one["key"])["ID"] for one in told if one["topic"].endswith(".KEYED")]
     assert sorted(keys) == list(range(len(rows)))
-    assert len([text for text in told if '"table":"KEYLESS"' in text]) == 100
+    assert len([one for one in told if one["topic"].endswith(".KEYLESS")]) == 100

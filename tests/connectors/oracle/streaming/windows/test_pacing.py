@@ -134,7 +134,7 @@ def test_a_window_of_an_idle_stream_takes_six_statements_at_most(
     asked = {name: count - before.get(name, 0) for name, count in after.items()}
     rounds = asked["now"]
     assert sum(asked.values()) <= 6 * rounds
-    assert asked.get("flush_table_update", 0) <= rounds
+    assert asked.get("flush_table_update", 0) <= rounds + 1  # one may have begun
     assert [name for name in LOG_VIEWS if asked[name]] == []
     if more:
         assert asked.get("flush_table_update", 0) == 0

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from headrace_demo.oracle.peculiarities import Peculiarities
 from headrace_demo.oracle.script import LogFile, State, time_of
+from headrace_demo.oracle.views.peculiarities import Peculiarities
 
 GROUPS = 3
 """Online logs of a thread."""

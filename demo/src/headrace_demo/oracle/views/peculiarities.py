@@ -51,7 +51,7 @@ class Peculiarities:
     @classmethod
     def drawn(cls, seed: int) -> Peculiarities:
         """Each is there or not, by the seed."""
-        chance = random.Random(seed)
+        chance = random.Random(seed)  # noqa: S311 - draws of a seed
 
         def maybe(value: Any, otherwise: Any) -> Any:
             return value if chance.random() < 0.5 else otherwise
@@ -84,7 +84,7 @@ class Peculiarities:
 
     def of(self, *what: object) -> random.Random:
         """The draws about one thing, which are the same each time."""
-        return random.Random(f"{self.seed} {what}")
+        return random.Random(f"{self.seed} {what}")  # noqa: S311 - draws of a seed
 
     def __str__(self) -> str:
         """Those that are there."""

@@ -1,0 +1,66 @@
+"""What a Db2 may be like, and the stand-in is not by itself: its zone, a Capture program that lags,
+lock waits, a client whose locale has a decimal comma. A seed draws a set of them."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, fields
+from typing import Any
+
+from headrace_demo.db2.bridge import UTC_NAME
+
+ZONES = (UTC_NAME, "Etc/GMT-2", "Etc/GMT+9")
+"""Of the server's clock. One whose distance changes has times that the clock shows twice."""
+
+
+@dataclass(frozen=True)
+class Peculiarities:
+    """Those of a database and its clients; by default it has none."""
+
+    seed: int = 0
+    zone: str = UTC_NAME
+    """The zone of the server's clock, which is that of Capture's."""
+    width: int = 16
+    """Bytes of an LSN: 10 on z/OS."""
+    longest_pause: float = 0.0
+    """Seconds between two cycles of Capture, at most, beside its own."""
+    lag: float = 0.0
+    """The share of cycles in which Capture does not come to the end of what is committed."""
+    has_views: bool = False
+    """Whether tables are sources of views, too, with a registration for each."""
+    is_restrictive: bool = False
+    """Whether the connector's user may read what was granted, and nothing else."""
+    has_commas: bool = False
+    """Whether the driver writes decimals with the comma of the client's locale."""
+    lock_waits: float = 0.0
+    """The share of statements and fetches that end with SQL0911N."""
+
+    @classmethod
+    def drawn(cls, seed: int) -> Peculiarities:
+        """Each is there or not, by the seed."""
+        chance = random.Random(seed)  # noqa: S311 - draws of a seed
+
+        def maybe(value: Any, otherwise: Any) -> Any:
+            return value if chance.random() < 0.5 else otherwise
+
+        return cls(
+            seed=seed,
+            zone=chance.choice(ZONES),
+            width=maybe(10, 16),
+            longest_pause=maybe(chance.uniform(0.05, 0.5), 0.0),
+            lag=maybe(chance.random(), 0.0),
+            has_views=maybe(True, False),
+            is_restrictive=maybe(True, False),
+            has_commas=maybe(True, False),
+            lock_waits=maybe(chance.choice((0.002, 0.02)), 0.0),
+        )
+
+    def __str__(self) -> str:
+        """Those that are there."""
+        none = Peculiarities()
+        told = (
+            f"{field.name}={getattr(self, field.name)}"
+            for field in fields(self)
+            if field.name != "seed" and getattr(self, field.name) != getattr(none, field.name)
+        )
+        return ", ".join(told) or "no peculiarities"
