@@ -11,8 +11,8 @@ import pytest
 
 from headrace_demo.db2 import peculiarities as db2
 from headrace_demo.db2.derby import DerbyServer
-from headrace_demo.oracle import peculiarities as oracle
 from headrace_demo.oracle.server import OracleServer
+from headrace_demo.oracle.views import peculiarities as oracle
 from tests.chaos.workloads.__main__ import opened
 from tests.chaos.workloads.database import Change, Place, RandomDatabase
 from tests.chaos.workloads.db2 import RandomDb2
