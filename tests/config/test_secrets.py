@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -80,6 +82,15 @@ def test_a_secret_is_hidden_in_the_forms_that_messages_give_it(secret: str) -> N
         if len(form.strip("'\" ")) >= LONG:
             shown = without_secrets(f"at {form} there", [secret])
             assert form.strip("'\" ") not in shown
+
+
+@pytest.mark.parametrize(
+    "written", [repr, json.dumps, lambda text: json.dumps(text, ensure_ascii=False)]
+)
+def test_no_character_of_an_escaped_secret_is_left(written: Callable[[str], str]) -> None:
+    secret = "\nlang\\und'geheim\"ß"
+    shown = without_secrets(f"<{written(secret)}>", [secret])
+    assert shown.strip("<>'\"") == HIDDEN
 
 
 @pytest.mark.parametrize(

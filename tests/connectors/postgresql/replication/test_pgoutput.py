@@ -78,6 +78,17 @@ def test_rows_of_tables_that_are_not_captured_still_count() -> None:
     assert index.state[row_kernel.COMPLETE] == 10
 
 
+def test_the_newest_place_that_the_server_named_is_kept() -> None:
+    frames = begin(100), insert(0, ROW_1, lsn=400), insert(0, ROW_2, lsn=300), commit(100, 200)
+    assert Index(b"".join(frames), [2]).state[decoder.WAL_END] == 400
+
+
+@pytest.mark.parametrize("payload", [b"z" + bytes(24) + b"B", b"w" + bytes(24), b"w", b""])
+def test_a_frame_that_is_neither_log_nor_keep_alive_is_broken(payload: bytes) -> None:
+    raw = b"d" + struct.pack("!I", len(payload) + 4) + payload
+    assert Index(raw + begin(9), [2]).status == row_kernel.BROKEN
+
+
 def test_an_incomplete_frame_waits_for_its_rest() -> None:
     for size in range(len(VALID)):
         index = Index(VALID[:size], [2])
