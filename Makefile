@@ -91,7 +91,7 @@ golden: $(STAMP)  ## Record golden events from the real Debezium (ONLY=mongodb o
 golden-live: $(STAMP)  ## Compare with golden events on servers, before each release (ONLY=mongodb; RECORD=1 keeps what the servers say for make test)
 	@RECORD=$(RECORD) $(BIN)/python -m pytest -q -n $(WORKERS) --no-loadscope-reorder \
 	  $(foreach name,$(or $(ONLY),$(CONNECTORS)),tests/golden/$(name)/test_golden.py)
-	@$(if $(RECORD),$(BIN)/python -m tests.golden.archive)
+	@$(if $(filter-out 0,$(RECORD)),$(BIN)/python -m tests.golden.archive)
 
 bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a short run; ONLY=… one database)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'
@@ -148,7 +148,7 @@ db2-bundle: $(STAMP)  # A support bundle of that server with a workload, in buil
 db2-bundle-of:
 	$(call bundle,db2,"database.hostname=$(HOST)" "database.port=$(PORT)" "database.dbname=$${HEADRACE_DB2_DSN##*/}" \
 	  "database.user=$${HEADRACE_DB2_USER:-db2inst1}" 'database.password=$${env:HEADRACE_DB2_PASSWORD}' \
-	  'table.include.list=INV\..*')
+	  'table.include.list=INV\\..*')
 
 clean:  ## Remove what was installed and built
 	@rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache

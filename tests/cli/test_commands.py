@@ -100,6 +100,24 @@ def test_the_options_of_the_file_sink_reach_it_and_others_are_named(tmp_path, ca
     assert "headrace.sink.codec" in said
 
 
+def test_the_output_of_events_is_the_one_that_is_named(tmp_path, monkeypatch):
+    file = tmp_path / "c.properties"
+    file.write_text(
+        "connector.class=postgresql\ntopic.prefix=s\ndatabase.hostname=h\ndatabase.user=u\n"
+        "database.dbname=d\nheadrace.sink.path=/a\ndebezium.sink.file.path=/b\nheadrace.sink.sync=no\n"
+    )
+    calls = []
+
+    def run_sink(definition, pipeline, state, arguments, verb, messages):
+        calls.append(FileOptions.of(definition.own_options(pipeline.config)))
+        return Summary(rows=0)
+
+    monkeypatch.setattr("headrace.cli.events.run_sink", run_sink)
+    output = str(tmp_path / "out")
+    assert main(["events", str(file), "--output", output, "--state", str(tmp_path / "s")]) == 0
+    assert calls == [FileOptions(tmp_path / "out", sync=True)]
+
+
 @pytest.mark.spark
 @pytest.mark.chaos
 def test_events_are_written_once_across_kill_and_restart(tmp_path, command, source):

@@ -22,7 +22,7 @@ from tests.golden.selection import not_replayed
 ROOT = Path(__file__).parents[2]
 PIECES = ROOT / "build/conversations"
 """Where a recording run leaves them, one file per workload."""
-RECORDS = bool(os.environ.get("RECORD"))
+RECORDS = os.environ.get("RECORD", "") not in ("", "0")
 """Whether this run records."""
 _OWN = ("tests/golden/conversation.py", "tests/golden/workload.py")
 
@@ -100,7 +100,7 @@ def store(workloads: Mapping[str, Kept]) -> bytes:
 
 def workload_digest(folder: Path, name: str) -> str:
     """The digest of a workload."""
-    return digest_of((folder / "workloads").glob(f"{name}.*"))
+    return digest_of(sorted((folder / "workloads").glob(f"{name}.*")))
 
 
 def leave(folder: Path, name: str, conversation: Conversation, recorder: str) -> None:

@@ -13,6 +13,7 @@ class Curtain:
 
     def __init__(self) -> None:
         self._is_open = True
+        self._is_over = False
         self._asking = 0
         self._changed = threading.Condition()
 
@@ -20,7 +21,7 @@ class Curtain:
         """Blocks follow: the questions that were asked are answered first."""
         with self._changed:
             self._is_open = False
-            self._changed.wait_for(lambda: self._asking == 0)
+            self._changed.wait_for(lambda: self._is_over or self._asking == 0)
 
     def open(self) -> None:
         """Our connector goes on."""
@@ -28,11 +29,17 @@ class Curtain:
             self._is_open = True
             self._changed.notify_all()
 
+    def end(self) -> None:
+        """The workload is over: nobody waits any longer."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
     @contextmanager
     def asking(self) -> Iterator[None]:
         """Around a question and its answer."""
         with self._changed:
-            self._changed.wait_for(lambda: self._is_open)
+            self._changed.wait_for(lambda: self._is_over or self._is_open)
             self._asking += 1
         try:
             yield

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
 import pytest
 
+from headrace.errors import HeadraceError
 from headrace.support.workload import Traces
 
 
@@ -44,3 +48,19 @@ def test_an_interruption_while_it_is_taken_back_names_what_is_left(
     with pytest.raises(KeyboardInterrupt):
         made("DROP first", "DROP a", "DROP b").take_back(interrupted)
     assert "Run these statements: DROP a; DROP first;" in caplog.text
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), HeadraceError("oracle.gone", "g", "r")])
+def test_what_cannot_be_taken_back_for_want_of_a_session_is_named(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    @contextmanager
+    def refused() -> Iterator[Callable[[str], bool]]:
+        raise error
+        yield
+
+    traces = made("DROP TABLE A", "DROP TABLE B")
+    with suppress(KeyboardInterrupt):
+        traces.take_back_on(refused())
+    assert "DROP TABLE B; DROP TABLE A;" in caplog.text
+    traces.take_back_on(refused())  # there is nothing left to take back

@@ -6,10 +6,7 @@ To standard output (`--output -`) at least once: a reader may have read what a k
 from __future__ import annotations
 
 import argparse
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,12 +18,12 @@ from headrace.cli.pipeline import (
     trial,
     with_state,
 )
-from headrace.cli.sinks import run_sink
+from headrace.cli.sinks import run_sink, state_folder
 from headrace.errors import HeadraceError
 from headrace.findings import counted
+from headrace.sinks.file.definition import FileDefinition
 from headrace.sinks.file.standard_output import StandardOutputDefinition
 from headrace.spark.sinks.definition import SinkDefinition
-from headrace.spark.sinks.registry import find_sink
 
 if TYPE_CHECKING:
     from headrace.spark.supervisor import Summary
@@ -56,24 +53,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Runs until SIGTERM, SIGINT or a limit."""
     messages = open_messages(arguments, live=arguments.output != STANDARD_OUTPUT)
-    overrides = with_state({}, arguments.state)
-    definition: SinkDefinition
-    if arguments.output == STANDARD_OUTPUT:
-        definition = StandardOutputDefinition()
-    else:
-        if arguments.state is None:
-            raise HeadraceError(
-                "cli.state_missing",
-                "The output is a file, and --state is missing",
-                "Name a folder for checkpoint and state with --state DIR.",
-            )
-        definition = find_sink("file")
-        overrides |= {
-            "headrace.sink.type": "file",
-            "headrace.sink.path": str(Path(arguments.output).absolute()),
-        }
-    pipeline = read_pipeline(arguments.file, overrides, messages)
-    with trial(pipeline, is_trial=arguments.state is None), _state_folder(arguments.state) as state:
+    is_file = arguments.output != STANDARD_OUTPUT
+    definition: SinkDefinition = (
+        FileDefinition(Path(arguments.output).absolute()) if is_file else StandardOutputDefinition()
+    )
+    pipeline = read_pipeline(arguments.file, with_state({}, arguments.state), messages)
+    missing = HeadraceError(
+        "cli.state_missing",
+        "The output is a file, and --state is missing",
+        "Name a folder for checkpoint and state with --state DIR.",
+    )
+    with (
+        trial(pipeline, is_trial=arguments.state is None and not is_file),
+        state_folder(arguments.state, missing if is_file else None) as state,
+    ):
         summary = run_sink(definition, pipeline, state, arguments, "events", messages)
     messages.note(summary_line(summary, arguments), summary_figures(summary, arguments))
     return 0
@@ -95,13 +88,3 @@ def summary_figures(summary: Summary, arguments: argparse.Namespace) -> dict[str
         "seconds": round(time.monotonic() - arguments.began, 1),
         "restarts": summary.restarts,
     }
-
-
-@contextmanager
-def _state_folder(folder: str | None) -> Iterator[Path]:
-    """The state folder; one that vanishes where none is named."""
-    if folder is not None:
-        yield Path(folder).absolute()
-        return
-    with tempfile.TemporaryDirectory(prefix="headrace-") as temporary:
-        yield Path(temporary)

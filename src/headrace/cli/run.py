@@ -1,12 +1,8 @@
-"""Run a configuration: events go to the console, a file, or any Spark sink it names."""
+"""Run a configuration: events go to the sink it names, headrace's, a package's or Spark's."""
 
 from __future__ import annotations
 
 import argparse
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 from headrace.cli.events import summary_figures, summary_line
 from headrace.cli.pipeline import (
@@ -17,9 +13,8 @@ from headrace.cli.pipeline import (
     trial,
     with_state,
 )
-from headrace.cli.sinks import run_sink
+from headrace.cli.sinks import run_sink, state_folder
 from headrace.errors import HeadraceError
-from headrace.spark.sinks.definition import SinkDefinition
 from headrace.spark.sinks.registry import find_sink
 
 
@@ -40,26 +35,18 @@ def run(arguments: argparse.Namespace) -> int:
     messages = open_messages(arguments)
     pipeline = read_pipeline(arguments.file, with_state({}, arguments.checkpoint), messages)
     definition = find_sink(pipeline.config.headrace_sink_type or "console")
-    for name in definition.unknown_options(pipeline.config):
-        messages.warning(f"headrace.sink.{name}: the sink {definition.name} has no such option")
     folder = arguments.checkpoint or pipeline.config.headrace_checkpoint_dir
-    with _state_folder(definition, folder) as state, trial(pipeline, is_trial=not folder):
+    missing = HeadraceError(
+        "cli.checkpoint_missing",
+        f"The sink {definition.name} needs a checkpoint",
+        "Name a folder with --checkpoint or headrace.checkpoint.dir.",
+    )
+    with (
+        state_folder(folder, missing if definition.needs_checkpoint else None) as state,
+        trial(pipeline, is_trial=not folder),
+    ):
+        for name in definition.unknown_options(pipeline.config):
+            messages.warning(f"headrace.sink.{name}: the sink {definition.name} has no such option")
         summary = run_sink(definition, pipeline, state, arguments, "run", messages)
     messages.note(summary_line(summary, arguments), summary_figures(summary, arguments))
     return 0
-
-
-@contextmanager
-def _state_folder(definition: SinkDefinition, folder: str | None) -> Iterator[Path]:
-    """The checkpoint folder; one that vanishes where the sink needs none."""
-    if folder:
-        yield Path(folder).absolute()
-    elif not definition.needs_checkpoint:
-        with tempfile.TemporaryDirectory(prefix="headrace-") as temporary:
-            yield Path(temporary)
-    else:
-        raise HeadraceError(
-            "cli.checkpoint_missing",
-            f"The sink {definition.name} needs a checkpoint",
-            "Name a folder with --checkpoint or headrace.checkpoint.dir.",
-        )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.cli.pipeline import Pipeline, open_session, spark_settings, supervise
+from headrace.errors import HeadraceError
 from headrace.spark.checkpoint import finished_batch
 from headrace.spark.sinks.definition import EventStream, Sink, SinkDefinition, SinkQuery
 from headrace.spark.state_folder import exclusive
@@ -57,7 +60,7 @@ def run_sink(
             sink.open()
             return _stream(sink, definition, pipeline, checkpoint, arguments, verb, messages)
         finally:
-            sink.close(finished_batch(checkpoint))
+            sink.close()
 
 
 def _stream(
@@ -83,8 +86,9 @@ def _stream(
         stream = PipelineStream(session.spark, pipeline)
 
         def start() -> StreamingQuery:
+            writer = sink.writer(stream)
             try:
-                return pipeline.start(sink.writer(stream), checkpoint)
+                return pipeline.start(writer, checkpoint)
             except Exception as error:
                 meant = sink.start_error(error)
                 if meant is error:
@@ -110,4 +114,26 @@ def _stream(
             summary.rows = sink.rows
         return summary
     finally:
+        sink.stop(_finished(checkpoint))
         session.close()
+
+
+def _finished(checkpoint: Path) -> int:
+    """The last micro-batch in the log of commits; -1 where it cannot be read, too."""
+    try:
+        return finished_batch(checkpoint)
+    except (OSError, ValueError):
+        return -1
+
+
+@contextmanager
+def state_folder(folder: str | None, missing: HeadraceError | None) -> Iterator[Path]:
+    """The folder of a query's checkpoint and state; one that vanishes where none is named. Raises
+    `missing` where there must be one."""
+    if folder:
+        yield Path(folder).absolute()
+    elif missing is not None:
+        raise missing
+    else:
+        with tempfile.TemporaryDirectory(prefix="headrace-") as temporary:
+            yield Path(temporary)

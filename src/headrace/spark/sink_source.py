@@ -81,7 +81,7 @@ class SinkReader(HeadraceReader):
             force_log_to_disk(self.checkpoint)
             self._forced = done
 
-    def _is_small(self, slices: Sequence[Slice]) -> bool:
+    def is_small(self, slices: Sequence[Slice]) -> bool:
         """Whether the source process writes a range by itself (headrace.range.direct.max.bytes)."""
         sizes = [part.log_bytes for part in slices]
         known_sizes = [size for size in sizes if size is not None]

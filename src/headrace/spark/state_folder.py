@@ -10,7 +10,7 @@ from pathlib import Path
 from headrace.connect.disk import replace_text
 from headrace.errors import HeadraceError
 from headrace.spark.checkpoint import stored_offset
-from headrace.spark.sinks.registry import sinks
+from headrace.spark.sinks.registry import built_in
 
 
 def refuse_file(folder: Path) -> None:
@@ -64,7 +64,9 @@ def _require_sink(folder: Path, sink: str) -> None:
     if stored_offset(folder / "checkpoint") is not None:
         # 0.1.0 wrote no note.
         kept = [
-            each.name for each in sinks() if each.needs_checkpoint and (folder / each.name).exists()
+            each.name
+            for each in built_in()
+            if each.needs_checkpoint and (folder / each.name).exists()
         ]
         former = noted or (kept or [sink])[0]
         if former != sink:

@@ -20,10 +20,10 @@ VERSION = 1
 _PAGE = """\
 A support bundle of headrace.
 
-manifest.json     versions of headrace, its connector, Python, the driver and the server
-statements.jsonl  a line for each statement: its name (docs/guides/support-bundle.md has the texts),
-                  how long it took, the codes of an error, how the driver describes the columns, the
-                  Python type of each value, and values where they are the database's own
+manifest.json     versions of headrace, its connector, Python and the driver
+statements.jsonl  a line for each statement: its name (--dry-run prints the texts), how long it
+                  took, the codes of an error, how the driver describes the columns, the Python type
+                  of each value, and values where they are the database's own
 questions.json    what cannot be known without such a database, and what this bundle answers
 Other files are what the connector adds, such as redo rows as Arrow.
 
@@ -44,20 +44,27 @@ def write(
     **facts: str,
 ) -> None:
     """Has the plan's statements sent, and those of its workload `with_workload`, and writes the
-    archive, which is there whole or not at all. `facts` belong to its manifest.
+    archive, which is there whole or not at all; what ends the workload early does not take away
+    what was recorded before. `facts` belong to its manifest.
 
     Raises HeadraceError("support.not_written"), and what the plan raises.
     """
     parts = (plan.ask, plan.workload.ask) if with_workload else (plan.ask,)
+    ended: BaseException | None = None
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with zipfile.ZipFile(unfinished, "x", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("README.txt", _PAGE)
             for ask in parts:
-                # What a workload made is taken back before the exception goes on.
-                with closing(ask(recording, seconds)) as pieces:
-                    for name, piece in pieces:
-                        archive.writestr(name, piece)
+                try:
+                    # What a workload made is taken back before the exception goes on.
+                    with closing(ask(recording, seconds)) as pieces:
+                        for name, piece in pieces:
+                            archive.writestr(name, piece)
+                except (HeadraceError, KeyboardInterrupt) as error:
+                    if ask is plan.ask:
+                        raise
+                    ended = error
             archive.writestr("statements.jsonl", _lines(recording.records))
             archive.writestr("questions.json", _json(_answers(plan, recording.records)))
             manifest = {"bundle": VERSION, "python": platform.python_version(), **facts}
@@ -71,6 +78,8 @@ def write(
         ) from error
     finally:
         unfinished.unlink(missing_ok=True)
+    if ended is not None:
+        raise ended
 
 
 def read(path: Path) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:

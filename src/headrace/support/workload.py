@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from headrace.errors import HeadraceError
@@ -40,10 +41,26 @@ class Traces:
             left += reversed(self.statements)
             if left:
                 log.warning(
-                    "What the workload made is still there. Run these statements: %s",
+                    "What the workload made may still be there. Run these statements: %s",
                     " ".join(f"{one};" for one in left),
                 )
         return left
+
+    def take_back_on(self, session: AbstractContextManager[Callable[[str], bool]]) -> None:
+        """As `take_back`, on a session that is opened for it, where there is anything. Where it
+        cannot be opened, and where that is interrupted, all statements are left over."""
+        if not self.statements:
+            return
+        is_open = False
+        try:
+            with session as send:
+                is_open = True
+                self.take_back(send)
+        except BaseException as error:
+            if not is_open:
+                self.take_back(lambda _undo: False)
+            if not isinstance(error, HeadraceError):
+                raise
 
 
 def exists(place: str, names: list[str]) -> HeadraceError:

@@ -74,7 +74,7 @@ def one(opening: Open, seed: int) -> bool:
 
 def main(name: str, seconds: float, seed: int | None = None) -> int:
     """Workloads for so many seconds, or one of a seed."""
-    until, next_seed = time.monotonic() + seconds, seed or int(time.time())
+    until, next_seed = time.monotonic() + seconds, int(time.time()) if seed is None else seed
     failed: list[int] = []
     count = 0
     with opened(name) as opening:

@@ -23,6 +23,7 @@ class Player:
     def close(self) -> None:
         """Nobody is answered any more."""
         self._stage.end()
+        self._curtain.end()
         self._door.close()
 
     def _serve(self, client: socket.socket) -> None:

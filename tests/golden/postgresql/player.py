@@ -75,7 +75,7 @@ class Player:
 
     def _stream(self, client: socket.socket) -> None:
         """What a stream said, each part when its moment has come."""
-        with contextlib.suppress(OSError, Closed):
+        with contextlib.suppress(OSError, ValueError, Closed):
             for moment, message in self._prompter.stream():
                 while not self._stage.await_moment(moment, 0.5):
                     if self._stage.over or client.fileno() < 0:

@@ -75,7 +75,8 @@ class SinkRun:
     def close(self) -> None:
         """Close the sink, if there is one."""
         if self._sink is not None:
-            self._sink.close(finished_batch(self.checkpoint))
+            self._sink.stop(finished_batch(self.checkpoint))
+            self._sink.close()
             self._sink = None
 
     def run(self, **more: str) -> None:

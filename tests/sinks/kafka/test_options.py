@@ -8,7 +8,8 @@ import pytest
 
 from headrace.errors import HeadraceError
 from headrace.kafka.topics import TopicCreation
-from headrace.sinks.kafka.options import Delivery, KafkaOptions, unknown_options
+from headrace.sinks.kafka.options import KafkaOptions, unknown_options
+from headrace.spark.sinks.definition import Delivery
 
 BROKERS = {"kafka.producer.bootstrap.servers": "h:1"}
 

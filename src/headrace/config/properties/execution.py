@@ -122,7 +122,7 @@ class ExecutionConfig(CompatibilityConfig):
         TEXT,
         None,
         Group.SINK,
-        "The command line's sink: `console`, `file`, `kafka`, or a Spark format name. "
+        "The command line's sink: `console`, `file`, `kafka`, one of a package, or a Spark format. "
         "Debezium Server's `debezium.sink.type` is the same.",
         formerly=("sink.type",),
     )

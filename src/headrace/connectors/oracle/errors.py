@@ -101,7 +101,8 @@ _TLS = Refusal(
     "Check the server's certificate, and driver.ssl_server_cert_dn, driver.ssl_server_dn_match and "
     "driver.wallet_location.",
 )
-_TLS_WORDS = ("CERTIFICATE_VERIFY_FAILED", "[SSL", "certificate")
+_TLS_WORDS = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "ALERT_", "NO_CERTIFICATE")
+"""Of OpenSSL's reasons those that stay; a listener that starts again breaks handshakes, too."""
 _ALIAS = Refusal(
     "unknown_database",
     "An alias is looked up in tnsnames.ora: name its folder in driver.config_dir (Java's "

@@ -51,7 +51,7 @@ class _Terminal(Sink):
         """See Sink."""
         self._console.progress(progress)
 
-    def close(self, finished: int) -> None:  # noqa: ARG002
+    def stop(self, finished: int) -> None:  # noqa: ARG002
         """See Sink."""
         self._console.__exit__()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from headrace.config.properties.connector import ConnectorConfig
@@ -33,6 +34,16 @@ class FileDefinition(SinkDefinition):
         "headrace.sinks.file.parts_source",
         "headrace.sinks.file.sink",
     )
+
+    def __init__(self, output: Path | None = None) -> None:
+        """`output`: where the events go, whatever the configuration says."""
+        self._output = output
+
+    def own_options(self, config: ConnectorConfig) -> dict[str, str]:
+        """See SinkDefinition."""
+        if self._output is not None:
+            return {"path": str(self._output)}
+        return super().own_options(config)
 
     def make(self, query: SinkQuery) -> Sink:
         """See SinkDefinition. Raises as FileOptions.of, `require_texts` and Output.look."""

@@ -62,8 +62,7 @@ class PartsSink(BatchSink):
         """See Sink."""
         return self._output.rows() - self._before
 
-    def close(self, finished: int) -> None:  # noqa: ARG002
+    def close(self) -> None:
         """See Sink."""
-        self._held.close()
-        with contextlib.suppress(OSError):
+        with self._held, contextlib.suppress(OSError):
             self._output.close()

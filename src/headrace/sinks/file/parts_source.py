@@ -59,7 +59,7 @@ class PartsReader(SinkReader):
 
     def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
         slices = self.session().slices(start, end)
-        of_tasks = not self._is_small(slices)
+        of_tasks = not self.is_small(slices)
         batch = planned_batch(self.checkpoint, end)
         self._output.await_parts(batch, of_tasks=of_tasks)
         if of_tasks:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.suggestions import distance
 from headrace.errors import HeadraceError
 from headrace.kafka.settings import Purpose, connection_settings, producer_settings
 from headrace.kafka.topics import TopicCreation
+from headrace.spark.sinks.definition import Delivery
 
 SINK = Purpose(
     area="kafka",
@@ -45,13 +45,6 @@ _DEFAULTS = {
 _ALIASES = {"compression.codec": "compression.type", "queue.buffering.max.ms": "linger.ms"}
 _TRANSACTION = {"transaction.timeout.ms": "300000"}
 _IN_FLIGHT = "5"
-
-
-class Delivery(StrEnum):
-    """How often a record arrives."""
-
-    EXACTLY_ONCE = "exactly-once"
-    AT_LEAST_ONCE = "at-least-once"
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ class RangesSink(BatchSink):
         """Events that went to Kafka."""
         return self._direct() + self._of_tasks - self._before
 
-    def close(self, finished: int) -> None:
+    def stop(self, finished: int) -> None:
         """Disconnect, and abort what was begun after the micro-batch `finished`: readers would wait
         for it. Never raises."""
         self._writer.close()

@@ -88,7 +88,7 @@ class KafkaReader(SinkReader):
         ]
 
     def _way(self, slices: Sequence[Slice]) -> Way:
-        if self._is_small(slices):
+        if self.is_small(slices):
             return Way.DIRECT
         queried = any(part.log_bytes is None for part in slices)
         return Way.PARTS if queried and self.options.is_transactional else Way.SLICES

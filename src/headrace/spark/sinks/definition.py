@@ -62,7 +62,7 @@ class EventStream(Protocol):
     @abstractmethod
     def read(self, source: type[DataSource], options: Mapping[str, str]) -> DataFrame:
         """What a source of the sink's own gives, which writes where it reads. `options` are the
-        sink's, by the names of headrace.spark.sinks.reader."""
+        sink's, of `headrace.spark.query.told.SINK_OPTIONS`."""
 
 
 class Sink(Protocol):
@@ -95,9 +95,14 @@ class Sink(Protocol):
         """What `error`, which the start of the query raised, means."""
         return error
 
-    def close(self, finished: int) -> None:  # noqa: ARG002
-        """The query is over, and so is Spark. `finished` is the last micro-batch in its log of
-        commits, -1 before the first. Also called after an error of `open`. Never raises."""
+    def stop(self, finished: int) -> None:  # noqa: ARG002
+        """The query is over, and Spark is about to stop; tasks of it may still run. `finished` is
+        the last micro-batch in its log of commits, -1 before the first. Also called where the query
+        never started. Never raises."""
+        return
+
+    def close(self) -> None:
+        """Spark is over. Also called after an error of `open`. Never raises."""
         return
 
 
@@ -160,9 +165,13 @@ class SinkDefinition(Protocol):
 
     def own_options(self, config: ConnectorConfig) -> dict[str, str]:
         """The options of the sink as they are written, without `headrace.sink.` and without the
-        sink's name, which Debezium Server's properties have before them."""
+        sink's name, which Debezium Server's properties have before them. One that is written both
+        ways is the one with the name."""
         prefix = f"{self.name}."
-        return {name.removeprefix(prefix): text for name, text in config.headrace_sink.items()}
+        given = config.headrace_sink
+        named = {name for name in given if name.startswith(prefix)}
+        bare = {name: text for name, text in given.items() if name not in named}
+        return bare | {name.removeprefix(prefix): given[name] for name in named}
 
     def unknown_options(self, config: ConnectorConfig) -> list[str]:
         """Those of `own_options` that the sink does not have."""
@@ -170,7 +179,8 @@ class SinkDefinition(Protocol):
 
     @abstractmethod
     def make(self, query: SinkQuery) -> Sink:
-        """A sink; nothing is written yet. Raises HeadraceError for options that are wrong or
+        """A sink, which holds nothing yet: it is not closed where the state folder is in use, or
+        the source refuses to start. Raises HeadraceError for options that are wrong or
         missing, and where a package of the sink is not installed."""
 
     def check(self, config: ConnectorConfig) -> Findings:  # noqa: ARG002

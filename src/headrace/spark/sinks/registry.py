@@ -8,6 +8,7 @@ add a sink.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -34,14 +35,23 @@ _OF_SPARK = (
     *("rate", "socket", "text", "xml"),
 )
 """Formats of Spark and of usual packages; Spark finds others by itself."""
+_NAME = re.compile(r"[A-Za-z][\w-]*")
+_OF_FOLDERS = ("checkpoint", "owner", "sink")
+"""What else is in the state folder of a query, beside the sink's folder."""
+_WORDS = " or ".join(map(repr, _OF_FOLDERS))
 _SHORT = 4
 """Letters of a name, without which one that is near is not meant."""
+
+
+def built_in() -> tuple[SinkDefinition, ...]:
+    """Headrace's own definitions."""
+    return tuple(map(_built_in, _BUILT_IN))
 
 
 def sinks() -> tuple[SinkDefinition, ...]:
     """Every definition that is installed: headrace's own, then those of other packages by name.
     One that is not usable is left out with a warning."""
-    return (*map(_built_in, _BUILT_IN), *_added())
+    return (*built_in(), *_added())
 
 
 def find_sink(name: str) -> SinkDefinition:
@@ -114,6 +124,9 @@ def _faults(definition: Any) -> Iterator[str]:
     if SinkDefinition not in type(definition).__mro__:
         yield f"{definition!r} is no SinkDefinition: name an instance of a class derived from it"
         return
+    name: object = definition.name
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None or name in _OF_FOLDERS:
+        yield f"its name is {name!r}: give it letters, digits, '_' and '-', and no {_WORDS}"
     for attribute in ("options", "worker_modules"):
         if not are_texts(getattr(definition, attribute)):
             yield f"{attribute} is no sequence of texts"

@@ -7,8 +7,8 @@ from __future__ import annotations
 import json
 import logging
 import zipfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ def bundle(tmp_path: Path) -> Path:
 @pytest.fixture
 def registers(db2_database: Db2Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of the workload are registered by the stand-in's Capture program."""
-    done, take_back = workload._Making._done, workload._take_back
+    done, taking_back = workload._Making._done, workload._taking_back
     added: list[str] = []
 
     def registered(self: Any, transaction: Transaction) -> DriverError | None:
@@ -61,13 +61,15 @@ def registers(db2_database: Db2Database, monkeypatch: pytest.MonkeyPatch) -> Non
         added.append(transaction.table)
         return None
 
-    def taken_back(*arguments: Any) -> None:
+    @contextmanager
+    def taken_back(*arguments: Any) -> Iterator[Callable[[str], bool]]:
         for table in added:
             db2_database.capture.remove_table(SCHEMA, table)
-        take_back(*arguments)
+        with taking_back(*arguments) as send:
+            yield send
 
     monkeypatch.setattr(workload._Making, "_done", registered)
-    monkeypatch.setattr(workload, "_take_back", taken_back)
+    monkeypatch.setattr(workload, "_taking_back", taken_back)
 
 
 def run(file: Path, bundle: Path, *more: str) -> int:
@@ -179,7 +181,7 @@ def test_a_schema_that_is_there_already_refuses_the_workload_and_stays(
     assert run(file, bundle) != 0
     assert f"where these are already: {SCHEMA}" in capsys.readouterr().err
     assert db2_database.execute(f"SELECT COUNT(*) FROM {SCHEMA}.CHANGES") == [(0,)]
-    assert not bundle.exists()
+    assert bundle.exists()  # what only reads was recorded before
 
 
 def test_a_user_without_the_right_to_make_the_schema_is_told_so(
@@ -200,7 +202,7 @@ def test_a_user_without_the_right_to_make_the_schema_is_told_so(
     shown = " ".join(capsys.readouterr().err.split())
     assert f"--workload cannot make its tables in the schema {SCHEMA}" in shown
     assert "DBADM" in shown
-    assert not bundle.exists()
+    assert bundle.exists()
 
 
 def test_zos_is_refused_before_anything_is_sent(file: Path, bundle: Path) -> None:
@@ -244,7 +246,7 @@ def test_all_is_dropped_after_an_interruption_wherever_it_comes(
     with suppress(type(error)):  # the command line may catch it
         assert run(file, bundle) != 0
     assert is_clean(db2_database)
-    assert not bundle.exists()
+    assert bundle.exists() == isinstance(error, KeyboardInterrupt)
 
 
 def test_what_cannot_be_dropped_is_named_with_its_statements(

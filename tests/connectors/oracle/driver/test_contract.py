@@ -370,12 +370,24 @@ def test_what_keeps_a_connection_from_being_made_is_found_within_the_drivers_err
     assert (known.code, known.retriable) == (code, retriable)
 
 
-def test_a_certificate_that_is_not_trusted_is_no_lost_connection() -> None:
-    cause = ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] self-signed")
+@pytest.mark.parametrize(
+    ("cause", "code", "retriable"),
+    [
+        (ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] self-signed"),
+         "oracle.tls", False),
+        (ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number"), "oracle.tls", False),
+        (ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] alert"), "oracle.tls", False),
+        (ssl.SSLEOFError(8, "[SSL: UNEXPECTED_EOF_WHILE_READING] EOF occurred"),
+         "oracle.connection_lost", True),
+    ],
+)  # fmt: skip
+def test_a_certificate_that_is_not_trusted_is_no_lost_connection_and_a_broken_handshake_is(
+    cause: ssl.SSLError, code: str, *, retriable: bool
+) -> None:
     outer = errors._create_err(errors.ERR_CONNECTION_FAILED, cause=cause, connection_id="c")
     known = translate(failed(_raising(outer)), config())
     assert known is not None
-    assert (known.code, known.retriable) == ("oracle.tls", False)
+    assert (known.code, known.retriable) == (code, retriable)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console(soft_wrap=True, highlight=False, markup=False)
     steps = list(_steps(config, arguments, console))
     # Db2 wants a table reorganized after three units of work that alter it in this way (SQL0668N).
-    console.print("-- in one unit of work: db2 +c -tvf FILE")
+    console.print("-- in one unit of work: db2 +c -stvf FILE")
     for step in steps:
         console.print(f"{step.sql};")
     console.print("COMMIT;")

@@ -4,8 +4,8 @@ looks at what Capture made of that, and drops everything."""
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection, connect, translated_error
@@ -14,7 +14,6 @@ from headrace.connectors.db2.properties.modes import Db2Platform
 from headrace.connectors.db2.support import kit
 from headrace.connectors.db2.support.asking import Asking
 from headrace.connectors.db2.support.kit import Kit, Transaction
-from headrace.errors import HeadraceError
 from headrace.support.plan import Workload
 from headrace.support.questions import Question
 from headrace.support.recording import Recording
@@ -55,7 +54,7 @@ def _ask(config: Db2Config, recording: Recording) -> Generator[tuple[str, bytes]
         raise translated_error(error, config, _DOING) from None
     finally:
         # The connection is closed: no lock of it holds up what follows.
-        _take_back(config, recording, traces)
+        traces.take_back_on(_taking_back(config, recording))
     yield from ()
 
 
@@ -148,21 +147,16 @@ class _Making:
         return bool(count)
 
 
-def _take_back(config: Db2Config, recording: Recording, traces: Traces) -> None:
-    """On a connection of its own, each statement in a transaction. Never raises for an error of the
-    database."""
-    if not traces.statements:
-        return
+@contextmanager
+def _taking_back(config: Db2Config, recording: Recording) -> Iterator[Callable[[str], bool]]:
+    """Takes back what was made on a connection of its own, each statement in a transaction."""
     questions = {one.text: one for one in Kit(config).listed()}
-    try:
-        with connect(config) as connection:
-            asking = Asking(config, connection, recording)
+    with connect(config) as connection:
+        asking = Asking(config, connection, recording)
 
-            def send(undo: str) -> bool:
-                done = asking.run(replace(questions[undo], text=undo))
-                connection.commit()
-                return done
+        def send(undo: str) -> bool:
+            done = asking.run(questions[undo])
+            connection.commit()
+            return done
 
-            traces.take_back(send)
-    except HeadraceError:
-        traces.take_back(lambda _undo: False)
+        yield send

@@ -4,8 +4,8 @@ them."""
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from headrace.connectors.oracle import sql
@@ -15,7 +15,6 @@ from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.sql import redo_conditions
 from headrace.connectors.oracle.support import kit, questions
 from headrace.connectors.oracle.support.redo import Asking
-from headrace.errors import HeadraceError
 from headrace.support.plan import Workload
 from headrace.support.questions import Question
 from headrace.support.recording import Recording
@@ -54,7 +53,7 @@ def _ask(config: OracleConfig, recording: Recording) -> Generator[tuple[str, byt
         raise translated_error(error, config, _DOING) from None
     finally:
         # The sessions are closed: no lock of theirs holds up what follows.
-        _drop(config, recording, traces)
+        traces.take_back_on(_dropping(config, recording))
 
 
 class _Kit:
@@ -155,19 +154,14 @@ def _owner(config: OracleConfig) -> str:
     return user.strip('"') if user.startswith('"') else user.upper()
 
 
-def _drop(config: OracleConfig, recording: Recording, traces: Traces) -> None:
-    """Drops what was made, on a session of its own. Never raises for an error of the database."""
-    if not traces.statements:
-        return
-    asking: Asking | None = None
-    try:
-        with connect(config, container=config.container) as connection:
-            asking = Asking(config, connection, recording)
+@contextmanager
+def _dropping(config: OracleConfig, recording: Recording) -> Iterator[Callable[[str], bool]]:
+    """Drops what was made, on a session of its own."""
+    with connect(config, container=config.container) as connection:
+        asking = Asking(config, connection, recording)
 
-            def send(undo: str) -> bool:
-                question = kit.DROP_TYPE if undo == kit.DROP_TYPE.text else kit.DROP
-                return asking.run(question, undo)
+        def send(undo: str) -> bool:
+            question = kit.DROP_TYPE if undo == kit.DROP_TYPE.text else kit.DROP
+            return asking.run(question, undo)
 
-            traces.take_back(send)
-    except HeadraceError:
-        traces.take_back(lambda _undo: False)
+        yield send
