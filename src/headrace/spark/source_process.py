@@ -139,7 +139,7 @@ def _is_inline(config: ConnectorConfig) -> bool:
     return not is_local(driver_command())
 
 
-def session(config: ConnectorConfig, of_sink: Kernels) -> SourceSession:
+def session(config: ConnectorConfig, of_sink: Kernels | None = None) -> SourceSession:
     """The session of this process, opened on first use. `of_sink` are the kernels of the sink that
     the query writes to from here and from its tasks."""
     global _session

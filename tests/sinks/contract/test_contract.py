@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 import pytest
+from _pytest.mark import ParameterSet
 from pyspark.errors import StreamingQueryException
 
 from headrace.spark.sinks.definition import Delivery
@@ -20,6 +22,12 @@ ROUNDS = {Delivery.EXACTLY_ONCE: 5, Delivery.AT_LEAST_ONCE: 2}
 BY_TASKS = {"headrace_range_direct_max_bytes": "0"}
 
 
+def some_of_all(*names: str, of: Sequence[str] = SINKS) -> list[ParameterSet]:
+    """Sinks as parameters: each run of a query takes seconds, so `make test` has those of `names`,
+    and `make chaos` all."""
+    return [pytest.param(name, marks=[] if name in names else pytest.mark.chaos) for name in of]
+
+
 def assert_delivered(subject: SinkSubject, last: int) -> None:
     """All ids up to `last` arrived, each as often as the sink declares."""
     ids = subject.ids()
@@ -32,7 +40,7 @@ def test_the_suite_has_every_sink_of_headrace() -> None:
     assert {sink.name for sink in sinks()} <= set(SINKS)
 
 
-@pytest.mark.parametrize("subject", SINKS, indirect=True)
+@pytest.mark.parametrize("subject", some_of_all("file", "kafka"), indirect=True)
 def test_micro_batches_that_come_again_are_delivered_as_declared(run: SinkRun) -> None:
     run.run()
     again = last = 0
@@ -44,7 +52,7 @@ def test_micro_batches_that_come_again_are_delivered_as_declared(run: SinkRun) -
     assert_delivered(run.subject, last)
 
 
-@pytest.mark.parametrize("subject", SINKS[:4], indirect=True)
+@pytest.mark.parametrize("subject", some_of_all("batch-files", of=SINKS[:4]), indirect=True)
 def test_a_target_that_cannot_be_written_for_a_while_gets_everything(run: SinkRun) -> None:
     run.run()
     run.insert(1, 10)
@@ -65,7 +73,11 @@ def test_a_target_that_cannot_be_written_for_a_while_gets_everything(run: SinkRu
 
 @pytest.mark.parametrize(
     ("subject", "options"),
-    [("file", {}), ("kafka", BY_TASKS), ("batch-files", {})],
+    [
+        ("file", {}),
+        pytest.param("kafka", BY_TASKS, marks=pytest.mark.chaos),
+        pytest.param("batch-files", {}, marks=pytest.mark.chaos),
+    ],
     indirect=["subject"],
     ids=["file", "kafka by tasks", "batch-files"],
 )

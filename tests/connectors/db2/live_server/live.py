@@ -99,6 +99,9 @@ class LiveCapture:
         """It is somebody's."""
         unscripted("stop Capture")
 
+    def hurry(self) -> None:
+        """It has an interval of its own."""
+
     def advance(self) -> bool:
         """It moves by itself."""
         unscripted("move Capture by one step")
