@@ -154,7 +154,7 @@ def read(
             if receiver.error is not None:
                 return True
             stream = _now(spool, receiver, reader, collections)
-        return until(stream)
+            return until(stream)  # of the same moment
 
     try:
         wait_for(enough)
