@@ -43,7 +43,7 @@ def test_a_table_is_registered_and_removed_when_told_to(
 
     printed = verb("add-table")
     first, *_, last = (one for one in printed.splitlines() if "reinit" not in one)
-    assert first == "-- in one unit of work: db2 +c -tvf FILE"
+    assert first == "-- in one unit of work: db2 +c -stvf FILE"
     assert last == "COMMIT;"
     assert registered() == []
     assert "VALUES \"ASNCDC\".ASNCDCSERVICES('reinit','asncdc');" in printed
