@@ -94,7 +94,7 @@ class KilledReader:
 
     @property
     def has_snapshot(self) -> bool:
-        """Whether the last range that `delivered` gave is behind the snapshot."""
+        """Whether the last range that `delivered` gave is after the snapshot."""
         return self.offset is not None and "snapshot" not in self.offset
 
     def failure(self) -> str | None:

@@ -24,7 +24,7 @@ PIECES = ROOT / "build/conversations"
 """Where a recording run leaves them, one file per workload."""
 RECORDS = os.environ.get("RECORD", "") not in ("", "0")
 """Whether this run records."""
-_OWN = ("tests/golden/conversation.py", "tests/golden/workload.py")
+_OWN = ("conversation.py", "curtain.py", "door.py", "workload.py")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def digest_of(files: Iterable[Path]) -> str:
 
 def recorder_digest(own: Iterable[Path]) -> str:
     """The digest of a recorder: of `own`, the database's part of it, and of what all share."""
-    return digest_of([*(ROOT / name for name in _OWN), *own])
+    return digest_of([*(Path(__file__).with_name(name) for name in _OWN), *own])
 
 
 def file_of(folder: Path) -> Path:

@@ -12,6 +12,32 @@ class Closed(Exception):
     """The other side has closed the connection."""
 
 
+class Incoming:
+    """The bytes that come through a socket."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self._buffer = bytearray()
+
+    def ahead(self, size: int) -> bytes:
+        """The next bytes, which stay where they are. Raises Closed."""
+        while len(self._buffer) < size:
+            try:
+                more = self._socket.recv(1 << 16)
+            except OSError:
+                raise Closed from None
+            if not more:
+                raise Closed
+            self._buffer += more
+        return bytes(self._buffer[:size])
+
+    def take(self, size: int) -> bytes:
+        """The next bytes, which are taken. Raises Closed."""
+        raw = self.ahead(size)
+        del self._buffer[:size]
+        return raw
+
+
 class Door:
     """Listens on a free port of this machine; each connection has a thread, which calls `serve`."""
 

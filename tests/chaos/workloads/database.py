@@ -90,7 +90,7 @@ class RandomDatabase(ABC):
         """The rows, as the events say them."""
 
     @abstractmethod
-    def begins_behind(self, reads: list[Mapping[str, Any]], first: Mapping[str, Any]) -> int:
+    def begins_after(self, reads: list[Mapping[str, Any]], first: Mapping[str, Any]) -> int:
         """The number of a place: what was committed up to it is in the rows that were read, or was
         before the reader. `reads` are `source` of their events, `first` is the first offset."""
 

@@ -171,7 +171,7 @@ class RandomDb2(RandomDatabase):
         return [Place(one.commit()) for one in transactions]
 
     def told(self, changes: list[Change]) -> list[Change]:
-        """In a change table, an insert right behind a delete is one change with it."""
+        """In a change table, an insert right after a delete is one change with it."""
         told: list[list[Change]] = []
         last: dict[str, list[Change]] = {}
         for change in changes:
@@ -216,7 +216,7 @@ class RandomDb2(RandomDatabase):
         rows = [dict.fromkeys(names) | _shown(zip(read, row, strict=True)) for row in found]
         return {int(str(row[KEY])): row for row in rows}
 
-    def begins_behind(self, reads: list[Mapping[str, Any]], first: Mapping[str, Any]) -> int:
+    def begins_after(self, reads: list[Mapping[str, Any]], first: Mapping[str, Any]) -> int:
         assert not reads
         return place_of(parse_lsn(str(first["commit_lsn"])))
 

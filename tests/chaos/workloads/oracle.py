@@ -225,7 +225,7 @@ class RandomOracle(RandomDatabase):
         ]
         return {int(row[KEY]): row for row in rows}
 
-    def begins_behind(self, reads: list[Mapping[str, Any]], first: Mapping[str, Any]) -> int:
+    def begins_after(self, reads: list[Mapping[str, Any]], first: Mapping[str, Any]) -> int:
         return max(int(source["scn"]) for source in reads)
 
 

@@ -55,7 +55,7 @@ def check(
     assert not doubled, f"{len(doubled)} records came twice, the first is {doubled[0]}"
     events = events_of(records)
     reads = [event for event in events if event.value["op"] == "r"]
-    begin = database.begins_behind([event.value["source"] for event in reads], first)
+    begin = database.begins_after([event.value["source"] for event in reads], first)
     behind = [
         (place, database.told(changes)) for place, changes in committed if place.number > begin
     ]

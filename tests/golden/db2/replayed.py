@@ -19,10 +19,9 @@ from tests.golden.db2.reader import Reader
 from tests.golden.db2.relay import Relay
 
 _HERE = Path(__file__).parent
-RECORDER = recorder_digest([
-    *(_HERE / name for name in ("relay.py", "wire.py", "capture.py")),
-    _HERE.parent / "curtain.py",
-])  # fmt: skip
+RECORDER = recorder_digest(
+    _HERE / name for name in ("capture.py", "relay.py", "replayed.py", "wire.py")
+)
 _NEWEST = question(b"the newest LSN")
 
 

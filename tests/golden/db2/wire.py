@@ -3,10 +3,8 @@ request. DRDA version 5, volume 3."""
 
 from __future__ import annotations
 
-import socket
-
 from headrace_demo.db2.drda import split_parts
-from tests.golden.door import Closed
+from tests.golden.door import Incoming
 
 _CHAINED, _KIND, _CONTINUED = 0x40, 0x0F, 0x8000
 _REQUEST, _OBJECT = 1, 3
@@ -16,12 +14,8 @@ _OF_LOGIN = {0x1041: b"EXCSAT", 0x106D: b"ACCSEC", 0x106E: b"SECCHK", 0x2001: b"
 """Requests that tell of the client's process and of the moment."""
 
 
-class Chains:
+class Chains(Incoming):
     """The chains of DSS that come through a socket."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._socket = connection
-        self._buffer = bytearray()
 
     def next(self) -> list[bytes]:
         """The DSS of the next chain. Raises Closed."""
@@ -35,23 +29,10 @@ class Chains:
     def _dss(self) -> bytes:
         whole = b""
         while True:
-            head = int.from_bytes(self._ahead(2), "big")
-            segment = self._ahead(head & ~_CONTINUED)
-            del self._buffer[: len(segment)]
-            whole += segment
+            head = int.from_bytes(self.ahead(2), "big")
+            whole += self.take(head & ~_CONTINUED)
             if not head & _CONTINUED:
                 return whole
-
-    def _ahead(self, size: int) -> bytes:
-        while len(self._buffer) < size:
-            try:
-                more = self._socket.recv(1 << 16)
-            except OSError:
-                raise Closed from None
-            if not more:
-                raise Closed
-            self._buffer += more
-        return bytes(self._buffer[:size])
 
 
 class Session:

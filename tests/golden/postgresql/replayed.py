@@ -17,7 +17,7 @@ from tests.golden.postgresql.player import Player
 from tests.golden.postgresql.relay import Relay
 
 _HERE = Path(__file__).parent
-RECORDER = recorder_digest(_HERE / name for name in ("relay.py", "wire.py"))
+RECORDER = recorder_digest(_HERE / name for name in ("relay.py", "replayed.py", "wire.py"))
 
 
 _HEADER = 5

@@ -6,10 +6,9 @@ Protocol: PostgreSQL manual, "Message Formats".
 from __future__ import annotations
 
 import re
-import socket
 import struct
 
-from tests.golden.door import Closed
+from tests.golden.door import Incoming
 
 SSL, GSS, CANCEL = 80877103, 80877104, 80877102
 """Codes of requests that stand in the place of a protocol version."""
@@ -21,43 +20,23 @@ _MARK = re.compile(rb"(?<=[a-z%] )[0-9a-f]{8}\b")
 """By which our connector knows the sessions of one run."""
 
 
-class Messages:
+class Messages(Incoming):
     """The messages that come through a socket, each with its header."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._socket = connection
-        self._buffer = bytearray()
 
     def startup(self) -> tuple[int, bytes]:
         """A message without a type: its code, and all of it."""
-        (size,) = struct.unpack("!I", self._ahead(4))
-        raw = self._take(size)
+        (size,) = struct.unpack("!I", self.ahead(4))
+        raw = self.take(size)
         return struct.unpack("!I", raw[4:8])[0], raw
 
     def byte(self) -> bytes:
         """The answer to SSLRequest."""
-        return self._take(1)
+        return self.take(1)
 
     def next(self) -> bytes:
         """The next message."""
-        kind_and_size = self._ahead(5)
-        return self._take(1 + struct.unpack("!I", kind_and_size[1:])[0])
-
-    def _ahead(self, size: int) -> bytes:
-        while len(self._buffer) < size:
-            try:
-                more = self._socket.recv(1 << 16)
-            except OSError:
-                raise Closed from None
-            if not more:
-                raise Closed
-            self._buffer += more
-        return bytes(self._buffer[:size])
-
-    def _take(self, size: int) -> bytes:
-        raw = self._ahead(size)
-        del self._buffer[:size]
-        return raw
+        kind_and_size = self.ahead(5)
+        return self.take(1 + struct.unpack("!I", kind_and_size[1:])[0])
 
 
 class Session:

@@ -218,10 +218,10 @@ class CaptureProgram:
         assert self._thread is not None, "the program does not run"
         deadline = Deadline(_CAPTURED_S)
         with closing(self._connect()) as connection:
-            with _transaction(connection) as execute:
+            with transaction_on(connection) as execute:
                 committed = self._committed(execute)
             while True:
-                with _transaction(connection) as execute:
+                with transaction_on(connection) as execute:
                     synchpoint = self._synchpoint(execute)
                 if synchpoint >= committed:
                     return synchpoint
@@ -265,9 +265,9 @@ class CaptureProgram:
         return number.to_bytes(self.width)
 
     def _cycle(self, connection: Any, *, is_told: bool = True) -> bool:
-        with _transaction(connection) as execute:
+        with transaction_on(connection) as execute:
             now = self._committed(execute)  # behind the open transaction's end
-        with self._register, _transaction(connection) as execute:
+        with self._register, transaction_on(connection) as execute:
             before = self._synchpoint(execute)
             now = self._reached(before, now)
             if now > before or is_told:
@@ -336,7 +336,7 @@ class CaptureProgram:
 
     @contextmanager
     def _session(self) -> Iterator[Execute]:
-        with closing(self._connect()) as connection, _transaction(connection) as execute:
+        with closing(self._connect()) as connection, transaction_on(connection) as execute:
             yield execute
 
     def _connect(self) -> Any:
@@ -346,7 +346,7 @@ class CaptureProgram:
 
 
 @contextmanager
-def _transaction(connection: Any) -> Iterator[Execute]:
+def transaction_on(connection: Any) -> Iterator[Execute]:
     """Commits at the end; an error undoes it."""
     cursor = connection.cursor()
 

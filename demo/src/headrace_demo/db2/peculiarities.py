@@ -4,10 +4,10 @@ lock waits, a client whose locale has a decimal comma. A seed draws a set of the
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from headrace_demo.db2.bridge import UTC_NAME
+from headrace_demo.peculiarities import coin_of, shown
 
 ZONES = (UTC_NAME, "Etc/GMT-2", "Etc/GMT+9")
 """Of the server's clock. One whose distance changes has times that the clock shows twice."""
@@ -39,9 +39,7 @@ class Peculiarities:
     def drawn(cls, seed: int) -> Peculiarities:
         """Each is there or not, by the seed."""
         chance = random.Random(seed)  # noqa: S311 - draws of a seed
-
-        def maybe(value: Any, otherwise: Any) -> Any:
-            return value if chance.random() < 0.5 else otherwise
+        maybe = coin_of(chance)
 
         return cls(
             seed=seed,
@@ -57,10 +55,4 @@ class Peculiarities:
 
     def __str__(self) -> str:
         """Those that are there."""
-        none = Peculiarities()
-        told = (
-            f"{field.name}={getattr(self, field.name)}"
-            for field in fields(self)
-            if field.name != "seed" and getattr(self, field.name) != getattr(none, field.name)
-        )
-        return ", ".join(told) or "no peculiarities"
+        return shown(self)

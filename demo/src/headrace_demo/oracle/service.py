@@ -170,7 +170,7 @@ class Service:
             return int(rows.fetchone()[0])
 
     def logs_before(self, scn: int) -> dict[int, list[int]]:
-        """By thread, the sequence numbers of logs that hold nothing behind an SCN."""
+        """By thread, the sequence numbers of logs that hold nothing after an SCN."""
         logs = [log for log in self._database.state.logs if log.next <= scn]
         return {
             thread: [log.sequence for log in logs if log.thread == thread]

@@ -2,7 +2,7 @@
 
 Only the descriptions of parts cross the JVM. A range that takes milliseconds to read is not worth a
 task: the source process reads it, and appends it to the output, when Spark asks for its partitions;
-there are none then.
+it has no partitions then.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from headrace.connectors.db2.registering.statements import (
     removing,
 )
 from headrace.connectors.db2.support.kit import signal
-from headrace_demo.db2.capture import CaptureProgram, Execute
+from headrace_demo.db2.capture import CaptureProgram, Execute, transaction_on
 from headrace_demo.db2.derby import DerbyServer
 from tests.connectors import live
 from tests.servers.db2 import SCHEMA, Db2Database
@@ -153,18 +153,8 @@ class LiveCapture:
         """See CaptureProgram."""
         with closing(self._server.connect(self._server.database)) as connection:
             connection.set_autocommit(False)
-            cursor = connection.cursor()
-
-            def execute(statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
-                cursor.execute(statement, tuple(values) or None)
-                return cursor.fetchall() if cursor.description else []
-
-            try:
+            with transaction_on(connection) as execute:
                 yield execute
-            except BaseException:
-                connection.rollback()
-                raise
-            connection.commit()
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """See CaptureProgram."""

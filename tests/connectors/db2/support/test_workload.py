@@ -27,18 +27,6 @@ from tests.servers.db2 import Db2Database
 pytestmark = pytest.mark.db2
 
 CANARIES = ("CANARY_TABLE", "CANARY_COLUMN", "canary value 4711", "canary default")
-COLUMNS = "ID INTEGER NOT NULL PRIMARY KEY, CANARY_COLUMN VARCHAR(40) DEFAULT 'canary default'"
-
-
-@pytest.fixture
-def file(db2_database: Db2Database, tmp_path: Path) -> Path:
-    db2_database.create_table("CANARY_TABLE", COLUMNS)
-    db2_database.execute("INSERT INTO INV.CANARY_TABLE VALUES (1, 'canary value 4711')")
-    db2_database.capture.await_captured()
-    path = tmp_path / "pipeline.properties"
-    properties = db2_database.properties()
-    path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
-    return path
 
 
 @pytest.fixture

@@ -27,18 +27,6 @@ CANARIES = (
 )
 
 
-@pytest.fixture
-def file(oracle_database: OracleDatabase, tmp_path: Path) -> Path:
-    oracle_database.create_table(
-        "CANARY_TABLE", "ID NUMBER(9,0) NOT NULL",
-        "CANARY_COLUMN VARCHAR2(40) DEFAULT 'canary default'", key=["ID"],
-    )  # fmt: skip
-    path = tmp_path / "pipeline.properties"
-    properties = oracle_database.properties()
-    path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
-    return path
-
-
 def _insert(database: OracleDatabase, **values: object) -> None:
     with database.transaction() as transaction:
         transaction.insert("INV.CANARY_TABLE", **values)

@@ -28,18 +28,6 @@ ANSWERED = ("O15", "O18", "O19", "O20", "O21", "O22", "O6", "altered", "lobs", "
 
 
 @pytest.fixture
-def file(oracle_database: OracleDatabase, tmp_path: Path) -> Path:
-    oracle_database.create_table(
-        "CANARY_TABLE", "ID NUMBER(9,0) NOT NULL",
-        "CANARY_COLUMN VARCHAR2(40) DEFAULT 'canary default'", key=["ID"],
-    )  # fmt: skip
-    path = tmp_path / "pipeline.properties"
-    properties = oracle_database.properties()
-    path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
-    return path
-
-
-@pytest.fixture
 def bundle(tmp_path: Path) -> Path:
     return tmp_path / "bundle.zip"
 

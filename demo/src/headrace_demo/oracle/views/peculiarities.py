@@ -4,10 +4,10 @@ logs that are archived late, SCNs that several changes have. A seed draws a set 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from headrace_demo.oracle.texts import MOST_BYTES
+from headrace_demo.peculiarities import coin_of, shown
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,7 @@ class Peculiarities:
     def drawn(cls, seed: int) -> Peculiarities:
         """Each is there or not, by the seed."""
         chance = random.Random(seed)  # noqa: S311 - draws of a seed
-
-        def maybe(value: Any, otherwise: Any) -> Any:
-            return value if chance.random() < 0.5 else otherwise
+        maybe = coin_of(chance)
 
         return cls(
             seed=seed,
@@ -88,13 +86,7 @@ class Peculiarities:
 
     def __str__(self) -> str:
         """Those that are there."""
-        none = Peculiarities()
-        told = (
-            f"{field.name}={getattr(self, field.name)}"
-            for field in fields(self)
-            if field.name != "seed" and getattr(self, field.name) != getattr(none, field.name)
-        )
-        return ", ".join(told) or "no peculiarities"
+        return shown(self)
 
 
 _HARMLESS = (

@@ -28,7 +28,7 @@ TABLES: Mapping[str, str] = {
     "JSONS": "J JSON",
     "BOOLEANS": "B BOOLEAN",
 }
-"""Columns beside the key ID, by the tables' names behind `HEADRACE_KIT_`."""
+"""Columns beside the key ID, by the tables' names after `HEADRACE_KIT_`."""
 LEAST = {"JSONS": (21,), "BOOLEANS": (23,)}
 """Versions of servers that have such columns."""
 NAMES = frozenset(f"{sql.KIT}{table}" for table in TABLES)
@@ -44,7 +44,7 @@ _EURO, _LARGE = "€é", "large é text, "
 
 @dataclass(frozen=True)
 class Step:
-    """A statement of the workload, in one of its sessions, which may commit behind it."""
+    """A statement of the workload, in one of its sessions, which may commit after it."""
 
     question: Question
     table: str = ""
@@ -134,7 +134,7 @@ def changes() -> Iterator[Step]:
     yield _insert("JSONS", 1, j='[1, {"a": null}]')
     yield _insert("BOOLEANS", 1, "TRUE")
     yield _insert("BOOLEANS", 2, "FALSE")
-    yield _update("COMMITS", 1, n="0")  # the redo goes on behind all of this
+    yield _update("COMMITS", 1, n="0")  # the redo continues after all of this
 
 
 def _times() -> Iterator[Step]:
@@ -177,7 +177,7 @@ def _insert(
     commits: bool = True,
     **values: str,
 ) -> Step:
-    """A row; `value` is an expression of the column behind the key, with the binds `values`."""
+    """A row; `value` is an expression of the column after the key, with the binds `values`."""
     own = [one.split()[0] for one in TABLES[table].split(", ")]
     names = [own[0]] if value else [name.upper() for name in values]
     shown = [value] if value else [f":{name}" for name in values]

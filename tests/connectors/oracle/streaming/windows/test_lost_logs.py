@@ -193,7 +193,7 @@ GAP = {"redo": "MISSING_SCN", "status": 1291, "info": "Missing SCN #1 to #2"}
 """What LogMiner gives in place of redo whose log it does not have."""
 
 
-def test_a_gap_that_logminer_leaves_is_mined_again_before_anything_behind_it_is_delivered(
+def test_a_gap_that_logminer_leaves_is_mined_again_before_anything_after_it_is_delivered(
     database: OracleDatabase, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The row is there once, while a log was switched; what was lost is read then."""

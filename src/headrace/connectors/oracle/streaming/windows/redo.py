@@ -201,19 +201,19 @@ class Redo:
         if self._is_archiving(connection, found.thread, scn):
             raise InconsistentLogsError(found, is_archiving=True)
         (thread,) = (one for one in threads if one.number == found.thread)
-        oldest = self._oldest_behind_gap(connection, thread, threads, scn)
+        oldest = self._oldest_after_gap(connection, thread, threads, scn)
         if oldest is not None:
             raise self._gone(connection, scn, oldest)
         raise InconsistentLogsError(found)
 
-    def _oldest_behind_gap(
+    def _oldest_after_gap(
         self,
         connection: Connection,
         thread: RedoThread,
         threads: Sequence[RedoThread],
         scn: int,
     ) -> int | None:
-        """The first SCN of a thread's redo, where redo behind an SCN is gone; None: it is there, or
+        """The first SCN of a thread's redo, where redo after an SCN is gone; None: it is there, or
         will be. A log may have been switched and archived while the views were read."""
         logs = self._read_logs(connection, 0, threads)
         own = [log for log in logs if log.thread == thread.number]
@@ -301,7 +301,7 @@ class Redo:
         self._sequences |= latest
 
     def check(self, connection: Connection, scn: int) -> None:
-        """Raises HeadraceError(LOG_GONE) where redo behind an SCN is gone."""
+        """Raises HeadraceError(LOG_GONE) where redo after an SCN is gone."""
         with suppress(InconsistentLogsError):
             self.logs(connection, scn, self.threads(connection))
 

@@ -162,7 +162,7 @@ class MiningSession:
 
 def check_gaps(batch: pa.RecordBatch) -> None:
     """Raises DriverError, as START_LOGMNR does, where LogMiner left a log out: other options than
-    DDL_DICT_TRACKING let it go on behind the gap, with a row in place of the redo (Utilities,
+    DDL_DICT_TRACKING let it continue after the gap, with a row in place of the redo (Utilities,
     Querying V$LOGMNR_LOGS)."""
     codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)
     missing = np.flatnonzero(

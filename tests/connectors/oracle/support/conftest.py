@@ -1,0 +1,20 @@
+"""A pipeline whose names and values must not be in a bundle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.first_steps.configurations import written
+from tests.servers.oracle import OracleDatabase
+
+
+@pytest.fixture
+def file(oracle_database: OracleDatabase, tmp_path: Path) -> Path:
+    """Its configuration; it captures a table."""
+    oracle_database.create_table(
+        "CANARY_TABLE", "ID NUMBER(9,0) NOT NULL",
+        "CANARY_COLUMN VARCHAR2(40) DEFAULT 'canary default'", key=["ID"],
+    )  # fmt: skip
+    return Path(written(tmp_path / "pipeline.properties", oracle_database.properties()))
