@@ -1,0 +1,1 @@
+"""Replicas: tables of a lake that stay equal to their source, whatever the table format."""

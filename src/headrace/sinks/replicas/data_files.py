@@ -1,0 +1,124 @@
+"""Parquet data files as both table formats have them, and the statistics of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.fs
+
+ROW_GROUP = 131_072
+"""Rows of a row group: a scan of keys leaves out groups by their statistics."""
+FIELD_ID = b"PARQUET:field_id"
+
+
+@dataclass(frozen=True)
+class ColumnStatistics:
+    """Of one leaf column of a file: bytes on disk, values (nulls among them), nulls (None:
+    unknown), and the least and the greatest value as Python values (None: unknown or none)."""
+
+    size: int
+    values: int
+    nulls: int | None
+    least: Any = None
+    greatest: Any = None
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A data file: statistics by the field ids of its leaf columns."""
+
+    path: str
+    rows: int
+    size: int
+    columns: Mapping[int, ColumnStatistics]
+    split_offsets: tuple[int, ...]
+
+
+def write_parquet(filesystem: pyarrow.fs.FileSystem, path: str, rows: pa.Table) -> WrittenFile:
+    """Write a table whose fields, nested ones too, have FIELD_ID in their metadata. `path` is the
+    file system's; its folder is made. Nothing is left behind where that fails. Raises OSError."""
+    import pyarrow.parquet as pq
+
+    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+    collected: list[Any] = []
+    try:
+        with (
+            filesystem.open_output_stream(path) as output,
+            pq.ParquetWriter(
+                output,
+                rows.schema,
+                compression="zstd",
+                metadata_collector=collected,
+                coerce_timestamps=None,
+                write_batch_size=4096,
+            ) as writer,
+        ):
+            writer.write_table(rows, row_group_size=ROW_GROUP)
+    except BaseException:
+        if filesystem.get_file_info(path).is_file:
+            filesystem.delete_file(path)
+        raise
+    size = filesystem.get_file_info(path).size
+    metadata = collected[0]
+    return WrittenFile(
+        path, rows.num_rows, size, _statistics(metadata), tuple(_offsets(metadata))
+    )
+
+
+def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
+    """By the field ids of leaf columns."""
+    schema = metadata.schema
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    made: dict[int, ColumnStatistics] = {}
+    arrow = leaf_ids(schema.to_arrow_schema())
+    for place, field_id in enumerate(arrow):
+        chunks = [group.column(place) for group in groups]
+        known = [chunk.statistics for chunk in chunks if chunk.is_stats_set]
+        nulls = least = greatest = None
+        if len(known) == len(chunks):
+            if all(each.has_null_count for each in known):
+                nulls = sum(each.null_count for each in known)
+            if known and all(each.has_min_max for each in known if each.num_values):
+                ranges = [each for each in known if each.has_min_max]
+                if ranges:
+                    least = min(each.min for each in ranges)
+                    greatest = max(each.max for each in ranges)
+        made[field_id] = ColumnStatistics(
+            sum(chunk.total_compressed_size for chunk in chunks),
+            sum(chunk.num_values for chunk in chunks),
+            nulls,
+            least,
+            greatest,
+        )
+    return made
+
+
+def leaf_ids(schema: pa.Schema) -> list[int]:
+    """The field ids of the leaf columns of a schema, in the order of Parquet's columns."""
+    import pyarrow as pa
+
+    def leaves(field: pa.Field) -> list[int]:
+        kind = field.type
+        if pa.types.is_struct(kind):
+            return [leaf for inner in kind for leaf in leaves(inner)]
+        if pa.types.is_map(kind):
+            return leaves(kind.key_field) + leaves(kind.item_field)
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            return leaves(kind.value_field)
+        return [int(field.metadata[FIELD_ID])]
+
+    return [leaf for field in schema for leaf in leaves(field)]
+
+
+def _offsets(metadata: Any) -> list[int]:
+    """Where row groups begin."""
+    made = []
+    for number in range(metadata.num_row_groups):
+        first = metadata.row_group(number).column(0)
+        places = (first.dictionary_page_offset, first.data_page_offset)
+        made.append(min(place for place in places if place))
+    return made

@@ -1,0 +1,231 @@
+"""The contract between replicas and a table format: what Iceberg and Delta have in common.
+
+The command's process plans and commits, tasks read and write files. So a table gives a `Storage`,
+which is picklable and needs no JVM, and takes back what tasks made of it as descriptions.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.fs
+    from pyroaring import BitMap
+    from pyspark.sql import SparkSession
+
+QUERY, BATCH, POSITION, TIME = (
+    "headrace.query",
+    "headrace.batch",
+    "headrace.position",
+    "headrace.time",
+)
+"""Properties of a table: the id of the query that keeps it, its last micro-batch in the table (a
+number), the source's position after it (JSON), and when it was committed (ISO 8601)."""
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table of a lake; `namespace` may be empty."""
+
+    namespace: tuple[str, ...]
+    name: str
+
+    def __str__(self) -> str:
+        return ".".join((*self.namespace, self.name))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its Arrow type is one that `headrace.converters.typed.types.typed` gives, with
+    string, binary and list for their large forms. All columns may be null."""
+
+    name: str
+    type: pa.DataType
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """Columns in their order, the names of those of the key, and the table's comment."""
+
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    comment: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names."""
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> Column | None:
+        """The column of that name."""
+        return next((column for column in self.columns if column.name == name), None)
+
+
+@dataclass(frozen=True)
+class ColumnChange:
+    """What becomes of a table's columns at a commit. Columns are added at the end."""
+
+    added: tuple[Column, ...] = ()
+    dropped: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """New names by old ones."""
+    retyped: Mapping[str, pa.DataType] = field(default_factory=dict)
+    """Wider types, by the names before the change."""
+    commented: Mapping[str, str | None] = field(default_factory=dict)
+    """Comments by the names after the change."""
+
+    def __bool__(self) -> bool:
+        changes = (self.added, self.dropped, self.renamed, self.retyped, self.commented)
+        return any(map(bool, changes))
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A live data file. `description` and `vector` are the format's own JSON of the file and of its
+    deletion vector (None: it has none); `deleted` is how many rows the vector deletes. `bounds` are
+    the least and the greatest value of columns, by field id, where they are known exactly enough
+    to leave a file out (they may be wider than the values)."""
+
+    path: str
+    rows: int
+    size: int
+    description: str
+    bounds: Mapping[int, tuple[object, object]] = field(default_factory=dict)
+    vector: str | None = None
+    deleted: int = 0
+
+
+class Storage(Protocol):
+    """How tasks read and write the files of one table. Picklable; it names the columns that the
+    table has after the schema change of its transaction."""
+
+    schema: TableSchema
+    filesystem: pyarrow.fs.FileSystem
+
+    @abstractmethod
+    def field_id(self, column: str) -> int:
+        """The id of a column, which data files have as `PARQUET:field_id` of their fields."""
+
+    @abstractmethod
+    def write_rows(self, rows: pa.Table, name: str) -> DataFile:
+        """Write rows (all columns of `schema`, in its order and types) as one data file. `name` is
+        unique, and becomes part of the file's. Raises HeadraceError, OSError."""
+
+    @abstractmethod
+    def read_vector(self, file: DataFile) -> BitMap:
+        """The positions of deleted rows; empty where the file has no vector."""
+
+    @abstractmethod
+    def write_vector(self, file: DataFile, positions: BitMap, name: str) -> str:
+        """Write the positions of all deleted rows of a file, those of its former vector among them.
+        Gives the JSON of the vector."""
+
+
+@dataclass(frozen=True)
+class TableChange:
+    """What a commit does to the files of a table."""
+
+    added: Sequence[DataFile] = ()
+    vectors: Sequence[tuple[DataFile, str, int]] = ()
+    """Files with their new vectors and how many rows these delete; a file of which no row is left
+    is in `removed` instead."""
+    removed: Sequence[DataFile] = ()
+    is_compaction: bool = False
+    """Whether the rows are the same as before."""
+
+
+class Transaction(Protocol):
+    """A commit in the making, on the state that the table had when it began."""
+
+    storage: Storage
+    """For the columns after the schema change."""
+    files: Sequence[DataFile]
+    """The live data files."""
+
+    @abstractmethod
+    def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
+        """Commit schema, files and properties at once. `properties` are properties of the table,
+        and of the snapshot where the format has such; of Delta QUERY and BATCH are also an
+        application transaction.
+
+        Raises HeadraceError("replicas.conflict", retriable) where somebody else committed something
+        that does not go together with it: begin again; ("replicas.not_written", retriable) where
+        the catalog or the storage failed.
+        """
+
+
+class LakeTable(Protocol):
+    """A table, in the command's process."""
+
+    name: TableName
+
+    @abstractmethod
+    def schema(self) -> TableSchema:
+        """The columns at the last `begin` or `refresh`; the key is that of the property
+        `headrace.key`. Raises HeadraceError for columns of types that headrace does not write."""
+
+    @abstractmethod
+    def properties(self) -> Mapping[str, str]:
+        """Those that begin with `headrace.`, at the last `begin` or `refresh`."""
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Read the table's state again, if it changed. Raises HeadraceError."""
+
+    @abstractmethod
+    def begin(self, change: ColumnChange) -> Transaction:
+        """Refresh, and begin a commit with this change of columns. Raises
+        HeadraceError("replicas.column_not_taken") for a change that the format cannot take."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """The id of the last snapshot or version; empty before the first."""
+
+
+class Lake(Protocol):
+    """A catalog, or a folder of tables, in the command's process. Methods may be called by several
+    threads, but for the same table by one at a time."""
+
+    @abstractmethod
+    def table(self, name: TableName) -> LakeTable | None:
+        """The table of that name; None: there is none. Raises HeadraceError for what has that name
+        and is no table that headrace can keep."""
+
+    @abstractmethod
+    def create(
+        self, name: TableName, schema: TableSchema, properties: Mapping[str, str]
+    ) -> LakeTable:
+        """Create an empty table, and its namespace. Raises
+        HeadraceError("replicas.column_not_taken") for a type or a name that the format cannot take,
+        and ("replicas.not_written", retriable)."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let everything go. Never raises."""
+
+
+class LakeFormat(Protocol):
+    """A table format: what a sink of replicas needs of it before Spark starts."""
+
+    name: str
+    """`iceberg` or `delta`, the value of `headrace.sink.type`."""
+    options: Sequence[str]
+    """Names of its own options, without `headrace.sink.`."""
+
+    @abstractmethod
+    def packages(self, options: Mapping[str, str]) -> Sequence[str]:
+        """Maven coordinates of the jars that its commits need on the driver's class path, without
+        what these need in turn: all that is needed is listed."""
+
+    @abstractmethod
+    def check(self, options: Mapping[str, str]) -> None:
+        """Raise HeadraceError for options that are wrong, missing or contradict each other."""
+
+    @abstractmethod
+    def open(self, spark: SparkSession, options: Mapping[str, str]) -> Lake:
+        """A lake on a running Spark. Raises HeadraceError."""
