@@ -13,7 +13,7 @@ import pytest
 from headrace.java import find_java
 from headrace.spark.jvm.gateway import DriverJvm
 from headrace.spark.session import build_session
-from headrace_demo.maven import NotFetched, fetch_jars
+from headrace.spark.jvm.maven import NotFetched, fetch_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
     from pyspark.sql import SparkSession
 
-QUERY, BATCH, POSITION, TIME = (
+KEY, QUERY, BATCH, POSITION, TIME = (
+    "headrace.key",
     "headrace.query",
     "headrace.batch",
     "headrace.position",
     "headrace.time",
 )
-"""Properties of a table: the id of the query that keeps it, its last micro-batch in the table (a
+"""Properties of a table: the names of its key's columns (a JSON list), the id of the query that keeps it, its last micro-batch in the table (a
 number), the source's position after it (JSON), and when it was committed (ISO 8601)."""
 
 

@@ -131,6 +131,16 @@ class SinkDefinition(Protocol):
         """Properties of the source that the sink sets, whatever the configuration says."""
         return {}
 
+    def defaults(self, config: ConnectorConfig) -> Mapping[str, str]:  # noqa: ARG002
+        """Properties of the source that the sink sets where the configuration does not name
+        them."""
+        return {}
+
+    def packages(self, config: ConnectorConfig) -> Sequence[str]:  # noqa: ARG002
+        """Maven coordinates (`group:artifact:version`) of the jars that the sink needs in Spark,
+        without what these need in turn. Raises HeadraceError for options that are wrong."""
+        return ()
+
     @property
     def needs_checkpoint(self) -> bool:
         """Whether a query must keep its checkpoint: a terminal that shows events does without."""

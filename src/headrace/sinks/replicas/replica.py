@@ -1,0 +1,195 @@
+"""One replica: a table of the lake, and what a micro-batch does to it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.changes import Part
+from headrace.sinks.replicas.evolution import change_of_columns
+from headrace.sinks.replicas.lake import (
+    BATCH,
+    KEY,
+    POSITION,
+    QUERY,
+    TIME,
+    Column,
+    Lake,
+    LakeTable,
+    TableName,
+    TableSchema,
+)
+from headrace.sinks.replicas.options import Deletes, Existing, ReplicaOptions, Truncates
+from headrace.sinks.replicas.schemas import schema_of_json
+
+if TYPE_CHECKING:
+    from headrace.sinks.replicas.applying import Runner
+
+log = logging.getLogger(__name__)
+_CONFLICT = "replicas.conflict"
+_MOST_TRIES = 5
+DELETED = "__deleted"
+"""The column of rows that the source deleted, where deletes are soft."""
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """A micro-batch of a query: its number, the query's id, and the position after it (JSON)."""
+
+    query: str
+    number: int
+    position: str
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Of a table that has it."""
+        return {
+            QUERY: self.query,
+            BATCH: str(self.number),
+            POSITION: self.position,
+            TIME: datetime.now(UTC).isoformat(timespec="milliseconds"),
+        }
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a micro-batch did to a table: changes that came, rows that were written and deleted,
+    bytes and files that were written, and the time of the database of the last change (ms; 0:
+    unknown). `is_repeated`: the table had it already."""
+
+    changes: int = 0
+    written: int = 0
+    deleted: int = 0
+    bytes: int = 0
+    files: int = 0
+    source_ms: int = 0
+    is_repeated: bool = False
+
+
+class Replica:
+    """A table that stays equal to its source. For one thread at a time."""
+
+    def __init__(
+        self, lake: Lake, name: TableName, options: ReplicaOptions, folder: Path, runner: Runner
+    ) -> None:
+        """`folder` is the sink's state folder, in which tasks put parts."""
+        self.name = name
+        self._lake, self._options, self._folder, self._runner = lake, options, folder, runner
+        self._table: LakeTable | None = None
+
+    def prepare(self, schema: TableSchema, query: str) -> None:
+        """Create the table where it is missing, and refuse one that this query cannot keep. `query`
+        is empty before its first micro-batch. Raises HeadraceError."""
+        self._require_key(schema)
+        table = self._lake.table(self.name)
+        if table is None:
+            wanted = self._extended(schema)
+            table = self._lake.create(self.name, wanted, {KEY: json.dumps(list(wanted.key))})
+        elif self._options.existing is not Existing.REPLACE:
+            self._require_own(table, query)
+        self._table = table
+
+    def apply(self, batch: MicroBatch, parts: Sequence[Part]) -> Outcome:
+        """Bring a micro-batch's changes into the table, unless it has them. Raises
+        HeadraceError."""
+        newest = max(parts, key=lambda part: part.last or part.truncated)
+        schema = schema_of_json(newest.schema)
+        if self._table is None:
+            self.prepare(schema, batch.query)
+        for attempt in range(1, _MOST_TRIES + 1):
+            try:
+                return self._attempt(batch, parts, schema, attempt)
+            except HeadraceError as error:
+                if error.code != _CONFLICT or attempt == _MOST_TRIES:
+                    raise
+                log.info("%s: somebody else has committed meanwhile; once more", self.name)
+        raise AssertionError
+
+    def _attempt(
+        self, batch: MicroBatch, parts: Sequence[Part], schema: TableSchema, attempt: int
+    ) -> Outcome:
+        from headrace.sinks.replicas.applying import apply_batch
+
+        table = self._table
+        assert table is not None
+        table.refresh()
+        properties = table.properties()
+        is_own = properties.get(QUERY) == batch.query
+        if is_own and int(properties.get(BATCH, -1)) >= batch.number:
+            return Outcome(is_repeated=True)
+        replaces = QUERY in properties and not is_own
+        if replaces and self._options.existing is not Existing.REPLACE:
+            self._require_own(table, batch.query)
+        truncated = max(part.truncated for part in parts)
+        if truncated and self._options.truncates is Truncates.FAIL:
+            raise self._truncated()
+        self._require_key(schema)
+        wanted = self._extended(schema)
+        change = change_of_columns(self.name, table.schema(), wanted, self._options.ambiguous)
+        transaction = table.begin(change)
+        made, applied = apply_batch(
+            transaction,
+            self.name,
+            parts,
+            self._folder / "parts",
+            f"headrace-{batch.query[:8]}-{batch.number}-{attempt}",
+            self._runner,
+            truncated=truncated,
+            replaces=replaces,
+            soft_deletes=self._options.deletes is Deletes.SOFT,
+        )
+        marked = {**batch.properties, KEY: json.dumps(list(wanted.key))}
+        transaction.commit(made, marked)
+        return Outcome(
+            sum(part.rows for part in parts),
+            applied.written,
+            applied.deleted,
+            applied.bytes,
+            len(made.added),
+            max(part.source_ms for part in parts),
+        )
+
+    def _extended(self, schema: TableSchema) -> TableSchema:
+        """With the columns that headrace adds."""
+        if self._options.deletes is not Deletes.SOFT:
+            return schema
+        import pyarrow as pa
+
+        return replace(schema, columns=(*schema.columns, Column(DELETED, pa.bool_())))
+
+    def _require_key(self, schema: TableSchema) -> None:
+        if not schema.key:
+            raise HeadraceError(
+                "replicas.no_key",
+                f"{self.name} has no key, so its changes name no row of a replica",
+                "Name columns that identify a row in message.key.columns, or give the table a "
+                "primary key.",
+            )
+
+    def _require_own(self, table: LakeTable, query: str) -> None:
+        """Refuse a table that another query, or somebody else, keeps."""
+        properties: Mapping[str, str] = table.properties()
+        keeper = properties.get(QUERY)
+        if (keeper is None and KEY in properties) or (query and keeper == query):
+            return
+        whose = "was not made by headrace" if keeper is None else "belongs to another query"
+        raise HeadraceError(
+            "replicas.other_keeper",
+            f"The table {self.name} exists and {whose}",
+            "Go on with that query's checkpoint, name another namespace or prefix, or set "
+            "headrace.sink.existing=replace: the table's rows are then replaced by those that the "
+            "source has.",
+        )
+
+    def _truncated(self) -> HeadraceError:
+        return HeadraceError(
+            "replicas.truncated",
+            f"{self.name} was truncated at the source, and headrace.sink.truncates=fail",
+            "Set headrace.sink.truncates=apply to truncate the table, too.",
+        )

@@ -1,0 +1,164 @@
+"""The sink of replicas: commits what tasks wrote of a micro-batch, table by table."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from headrace.connectors.registry import event_shapes
+from headrace.errors import HeadraceError
+from headrace.sinks.checkpoint import query_of
+from headrace.sinks.parts import sweep_parts
+from headrace.sinks.replicas.changes import Part
+from headrace.sinks.replicas.lake import Lake, LakeFormat, TableName
+from headrace.sinks.replicas.options import ReplicaOptions
+from headrace.sinks.replicas.replica import MicroBatch, Outcome, Replica
+from headrace.sinks.replicas.schemas import table_name, table_schema
+from headrace.spark.checkpoint import planned_offset
+from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
+from headrace.spark.sinks.batches import BatchSink
+from headrace.spark.sinks.definition import EventStream, SinkQuery
+from headrace.transforms.reading import chain_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headrace.sinks.replicas.applying import Runner
+
+log = logging.getLogger(__name__)
+_OF_ROWS = ("snapshot", "signals")
+"""Members of an offset that hold keys of rows, which are no business of a table's readers."""
+
+
+class ReplicaSink(BatchSink):
+    """A micro-batch may come again, and a kill may come between the commits of two tables: each
+    table says which micro-batch it has."""
+
+    def __init__(
+        self,
+        table_format: LakeFormat,
+        own_options: Mapping[str, str],
+        options: ReplicaOptions,
+        query: SinkQuery,
+    ) -> None:
+        self._format, self._own_options, self._options = table_format, own_options, options
+        self._config, self._state, self._checkpoint = query.config, query.state, query.checkpoint
+        self._parts = query.state / "parts"
+        self._lake: Lake | None = None
+        self._runner: Runner | None = None
+        self._replicas: dict[TableName, Replica] = {}
+        self._topics: dict[str, TableName] = {}
+        self._new = self._rows = 0
+
+    def open(self) -> None:
+        """See Sink. Raises HeadraceError("replicas.state_not_writable")."""
+        try:
+            self._parts.mkdir(parents=True, exist_ok=True)
+            for part in self._parts.iterdir():
+                part.unlink(missing_ok=True)
+        except OSError as error:
+            raise HeadraceError(
+                "replicas.state_not_writable",
+                f"The folder {self._parts} cannot be used ({error.strerror})",
+                "Check the free space and the permissions, or name another folder.",
+                retriable=True,
+            ) from error
+
+    def read(self, stream: EventStream) -> DataFrame:
+        """A row a part; the tables are there."""
+        from headrace.sinks.replicas.applying import SparkRunner
+        from headrace.sinks.replicas.parts_source import ReplicaPartsSource
+
+        if self._lake is None:
+            self._lake = self._format.open(stream.spark, self._own_options)
+        self._runner = SparkRunner(stream.spark)
+        self._replicas.clear()
+        self._prepare()
+        options = {FOLDER: str(self._state), CHECKPOINT: str(self._checkpoint), SYNC: "true"}
+        return stream.read(ReplicaPartsSource, options)
+
+    def _prepare(self) -> None:
+        """Create the tables of what is captured now. A table that comes later is created with its
+        first change."""
+        query = query_of(str(self._checkpoint))
+        chain = chain_of(self._config)
+        for before in event_shapes(self._config):
+            for shape in chain.expected(before):
+                if shape.value is not None:
+                    schema = table_schema(shape)
+                    self._replica(self._name(shape.topic)).prepare(schema, query)
+
+    def _name(self, topic: str) -> TableName:
+        if topic not in self._topics:
+            name = table_name(topic, self._config.topic_prefix)
+            namespace = self._options.namespace
+            self._topics[topic] = TableName(
+                name.namespace if namespace is None else namespace,
+                f"{self._options.prefix}{name.name}",
+            )
+        return self._topics[topic]
+
+    def _replica(self, name: TableName) -> Replica:
+        if name not in self._replicas:
+            assert self._lake is not None
+            assert self._runner is not None
+            self._replicas[name] = Replica(
+                self._lake, name, self._options, self._state, self._runner
+            )
+        return self._replicas[name]
+
+    def end(self, frame: Any, batch: int) -> None:
+        """See BatchSink: one commit for each table that has changes. Raises HeadraceError."""
+        from headrace.sinks.replicas.parts import described, parts_of_rows
+
+        parts = described(self._state, batch)
+        if parts is None:
+            parts = parts_of_rows(iter(self.rows_of(frame).to_batches()))
+        tables: dict[TableName, list[Part]] = {}
+        for part in parts:
+            tables.setdefault(self._name(part.topic), []).append(part)
+        if tables:
+            self._commit(self._micro_batch(batch), tables)
+        sweep_parts(self._parts, batch)
+
+    def _micro_batch(self, number: int) -> MicroBatch:
+        offset = planned_offset(self._checkpoint, number) or {}
+        place = {name: value for name, value in offset.items() if name not in _OF_ROWS}
+        position = json.dumps(place, separators=(",", ":"))
+        return MicroBatch(query_of(str(self._checkpoint)), number, position)
+
+    def _commit(self, batch: MicroBatch, tables: Mapping[TableName, Sequence[Part]]) -> None:
+        """Every table gets its changes, whatever becomes of another one; then the first error is
+        raised."""
+        replicas = [(self._replica(name), parts) for name, parts in tables.items()]
+        with ThreadPoolExecutor(min(self._options.threads, len(replicas))) as pool:
+            outcomes = [
+                pool.submit(replica.apply, batch, parts) for replica, parts in replicas
+            ]
+        for outcome in outcomes:
+            if outcome.exception() is None:
+                self._count(outcome.result())
+        for outcome in outcomes:
+            outcome.result()
+
+    def _count(self, outcome: Outcome) -> None:
+        self._new += outcome.changes
+        self._rows += outcome.changes
+
+    def new_rows(self, _progress: Mapping[str, Any]) -> int:
+        """See Sink."""
+        new, self._new = self._new, 0
+        return new
+
+    @property
+    def rows(self) -> int:
+        """See Sink."""
+        return self._rows
+
+    def close(self) -> None:
+        """See Sink."""
+        if self._lake is not None:
+            self._lake.close()
