@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -64,9 +65,7 @@ def write_parquet(filesystem: pyarrow.fs.FileSystem, path: str, rows: pa.Table) 
         raise
     size = filesystem.get_file_info(path).size
     metadata = collected[0]
-    return WrittenFile(
-        path, rows.num_rows, size, _statistics(metadata), tuple(_offsets(metadata))
-    )
+    return WrittenFile(path, rows.num_rows, size, _statistics(metadata), tuple(_offsets(metadata)))
 
 
 def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
@@ -84,9 +83,9 @@ def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
                 nulls = sum(each.null_count for each in known)
             if known and all(each.has_min_max for each in known if each.num_values):
                 ranges = [each for each in known if each.has_min_max]
-                if ranges:
-                    least = min(each.min for each in ranges)
-                    greatest = max(each.max for each in ranges)
+                # Python has no dates after the year 9999, where infinite ones of databases are.
+                with contextlib.suppress(OverflowError, ValueError):
+                    least, greatest = _range(ranges)
         made[field_id] = ColumnStatistics(
             sum(chunk.total_compressed_size for chunk in chunks),
             sum(chunk.num_values for chunk in chunks),
@@ -95,6 +94,12 @@ def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
             greatest,
         )
     return made
+
+
+def _range(statistics: Sequence[Any]) -> tuple[Any, Any]:
+    """The least and the greatest value of row groups; None where there are none."""
+    least = min((each.min for each in statistics), default=None)
+    return least, max((each.max for each in statistics), default=None)
 
 
 def leaf_ids(schema: pa.Schema) -> list[int]:
