@@ -75,6 +75,8 @@ def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
     made: dict[int, ColumnStatistics] = {}
     arrow = leaf_ids(schema.to_arrow_schema())
     for place, field_id in enumerate(arrow):
+        if field_id is None:
+            continue
         chunks = [group.column(place) for group in groups]
         known = [chunk.statistics for chunk in chunks if chunk.is_stats_set]
         nulls = least = greatest = None
@@ -83,9 +85,14 @@ def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
                 nulls = sum(each.null_count for each in known)
             if known and all(each.has_min_max for each in known if each.num_values):
                 ranges = [each for each in known if each.has_min_max]
+<<<<<<< HEAD
                 # Python has no dates after the year 9999, where infinite ones of databases are.
                 with contextlib.suppress(OverflowError, ValueError):
                     least, greatest = _range(ranges)
+=======
+                if ranges:
+                    least, greatest = _bounds(ranges)
+>>>>>>> 3b541417abfb3fcfa4ad9278dc20a2ed9189e1af
         made[field_id] = ColumnStatistics(
             sum(chunk.total_compressed_size for chunk in chunks),
             sum(chunk.num_values for chunk in chunks),
@@ -96,6 +103,7 @@ def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
     return made
 
 
+<<<<<<< HEAD
 def _range(statistics: Sequence[Any]) -> tuple[Any, Any]:
     """The least and the greatest value of row groups; None where there are none."""
     least = min((each.min for each in statistics), default=None)
@@ -104,9 +112,23 @@ def _range(statistics: Sequence[Any]) -> tuple[Any, Any]:
 
 def leaf_ids(schema: pa.Schema) -> list[int]:
     """The field ids of the leaf columns of a schema, in the order of Parquet's columns."""
+=======
+def _bounds(ranges: list[Any]) -> tuple[Any, Any]:
+    """The least and the greatest value; both None where Python has no such value (a date after
+    9999)."""
+    try:
+        return min(each.min for each in ranges), max(each.max for each in ranges)
+    except (OverflowError, ValueError):
+        return None, None
+
+
+def leaf_ids(schema: pa.Schema) -> list[int | None]:
+    """The field ids of the leaf columns of a schema, in the order of Parquet's columns; None:
+    the leaf has none (elements of lists and maps in Delta)."""
+>>>>>>> 3b541417abfb3fcfa4ad9278dc20a2ed9189e1af
     import pyarrow as pa
 
-    def leaves(field: pa.Field) -> list[int]:
+    def leaves(field: pa.Field) -> list[int | None]:
         kind = field.type
         if pa.types.is_struct(kind):
             return [leaf for inner in kind for leaf in leaves(inner)]
@@ -114,7 +136,8 @@ def leaf_ids(schema: pa.Schema) -> list[int]:
             return leaves(kind.key_field) + leaves(kind.item_field)
         if pa.types.is_list(kind) or pa.types.is_large_list(kind):
             return leaves(kind.value_field)
-        return [int(field.metadata[FIELD_ID])]
+        named = (field.metadata or {}).get(FIELD_ID)
+        return [None if named is None else int(named)]
 
     return [leaf for field in schema for leaf in leaves(field)]
 
