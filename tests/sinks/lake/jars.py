@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from headrace.java import find_java
+from headrace.sinks.delta.format import FORMAT as DELTA
 from headrace.sinks.iceberg.format import FORMAT as ICEBERG
-from headrace.spark.jvm.maven import fetch_jars
+from headrace.spark.jvm.jars import find_jars
 
 
 def jars(coordinates: Sequence[str]) -> list[Path]:
     """The jars of Maven coordinates (`group:name:version`) without what these need in turn. Raises
-    NotFetched, HeadraceError("spark.no_java")."""
-    java = find_java() / "bin" / "java"
-    return [jar for each in coordinates for jar in _of(java, each)]
+    HeadraceError("spark.jars_not_found")."""
+    return find_jars(coordinates, None)
 
 
 def iceberg_jars(options: Mapping[str, str] | None = None) -> list[Path]:
@@ -22,6 +21,6 @@ def iceberg_jars(options: Mapping[str, str] | None = None) -> list[Path]:
     return jars(ICEBERG.packages(options or {}))
 
 
-def _of(java: Path, coordinates: str) -> list[Path]:
-    group, name, version = coordinates.split(":")
-    return sorted(fetch_jars(java, (group, name, version), alone=True).glob("*.jar"))
+def delta_jars() -> list[Path]:
+    """Those of Delta Kernel."""
+    return jars(DELTA.packages({}))
