@@ -6,6 +6,7 @@ Nothing here decides by a hash alone, but for buckets.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -187,6 +188,7 @@ class KeySet:
         assert numbers is not None, "a key has a column"
         self.numbers = numbers
         self._keys = keys
+        self._in_order: dict[int, pa.Array | None] = {}
         self._flags = self._flags_of_integers()
 
     def __len__(self) -> int:
@@ -203,18 +205,26 @@ class KeySet:
         rows[self.numbers[::-1]] = np.arange(len(self.numbers) - 1, -1, -1)
         return rows
 
-    def bounds(self) -> list[tuple[object, object] | None]:
-        """The least and the greatest value of each column; None where some are null, or the type
-        has no order that statistics of files have, too."""
-        made: list[tuple[object, object] | None] = []
-        for values in self._values:
-            ordered = not pa.types.is_floating(values.type) and not pa.types.is_boolean(values.type)
-            if values.null_count or not len(values) or not ordered:
-                made.append(None)
-                continue
-            ends = pc.min_max(values)
-            made.append((ends["min"].as_py(), ends["max"].as_py()))
-        return made
+    def may_have(self, place: int, bounds: tuple[object, object] | None) -> bool:
+        """Whether a key may have a value between these bounds in the column at a place. It may
+        where the bounds are not known, or have another type than the values."""
+        if bounds is None:
+            return True
+        ordered = self._ordered(place)
+        if ordered is None or not all(type(bound) is type(ordered[0].as_py()) for bound in bounds):
+            return True
+        least, greatest = bounds
+        first = bisect_left(range(len(ordered)), least, key=lambda at: ordered[at].as_py())
+        return first < len(ordered) and bool(ordered[first].as_py() <= greatest)
+
+    def _ordered(self, place: int) -> pa.Array | None:
+        """The values of a column in their order; None: some are null, there are none, or
+        statistics of files may have another order."""
+        if place not in self._in_order:
+            values = self._values[place]
+            usable = len(values) and not values.null_count and _has_one_order(values.type)
+            self._in_order[place] = values.take(pc.array_sort_indices(values)) if usable else None
+        return self._in_order[place]
 
     def mask(self, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.bool_]:
         """Whether each row has a key of the set."""
@@ -275,7 +285,7 @@ class KeySet:
             return None
         # One more at the end, where numbers outside are looked up.
         flags = np.zeros(span + 1, np.bool_)
-        flags[values.to_numpy().astype(np.int64) - least] = True
+        flags[np.asarray(values.to_numpy(), np.int64) - least] = True
         return flags, least
 
     def _flagged(self, chunk: pa.Array) -> NDArray[np.bool_]:
@@ -295,6 +305,13 @@ class KeySet:
         if chunk.null_count:
             found &= chunk.is_valid().to_numpy(zero_copy_only=False)
         return found
+
+
+def _has_one_order(kind: pa.DataType) -> bool:
+    """Whether values of a type are in the order of Python's."""
+    types = pa.types
+    of_bytes = types.is_large_string(kind) or types.is_large_binary(kind)
+    return of_bytes or types.is_signed_integer(kind) or types.is_date32(kind)
 
 
 def _concatenated(arrays: Sequence[NDArray], kind: type) -> NDArray:
