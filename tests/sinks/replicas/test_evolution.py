@@ -119,7 +119,10 @@ def test_a_type_holds_what_those_hold_that_it_holds(
         assert not (holds(wide, middle) and holds(middle, wide))
 
 
-@given(st.lists(st.sampled_from("abcdef"), unique=True), st.lists(st.sampled_from("abcdef"), unique=True))
+@given(
+    st.lists(st.sampled_from("abcdef"), unique=True),
+    st.lists(st.sampled_from("abcdef"), unique=True),
+)
 def test_a_change_leads_to_the_wanted_columns(before: list[str], after: list[str]) -> None:
     current, wanted = schema(" ".join(["id", *before])), schema(" ".join(["id", *after]))
     made = change(current, wanted, Ambiguous.REPLACE)

@@ -56,9 +56,7 @@ class ReplicaDefinition(SinkDefinition):
         if self.mode(config) is Mode.EVENTS:
             return []
         families = tuple(name[:-1] for name in self.options if name.endswith(".*"))
-        return [
-            name for name in super().unknown_options(config) if not name.startswith(families)
-        ]
+        return [name for name in super().unknown_options(config) if not name.startswith(families)]
 
     def defaults(self, config: ConnectorConfig) -> Mapping[str, str]:
         """A replica has every operation of its source, TRUNCATE among them."""

@@ -41,6 +41,13 @@ class Existing(StrEnum):
     REPLACE = "replace"
 
 
+class Errors(StrEnum):
+    """What an error of one table does."""
+
+    STOP_TABLE = "stop-table"
+    FAIL = "fail"
+
+
 class Ambiguous(StrEnum):
     """What becomes of columns that were dropped and added, or renamed: the log does not say."""
 
@@ -49,20 +56,22 @@ class Ambiguous(StrEnum):
     REPLACE = "replace"
 
 
-_NAMESPACE, _PREFIX, _JARS, _INCOMPLETE, _THREADS = (
+_NAMESPACE, _PREFIX, _JARS, _INCOMPLETE, _THREADS, _KEPT = (
     "namespace",
     "prefix",
     "jars",
     "incomplete",
     "threads",
+    "kept.max.bytes",
 )
 _CHOICES: Mapping[str, type[StrEnum]] = {
     "deletes": Deletes,
     "truncates": Truncates,
     "existing": Existing,
     "ambiguous.columns": Ambiguous,
+    "errors": Errors,
 }
-OPTIONS = (MODE, *_CHOICES, _NAMESPACE, _PREFIX, _JARS, _INCOMPLETE, _THREADS)
+OPTIONS = (MODE, *_CHOICES, _NAMESPACE, _PREFIX, _JARS, _INCOMPLETE, _THREADS, _KEPT)
 """Names, without `headrace.sink.`."""
 
 
@@ -70,17 +79,20 @@ OPTIONS = (MODE, *_CHOICES, _NAMESPACE, _PREFIX, _JARS, _INCOMPLETE, _THREADS)
 class ReplicaOptions:
     """Options of a sink of replicas, checked. `namespace` takes the place of that of every table
     (None: it is made of the topic), `prefix` stands before every table's name, and `threads` is how
-    many tables are committed side by side. `is_incomplete`: the tables are meant to hold a part of
+    many tables are committed side by side. Of a table that stopped at most `kept_bytes` of changes
+    are kept. `is_incomplete`: the tables are meant to hold a part of
     their source only."""
 
     deletes: Deletes = Deletes.HARD
     truncates: Truncates = Truncates.APPLY
     existing: Existing = Existing.FAIL
     ambiguous: Ambiguous = Ambiguous.FAIL
+    errors: Errors = Errors.STOP_TABLE
     namespace: tuple[str, ...] | None = None
     prefix: str = ""
     is_incomplete: bool = False
     threads: int = 4
+    kept_bytes: int = 1 << 30
 
     @staticmethod
     def of(options: Mapping[str, str]) -> ReplicaOptions:
@@ -92,10 +104,12 @@ class ReplicaOptions:
             Truncates(chosen["truncates"]),
             Existing(chosen["existing"]),
             Ambiguous(chosen["ambiguous.columns"]),
+            Errors(chosen["errors"]),
             None if namespace is None else tuple(filter(None, namespace.strip().split("."))),
             options.get(_PREFIX, "").strip(),
             _flag(options, _INCOMPLETE),
-            _number(options, _THREADS, 4),
+            _number(options, _THREADS, 4, most=64),
+            _number(options, _KEPT, 1 << 30, most=1 << 62),
         )
 
 
@@ -169,10 +183,10 @@ def _flag(options: Mapping[str, str], name: str) -> bool:
     return text == "true"
 
 
-def _number(options: Mapping[str, str], name: str, default: int) -> int:
+def _number(options: Mapping[str, str], name: str, default: int, *, most: int) -> int:
     text = options.get(name, str(default)).strip()
-    if not text.isdecimal() or not 1 <= int(text) <= 64:
-        raise _invalid(name, options[name], "Set it to a number from 1 to 64.")
+    if not text.isdecimal() or not 1 <= int(text) <= most:
+        raise _invalid(name, options[name], f"Set it to a number from 1 to {most}.")
     return int(text)
 
 

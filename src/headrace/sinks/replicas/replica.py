@@ -29,7 +29,7 @@ from headrace.sinks.replicas.options import Deletes, Existing, ReplicaOptions, T
 from headrace.sinks.replicas.schemas import schema_of_json
 
 if TYPE_CHECKING:
-    from headrace.sinks.replicas.applying import Runner
+    from headrace.sinks.replicas.runners import Runner
 
 log = logging.getLogger(__name__)
 _CONFLICT = "replicas.conflict"
@@ -76,11 +76,10 @@ class Replica:
     """A table that stays equal to its source. For one thread at a time."""
 
     def __init__(
-        self, lake: Lake, name: TableName, options: ReplicaOptions, folder: Path, runner: Runner
+        self, lake: Lake, name: TableName, options: ReplicaOptions, runner: Runner
     ) -> None:
-        """`folder` is the sink's state folder, in which tasks put parts."""
         self.name = name
-        self._lake, self._options, self._folder, self._runner = lake, options, folder, runner
+        self._lake, self._options, self._runner = lake, options, runner
         self._table: LakeTable | None = None
 
     def prepare(self, schema: TableSchema, query: str) -> None:
@@ -95,16 +94,16 @@ class Replica:
             self._require_own(table, query)
         self._table = table
 
-    def apply(self, batch: MicroBatch, parts: Sequence[Part]) -> Outcome:
-        """Bring a micro-batch's changes into the table, unless it has them. Raises
-        HeadraceError."""
+    def apply(self, batch: MicroBatch, parts: Sequence[Part], folder: Path) -> Outcome:
+        """Bring a micro-batch's changes into the table, unless it has them. `folder` has the files
+        of the parts. Raises HeadraceError."""
         newest = max(parts, key=lambda part: part.last or part.truncated)
         schema = schema_of_json(newest.schema)
         if self._table is None:
             self.prepare(schema, batch.query)
         for attempt in range(1, _MOST_TRIES + 1):
             try:
-                return self._attempt(batch, parts, schema, attempt)
+                return self._attempt(batch, parts, folder, schema, attempt)
             except HeadraceError as error:
                 if error.code != _CONFLICT or attempt == _MOST_TRIES:
                     raise
@@ -112,9 +111,14 @@ class Replica:
         raise AssertionError
 
     def _attempt(
-        self, batch: MicroBatch, parts: Sequence[Part], schema: TableSchema, attempt: int
+        self,
+        batch: MicroBatch,
+        parts: Sequence[Part],
+        folder: Path,
+        schema: TableSchema,
+        attempt: int,
     ) -> Outcome:
-        from headrace.sinks.replicas.applying import apply_batch
+        from headrace.sinks.replicas.applying import Batch, apply_batch
 
         table = self._table
         assert table is not None
@@ -135,25 +139,39 @@ class Replica:
         transaction = table.begin(change)
         made, applied = apply_batch(
             transaction,
-            self.name,
-            parts,
-            self._folder / "parts",
-            f"headrace-{batch.query[:8]}-{batch.number}-{attempt}",
+            Batch(
+                parts,
+                folder,
+                transaction.storage.schema,
+                f"headrace-{batch.query[:8]}-{batch.number}-{attempt}",
+                str(self.name),
+                soft_deletes=self._options.deletes is Deletes.SOFT,
+                renamed=self._renamed(parts, schema),
+                replaces=replaces,
+            ),
             self._runner,
-            truncated=truncated,
-            replaces=replaces,
-            soft_deletes=self._options.deletes is Deletes.SOFT,
         )
         marked = {**batch.properties, KEY: json.dumps(list(wanted.key))}
         transaction.commit(made, marked)
         return Outcome(
             sum(part.rows for part in parts),
-            applied.written,
+            applied.upserted,
             applied.deleted,
             applied.bytes,
-            len(made.added),
+            applied.files,
             max(part.source_ms for part in parts),
         )
+
+    def _renamed(self, parts: Sequence[Part], newest: TableSchema) -> dict[str, Mapping[str, str]]:
+        """New names of columns by former ones, by the paths of the parts that have the former."""
+        renamed: dict[str, Mapping[str, str]] = {}
+        for part in parts:
+            had = schema_of_json(part.schema)
+            if part.path and had.names != newest.names:
+                change = change_of_columns(self.name, had, newest, self._options.ambiguous)
+                if change.renamed:
+                    renamed[part.path] = change.renamed
+        return renamed
 
     def _extended(self, schema: TableSchema) -> TableSchema:
         """With the columns that headrace adds."""

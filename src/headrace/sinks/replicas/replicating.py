@@ -100,9 +100,7 @@ def replicate(
     properties = given.with_overrides(of_sink)
     config = parse_configuration(properties)
     missing = {
-        name: text
-        for name, text in definition.defaults(config).items()
-        if name not in properties
+        name: text for name, text in definition.defaults(config).items() if name not in properties
     }
     properties = properties.with_overrides(missing)
     config = parse_configuration(properties)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,10 @@ from headrace.sinks.checkpoint import query_of
 from headrace.sinks.parts import sweep_parts
 from headrace.sinks.replicas.changes import Part
 from headrace.sinks.replicas.lake import Lake, LakeFormat, TableName
-from headrace.sinks.replicas.options import ReplicaOptions
+from headrace.sinks.replicas.options import Errors, ReplicaOptions
 from headrace.sinks.replicas.replica import MicroBatch, Outcome, Replica
 from headrace.sinks.replicas.schemas import table_name, table_schema
+from headrace.sinks.replicas.stopped import StoppedTable, stopped_tables
 from headrace.spark.checkpoint import planned_offset
 from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
 from headrace.spark.sinks.batches import BatchSink
@@ -26,7 +28,7 @@ from headrace.transforms.reading import chain_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from headrace.sinks.replicas.applying import Runner
+    from headrace.sinks.replicas.runners import Runner
 
 log = logging.getLogger(__name__)
 _OF_ROWS = ("snapshot", "signals")
@@ -46,7 +48,7 @@ class ReplicaSink(BatchSink):
     ) -> None:
         self._format, self._own_options, self._options = table_format, own_options, options
         self._config, self._state, self._checkpoint = query.config, query.state, query.checkpoint
-        self._parts = query.state / "parts"
+        self._parts, self._stopped = query.state / "parts", query.state / "stopped"
         self._lake: Lake | None = None
         self._runner: Runner | None = None
         self._replicas: dict[TableName, Replica] = {}
@@ -57,8 +59,11 @@ class ReplicaSink(BatchSink):
         """See Sink. Raises HeadraceError("replicas.state_not_writable")."""
         try:
             self._parts.mkdir(parents=True, exist_ok=True)
-            for part in self._parts.iterdir():
-                part.unlink(missing_ok=True)
+            for left in self._parts.iterdir():
+                if left.is_dir():
+                    shutil.rmtree(left)
+                else:
+                    left.unlink()
         except OSError as error:
             raise HeadraceError(
                 "replicas.state_not_writable",
@@ -69,13 +74,14 @@ class ReplicaSink(BatchSink):
 
     def read(self, stream: EventStream) -> DataFrame:
         """A row a part; the tables are there."""
-        from headrace.sinks.replicas.applying import SparkRunner
+        from headrace.sinks.replicas.runners import SparkRunner
         from headrace.sinks.replicas.parts_source import ReplicaPartsSource
 
         if self._lake is None:
             self._lake = self._format.open(stream.spark, self._own_options)
-        self._runner = SparkRunner(stream.spark)
+        self._runner = SparkRunner(stream.spark.sparkContext)
         self._replicas.clear()
+        self._resume_stopped()
         self._prepare()
         options = {FOLDER: str(self._state), CHECKPOINT: str(self._checkpoint), SYNC: "true"}
         return stream.read(ReplicaPartsSource, options)
@@ -87,9 +93,27 @@ class ReplicaSink(BatchSink):
         chain = chain_of(self._config)
         for before in event_shapes(self._config):
             for shape in chain.expected(before):
-                if shape.value is not None:
-                    schema = table_schema(shape)
-                    self._replica(self._name(shape.topic)).prepare(schema, query)
+                name = self._name(shape.topic)
+                if shape.value is not None and not StoppedTable(self._stopped, name).is_stopped:
+                    self._replica(name).prepare(table_schema(shape), query)
+
+    def _resume_stopped(self) -> None:
+        """Bring the changes that were kept into their tables: what stopped these may be over."""
+        for stopped in stopped_tables(self._stopped):
+            replica = self._replica(stopped.name)
+            try:
+                for number, position, parts in stopped.kept():
+                    batch = MicroBatch(query_of(str(self._checkpoint)), number, position)
+                    self._count(replica.apply(batch, parts, stopped.folder))
+                    stopped.drop(number)
+            except HeadraceError as error:
+                if error.retriable:
+                    raise
+                log.warning("The table %s is still stopped: %s", stopped.name, error)
+                stopped.stop(error)
+            else:
+                stopped.resume()
+                log.warning("The table %s is replicated again", stopped.name)
 
     def _name(self, topic: str) -> TableName:
         if topic not in self._topics:
@@ -105,9 +129,7 @@ class ReplicaSink(BatchSink):
         if name not in self._replicas:
             assert self._lake is not None
             assert self._runner is not None
-            self._replicas[name] = Replica(
-                self._lake, name, self._options, self._state, self._runner
-            )
+            self._replicas[name] = Replica(self._lake, name, self._options, self._runner)
         return self._replicas[name]
 
     def end(self, frame: Any, batch: int) -> None:
@@ -133,16 +155,44 @@ class ReplicaSink(BatchSink):
     def _commit(self, batch: MicroBatch, tables: Mapping[TableName, Sequence[Part]]) -> None:
         """Every table gets its changes, whatever becomes of another one; then the first error is
         raised."""
-        replicas = [(self._replica(name), parts) for name, parts in tables.items()]
-        with ThreadPoolExecutor(min(self._options.threads, len(replicas))) as pool:
+        with ThreadPoolExecutor(min(self._options.threads, len(tables))) as pool:
             outcomes = [
-                pool.submit(replica.apply, batch, parts) for replica, parts in replicas
+                pool.submit(self._apply, batch, name, parts) for name, parts in tables.items()
             ]
         for outcome in outcomes:
             if outcome.exception() is None:
                 self._count(outcome.result())
         for outcome in outcomes:
             outcome.result()
+
+    def _apply(self, batch: MicroBatch, name: TableName, parts: Sequence[Part]) -> Outcome:
+        """An error of a table stops this one, unless it is one that may pass: its changes are kept
+        until it is repaired."""
+        stopped = StoppedTable(self._stopped, name)
+        if not stopped.is_stopped:
+            try:
+                return self._replica(name).apply(batch, parts, self._parts)
+            except HeadraceError as error:
+                if error.retriable or self._options.errors is Errors.FAIL:
+                    raise
+                log.warning(
+                    "Replication of %s has stopped, and its changes are kept: %s", name, error
+                )
+                stopped.stop(error)
+        self._keep(stopped, batch, parts)
+        return Outcome(sum(part.rows for part in parts))
+
+    def _keep(self, stopped: StoppedTable, batch: MicroBatch, parts: Sequence[Part]) -> None:
+        size = stopped.size + sum(part.size for part in parts)
+        if size > self._options.kept_bytes:
+            raise HeadraceError(
+                "replicas.kept_too_much",
+                f"Replication of {stopped.name} has stopped ({stopped.error.message}), and the "
+                f"changes that are kept for it would take {size} bytes",
+                f"{stopped.error.remedy} Or set headrace.sink.kept.max.bytes to more than now "
+                f"({self._options.kept_bytes}).",
+            )
+        stopped.keep(batch.number, batch.position, parts, self._parts)
 
     def _count(self, outcome: Outcome) -> None:
         self._new += outcome.changes

@@ -8,8 +8,6 @@ or is copied again.
 from __future__ import annotations
 
 import json
-import logging
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -21,7 +19,6 @@ from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes import Part
 from headrace.sinks.replicas.lake import TableName
 
-log = logging.getLogger(__name__)
 _ERROR = "error.json"
 
 
@@ -47,7 +44,13 @@ class StoppedTable:
     def stop(self, error: HeadraceError) -> None:
         """From now on the table's changes are kept. Raises OSError."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        known = {"code": error.code, "message": error.message, "remedy": error.remedy}
+        known = {
+            "namespace": self.name.namespace,
+            "name": self.name.name,
+            "code": error.code,
+            "message": error.message,
+            "remedy": error.remedy,
+        }
         replace_text(self.folder / _ERROR, json.dumps(known))
 
     def keep(self, number: int, position: str, parts: Sequence[Part], folder: Path) -> None:
@@ -92,9 +95,8 @@ class StoppedTable:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def stopped_tables(folder: Path) -> Iterator[str]:
-    """Names of the folders of tables that are stopped."""
-    if folder.is_dir():
-        for entry in os.scandir(folder):
-            if (Path(entry.path) / _ERROR).is_file():
-                yield entry.name
+def stopped_tables(folder: Path) -> Iterator[StoppedTable]:
+    """The tables that are stopped."""
+    for path in sorted(folder.glob(f"*/{_ERROR}")):
+        known = json.loads(path.read_text())
+        yield StoppedTable(folder, TableName(tuple(known["namespace"]), known["name"]))
