@@ -64,9 +64,7 @@ def write_parquet(filesystem: pyarrow.fs.FileSystem, path: str, rows: pa.Table) 
         raise
     size = filesystem.get_file_info(path).size
     metadata = collected[0]
-    return WrittenFile(
-        path, rows.num_rows, size, _statistics(metadata), tuple(_offsets(metadata))
-    )
+    return WrittenFile(path, rows.num_rows, size, _statistics(metadata), tuple(_offsets(metadata)))
 
 
 def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
