@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -85,14 +84,8 @@ def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
                 nulls = sum(each.null_count for each in known)
             if known and all(each.has_min_max for each in known if each.num_values):
                 ranges = [each for each in known if each.has_min_max]
-<<<<<<< HEAD
-                # Python has no dates after the year 9999, where infinite ones of databases are.
-                with contextlib.suppress(OverflowError, ValueError):
-                    least, greatest = _range(ranges)
-=======
                 if ranges:
                     least, greatest = _bounds(ranges)
->>>>>>> 3b541417abfb3fcfa4ad9278dc20a2ed9189e1af
         made[field_id] = ColumnStatistics(
             sum(chunk.total_compressed_size for chunk in chunks),
             sum(chunk.num_values for chunk in chunks),
@@ -103,16 +96,6 @@ def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
     return made
 
 
-<<<<<<< HEAD
-def _range(statistics: Sequence[Any]) -> tuple[Any, Any]:
-    """The least and the greatest value of row groups; None where there are none."""
-    least = min((each.min for each in statistics), default=None)
-    return least, max((each.max for each in statistics), default=None)
-
-
-def leaf_ids(schema: pa.Schema) -> list[int]:
-    """The field ids of the leaf columns of a schema, in the order of Parquet's columns."""
-=======
 def _bounds(ranges: list[Any]) -> tuple[Any, Any]:
     """The least and the greatest value; both None where Python has no such value (a date after
     9999)."""
@@ -125,7 +108,6 @@ def _bounds(ranges: list[Any]) -> tuple[Any, Any]:
 def leaf_ids(schema: pa.Schema) -> list[int | None]:
     """The field ids of the leaf columns of a schema, in the order of Parquet's columns; None:
     the leaf has none (elements of lists and maps in Delta)."""
->>>>>>> 3b541417abfb3fcfa4ad9278dc20a2ed9189e1af
     import pyarrow as pa
 
     def leaves(field: pa.Field) -> list[int | None]:

@@ -26,7 +26,7 @@ from headrace.sinks.replicas.lake import (
     TableSchema,
 )
 from headrace.sinks.replicas.options import Deletes, Existing, ReplicaOptions, Truncates
-from headrace.sinks.replicas.schemas import schema_of_json
+from headrace.sinks.replicas.schemas import of_json
 
 if TYPE_CHECKING:
     from headrace.sinks.replicas.runners import Runner
@@ -97,10 +97,13 @@ class Replica:
     def apply(self, batch: MicroBatch, parts: Sequence[Part], folder: Path) -> Outcome:
         """Bring a micro-batch's changes into the table, unless it has them. `folder` has the files
         of the parts. Raises HeadraceError."""
-        newest = max(parts, key=lambda part: part.last or part.truncated)
-        schema = schema_of_json(newest.schema)
+        newest = max((part for part in parts if part.schema), key=_last, default=None)
         if self._table is None:
-            self.prepare(schema, batch.query)
+            if newest is None:
+                return Outcome()  # a TRUNCATE of a table that never had a row here
+            self.prepare(of_json(newest.schema), batch.query)
+        assert self._table is not None
+        schema = self._table.schema() if newest is None else of_json(newest.schema)
         for attempt in range(1, _MOST_TRIES + 1):
             try:
                 return self._attempt(batch, parts, folder, schema, attempt)
@@ -166,8 +169,8 @@ class Replica:
         """New names of columns by former ones, by the paths of the parts that have the former."""
         renamed: dict[str, Mapping[str, str]] = {}
         for part in parts:
-            had = schema_of_json(part.schema)
-            if part.path and had.names != newest.names:
+            had = of_json(part.schema) if part.path else newest
+            if had.names != newest.names:
                 change = change_of_columns(self.name, had, newest, self._options.ambiguous)
                 if change.renamed:
                     renamed[part.path] = change.renamed
@@ -175,7 +178,7 @@ class Replica:
 
     def _extended(self, schema: TableSchema) -> TableSchema:
         """With the columns that headrace adds."""
-        if self._options.deletes is not Deletes.SOFT:
+        if self._options.deletes is not Deletes.SOFT or schema.column(DELETED) is not None:
             return schema
         import pyarrow as pa
 
@@ -211,3 +214,7 @@ class Replica:
             f"{self.name} was truncated at the source, and headrace.sink.truncates=fail",
             "Set headrace.sink.truncates=apply to truncate the table, too.",
         )
+
+
+def _last(part: Part) -> str:
+    return part.last

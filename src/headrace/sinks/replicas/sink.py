@@ -17,12 +17,13 @@ from headrace.sinks.replicas.changes import Part
 from headrace.sinks.replicas.lake import Lake, LakeFormat, TableName
 from headrace.sinks.replicas.options import Errors, ReplicaOptions
 from headrace.sinks.replicas.replica import MicroBatch, Outcome, Replica
-from headrace.sinks.replicas.schemas import table_name, table_schema
+from headrace.sinks.replicas.schemas import table_name, table_shape
 from headrace.sinks.replicas.stopped import StoppedTable, stopped_tables
 from headrace.spark.checkpoint import planned_offset
 from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
 from headrace.spark.sinks.batches import BatchSink
 from headrace.spark.sinks.definition import EventStream, SinkQuery
+from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.reading import chain_of
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ class ReplicaSink(BatchSink):
 
     def read(self, stream: EventStream) -> DataFrame:
         """A row a part; the tables are there."""
-        from headrace.sinks.replicas.runners import SparkRunner
         from headrace.sinks.replicas.parts_source import ReplicaPartsSource
+        from headrace.sinks.replicas.runners import SparkRunner
 
         if self._lake is None:
             self._lake = self._format.open(stream.spark, self._own_options)
@@ -93,9 +94,9 @@ class ReplicaSink(BatchSink):
         chain = chain_of(self._config)
         for before in event_shapes(self._config):
             for shape in chain.expected(before):
-                name = self._name(shape.topic)
-                if shape.value is not None and not StoppedTable(self._stopped, name).is_stopped:
-                    self._replica(name).prepare(table_schema(shape), query)
+                name, envelope = self._name(shape.topic), envelope_of(shape)
+                if envelope is not None and not StoppedTable(self._stopped, name).is_stopped:
+                    self._replica(name).prepare(table_shape(shape, envelope).schema, query)
 
     def _resume_stopped(self) -> None:
         """Bring the changes that were kept into their tables: what stopped these may be over."""
@@ -134,11 +135,11 @@ class ReplicaSink(BatchSink):
 
     def end(self, frame: Any, batch: int) -> None:
         """See BatchSink: one commit for each table that has changes. Raises HeadraceError."""
-        from headrace.sinks.replicas.parts import described, parts_of_rows
+        from headrace.sinks.replicas.parts import described, of_rows
 
         parts = described(self._state, batch)
         if parts is None:
-            parts = parts_of_rows(iter(self.rows_of(frame).to_batches()))
+            parts = of_rows(iter(self.rows_of(frame).to_batches()))
         tables: dict[TableName, list[Part]] = {}
         for part in parts:
             tables.setdefault(self._name(part.topic), []).append(part)
