@@ -24,8 +24,9 @@ KEY, QUERY, BATCH, POSITION, TIME = (
     "headrace.position",
     "headrace.time",
 )
-"""Properties of a table: the names of its key's columns (a JSON list), the id of the query that keeps it, its last micro-batch in the table (a
-number), the source's position after it (JSON), and when it was committed (ISO 8601)."""
+"""Properties of a table: the names of its key's columns (a JSON list), the id of the query that
+keeps it, its last micro-batch in the table (a number), the source's position after it (JSON), and
+when it was committed (ISO 8601)."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,15 @@ class TableName:
 @dataclass(frozen=True)
 class Column:
     """A column: its Arrow type is one that `headrace.converters.typed.types.typed` gives, with
-    string, binary and list for their large forms. All columns may be null."""
+    string, binary and list for their large forms. All columns of a replica may be null;
+    `is_required` says that the source's may not, and `default` is the value that rows have there
+    which are older than the column (a Python value; None: null, or it is not known)."""
 
     name: str
     type: pa.DataType
     comment: str | None = None
+    default: object = field(default=None, compare=False)
+    is_required: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

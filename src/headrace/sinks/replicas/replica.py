@@ -20,6 +20,7 @@ from headrace.sinks.replicas.lake import (
     QUERY,
     TIME,
     Column,
+    ColumnChange,
     Lake,
     LakeTable,
     TableName,
@@ -139,6 +140,9 @@ class Replica:
         self._require_key(schema)
         wanted = self._extended(schema)
         change = change_of_columns(self.name, table.schema(), wanted, self._options.ambiguous)
+        name = f"headrace-{batch.query[:8]}-{batch.number}-{attempt}"
+        if change.added and not replaces and not truncated and self._fill(change, name):
+            change = ColumnChange()
         transaction = table.begin(change)
         made, applied = apply_batch(
             transaction,
@@ -146,9 +150,10 @@ class Replica:
                 parts,
                 folder,
                 transaction.storage.schema,
-                f"headrace-{batch.query[:8]}-{batch.number}-{attempt}",
+                name,
                 str(self.name),
                 soft_deletes=self._options.deletes is Deletes.SOFT,
+                defaults=_defaults(wanted.columns),
                 renamed=self._renamed(parts, schema),
                 replaces=replaces,
             ),
@@ -164,6 +169,24 @@ class Replica:
             applied.files,
             max(part.source_ms for part in parts),
         )
+
+    def _fill(self, change: ColumnChange, name: str) -> bool:
+        """Give the rows that the table has the values that new columns have in rows that are older
+        than these, and commit the change; False: null is what they have. Raises HeadraceError."""
+        from headrace.sinks.replicas.compacting import fill
+
+        assert self._table is not None
+        transaction = self._table.begin(change)
+        if not any(file.rows > file.deleted for file in transaction.files):
+            return False
+        for column in change.added:
+            if column.is_required and column.default is None:
+                raise self._no_default(column)
+        defaults = _defaults(change.added)
+        if not defaults:
+            return False
+        transaction.commit(fill(transaction, f"{name}-fill", self._runner, defaults), {})
+        return True
 
     def _renamed(self, parts: Sequence[Part], newest: TableSchema) -> dict[str, Mapping[str, str]]:
         """New names of columns by former ones, by the paths of the parts that have the former."""
@@ -208,12 +231,24 @@ class Replica:
             "source has.",
         )
 
+    def _no_default(self, column: Column) -> HeadraceError:
+        return HeadraceError(
+            "replicas.default_unknown",
+            f"{self.name}: the column {column.name} was added at the source and is never null "
+            "there, and the log does not say which value it has in the rows that are there",
+            f"Copy the table again: headrace resync {self.name}.",
+        )
+
     def _truncated(self) -> HeadraceError:
         return HeadraceError(
             "replicas.truncated",
             f"{self.name} was truncated at the source, and headrace.sink.truncates=fail",
             "Set headrace.sink.truncates=apply to truncate the table, too.",
         )
+
+
+def _defaults(columns: Sequence[Column]) -> dict[str, object]:
+    return {column.name: column.default for column in columns if column.default is not None}
 
 
 def _last(part: Part) -> str:

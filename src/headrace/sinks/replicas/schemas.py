@@ -8,9 +8,12 @@ says nothing of a table's own comment.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +22,7 @@ import pyarrow as pa
 from headrace.connect.records import Constant, Node, Shape, Struct
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member
-from headrace.converters.typed.types import typed
+from headrace.converters.typed.types import typed, typed_constants
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.lake import Column, TableName, TableSchema
 
@@ -137,7 +140,10 @@ def _table(
     has_documents: bool = False,
 ) -> TableShape:
     _refuse_alike(topic, schemas)
-    columns = tuple(Column(name, lake_type(each), each.doc) for name, each in schemas.items())
+    columns = tuple(
+        Column(name, lake_type(each), each.doc, _default(each), not each.optional)
+        for name, each in schemas.items()
+    )
     schema = TableSchema(columns, key)
     return TableShape(schema, to_json(schema), nodes, has_documents)
 
@@ -182,6 +188,8 @@ def to_json(schema: TableSchema) -> str:
     columns = [
         {"name": each.name, "type": _type_json(each.type)}
         | ({} if each.comment is None else {"comment": each.comment})
+        | ({} if each.default is None else {"default": _default_json(each.default)})
+        | ({"required": True} if each.is_required else {})
         for each in schema.columns
     ]
     made: dict[str, object] = {"columns": columns, "key": schema.key}
@@ -195,8 +203,15 @@ def of_json(text: str) -> TableSchema:
     """The schema of a text that `to_json` made."""
     held = json.loads(text)
     columns = (
-        Column(each["name"], _type_of(each["type"]), each.get("comment"))
+        Column(
+            each["name"],
+            kind,
+            each.get("comment"),
+            _default_of(each.get("default"), kind),
+            each.get("required", False),
+        )
         for each in held["columns"]
+        for kind in (_type_of(each["type"]),)
     )
     return TableSchema(tuple(columns), tuple(held["key"]), held.get("comment"))
 
@@ -226,3 +241,44 @@ def _type_of(held: Any) -> pa.DataType:
     if form == "map":
         return pa.map_(*map(_type_of, parts))
     return pa.struct([(name, _type_of(each)) for name, each in parts])
+
+
+def _default(schema: Schema) -> object:
+    """The default of a column as a Python value of its type; None: it has none."""
+    if schema.default is None:
+        return None
+    value: object = typed_constants(schema, [schema.default])[0].as_py()
+    return value
+
+
+def _default_json(value: object) -> object:
+    match value:
+        case bytes():
+            return base64.b64encode(value).decode()
+        case Decimal():
+            return str(value)
+        case date():
+            return value.isoformat()
+        case list():
+            return [_default_json(each) for each in value]
+        case dict():
+            return {name: _default_json(each) for name, each in value.items()}
+    return value
+
+
+def _default_of(held: Any, kind: pa.DataType) -> object:
+    if held is None:
+        return None
+    if pa.types.is_binary(kind):
+        return base64.b64decode(held)
+    if pa.types.is_decimal(kind):
+        return Decimal(held)
+    if pa.types.is_date(kind):
+        return date.fromisoformat(held)
+    if pa.types.is_timestamp(kind):
+        return datetime.fromisoformat(held)
+    if pa.types.is_list(kind):
+        return [_default_of(each, kind.value_type) for each in held]
+    if pa.types.is_struct(kind):
+        return {field.name: _default_of(held.get(field.name), field.type) for field in kind}
+    return held
