@@ -49,8 +49,8 @@ class Applied:
 class Batch:
     """The changes of one table in a micro-batch. `name` is in the names of its files; `defaults`
     are values of columns that older parts and files lack; `renamed` are new names of columns by
-    former ones, by the path of the part. `replaces`: the rows that the table has are none of the
-    source's. `table` is for messages. Picklable."""
+    former ones, by the path of the part. `drops_unknown` is as for Folding. `table` is for
+    messages. Picklable."""
 
     parts: Sequence[Part]
     folder: Path
@@ -60,12 +60,7 @@ class Batch:
     soft_deletes: bool = False
     defaults: Mapping[str, object] = field(default_factory=dict)
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    replaces: bool = False
-
-    @property
-    def begins_empty(self) -> bool:
-        """Whether no row that the table has is left."""
-        return self.replaces or bool(self.truncated)
+    drops_unknown: bool = False
 
     @property
     def truncated(self) -> str:
@@ -85,6 +80,7 @@ class Batch:
             self.truncated,
             soft_deletes=self.soft_deletes,
             defaults=self.defaults,
+            drops_unknown=self.drops_unknown,
             table=self.table,
         )
 
@@ -216,7 +212,7 @@ class _Application:
     def _run_here(self) -> tuple[TableChange, Applied]:
         batch, storage = self._batch, self._storage
         folding = batch.folding()
-        if batch.begins_empty:
+        if batch.truncated:
             vectors, removed, kept = [], self._files, None
         elif sum(file.rows for file in self._files) > self._limits.file_rows:
             vectors, removed, paths = self._scan_elsewhere([_planned(folding, self._work)])
@@ -239,7 +235,7 @@ class _Application:
             BucketStep(self._batch, buckets, self._work, self._storage) for buckets in self._groups
         ]
         vectors, removed, kept = [], self._files, []
-        if not self._batch.begins_empty:
+        if not self._batch.truncated:
             planned = self._runner.run(plan_keys, steps)
             vectors, removed, kept = self._scan_elsewhere(planned)
         steps = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.config.properties.connector import ConnectorConfig
@@ -13,6 +14,7 @@ from headrace.findings import Findings
 from headrace.sinks.replicas.options import (
     MODE,
     OPTIONS,
+    RESYNC,
     Mode,
     ReplicaOptions,
     mode_of,
@@ -80,6 +82,25 @@ class ReplicaDefinition(SinkDefinition):
         from headrace.sinks.replicas.sink import ReplicaSink
 
         return ReplicaSink(self.format(), options, self._checked(query.config), query)
+
+    def resync(self, config: ConnectorConfig, state: Path, table: str, signal: str) -> None:
+        """See SinkDefinition."""
+        if self.mode(config) is Mode.EVENTS:
+            super().resync(config, state, table, signal)
+        from headrace.sinks.replicas.resyncing import Resync
+        from headrace.sinks.replicas.schemas import table_name
+
+        options = self._checked(config)
+        topic = f"{config.topic_prefix}.{table}"
+        name = options.placed(table_name(topic, config.topic_prefix))
+        try:
+            Resync(state / RESYNC, name, signal).write()
+        except OSError as error:
+            raise HeadraceError(
+                "replicas.state_not_writable",
+                f"The folder {state} cannot be used ({error.strerror})",
+                "Check the free space and the permissions.",
+            ) from error
 
     def check(self, config: ConnectorConfig) -> Findings:
         """See SinkDefinition."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
@@ -14,7 +13,12 @@ if TYPE_CHECKING:
 
 
 def change_of_columns(
-    name: TableName, current: TableSchema, wanted: TableSchema, ambiguous: Ambiguous
+    name: TableName,
+    current: TableSchema,
+    wanted: TableSchema,
+    ambiguous: Ambiguous,
+    *,
+    is_empty: bool = False,
 ) -> ColumnChange:
     """What makes the columns of a table those that its source has.
 
@@ -22,11 +26,14 @@ def change_of_columns(
     renamed: columns that are added come last. At the end of the columns the two look alike, and
     `ambiguous` decides. A column that a narrower type replaces keeps its type. The wanted schema
     has the columns of the source only; `current` may have been extended by headrace
-    (`__deleted`), which stays.
+    (`__deleted`), which stays. A table that `is_empty` takes every change: a column whose type
+    cannot change is dropped and added.
 
     Raises HeadraceError("replicas.column_not_taken", "replicas.column_ambiguous",
     "replicas.key_changed").
     """
+    if is_empty:
+        return _of_empty(current, wanted)
     kept = [column for column in current.columns if wanted.column(column.name) is not None]
     vanished = [
         column
@@ -43,7 +50,9 @@ def change_of_columns(
         if ambiguous is Ambiguous.RENAME and len(vanished) == len(new):
             renamed |= {old.name: late.name for old, late in zip(vanished, new, strict=True)}
             vanished, new = [], []
-    stays = [(column, wanted.column(column.name)) for column in kept]
+    stays: list[tuple[Column | None, Column | None]] = [
+        (column, wanted.column(column.name)) for column in kept
+    ]
     stays += [(current.column(old), wanted.column(late)) for old, late in renamed.items()]
     retyped: dict[str, pa.DataType] = {}
     for had, has in stays:
@@ -63,6 +72,26 @@ def change_of_columns(
         raise _key_changed(name, key, wanted.key)
     return ColumnChange(
         tuple(new), tuple(column.name for column in vanished), renamed, retyped, commented
+    )
+
+
+def _of_empty(current: TableSchema, wanted: TableSchema) -> ColumnChange:
+    had = {column.name: column for column in current.columns}
+    has = {column.name: column for column in wanted.columns}
+    other = {
+        name
+        for name, column in has.items()
+        if name in had
+        and not holds(had[name].type, column.type)
+        and not holds(column.type, had[name].type)
+    }
+    both = [name for name in had if name in has and name not in other]
+    return ColumnChange(
+        tuple(column for name, column in has.items() if name not in had or name in other),
+        tuple(n for n in had if n in other or (n not in has and not n.startswith(OWN))),
+        {},
+        {n: has[n].type for n in both if not holds(had[n].type, has[n].type)},
+        {n: has[n].comment for n in both if had[n].comment != has[n].comment},
     )
 
 
@@ -137,16 +166,14 @@ def _not_taken(name: TableName, had: Column, has: Column) -> HeadraceError:
         "replicas.column_not_taken",
         f"{name}: the column {has.name} is {has.type} at the source now, which a column of "
         f"{had.type} cannot become",
-        "Start a new query into a new table (headrace.sink.existing=replace replaces this one).",
+        f"Copy the table again: headrace resync {name}.",
     )
 
 
-def _key_changed(
-    name: TableName, key: Mapping[str, str] | tuple[str, ...], wanted: tuple[str, ...]
-) -> HeadraceError:
+def _key_changed(name: TableName, key: tuple[str, ...], wanted: tuple[str, ...]) -> HeadraceError:
     return HeadraceError(
         "replicas.key_changed",
         f"{name}: the key was {', '.join(key) or 'none'} and is {', '.join(wanted) or 'none'} now",
-        "Start a new query into a new table (headrace.sink.existing=replace replaces this one), or "
-        "name the former key in message.key.columns.",
+        f"Copy the table again (headrace resync {name}), or name the former key in "
+        "message.key.columns.",
     )

@@ -59,7 +59,9 @@ class Folding:
 
     Changes at or before `truncated` are left out. Columns that changes lack, because they are
     older, have the value of `defaults`, or null; columns that `schema` lacks are left out.
-    With `soft_deletes` a deleted row stays, and DELETED is true in it. `table` is for messages.
+    With `soft_deletes` a deleted row stays, and DELETED is true in it. With `drops_unknown` a row
+    with a value that is found nowhere is left out: it is about to be copied. `table` is for
+    messages.
 
     Raises HeadraceError("replicas.value_not_taken") for values that a column cannot have.
     """
@@ -72,8 +74,10 @@ class Folding:
         *,
         soft_deletes: bool = False,
         defaults: Mapping[str, object] | None = None,
+        drops_unknown: bool = False,
         table: str = "",
     ) -> None:
+        self._drops_unknown = drops_unknown
         self._tables = [_after(each, truncated) for each in changes]
         self._schema = schema
         self._soft = soft_deletes
@@ -129,6 +133,7 @@ class Folding:
         columns: list[pa.ChunkedArray] = []
         fields: list[pa.Field] = []
         stored = self._stored_rows(kept)
+        self._unknown: NDArray[np.bool_] | None = None
         for column in self._schema.columns:
             if self._soft and column.name == DELETED:
                 columns.append(self._deleted_flags())
@@ -137,7 +142,8 @@ class Folding:
             else:
                 columns.append(self._column(column.name).take(rows))
             fields.append(pa.field(column.name, column.type))
-        return pa.table(columns, schema=pa.schema(fields))
+        made = pa.table(columns, schema=pa.schema(fields))
+        return made if self._unknown is None else made.filter(pa.array(~self._unknown))
 
     def _deleted_flags(self) -> pa.ChunkedArray:
         return pa.chunked_array([pa.array(self._operations[self._rows] == Operation.DELETE)])
@@ -245,7 +251,9 @@ class Folding:
         found = np.where(places == ABSENT, ABSENT, self._count + places)
         rows = np.where(sources.rows == ABSENT, found, sources.rows)
         unknown = (rows == ABSENT) & (self._operations[self._rows] != Operation.DELETE)
-        if unknown.any():
+        if unknown.any() and self._drops_unknown:
+            self._unknown = unknown if self._unknown is None else self._unknown | unknown
+        elif unknown.any():
             raise HeadraceError(
                 "replicas.value_unknown",
                 f"{self._table or 'A table'}: the log does not carry the value of the column {name}"

@@ -8,7 +8,10 @@ from enum import StrEnum
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.errors import HeadraceError
+from headrace.sinks.replicas.lake import TableName
 
+RESYNC = "resync"
+"""The folder of requests to copy tables again, in the sink's state."""
 MODE = "mode"
 """The option that says what the sink's tables are."""
 
@@ -111,6 +114,11 @@ class ReplicaOptions:
             _number(options, _THREADS, 4, most=64),
             _number(options, _KEPT, 1 << 30, most=1 << 62),
         )
+
+    def placed(self, name: TableName) -> TableName:
+        """Where a table is that has this name by its topic."""
+        namespace = name.namespace if self.namespace is None else self.namespace
+        return TableName(namespace, f"{self.prefix}{name.name}")
 
 
 def mode_of(options: Mapping[str, str]) -> Mode | None:

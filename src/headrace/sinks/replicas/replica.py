@@ -23,8 +23,10 @@ from headrace.sinks.replicas.lake import (
     ColumnChange,
     Lake,
     LakeTable,
+    TableChange,
     TableName,
     TableSchema,
+    Transaction,
 )
 from headrace.sinks.replicas.options import Deletes, Existing, ReplicaOptions, Truncates
 from headrace.sinks.replicas.schemas import of_json
@@ -48,6 +50,11 @@ class MicroBatch:
     position: str
 
     @property
+    def name(self) -> str:
+        """The beginning of the names of its files."""
+        return f"headrace-{self.query[:8]}-{self.number}"
+
+    @property
     def properties(self) -> dict[str, str]:
         """Of a table that has it."""
         return {
@@ -56,6 +63,18 @@ class MicroBatch:
             POSITION: self.position,
             TIME: datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
+
+
+@dataclass(frozen=True)
+class Work:
+    """A micro-batch's changes of one table: parts, whose files are in `folder`, the newest schema,
+    the beginning of the names of files that are written, and `is_copied` as in `Replica.apply`."""
+
+    parts: Sequence[Part]
+    folder: Path
+    schema: TableSchema
+    name: str
+    is_copied: bool
 
 
 @dataclass(frozen=True)
@@ -95,9 +114,17 @@ class Replica:
             self._require_own(table, query)
         self._table = table
 
-    def apply(self, batch: MicroBatch, parts: Sequence[Part], folder: Path) -> Outcome:
+    def apply(
+        self,
+        batch: MicroBatch,
+        parts: Sequence[Part],
+        folder: Path,
+        *,
+        is_copied: bool = False,
+    ) -> Outcome:
         """Bring a micro-batch's changes into the table, unless it has them. `folder` has the files
-        of the parts. Raises HeadraceError."""
+        of the parts. `is_copied`: the table is being copied again, so that rows are still missing.
+        Raises HeadraceError."""
         newest = max((part for part in parts if part.schema), key=_last, default=None)
         if self._table is None:
             if newest is None:
@@ -106,56 +133,59 @@ class Replica:
         assert self._table is not None
         schema = self._table.schema() if newest is None else of_json(newest.schema)
         for attempt in range(1, _MOST_TRIES + 1):
+            work = Work(parts, folder, schema, f"{batch.name}-{attempt}", is_copied)
             try:
-                return self._attempt(batch, parts, folder, schema, attempt)
+                return self._attempt(batch, work)
             except HeadraceError as error:
                 if error.code != _CONFLICT or attempt == _MOST_TRIES:
                     raise
                 log.info("%s: somebody else has committed meanwhile; once more", self.name)
         raise AssertionError
 
-    def _attempt(
-        self,
-        batch: MicroBatch,
-        parts: Sequence[Part],
-        folder: Path,
-        schema: TableSchema,
-        attempt: int,
-    ) -> Outcome:
+    def empty(self, batch: MicroBatch) -> None:
+        """Remove every row, before a micro-batch: the table is copied again, or was another
+        query's. Raises HeadraceError."""
+        table = self._table
+        if table is None:
+            table = self._table = self._lake.table(self.name)
+        if table is None:
+            return
+        transaction = table.begin(ColumnChange())
+        before = {**batch.properties, BATCH: str(batch.number - 1)}
+        transaction.commit(TableChange(removed=list(transaction.files)), before)
+
+    def _attempt(self, batch: MicroBatch, work: Work) -> Outcome:
         from headrace.sinks.replicas.applying import Batch, apply_batch
 
-        table = self._table
+        table, parts = self._table, work.parts
         assert table is not None
         table.refresh()
         properties = table.properties()
-        is_own = properties.get(QUERY) == batch.query
-        if is_own and int(properties.get(BATCH, -1)) >= batch.number:
+        if QUERY in properties and properties[QUERY] != batch.query:
+            if self._options.existing is not Existing.REPLACE:
+                self._require_own(table, batch.query)
+            self.empty(batch)
+            properties = table.properties()
+        if QUERY in properties and int(properties.get(BATCH, -1)) >= batch.number:
             return Outcome(is_repeated=True)
-        replaces = QUERY in properties and not is_own
-        if replaces and self._options.existing is not Existing.REPLACE:
-            self._require_own(table, batch.query)
         truncated = max(part.truncated for part in parts)
         if truncated and self._options.truncates is Truncates.FAIL:
             raise self._truncated()
-        self._require_key(schema)
-        wanted = self._extended(schema)
-        change = change_of_columns(self.name, table.schema(), wanted, self._options.ambiguous)
-        name = f"headrace-{batch.query[:8]}-{batch.number}-{attempt}"
-        if change.added and not replaces and not truncated and self._fill(change, name):
-            change = ColumnChange()
-        transaction = table.begin(change)
+        self._require_key(work.schema)
+        wanted = self._extended(work.schema)
+        transaction = self._begin(table, wanted, work.name)
         made, applied = apply_batch(
             transaction,
             Batch(
                 parts,
-                folder,
+                work.folder,
                 transaction.storage.schema,
-                name,
+                work.name,
                 str(self.name),
                 soft_deletes=self._options.deletes is Deletes.SOFT,
                 defaults=_defaults(wanted.columns),
-                renamed=self._renamed(parts, schema),
-                replaces=replaces,
+                renamed=self._renamed(parts, work.schema),
+                drops_unknown=work.is_copied,
             ),
             self._runner,
         )
@@ -170,21 +200,38 @@ class Replica:
             max(part.source_ms for part in parts),
         )
 
-    def _fill(self, change: ColumnChange, name: str) -> bool:
+    def _begin(self, table: LakeTable, wanted: TableSchema, name: str) -> Transaction:
+        """A transaction after which the table has the columns that are wanted. Raises
+        HeadraceError."""
+        transaction = table.begin(ColumnChange())
+        is_empty = not any(file.rows > file.deleted for file in transaction.files)
+        change = change_of_columns(
+            self.name, table.schema(), wanted, self._options.ambiguous, is_empty=is_empty
+        )
+        if not change:
+            return transaction
+        again = {column.name for column in change.added}.intersection(change.dropped)
+        if again:
+            first = table.begin(ColumnChange(dropped=tuple(again)))
+            first.commit(TableChange(removed=list(first.files)), {})
+            kept = tuple(name for name in change.dropped if name not in again)
+            change = replace(change, dropped=kept)
+        if change.added and not is_empty and self._fill(table, change, name):
+            change = ColumnChange()
+        return table.begin(change)
+
+    def _fill(self, table: LakeTable, change: ColumnChange, name: str) -> bool:
         """Give the rows that the table has the values that new columns have in rows that are older
         than these, and commit the change; False: null is what they have. Raises HeadraceError."""
         from headrace.sinks.replicas.compacting import fill
 
-        assert self._table is not None
-        transaction = self._table.begin(change)
-        if not any(file.rows > file.deleted for file in transaction.files):
-            return False
         for column in change.added:
             if column.is_required and column.default is None:
                 raise self._no_default(column)
         defaults = _defaults(change.added)
         if not defaults:
             return False
+        transaction = table.begin(change)
         transaction.commit(fill(transaction, f"{name}-fill", self._runner, defaults), {})
         return True
 

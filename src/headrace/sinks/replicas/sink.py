@@ -15,8 +15,9 @@ from headrace.sinks.checkpoint import query_of
 from headrace.sinks.parts import sweep_parts
 from headrace.sinks.replicas.changes import Part
 from headrace.sinks.replicas.lake import Lake, LakeFormat, TableName
-from headrace.sinks.replicas.options import Errors, ReplicaOptions
+from headrace.sinks.replicas.options import RESYNC, Errors, ReplicaOptions
 from headrace.sinks.replicas.replica import MicroBatch, Outcome, Replica
+from headrace.sinks.replicas.resyncing import Stage, resyncs
 from headrace.sinks.replicas.schemas import table_name, table_shape
 from headrace.sinks.replicas.stopped import StoppedTable, stopped_tables
 from headrace.spark.checkpoint import planned_offset
@@ -50,6 +51,8 @@ class ReplicaSink(BatchSink):
         self._format, self._own_options, self._options = table_format, own_options, options
         self._config, self._state, self._checkpoint = query.config, query.state, query.checkpoint
         self._parts, self._stopped = query.state / "parts", query.state / "stopped"
+        self._requests = query.state / RESYNC
+        self._copied: set[TableName] = set()
         self._lake: Lake | None = None
         self._runner: Runner | None = None
         self._replicas: dict[TableName, Replica] = {}
@@ -100,7 +103,11 @@ class ReplicaSink(BatchSink):
 
     def _resume_stopped(self) -> None:
         """Bring the changes that were kept into their tables: what stopped these may be over."""
+        copied = {each.name for each in resyncs(self._requests)}
         for stopped in stopped_tables(self._stopped):
+            if stopped.name in copied:
+                stopped.resume()
+                continue
             replica = self._replica(stopped.name)
             try:
                 for number, position, parts in stopped.kept():
@@ -118,12 +125,7 @@ class ReplicaSink(BatchSink):
 
     def _name(self, topic: str) -> TableName:
         if topic not in self._topics:
-            name = table_name(topic, self._config.topic_prefix)
-            namespace = self._options.namespace
-            self._topics[topic] = TableName(
-                name.namespace if namespace is None else namespace,
-                f"{self._options.prefix}{name.name}",
-            )
+            self._topics[topic] = self._options.placed(table_name(topic, self._config.topic_prefix))
         return self._topics[topic]
 
     def _replica(self, name: TableName) -> Replica:
@@ -143,9 +145,28 @@ class ReplicaSink(BatchSink):
         tables: dict[TableName, list[Part]] = {}
         for part in parts:
             tables.setdefault(self._name(part.topic), []).append(part)
+        self._begin_resyncs(batch)
         if tables:
             self._commit(self._micro_batch(batch), tables)
         sweep_parts(self._parts, batch)
+
+    def _begin_resyncs(self, batch: int) -> None:
+        """Empty tables that are about to be copied again, and forget those that were."""
+        self._copied = set()
+        for resync in resyncs(self._requests):
+            offset = planned_offset(self._checkpoint, batch) or {}
+            if resync.stage is Stage.REQUESTED:
+                StoppedTable(self._stopped, resync.name).resume()
+                self._replica(resync.name).empty(self._micro_batch(batch))
+                log.warning("The table %s is empty, and is copied again", resync.name)
+                resync = resync.at(Stage.EMPTIED)
+            if resync.is_in(offset):
+                resync.at(Stage.COPYING)
+            elif resync.stage is Stage.COPYING:
+                log.warning("The table %s was copied again", resync.name)
+                resync.finish()
+                continue
+            self._copied.add(resync.name)
 
     def _micro_batch(self, number: int) -> MicroBatch:
         offset = planned_offset(self._checkpoint, number) or {}
@@ -172,7 +193,9 @@ class ReplicaSink(BatchSink):
         stopped = StoppedTable(self._stopped, name)
         if not stopped.is_stopped:
             try:
-                return self._replica(name).apply(batch, parts, self._parts)
+                return self._replica(name).apply(
+                    batch, parts, self._parts, is_copied=name in self._copied
+                )
             except HeadraceError as error:
                 if error.retriable or self._options.errors is Errors.FAIL:
                     raise

@@ -1,8 +1,8 @@
 """Tables whose replication has stopped: why, and the changes that are kept beside them.
 
-A table that cannot take a change stops alone. Its changes wait in a folder of their own, micro-batch
-by micro-batch, until the table takes them, after a restart with another configuration for example,
-or is copied again.
+A table that cannot take a change stops alone. Its changes wait in a folder of their own,
+micro-batch by micro-batch, until the table takes them, after a restart with another configuration
+for example, or is copied again.
 """
 
 from __future__ import annotations
