@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from headrace.offsets.offset import OffsetObject
     from headrace.sinks.replicas.changes import Part
-    from headrace.spark.kernels.needed import Kernels
+    from headrace.spark.source_process import SourceSession
 
 _CONVERTERS = tuple(f"{role}.converter" for role in ("key", "value", "header"))
 _STRICT = "event.converting.failure.handling.mode"
@@ -72,8 +72,6 @@ class ReplicaPartsSource(SinkSource):
 class ReplicaPartsReader(SinkReader):
     """Reads the same slices, and writes their changes where they are read."""
 
-    converts = False
-
     def __init__(
         self, config: ConnectorConfig, folder: Path, checkpoint: Path, *, sync: bool
     ) -> None:
@@ -81,9 +79,11 @@ class ReplicaPartsReader(SinkReader):
         super().__init__(config, checkpoint, sync=sync)
         self._folder = folder
 
-    def sink_kernels(self) -> Kernels:
-        """None of its own: those of the connector and of every query are enough."""
-        return {}
+    def session(self) -> SourceSession:
+        """See HeadraceReader: no texts are made of events."""
+        from headrace.spark.source_process import session
+
+        return session(self.config, converts=False)
 
     def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
         slices = self.session().slices(start, end)
