@@ -76,7 +76,7 @@ class ChangeTables:
     def _of_records(
         self, records: Records, sequences: Sequences
     ) -> tuple[Changes, np.ndarray] | None:
-        """The changes of Records and their places; None: there are none."""
+        """The changes of Records and their places; None: it has no changes."""
         envelope = envelope_of(records.shape)
         operations = _OPERATIONS[records.table.rows["operation"][records.rows]]
         if envelope is None or not isinstance(fields(envelope).get("op"), RowField):

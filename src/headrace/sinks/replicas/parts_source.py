@@ -16,7 +16,6 @@ from pyspark.sql.datasource import InputPartition
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Slice
-from headrace.connectors.registry import parse_options
 from headrace.sinks.parts import task_part_name
 from headrace.sinks.replicas.parts import (
     COLUMNS,
@@ -27,7 +26,7 @@ from headrace.sinks.replicas.parts import (
     parts_folder,
 )
 from headrace.spark.checkpoint import planned_batch
-from headrace.spark.query.told import CHECKPOINT, FOLDER, SINK_OPTIONS, SYNC
+from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
 from headrace.spark.sink_source import SinkReader, SinkSource
 from headrace.spark.slice_partition import SlicePartition
 
@@ -38,30 +37,25 @@ if TYPE_CHECKING:
     from headrace.sinks.replicas.changes import Part
     from headrace.spark.source_process import SourceSession
 
-_CONVERTERS = tuple(f"{role}.converter" for role in ("key", "value", "header"))
-_STRICT = "event.converting.failure.handling.mode"
+OVERRIDES = {
+    **dict.fromkeys(("key.converter", "value.converter", "header.converter"), "json"),
+    "event.converting.failure.handling.mode": "fail",
+}
+"""Of what a configuration says: no event is converted, and no value becomes null because its column
+cannot hold it."""
 _FULL_UPDATES = "full"
 
 
 class ReplicaPartsSource(SinkSource):
     """Options: FOLDER, CHECKPOINT and SYNC of `headrace.spark.query.told`. A row is a part
-    (`headrace.sinks.replicas.parts.COLUMNS`). Converters of the configuration mean nothing here."""
+    (`headrace.sinks.replicas.parts.COLUMNS`). OVERRIDES stand in place of the configuration's."""
 
     columns = COLUMNS
+    overrides = OVERRIDES
 
     @classmethod
     def name(cls) -> str:
         return "headrace_replica_parts"
-
-    def _sink_reader(self) -> SinkReader:
-        options = {
-            name: text
-            for name, text in self.options.items()
-            if name.lower() not in SINK_OPTIONS and not name.lower().startswith(_CONVERTERS)
-        }
-        if not any(name.lower() == _STRICT for name in options):
-            options[_STRICT] = "fail"
-        return self.sink_reader(parse_options(options))
 
     def sink_reader(self, config: ConnectorConfig) -> ReplicaPartsReader:
         sync = self.options[SYNC] == "true"
