@@ -89,9 +89,6 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Spark's reader. It is pickled to tasks, so connections and threads live in the session of
     the source process (headrace.spark.source_process), opened on first use."""
 
-    converts = True
-    """Whether events become texts or columns of Spark's."""
-
     def __init__(self, config: ConnectorConfig, schema: StructType | None = None) -> None:
         """`schema` is that of the stream's columns, where a converter needs it."""
         self.config, self.schema = config, schema
@@ -161,7 +158,7 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """That of this process."""
         from headrace.spark.source_process import session
 
-        return session(self.config, self.sink_kernels(), converts=self.converts)
+        return session(self.config, self.sink_kernels())
 
 
 class Refused(HeadraceReader):

@@ -246,10 +246,21 @@ class Evaluation:
 
     def unavailable(self, node: Node) -> np.ndarray:
         """Where the log does not carry the node's value, or a part of it (bool)."""
-        absent = np.zeros(self.count, np.bool_)
-        for cell in _cells_in(node, only_presence=False):
-            absent |= self._gathered[cell][:, gathering.KIND] == UNAVAILABLE
-        return absent
+        match node:
+            case Cell() | Column():
+                cells, _ = self._found(node)
+                return np.asarray(cells[:, gathering.KIND] == UNAVAILABLE)
+            case Guarded():
+                return np.asarray(self.unavailable(node.node) & ~self._guarded(node))
+            case Struct():
+                parts = [self.unavailable(member) for member in node.members]
+                absent = self._guarded(node)
+            case Concat():
+                parts = [self.unavailable(part.node) for part in node.parts]
+                absent = np.zeros(self.count, np.bool_)
+            case _:
+                return np.zeros(self.count, np.bool_)
+        return np.asarray(np.logical_or.reduce(parts, axis=0, initial=False) & ~absent)
 
     def _guarded(self, node: Struct | Guarded) -> np.ndarray:
         """Where the node's image or presence makes it null."""

@@ -3,15 +3,15 @@ the rows of a part. No file is written here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.connect.evaluation.values import carries, values
+from headrace.connect.evaluation.values import carries, nulls, values
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connect.records import Constant, Header, Node, On, Records, RowField, Shape, Struct
 from headrace.connect.rows import Sequences
@@ -22,6 +22,7 @@ from headrace.converters.typed.converters import is_of_no_table
 from headrace.converters.typed.evaluation import CarriedValues
 from headrace.debezium.envelope import OLD_KEY_HEADER
 from headrace.errors import HeadraceError
+from headrace.sinks.replicas.changed_rows import Changes, joined
 from headrace.sinks.replicas.changes import (
     OLD_KEY,
     OPERATION,
@@ -30,7 +31,7 @@ from headrace.sinks.replicas.changes import (
     Operation,
 )
 from headrace.sinks.replicas.lake import Column
-from headrace.sinks.replicas.schemas import TableShape, table_shape
+from headrace.sinks.replicas.schemas import DOCUMENT, TableShape, table_shape
 from headrace.transforms.debezium.envelopes import envelope_of
 
 _OTHER, _TRUNCATE = -1, 3
@@ -44,21 +45,6 @@ for _letters, _number in (
     _OPERATIONS[[ord(letter) for letter in _letters]] = _number
 _SCHEMA_CHANGE = ".SchemaChangeValue"
 _CREATES = Header(OLD_KEY_HEADER, Constant(Schema(Type.STRING, optional=True), None), On.CREATE)
-
-
-@dataclass(frozen=True)
-class Changes:
-    """The changes of one table, one schema of its rows, in a piece of a slice.
-
-    `rows` has the columns of a part, in the order of the log; it may be empty. `truncated` is the
-    sequence of the last TRUNCATE (empty: there was none), `source_ms` as in `Part`.
-    """
-
-    topic: str
-    table: TableShape
-    rows: pa.Table
-    truncated: str = ""
-    source_ms: int = 0
 
 
 class ChangeTables:
@@ -90,7 +76,7 @@ class ChangeTables:
     def _of_records(
         self, records: Records, sequences: Sequences
     ) -> tuple[Changes, np.ndarray] | None:
-        """The changes of Records and their places; None: there are none."""
+        """The changes of Records and their places; None: it has no changes."""
         envelope = envelope_of(records.shape)
         operations = _OPERATIONS[records.table.rows["operation"][records.rows]]
         if envelope is None or not isinstance(fields(envelope).get("op"), RowField):
@@ -122,9 +108,6 @@ class ChangeTables:
         self, records: Records, operations: np.ndarray, table: TableShape
     ) -> tuple[Records, np.ndarray]:
         """Those that are deletes or have their document."""
-        from headrace.connect.evaluation.values import nulls
-        from headrace.sinks.replicas.schemas import DOCUMENT
-
         lacking = nulls(records, table.nodes[DOCUMENT]) & (operations != Operation.DELETE)
         if not lacking.any():
             return records, operations
@@ -268,21 +251,3 @@ def _in_order(parts: Sequence[tuple[Changes, np.ndarray]]) -> Changes:
     truncated = max(each.truncated for each in changes)
     source_ms = max(each.source_ms for each in changes)
     return replace(first, rows=rows, truncated=truncated, source_ms=source_ms)
-
-
-def joined(tables: Sequence[pa.Table]) -> pa.Table:
-    """Tables of one table's changes as one: what one of them lacks of UNTOLD is false, of OLD_KEY
-    null."""
-    filled = [table for table in tables if len(table)] or list(tables[:1])
-    if len(filled) == 1:
-        return filled[0]
-    whole = pa.concat_tables(filled, promote_options="default")
-    for place, name in enumerate(whole.column_names):
-        if name.startswith(UNTOLD) and whole.column(place).null_count:
-            whole = whole.set_column(place, name, pc.fill_null(whole.column(place), False))
-    return whole
-
-
-def untold_columns(rows: pa.Table) -> Iterator[str]:
-    """The columns of a table of changes that have values which the log does not carry."""
-    return (n.removeprefix(UNTOLD) for n in rows.column_names if n.startswith(UNTOLD))

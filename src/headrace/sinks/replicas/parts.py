@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from headrace.connect.disk import replace_text
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.change_tables import Changes, joined
+from headrace.sinks.replicas.changed_rows import Changes, joined
 from headrace.sinks.replicas.changes import OLD_KEY, SEQUENCE, UNTOLD, Part
 from headrace.sinks.replicas.keys import bucket_of
 from headrace.sinks.replicas.schemas import TableShape

@@ -16,7 +16,6 @@ from pyspark.sql.datasource import InputPartition
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Slice
-from headrace.connectors.registry import parse_options
 from headrace.sinks.parts import task_part_name
 from headrace.sinks.replicas.parts import (
     COLUMNS,
@@ -27,7 +26,7 @@ from headrace.sinks.replicas.parts import (
     parts_folder,
 )
 from headrace.spark.checkpoint import planned_batch
-from headrace.spark.query.told import CHECKPOINT, FOLDER, SINK_OPTIONS, SYNC
+from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
 from headrace.spark.sink_source import SinkReader, SinkSource
 from headrace.spark.slice_partition import SlicePartition
 
@@ -36,32 +35,27 @@ if TYPE_CHECKING:
 
     from headrace.offsets.offset import OffsetObject
     from headrace.sinks.replicas.changes import Part
-    from headrace.spark.kernels.needed import Kernels
+    from headrace.spark.source_process import SourceSession
 
-_CONVERTERS = tuple(f"{role}.converter" for role in ("key", "value", "header"))
-_STRICT = "event.converting.failure.handling.mode"
+OVERRIDES = {
+    **dict.fromkeys(("key.converter", "value.converter", "header.converter"), "json"),
+    "event.converting.failure.handling.mode": "fail",
+}
+"""Of what a configuration says: no event is converted, and no value becomes null because its column
+cannot hold it."""
 _FULL_UPDATES = "full"
 
 
 class ReplicaPartsSource(SinkSource):
     """Options: FOLDER, CHECKPOINT and SYNC of `headrace.spark.query.told`. A row is a part
-    (`headrace.sinks.replicas.parts.COLUMNS`). Converters of the configuration mean nothing here."""
+    (`headrace.sinks.replicas.parts.COLUMNS`). OVERRIDES stand in place of the configuration's."""
 
     columns = COLUMNS
+    overrides = OVERRIDES
 
     @classmethod
     def name(cls) -> str:
         return "headrace_replica_parts"
-
-    def _sink_reader(self) -> SinkReader:
-        options = {
-            name: text
-            for name, text in self.options.items()
-            if name.lower() not in SINK_OPTIONS and not name.lower().startswith(_CONVERTERS)
-        }
-        if not any(name.lower() == _STRICT for name in options):
-            options[_STRICT] = "fail"
-        return self.sink_reader(parse_options(options))
 
     def sink_reader(self, config: ConnectorConfig) -> ReplicaPartsReader:
         sync = self.options[SYNC] == "true"
@@ -72,8 +66,6 @@ class ReplicaPartsSource(SinkSource):
 class ReplicaPartsReader(SinkReader):
     """Reads the same slices, and writes their changes where they are read."""
 
-    converts = False
-
     def __init__(
         self, config: ConnectorConfig, folder: Path, checkpoint: Path, *, sync: bool
     ) -> None:
@@ -81,9 +73,11 @@ class ReplicaPartsReader(SinkReader):
         super().__init__(config, checkpoint, sync=sync)
         self._folder = folder
 
-    def sink_kernels(self) -> Kernels:
-        """None of its own: those of the connector and of every query are enough."""
-        return {}
+    def session(self) -> SourceSession:
+        """See HeadraceReader: no texts are made of events."""
+        from headrace.spark.source_process import session
+
+        return session(self.config, converts=False)
 
     def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
         slices = self.session().slices(start, end)

@@ -23,13 +23,29 @@ from headrace.connect.records import Constant, Node, Shape, Struct
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member
 from headrace.converters.typed.types import typed, typed_constants
+from headrace.debezium import geometry
+from headrace.debezium.decimals import VARIABLE_SCALE_DECIMAL
 from headrace.errors import HeadraceError
+from headrace.relational.types.vectors import SPARSE_VECTOR_SCHEMA
 from headrace.sinks.replicas.lake import Column, TableName, TableSchema
 
 ID, DOCUMENT = "_id", "document"
 """Columns of documents: the text of the key, and the JSON of the document."""
 _ALTERED = ("masked", "truncateLength")
 """Parameters of columns whose values are not those of the database."""
+_OWN_DOCS = {
+    schema.doc
+    for schema in (
+        VARIABLE_SCALE_DECIMAL,
+        SPARSE_VECTOR_SCHEMA,
+        geometry.POINT,
+        geometry.GEOMETRY,
+        geometry.GEOGRAPHY,
+        geometry.CIRCLE,
+        geometry.LINE,
+    )
+}
+"""What schemas of types say of the type, which is no comment of a column."""
 _SMALL = (pa.int8(), pa.int16())
 _PLAIN: Mapping[str, pa.DataType] = {
     str(kind): kind
@@ -141,7 +157,13 @@ def _table(
 ) -> TableShape:
     _refuse_alike(topic, schemas)
     columns = tuple(
-        Column(name, lake_type(each), each.doc, _default(each), not each.optional)
+        Column(
+            name,
+            lake_type(each),
+            None if each.doc in _OWN_DOCS else each.doc,
+            _default(each),
+            not each.optional,
+        )
         for name, each in schemas.items()
     )
     schema = TableSchema(columns, key)
