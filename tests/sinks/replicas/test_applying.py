@@ -7,30 +7,25 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.errors import HeadraceError
 from headrace.sinks.replicas.applying import Batch, Limits, apply_batch
 from headrace.sinks.replicas.changes import Operation
-from headrace.sinks.replicas.compacting import compact, files_to_compact
-from headrace.sinks.replicas.lake import Column, DataFile, TableSchema
+from headrace.sinks.replicas.compacting import compact
+from headrace.sinks.replicas.lake import TableSchema
 from headrace.sinks.replicas.runners import Argument, Result
 from tests.sinks.replicas.folder_storage import FolderTable
 from tests.sinks.replicas.histories import (
     DRAWN,
-    INTEGER,
     KEYS,
     SCHEMAS,
-    VALUES,
     Drawn,
     Writer,
     key_of,
     write,
 )
-from tests.sinks.replicas.replay import Change, Replay, Step, Truncate, write_part
+from tests.sinks.replicas.replay import Change, Replay, Step, write_part
 
 SMALL = Limits()
 LARGE = Limits(changes=1, change_bytes=1 << 20, file_rows=2)

@@ -210,7 +210,8 @@ class _Application:
         batch, storage = self._batch, self._storage
         folding = batch.folding()
         if batch.truncated:
-            vectors, removed, kept = [], self._files, None
+            vectors: list[tuple[DataFile, str, int]] = []
+            removed, kept = self._files, None
         elif sum(file.rows for file in self._files) > self._limits.file_rows:
             vectors, removed, paths = self._scan_elsewhere([_planned(folding, self._work)])
             kept = pa.concat_tables(map(_read, paths)) if paths else None
@@ -218,7 +219,7 @@ class _Application:
             found = scan(
                 storage,
                 self._files,
-                folding.keys,
+                folding.key_set,
                 folding.needed(),
                 defaults=batch.defaults,
                 table=batch.table,
@@ -231,7 +232,8 @@ class _Application:
         steps = [
             BucketStep(self._batch, buckets, self._work, self._storage) for buckets in self._groups
         ]
-        vectors, removed, kept = [], self._files, []
+        vectors: list[tuple[DataFile, str, int]] = []
+        removed, kept = self._files, list[Path]()
         if not self._batch.truncated:
             planned = self._runner.run(plan_keys, steps)
             vectors, removed, kept = self._scan_elsewhere(planned)
