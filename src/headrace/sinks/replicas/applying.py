@@ -21,7 +21,7 @@ from headrace.sinks.replicas.folding import Folding
 from headrace.sinks.replicas.lake import DataFile, Storage, TableChange, TableSchema, Transaction
 from headrace.sinks.replicas.parts_reading import have_same_buckets, read_part
 from headrace.sinks.replicas.runners import HereRunner, Runner
-from headrace.sinks.replicas.scanning import not_unique, scan
+from headrace.sinks.replicas.scanning import may_have_keys, not_unique, scan
 from headrace.sinks.replicas.writing import new_vector, write_files
 
 
@@ -49,7 +49,8 @@ class Applied:
 class Batch:
     """The changes of one table in a micro-batch. `name` is in the names of its files; `defaults`
     are values of columns that older parts and files lack; `renamed` are new names of columns by
-    former ones, by the path of the part. `table` is for messages. Picklable."""
+    former ones, by the path of the part. `replaces`: the rows that the table has are none of the
+    source's. `table` is for messages. Picklable."""
 
     parts: Sequence[Part]
     folder: Path
@@ -59,6 +60,12 @@ class Batch:
     soft_deletes: bool = False
     defaults: Mapping[str, object] = field(default_factory=dict)
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    replaces: bool = False
+
+    @property
+    def begins_empty(self) -> bool:
+        """Whether no row that the table has is left."""
+        return self.replaces or bool(self.truncated)
 
     @property
     def truncated(self) -> str:
@@ -209,10 +216,10 @@ class _Application:
     def _run_here(self) -> tuple[TableChange, Applied]:
         batch, storage = self._batch, self._storage
         folding = batch.folding()
-        if batch.truncated:
+        if batch.begins_empty:
             vectors: list[tuple[DataFile, str, int]] = []
             removed, kept = self._files, None
-        elif sum(file.rows for file in self._files) > self._limits.file_rows:
+        elif self._rows_to_scan(folding) > self._limits.file_rows:
             vectors, removed, paths = self._scan_elsewhere([_planned(folding, self._work)])
             kept = pa.concat_tables(map(_read, paths)) if paths else None
         else:
@@ -228,13 +235,17 @@ class _Application:
             kept = found.kept
         return _change(vectors, removed, [_written(folding, kept, storage, batch.name)])
 
+    def _rows_to_scan(self, folding: Folding) -> int:
+        keys = folding.key_set
+        return sum(file.rows for file in self._files if may_have_keys(self._storage, file, keys))
+
     def _run_elsewhere(self) -> tuple[TableChange, Applied]:
         steps = [
             BucketStep(self._batch, buckets, self._work, self._storage) for buckets in self._groups
         ]
         vectors: list[tuple[DataFile, str, int]] = []
         removed, kept = self._files, list[Path]()
-        if not self._batch.truncated:
+        if not self._batch.begins_empty:
             planned = self._runner.run(plan_keys, steps)
             vectors, removed, kept = self._scan_elsewhere(planned)
         steps = [

@@ -325,7 +325,7 @@ def _has_one_order(kind: pa.DataType) -> bool:
     """Whether values of a type are in the order of Python's."""
     types = pa.types
     of_bytes = types.is_large_string(kind) or types.is_large_binary(kind)
-    return bool(of_bytes or types.is_signed_integer(kind) or types.is_date32(kind))
+    return bool(of_bytes or types.is_signed_integer(kind))
 
 
 def _concatenated(arrays: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:

@@ -71,6 +71,14 @@ def scan(
     return _Scanning(storage, key_set, needed, defaults or {}, table).run(files)
 
 
+def may_have_keys(storage: Storage, file: DataFile, keys: KeySet) -> bool:
+    """Whether a file may have a row of a key, by what is known of it without opening it."""
+    return all(
+        keys.may_have(place, file.bounds.get(storage.field_id(name)))
+        for place, name in enumerate(storage.schema.key)
+    )
+
+
 def not_unique(table: str, key: Sequence[str], path: str) -> HeadraceError:
     """The error for a key with more than one live row, one of them in the file of that path."""
     return HeadraceError(
@@ -121,10 +129,8 @@ class _Scanning:
 
     def _pieces(self, file: DataFile) -> Iterator[_Piece]:
         """The key columns of a file, in pieces that are looked up at once at most."""
-        for place, name in enumerate(self._names):
-            bounds = file.bounds.get(self._storage.field_id(name))
-            if not self._keys.may_have(place, bounds):
-                return
+        if not may_have_keys(self._storage, file, self._keys):
+            return
         with DataFileReader(self._storage, file) as reader:
             for name in self._names:
                 if not reader.has(name):
