@@ -209,6 +209,8 @@ class KeySet:
     def may_have(self, place: int, bounds: tuple[object, object] | None) -> bool:
         """Whether a key may have a value between these bounds in the column at a place. It may
         where the bounds are not known, or have another type than the values."""
+        if not len(self):
+            return False
         if bounds is None:
             return True
         ordered = self._ordered(place)
