@@ -21,7 +21,7 @@ from headrace.sinks.replicas.folding import Folding
 from headrace.sinks.replicas.lake import DataFile, Storage, TableChange, TableSchema, Transaction
 from headrace.sinks.replicas.parts_reading import have_same_buckets, read_part
 from headrace.sinks.replicas.runners import HereRunner, Runner
-from headrace.sinks.replicas.scanning import not_unique, scan
+from headrace.sinks.replicas.scanning import may_have_keys, not_unique, scan
 from headrace.sinks.replicas.writing import new_vector, write_files
 
 
@@ -213,15 +213,16 @@ class _Application:
         batch, storage = self._batch, self._storage
         folding = batch.folding()
         if batch.truncated:
-            vectors, removed, kept = [], self._files, None
-        elif sum(file.rows for file in self._files) > self._limits.file_rows:
+            vectors: list[tuple[DataFile, str, int]] = []
+            removed, kept = self._files, None
+        elif self._rows_to_scan(folding) > self._limits.file_rows:
             vectors, removed, paths = self._scan_elsewhere([_planned(folding, self._work)])
             kept = pa.concat_tables(map(_read, paths)) if paths else None
         else:
             found = scan(
                 storage,
                 self._files,
-                folding.keys,
+                folding.key_set,
                 folding.needed(),
                 defaults=batch.defaults,
                 table=batch.table,
@@ -230,11 +231,16 @@ class _Application:
             kept = found.kept
         return _change(vectors, removed, [_written(folding, kept, storage, batch.name)])
 
+    def _rows_to_scan(self, folding: Folding) -> int:
+        keys = folding.key_set
+        return sum(file.rows for file in self._files if may_have_keys(self._storage, file, keys))
+
     def _run_elsewhere(self) -> tuple[TableChange, Applied]:
         steps = [
             BucketStep(self._batch, buckets, self._work, self._storage) for buckets in self._groups
         ]
-        vectors, removed, kept = [], self._files, []
+        vectors: list[tuple[DataFile, str, int]] = []
+        removed, kept = self._files, list[Path]()
         if not self._batch.truncated:
             planned = self._runner.run(plan_keys, steps)
             vectors, removed, kept = self._scan_elsewhere(planned)

@@ -87,12 +87,13 @@ class Folding:
         self._operations = self._numbers(OPERATION, np.int8)
         own = pa.table({name: self._column(name) for name in schema.key})
         former_rows, former = self._former_keys()
-        self._set = KeySet(pa.concat_tables([own, former]))
-        self._keys = self._set.numbers[: self._count]
+        self.key_set = KeySet(pa.concat_tables([own, former]))
+        """The keys of the changes, former keys among them."""
+        self._keys = self.key_set.numbers[: self._count]
         self._former = np.full(self._count, ABSENT, np.int64)
-        self._former[former_rows] = self._set.numbers[self._count :]
+        self._former[former_rows] = self.key_set.numbers[self._count :]
         self._order = _order([each[SEQUENCE] for each in self._tables])
-        last = np.full(len(self._set), ABSENT, np.int64)
+        last = np.full(len(self.key_set), ABSENT, np.int64)
         order = np.arange(self._count) if self._order is None else self._order
         last[self._keys[order]] = order
         last = last[last != ABSENT]
@@ -111,7 +112,7 @@ class Folding:
     @property
     def keys(self) -> pa.Table:
         """The distinct keys of the changes, former keys among them."""
-        return self._set.keys
+        return self.key_set.keys
 
     def needed(self) -> tuple[pa.Table, tuple[str, ...]] | None:
         """The keys whose stored values are needed for the rows, and the columns; None: none."""
@@ -229,9 +230,9 @@ class Folding:
 
     def _stored_rows(self, kept: pa.Table | None) -> NDArray[np.int64]:
         """The row of `kept` for each number of a key, and ABSENT for the number ABSENT."""
-        made = np.full(len(self._set) + 1, ABSENT, np.int64)
+        made = np.full(len(self.key_set) + 1, ABSENT, np.int64)
         if kept is not None and kept.num_rows:
-            numbers = self._set.numbers_of([kept[name] for name in self._schema.key])
+            numbers = self.key_set.numbers_of([kept[name] for name in self._schema.key])
             rows = np.flatnonzero(numbers != ABSENT)
             made[numbers[rows]] = rows
         return made
@@ -281,15 +282,15 @@ def _order(sequences: Sequence[pa.ChunkedArray]) -> NDArray[np.int64] | None:
     if words is None:
         ranks = pc.rank(pa.chunked_array(chunks), tiebreaker="first").to_numpy()
         return np.argsort(ranks, kind="stable")
-    words = [word for word in words.T if (word != word[0]).any()]
+    varying = [word for word in words.T if (word != word[0]).any()]
     later = np.zeros(sum(map(len, chunks)) - 1, np.bool_)
     equal = ~later
-    for word in words:
+    for word in varying:
         later |= equal & (word[1:] > word[:-1])
         equal &= word[1:] == word[:-1]
     if (later | equal).all():
         return None
-    return np.lexsort(words[::-1])
+    return np.lexsort(varying[::-1])
 
 
 def _words(chunks: Sequence[pa.Array]) -> NDArray[np.uint64] | None:

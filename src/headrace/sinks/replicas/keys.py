@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +32,7 @@ _NULL = np.uint64(0x9E3779B97F4A7C15)
 
 def plain_keys(keys: pa.Table) -> pa.Table:
     """Key columns in the form in which equal keys have the same bytes: large texts and binaries,
-    floats without negative zero and with one NaN, each column as one chunk at most."""
+    floats without negative zero and with one NaN."""
     return pa.table(
         [_plain(column) for column in keys.columns],
         schema=pa.schema([(field.name, _plain_type(field.type)) for field in keys.schema]),
@@ -52,6 +52,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as `plain_keys` has it."""
     kind = _plain_type(column.type)
     if kind != column.type:
         if pa.types.is_fixed_size_binary(column.type):
@@ -60,7 +61,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_floating(kind):
         column = pc.add(column, pa.scalar(0.0, kind))
         column = pc.if_else(pc.is_nan(column), pa.scalar(np.nan, kind), column)
-    return column if column.num_chunks < 2 else pa.chunked_array([column.combine_chunks()], kind)
+    return column
 
 
 def bucket_of(keys: pa.Table, buckets: int = BUCKETS) -> NDArray[np.uint8]:
@@ -208,17 +209,20 @@ class KeySet:
     def may_have(self, place: int, bounds: tuple[object, object] | None) -> bool:
         """Whether a key may have a value between these bounds in the column at a place. It may
         where the bounds are not known, or have another type than the values."""
+        if not len(self):
+            return False
         if bounds is None:
             return True
         ordered = self._ordered(place)
         if ordered is None or not all(type(bound) is type(ordered[0].as_py()) for bound in bounds):
             return True
-        least, greatest = bounds
+        least: Any = bounds[0]
+        greatest: Any = bounds[1]
         first = bisect_left(range(len(ordered)), least, key=lambda at: ordered[at].as_py())
         return first < len(ordered) and bool(ordered[first].as_py() <= greatest)
 
     def _ordered(self, place: int) -> pa.Array | None:
-        """The values of a column in their order; None: some are null, there are none, or
+        """The values of a column in their order; None: some are null, it has no values, or
         statistics of files may have another order."""
         if place not in self._in_order:
             values = self._values[place]
@@ -228,27 +232,37 @@ class KeySet:
 
     def mask(self, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.bool_]:
         """Whether each row has a key of the set."""
-        if self._pairs:
-            return self.numbers_of(columns) != ABSENT
         if self._flags is not None:
-            return _concatenated([self._flagged(chunk) for chunk in columns[0].chunks], np.bool_)
-        column = self._cast(columns[0], 0)
-        return _numpy(pc.is_in(column, value_set=self._values[0]))
+            column = columns[0]
+            return _concatenated([self._flagged(chunk) for chunk in column.chunks])
+        found: NDArray[np.bool_] = self.numbers_of(columns) != ABSENT
+        return found
 
     def positions_in(self, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
         """The rows that have a key of the set, in their order."""
-        return np.flatnonzero(self.mask(columns))
+        return self.find(columns)[0]
+
+    def find(
+        self, columns: Sequence[pa.ChunkedArray]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows that have a key of the set, in their order, and the numbers of their keys."""
+        if self._flags is None:
+            numbers = self.numbers_of(columns)
+            rows = np.flatnonzero(numbers != ABSENT)
+            return rows, numbers[rows]
+        rows = np.flatnonzero(self.mask(columns))
+        return rows, self.numbers_of([column.take(pa.array(rows)) for column in columns])
 
     def numbers_of(self, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
         """The number of the key of each row; ABSENT: it is not in the set."""
         count = len(columns[0])
         made = np.full(count, ABSENT, np.int64)
         rows: NDArray[np.int64] | None = None
-        numbers: NDArray[np.int64] | None = None
+        numbers = np.zeros(0, np.int64)
         for place, whole in enumerate(columns):
             column = whole if rows is None else whole.take(pa.array(rows))
             codes = self._codes(self._cast(column, place), self._values[place])
-            if numbers is not None:
+            if rows is not None:
                 known = np.flatnonzero(codes != ABSENT)
                 values = max(len(self._values[place]), 1)
                 pairs = pa.array(numbers[known] * values + codes[known])
@@ -267,10 +281,11 @@ class KeySet:
 
     @staticmethod
     def _codes(column: pa.Array | pa.ChunkedArray, values: pa.Array) -> NDArray[np.int64]:
-        codes = pc.index_in(column, value_set=values)
-        if isinstance(codes, pa.ChunkedArray):
-            codes = _one_array(codes)
-        return codes.fill_null(ABSENT).to_numpy(zero_copy_only=False).astype(np.int64)
+        found = pc.index_in(column, value_set=values).fill_null(ABSENT)
+        if isinstance(found, pa.ChunkedArray):
+            found = _one_array(found)
+        codes: NDArray[np.int64] = found.to_numpy(zero_copy_only=False).astype(np.int64)
+        return codes
 
     def _flags_of_integers(self) -> tuple[NDArray[np.bool_], int] | None:
         """One flag for each number from the least key on; None: the key is no integer, or its keys
@@ -280,7 +295,8 @@ class KeySet:
         if more or not pa.types.is_signed_integer(kind) or values.null_count or not len(values):
             return None
         ends = pc.min_max(values)
-        least, span = ends["min"].as_py(), ends["max"].as_py() - ends["min"].as_py() + 1
+        least = int(ends["min"].as_py())
+        span = int(ends["max"].as_py()) - least + 1
         if span > _WIDEST_SPAN:
             return None
         # One more at the end, where numbers outside are looked up.
@@ -311,13 +327,8 @@ def _has_one_order(kind: pa.DataType) -> bool:
     """Whether values of a type are in the order of Python's."""
     types = pa.types
     of_bytes = types.is_large_string(kind) or types.is_large_binary(kind)
-    return of_bytes or types.is_signed_integer(kind) or types.is_date32(kind)
+    return bool(of_bytes or types.is_signed_integer(kind))
 
 
-def _concatenated(arrays: Sequence[NDArray], kind: type) -> NDArray:
-    return np.concatenate(arrays) if arrays else np.zeros(0, kind)
-
-
-def _numpy(mask: pa.ChunkedArray) -> NDArray[np.bool_]:
-    chunks = [chunk.to_numpy(zero_copy_only=False) for chunk in mask.chunks]
-    return _concatenated(chunks, np.bool_)
+def _concatenated(arrays: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    return np.concatenate(arrays) if arrays else np.zeros(0, np.bool_)

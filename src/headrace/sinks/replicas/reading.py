@@ -78,7 +78,10 @@ class DataFileReader:
         statistics = self._parquet.metadata.row_group(group).column(leaf).statistics
         if statistics is None or not statistics.has_min_max:
             return None
-        return statistics.min, statistics.max
+        try:
+            return statistics.min, statistics.max
+        except (OverflowError, ValueError):  # dates that Python does not have
+            return None
 
     def read(
         self,

@@ -55,7 +55,7 @@ class SparkRunner:
         self, function: Callable[[Argument], Result], arguments: Sequence[Argument]
     ) -> list[Result]:
         """See Runner. An error of a task that is a HeadraceError is raised as such."""
-        from py4j.protocol import Py4JJavaError
+        from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 
         if not arguments:

@@ -26,8 +26,8 @@ BATCH_ROWS, BATCH_BYTES = 1 << 24, 1 << 27
 @dataclass(frozen=True)
 class Scan:
     """What a scan found: positions of live rows of the keys by file, files without such rows left
-    out; values of the rows that were needed (None: none were); and the places of the keys that
-    have a row."""
+    out; values of the rows that were needed (None: no row was); and the numbers (of the KeySet) of
+    the keys that have a row."""
 
     positions: Mapping[str, BitMap]
     kept: pa.Table | None
@@ -55,7 +55,7 @@ class _Piece:
 def scan(
     storage: Storage,
     files: Sequence[DataFile],
-    keys: pa.Table,
+    keys: pa.Table | KeySet,
     needed: tuple[pa.Table, Sequence[str]] | None = None,
     *,
     defaults: Mapping[str, object] | None = None,
@@ -67,8 +67,16 @@ def scan(
     Raises HeadraceError("replicas.key_not_unique") for a key with more than one live row,
     ("replicas.key_not_in_file") for a file without a column of the key, and OSError.
     """
-    key_set = KeySet(keys)
+    key_set = keys if isinstance(keys, KeySet) else KeySet(keys)
     return _Scanning(storage, key_set, needed, defaults or {}, table).run(files)
+
+
+def may_have_keys(storage: Storage, file: DataFile, keys: KeySet) -> bool:
+    """Whether a file may have a row of a key, by what is known of it without opening it."""
+    return all(
+        keys.may_have(place, file.bounds.get(storage.field_id(name)))
+        for place, name in enumerate(storage.schema.key)
+    )
 
 
 def not_unique(table: str, key: Sequence[str], path: str) -> HeadraceError:
@@ -121,10 +129,8 @@ class _Scanning:
 
     def _pieces(self, file: DataFile) -> Iterator[_Piece]:
         """The key columns of a file, in pieces that are looked up at once at most."""
-        for place, name in enumerate(self._names):
-            bounds = file.bounds.get(self._storage.field_id(name))
-            if not self._keys.may_have(place, bounds):
-                return
+        if not may_have_keys(self._storage, file, self._keys):
+            return
         with DataFileReader(self._storage, file) as reader:
             for name in self._names:
                 if not reader.has(name):
@@ -153,38 +159,35 @@ class _Scanning:
         if not pieces:
             return
         keys = pa.concat_tables([piece.keys for piece in pieces])
-        hits = self._keys.positions_in(keys.columns)
+        hits, numbers = self._keys.find(keys.columns)
         first = 0
         for piece in pieces:
-            here = hits[
-                np.searchsorted(hits, first) : np.searchsorted(hits, first + len(piece.keys))
-            ]
-            if len(here):
-                self._take(piece, here - first)
-            first += len(piece.keys)
+            start, end = np.searchsorted(hits, [first, first + piece.keys.num_rows])
+            if start < end:
+                self._take(piece, hits[start:end] - first, numbers[start:end])
+            first += piece.keys.num_rows
 
-    def _take(self, piece: _Piece, rows: NDArray[np.int64]) -> None:
+    def _take(self, piece: _Piece, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
         """Take what was found in a piece, but for rows that are deleted already."""
         positions = piece.positions(rows)
         if piece.file.vector is not None:
             dead = self._storage.read_vector(piece.file)
             is_live = ~_members(dead, positions)
-            rows, positions = rows[is_live], positions[is_live]
+            rows, positions, numbers = rows[is_live], positions[is_live], numbers[is_live]
         if not len(rows):
             return
-        keys = piece.keys.take(pa.array(rows))
-        numbers = self._keys.numbers_of(keys.columns)
-        unique, counts = np.unique(numbers, return_counts=True)
-        if self._seen[unique].any() or (counts > 1).any():
+        seen = int(self._seen.sum())
+        self._seen[numbers] = True
+        if int(self._seen.sum()) != seen + len(numbers):
             raise not_unique(self._table, self._names, piece.file.path)
-        self._seen[unique] = True
         path = piece.file.path
         found = BitMap(positions.astype(np.uint32))
         self._positions[path] = self._positions.get(path, BitMap()) | found
         is_needed = self._needed[numbers]
         if is_needed.any():
+            keys = piece.keys.take(pa.array(rows[is_needed]))
             values = self._values(piece, positions[is_needed])
-            self._kept.append(pa.table({**_columns(keys.filter(pa.array(is_needed))), **values}))
+            self._kept.append(pa.table({**_columns(keys), **values}))
 
     def _values(self, piece: _Piece, positions: NDArray[np.int64]) -> dict[str, pa.ChunkedArray]:
         """Columns of rows, of which only the row groups are read."""

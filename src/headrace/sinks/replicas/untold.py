@@ -106,7 +106,7 @@ class Histories:
 
     def _before_move(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """The last change of the former key before a row was moved from there, and before the
-        delete that is a part of the move; ABSENT: there is none."""
+        delete that is a part of the move; ABSENT: it has no such change."""
         former = self._former[places]
         wanted = former * len(self._places) + self._ranks[places]
         last = np.searchsorted(self._combined, wanted) - 1
