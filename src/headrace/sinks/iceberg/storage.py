@@ -45,7 +45,7 @@ def local_path(location: str) -> str:
     return unquote(parts.path)
 
 
-@dataclass(frozen=True)
+@dataclass
 class IcebergStorage:
     """See `headrace.sinks.replicas.lake.Storage`. `fields` is the JSON of the columns, `folder`
     where data files are, as their metadata name it."""
