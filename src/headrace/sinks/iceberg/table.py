@@ -138,7 +138,7 @@ class IcebergTable:
             # Files of before a column change have the same ids, so one schema reads all bounds.
             storage = self._storage(self.schema(), self._fields)
             with self._java.failing("read the files of", self.name):
-                self._files = live_files(self._java, self._table, self._snapshot, storage)
+                self._files = live_files(self._java, self._table, storage)
         self._files_of = self._snapshot
 
     def _read(self) -> None:

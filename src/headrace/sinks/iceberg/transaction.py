@@ -74,10 +74,10 @@ class IcebergTransaction:
             delta.removeRows(self._file(file.description))
             if file.vector is not None:
                 delta.removeDeletes(self._file(file.vector))
-        touched = [*(file for file, _, _ in change.vectors), *change.removed]
-        if touched:
-            paths = [json.loads(file.description)["file-path"] for file in touched]
-            delta.validateDataFilesExist(self._java.list_of(paths)).validateDeletedFiles()
+        if change.vectors:
+            paths = [json.loads(file.description)["file-path"] for file, _, _ in change.vectors]
+            delta.validateDataFilesExist(self._java.list_of(paths))
+        delta.validateDeletedFiles()
         # Rows of others would be seen before the next commit only: they are a conflict, too.
         delta.conflictDetectionFilter(self._all_rows())
         delta.validateNoConflictingDataFiles().validateNoConflictingDeleteFiles()

@@ -125,6 +125,11 @@ class Storage(Protocol):
         """Write the positions of all deleted rows of a file, those of its former vector among them.
         Gives the JSON of the vector."""
 
+    @abstractmethod
+    def sweep(self, prefix: str) -> int:
+        """Delete the files whose names begin with this, data files and vectors: those of a batch
+        that was never committed. Gives how many there were."""
+
 
 @dataclass(frozen=True)
 class TableChange:
@@ -181,6 +186,11 @@ class LakeTable(Protocol):
     def begin(self, change: ColumnChange) -> Transaction:
         """Refresh, and begin a commit with this change of columns. Raises
         HeadraceError("replicas.column_not_taken") for a change that the format cannot take."""
+
+    @abstractmethod
+    def foreign_changes(self) -> Sequence[str]:
+        """What others did to the rows since headrace's last commit, the last first, a sentence
+        each. Compactions are left out, and what the table has forgotten."""
 
     @abstractmethod
     def version(self) -> str:
