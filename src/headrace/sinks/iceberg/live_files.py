@@ -16,7 +16,7 @@ def live_files(java: IcebergJvm, table: Any, storage: IcebergStorage) -> tuple[D
 
     Raises HeadraceError("iceberg.deletes_not_understood") for deletes of another kind.
     """
-    scan = table.newScan()  # of the last snapshot with the columns of now
+    scan = table.newScan()  # of the last snapshot with the columns of the table
     if storage.schema.key:
         scan = scan.includeColumnStats(java.list_of(storage.schema.key))
     planned = scan.planFiles()

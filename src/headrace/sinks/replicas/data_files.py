@@ -97,7 +97,7 @@ def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
 
 
 def _range(statistics: Sequence[Any]) -> tuple[Any, Any]:
-    """The least and the greatest value of row groups; None where there are none."""
+    """The least and the greatest value of row groups, where they have any."""
     least = min((each.min for each in statistics), default=None)
     return least, max((each.max for each in statistics), default=None)
 

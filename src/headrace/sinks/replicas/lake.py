@@ -203,7 +203,7 @@ class Lake(Protocol):
 
     @abstractmethod
     def table(self, name: TableName) -> LakeTable | None:
-        """The table of that name; None: there is none. Raises HeadraceError for what has that name
+        """The table of that name, or None. Raises HeadraceError for what has that name
         and is no table that headrace can keep."""
 
     @abstractmethod

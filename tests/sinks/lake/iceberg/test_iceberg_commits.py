@@ -47,7 +47,7 @@ def key_column(name: str = "id") -> Column:
 
 
 def found(lake: Lake, name: TableName = NAME) -> IcebergTable:
-    """The table, read anew by its catalog."""
+    """The table, loaded again."""
     table = lake.table(name)
     assert isinstance(table, IcebergTable)
     return table
