@@ -42,7 +42,7 @@ class IcebergCatalog:
         self._catalog = self._java.catalog()
 
     def table(self, name: TableName) -> LakeTable | None:
-        """The table; None: there is none. Raises HeadraceError for a view, a table with partitions
+        """The table, or None. Raises HeadraceError for a view, a table with partitions
         and one of another format version than 3."""
         identifier = self._identifier(name)
         try:

@@ -97,15 +97,15 @@ class IcebergJvm:
     def failing(self, task: str, name: object) -> Iterator[None]:
         """Around calls of Iceberg: what it raises leaves as a HeadraceError. `task` says what they
         do, and `name` to what."""
-        from py4j.protocol import (  # type: ignore[import-untyped]
-            Py4JError,
-            Py4JJavaError,
-        )
+        from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+        from pyspark.errors.exceptions.captured import CapturedException
 
         try:
             yield
         except Py4JJavaError as error:
-            raise self._error(error, task, name) from None
+            raise self._error(error.java_exception, task, name) from None
+        except CapturedException as error:  # PySpark's own, of a few kinds of Java
+            raise self._error(error._origin, task, name) from None
         except (Py4JError, ConnectionError) as error:
             raise HeadraceError(
                 "replicas.not_written",
@@ -115,8 +115,7 @@ class IcebergJvm:
                 retriable=True,
             ) from None
 
-    def _error(self, error: Any, task: str, name: object) -> HeadraceError:
-        java = error.java_exception
+    def _error(self, java: Any, task: str, name: object) -> HeadraceError:
         kind = java.getClass().getName()
         said = str(java.toString())
         cause = java.getCause()

@@ -11,14 +11,12 @@ from headrace.sinks.iceberg.storage import IcebergStorage
 from headrace.sinks.replicas.lake import DataFile
 
 
-def live_files(
-    java: IcebergJvm, table: Any, snapshot: int, storage: IcebergStorage
-) -> tuple[DataFile, ...]:
-    """The files of a snapshot with their deletion vectors and the bounds of the key.
+def live_files(java: IcebergJvm, table: Any, storage: IcebergStorage) -> tuple[DataFile, ...]:
+    """The files of the last snapshot with their deletion vectors and the bounds of the key.
 
     Raises HeadraceError("iceberg.deletes_not_understood") for deletes of another kind.
     """
-    scan = table.newScan().useSnapshot(snapshot)
+    scan = table.newScan()  # of the last snapshot with the columns of the table
     if storage.schema.key:
         scan = scan.includeColumnStats(java.list_of(storage.schema.key))
     planned = scan.planFiles()

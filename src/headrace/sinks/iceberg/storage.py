@@ -45,7 +45,7 @@ def local_path(location: str) -> str:
     return unquote(parts.path)
 
 
-@dataclass(frozen=True)
+@dataclass
 class IcebergStorage:
     """See `headrace.sinks.replicas.lake.Storage`. `fields` is the JSON of the columns, `folder`
     where data files are, as their metadata name it."""
@@ -118,6 +118,21 @@ class IcebergStorage:
                 "content-size-in-bytes": len(vector),
             }
         )
+
+    def sweep(self, prefix: str) -> int:
+        """Delete the files whose names begin with this, data files and vectors: those of a batch
+        that was never committed. Gives how many there were."""
+        from pyarrow.fs import FileSelector
+
+        folder = FileSelector(local_path(self.folder), allow_not_found=True)
+        found = [
+            file.path
+            for file in self.filesystem.get_file_info(folder)
+            if file.is_file and file.base_name.startswith(prefix)
+        ]
+        for path in found:
+            self.filesystem.delete_file(path)
+        return len(found)
 
     def data_file(
         self, content: Mapping[str, Any], vector: Mapping[str, Any] | None = None

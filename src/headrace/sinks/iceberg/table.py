@@ -88,7 +88,15 @@ class IcebergTable:
         storage = self._storage(schema, fields)
         self._plan()
         return IcebergTransaction(
-            self, self._java, transaction, storage, self._files, self._snapshot, spec, properties
+            self.name,
+            self._java,
+            transaction,
+            storage,
+            self._files,
+            self._snapshot,
+            spec,
+            properties,
+            self._follow,
         )
 
     def foreign_changes(self) -> Sequence[str]:
@@ -116,9 +124,8 @@ class IcebergTable:
                 snapshot = None if parent is None else self._table.snapshot(parent)
         return made
 
-    def committed(self, staged: int | None, files: tuple[DataFile, ...]) -> None:
-        """After a commit on the state of the last `begin`: `staged` is its snapshot (None: it made
-        none), `files` are the live files if nobody else has committed meanwhile."""
+    def _follow(self, staged: int | None, files: tuple[DataFile, ...]) -> None:
+        """After a commit on the state of the last `begin`."""
         before = self._snapshot
         with self._java.failing("read the table", self.name):
             self._table.refresh()
@@ -138,7 +145,7 @@ class IcebergTable:
             # Files of before a column change have the same ids, so one schema reads all bounds.
             storage = self._storage(self.schema(), self._fields)
             with self._java.failing("read the files of", self.name):
-                self._files = live_files(self._java, self._table, self._snapshot, storage)
+                self._files = live_files(self._java, self._table, storage)
         self._files_of = self._snapshot
 
     def _read(self) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.sinks.iceberg.jvm import IcebergJvm
 from headrace.sinks.iceberg.storage import IcebergStorage
-from headrace.sinks.replicas.lake import DataFile, Storage, TableChange
-
-if TYPE_CHECKING:
-    from headrace.sinks.iceberg.table import IcebergTable
+from headrace.sinks.replicas.lake import DataFile, Storage, TableChange, TableName
 
 
 class IcebergTransaction:
@@ -20,7 +17,7 @@ class IcebergTransaction:
 
     def __init__(
         self,
-        table: IcebergTable,
+        name: TableName,
         java: IcebergJvm,
         transaction: Any,
         storage: IcebergStorage,
@@ -28,19 +25,23 @@ class IcebergTransaction:
         snapshot: int | None,
         spec: Any,
         properties: Mapping[str, str],
+        committed: Callable[[int | None, tuple[DataFile, ...]], None],
     ) -> None:
+        """`properties` are set besides those of the commit; `committed` takes the snapshot that
+        the commit made (None: it made none), and the live files if nobody else committed."""
         self.storage: Storage = storage
         self.files = files
-        self._table = table
+        self._name = name
         self._java = java
         self._transaction = transaction
         self._snapshot = snapshot
         self._spec = spec
         self._properties = properties
+        self._committed = committed
 
     def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
         """Commit. A change without files makes no snapshot, only properties."""
-        with self._java.failing("commit to the table", self._table.name):
+        with self._java.failing("commit to the table", self._name):
             staged = None
             if change.added or change.vectors or change.removed:
                 if change.is_compaction:
@@ -56,7 +57,7 @@ class IcebergTransaction:
                     update.set(name, value)
                 update.commit()
             self._transaction.commitTransaction()
-        self._table.committed(staged, self._after(change))
+        self._committed(staged, self._after(change))
 
     def _removes_all(self, change: TableChange) -> bool:
         removed = {file.path for file in change.removed}
@@ -74,10 +75,10 @@ class IcebergTransaction:
             delta.removeRows(self._file(file.description))
             if file.vector is not None:
                 delta.removeDeletes(self._file(file.vector))
-        touched = [*(file for file, _, _ in change.vectors), *change.removed]
-        if touched:
-            paths = [json.loads(file.description)["file-path"] for file in touched]
-            delta.validateDataFilesExist(self._java.list_of(paths)).validateDeletedFiles()
+        if change.vectors:
+            paths = [json.loads(file.description)["file-path"] for file, _, _ in change.vectors]
+            delta.validateDataFilesExist(self._java.list_of(paths))
+        delta.validateDeletedFiles()
         # Rows of others would be seen before the next commit only: they are a conflict, too.
         delta.conflictDetectionFilter(self._all_rows())
         delta.validateNoConflictingDataFiles().validateNoConflictingDeleteFiles()

@@ -131,6 +131,11 @@ class Storage(Protocol):
         """Write the positions of all deleted rows of a file, those of its former vector among them.
         Gives the JSON of the vector."""
 
+    @abstractmethod
+    def sweep(self, prefix: str) -> int:
+        """Delete the files whose names begin with this, data files and vectors: those of a batch
+        that was never committed. Gives how many there were."""
+
 
 @dataclass(frozen=True)
 class TableChange:
@@ -189,6 +194,11 @@ class LakeTable(Protocol):
         HeadraceError("replicas.column_not_taken") for a change that the format cannot take."""
 
     @abstractmethod
+    def foreign_changes(self) -> Sequence[str]:
+        """What others did to the rows since headrace's last commit, the last first, a sentence
+        each. Compactions are left out, and what the table has forgotten."""
+
+    @abstractmethod
     def version(self) -> str:
         """The id of the last snapshot or version; empty before the first."""
 
@@ -199,7 +209,7 @@ class Lake(Protocol):
 
     @abstractmethod
     def table(self, name: TableName) -> LakeTable | None:
-        """The table of that name; None: there is none. Raises HeadraceError for what has that name
+        """The table of that name, or None. Raises HeadraceError for what has that name
         and is no table that headrace can keep."""
 
     @abstractmethod
