@@ -25,9 +25,11 @@ from headrace.sinks.replicas.lake import (
     QUERY,
     ColumnChange,
     DataFile,
+    Storage,
     TableChange,
     TableName,
     TableSchema,
+    Transaction,
 )
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ class DeltaTable:
         self._require_replica(loaded)
         self._metadata = loaded
 
-    def begin(self, change: ColumnChange) -> DeltaTransaction:
+    def begin(self, change: ColumnChange) -> Transaction:
         """See LakeTable."""
         self.refresh()
         known = self._known()
@@ -190,6 +192,7 @@ class DeltaTransaction:
         self._table = table
         self._known = known
         self._by_path = files
+        self.files: Sequence[DataFile] = tuple(files.values())
         self._schema: str | None = None
         self._own: dict[str, str] = {}
         fields: Sequence[Field] = known.fields
@@ -203,12 +206,7 @@ class DeltaTransaction:
             renamed = [change.renamed.get(name, name) for name in key]
             if renamed != key:
                 self._own[KEY] = json.dumps(renamed)
-        self.storage = table.storage(fields, {**known.configuration, **self._own})
-
-    @property
-    def files(self) -> Sequence[DataFile]:
-        """See Transaction."""
-        return tuple(self._by_path.values())
+        self.storage: Storage = table.storage(fields, {**known.configuration, **self._own})
 
     def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
         """See Transaction."""
