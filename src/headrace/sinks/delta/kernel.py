@@ -149,10 +149,10 @@ class Kernel:
                 builder = builder.withTransactionId(*application)
             transaction = builder.build(self._engine)
             result = transaction.commit(self._engine, self._rows(actions))
-        if self._run_hooks(root, result):
-            return None  # a snapshot that begins at the checkpoint is smaller
-        made = result.getPostCommitSnapshot()
-        return self._metadata(made.get()) if made.isPresent() else None
+            if self._run_hooks(root, result):
+                return None  # a snapshot that begins at the checkpoint is smaller
+            made = result.getPostCommitSnapshot()
+            return self._metadata(made.get()) if made.isPresent() else None
 
     def _metadata(self, snapshot: Any) -> Metadata:
         said = json.loads(self._json.rowToJson(snapshot.getMetadata().toRow()))

@@ -78,6 +78,7 @@ class DeltaTable:
         """See LakeTable. Raises HeadraceError("delta.not_a_replica"), and as `Kernel.load`."""
         if self._metadata is not None and not self._is_changed(self._metadata.version):
             return
+        self._metadata = None
         loaded = self._kernel.load(self.root)
         self._require_replica(loaded)
         self._metadata = loaded
@@ -104,8 +105,6 @@ class DeltaTable:
                 raise
             raise self._conflict(known, error) from None
         self._metadata, self._files, self._files_version = committed, files, known.version + 1
-        if committed is None:
-            self.refresh()
 
     def storage(self, fields: Sequence[Field], configuration: Mapping[str, str]) -> DeltaStorage:
         """The table's files for these columns."""
@@ -120,8 +119,10 @@ class DeltaTable:
         return self._metadata
 
     def _is_changed(self, version: int) -> bool:
-        path = f"{self.root}/_delta_log/{version + 1:020}.json"
-        return bool(self._filesystem.get_file_info(path).is_file)
+        """Whether there is a newer version, or not even that one: the table was made again."""
+        paths = [f"{self.root}/_delta_log/{number:020}.json" for number in (version, version + 1)]
+        ours, newer = self._filesystem.get_file_info(paths)
+        return bool(newer.is_file) or not ours.is_file
 
     def _live_files(self, known: Metadata) -> dict[str, DataFile]:
         schema = physical_schema(known.fields)

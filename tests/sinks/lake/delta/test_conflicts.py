@@ -133,6 +133,19 @@ def test_a_disk_without_space_for_the_log_is_said_and_the_next_beginning_works(
     assert table.version() == "2"
 
 
+def test_a_table_whose_folder_is_gone_is_said_and_not_written_to(
+    lake: Lake, other: LakeTable, tmp_path: Path
+) -> None:
+    root = tmp_path / "lake/shop/orders"
+    root.rename(root.with_name("moved"))
+    with pytest.raises(HeadraceError, match="TableNotFoundException") as gone:
+        other.begin(ColumnChange())
+    assert gone.value.code == "delta.refused"
+    assert not root.exists()
+    root.with_name("moved").rename(root)
+    assert len(other.begin(ColumnChange()).files) == 1
+
+
 _KILLED = """
 import os, signal, sys
 from headrace.sinks.delta.format import FORMAT
