@@ -30,7 +30,7 @@ class DeltaFormat:
     name = "delta"
     options = ("path", "table.*")
 
-    def packages(self, options: Mapping[str, str]) -> Sequence[str]:
+    def packages(self, options: Mapping[str, str]) -> Sequence[str]:  # noqa: ARG002
         """See LakeFormat."""
         names = ("delta-kernel-api", "delta-kernel-defaults", "delta-storage")
         return tuple(f"io.delta:{name}:{VERSION}" for name in names)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WRITER = "headrace"
+_LOCAL_LOG = ("io.delta.kernel.logStore.file.impl", "io.delta.storage.LocalLogStore")
+"""How Kernel writes logs in local folders. What it would take by itself starts two processes and
+writes a file of checksums for each file, which is half of what a commit costs."""
 _CONFLICTS = (
     "ConcurrentWriteException",
     "ConcurrentTransactionException",
@@ -63,7 +65,10 @@ class Kernel:
         try:
             with _translated("Delta Kernel"):
                 context: Any = spark._jsc
-                configuration = context.hadoopConfiguration()
+                configuration = jvm.org.apache.hadoop.conf.Configuration(
+                    context.hadoopConfiguration()
+                )
+                configuration.setIfUnset(*_LOCAL_LOG)
                 self._engine = package.defaults.engine.DefaultEngine.create(configuration)
                 self._none = jvm.java.util.Optional.empty()
                 self._actions = internal.actions.SingleAction.FULL_SCHEMA
@@ -144,10 +149,10 @@ class Kernel:
                 builder = builder.withTransactionId(*application)
             transaction = builder.build(self._engine)
             result = transaction.commit(self._engine, self._rows(actions))
-        if self._run_hooks(root, result):
-            return None  # a snapshot that begins at the checkpoint is smaller
-        made = result.getPostCommitSnapshot()
-        return self._metadata(made.get()) if made.isPresent() else None
+            if self._run_hooks(root, result):
+                return None  # a snapshot that begins at the checkpoint is smaller
+            made = result.getPostCommitSnapshot()
+            return self._metadata(made.get()) if made.isPresent() else None
 
     def _metadata(self, snapshot: Any) -> Metadata:
         said = json.loads(self._json.rowToJson(snapshot.getMetadata().toRow()))
@@ -179,7 +184,7 @@ class Kernel:
         with path.open("w", encoding="utf-8") as output:
             output.writelines(json.dumps(action) + "\n" for action in actions)
         status = self._utils.singletonCloseableIterator(
-            self._files.of(str(path), os.path.getsize(path), 0)
+            self._files.of(str(path), path.stat().st_size, 0)
         )
         handler = self._engine.getJsonHandler()
         batches = handler.readJsonFiles(status, self._actions, self._none)
@@ -203,7 +208,7 @@ class Kernel:
 @contextmanager
 def _translated(what: str) -> Iterator[None]:
     """Exceptions of Java as HeadraceErrors."""
-    from py4j.protocol import Py4JError, Py4JJavaError
+    from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 
     try:
         yield
@@ -219,7 +224,8 @@ def _translated(what: str) -> Iterator[None]:
 
 
 def _error(what: str, exception: Any) -> HeadraceError:
-    names, messages = [], []
+    names: list[str] = []
+    messages: list[str] = []
     while exception is not None and len(names) < 10:
         names.append(exception.getClass().getSimpleName())
         message = exception.getMessage()

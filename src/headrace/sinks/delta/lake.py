@@ -11,7 +11,7 @@ from headrace.sinks.delta.kernel import Kernel
 from headrace.sinks.delta.locations import table_folder
 from headrace.sinks.delta.schemas import schema_json
 from headrace.sinks.delta.table import COMMENT, KEY, DeltaTable
-from headrace.sinks.replicas.lake import TableName, TableSchema
+from headrace.sinks.replicas.lake import LakeTable, TableName, TableSchema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +29,7 @@ class DeltaLake:
         self._properties = properties
         self._kernel = Kernel(spark)
 
-    def table(self, name: TableName) -> DeltaTable | None:
+    def table(self, name: TableName) -> LakeTable | None:
         """See Lake. Raises HeadraceError("delta.not_a_table"), ("delta.not_a_replica"), and as
         `Kernel.load`."""
         from pyarrow.fs import FileSelector
@@ -55,7 +55,7 @@ class DeltaLake:
 
     def create(
         self, name: TableName, schema: TableSchema, properties: Mapping[str, str]
-    ) -> DeltaTable:
+    ) -> LakeTable:
         """See Lake. Raises as `Kernel.create`, too."""
         root = table_folder(self._folder, name)
         given = {**self._properties, KEY: json.dumps(schema.key), **properties}

@@ -19,7 +19,8 @@ def last_commit(filesystem: pyarrow.fs.FileSystem, root: str, version: int) -> s
             ]
     except (OSError, ValueError):
         return f"version {version} cannot be read"
-    info = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+    infos = (action["commitInfo"] for action in actions if "commitInfo" in action)
+    info: dict[str, Any] = next(infos, {})
     kinds = {kind for action in actions for kind in action}
     changed = []
     if "metaData" in kinds:

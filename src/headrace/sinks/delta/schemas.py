@@ -243,8 +243,8 @@ def _wider_struct(name: str, kind: dict[str, Any], wanted: pa.DataType, ids: Ite
         metadata = {n: value for n, value in field["metadata"].items() if n != _TYPE_CHANGES}
         inner = _wider(f"{name}.{member.name}", field["type"], member.type, ids)
         made.append({**field, "type": inner, "metadata": metadata})
-    for member in list(wanted)[len(before) :]:
-        made.append(_new_field(Column(member.name, member.type), ids, name))
+    added = [Column(member.name, member.type) for member in list(wanted)[len(before) :]]
+    made += [_new_field(column, ids, name) for column in added]
     return {**kind, "fields": made}
 
 

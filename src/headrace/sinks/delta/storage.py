@@ -26,7 +26,7 @@ DATA_FILE = "headrace-{name}.zstd.parquet"
 follows from the name (`vector_files.vector_file`)."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class DeltaStorage:
     """See Storage. `fields` are the columns as the log has them, `indexed` is how many leaf columns
     have statistics (-1: all); those of the key always have."""
@@ -67,7 +67,7 @@ class DeltaStorage:
             return BitMap()
         return read_vector_file(self.filesystem, self.root, file.vector)
 
-    def write_vector(self, file: DataFile, positions: BitMap, name: str) -> str:
+    def write_vector(self, file: DataFile, positions: BitMap, name: str) -> str:  # noqa: ARG002
         """See Storage. Raises OSError."""
         return write_vector_file(self.filesystem, self.root, positions, name)
 

@@ -25,9 +25,11 @@ from headrace.sinks.replicas.lake import (
     QUERY,
     ColumnChange,
     DataFile,
+    Storage,
     TableChange,
     TableName,
     TableSchema,
+    Transaction,
 )
 
 if TYPE_CHECKING:
@@ -76,11 +78,12 @@ class DeltaTable:
         """See LakeTable. Raises HeadraceError("delta.not_a_replica"), and as `Kernel.load`."""
         if self._metadata is not None and not self._is_changed(self._metadata.version):
             return
+        self._metadata = None
         loaded = self._kernel.load(self.root)
         self._require_replica(loaded)
         self._metadata = loaded
 
-    def begin(self, change: ColumnChange) -> DeltaTransaction:
+    def begin(self, change: ColumnChange) -> Transaction:
         """See LakeTable."""
         self.refresh()
         known = self._known()
@@ -102,8 +105,6 @@ class DeltaTable:
                 raise
             raise self._conflict(known, error) from None
         self._metadata, self._files, self._files_version = committed, files, known.version + 1
-        if committed is None:
-            self.refresh()
 
     def storage(self, fields: Sequence[Field], configuration: Mapping[str, str]) -> DeltaStorage:
         """The table's files for these columns."""
@@ -118,8 +119,10 @@ class DeltaTable:
         return self._metadata
 
     def _is_changed(self, version: int) -> bool:
-        path = f"{self.root}/_delta_log/{version + 1:020}.json"
-        return bool(self._filesystem.get_file_info(path).is_file)
+        """Whether there is a newer version, or not even that one: the table was made again."""
+        paths = [f"{self.root}/_delta_log/{number:020}.json" for number in (version, version + 1)]
+        ours, newer = self._filesystem.get_file_info(paths)
+        return bool(newer.is_file) or not ours.is_file
 
     def _live_files(self, known: Metadata) -> dict[str, DataFile]:
         schema = physical_schema(known.fields)
@@ -190,6 +193,7 @@ class DeltaTransaction:
         self._table = table
         self._known = known
         self._by_path = files
+        self.files: Sequence[DataFile] = tuple(files.values())
         self._schema: str | None = None
         self._own: dict[str, str] = {}
         fields: Sequence[Field] = known.fields
@@ -203,12 +207,7 @@ class DeltaTransaction:
             renamed = [change.renamed.get(name, name) for name in key]
             if renamed != key:
                 self._own[KEY] = json.dumps(renamed)
-        self.storage = table.storage(fields, {**known.configuration, **self._own})
-
-    @property
-    def files(self) -> Sequence[DataFile]:
-        """See Transaction."""
-        return tuple(self._by_path.values())
+        self.storage: Storage = table.storage(fields, {**known.configuration, **self._own})
 
     def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
         """See Transaction."""
