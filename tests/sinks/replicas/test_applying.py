@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -189,12 +190,17 @@ def test_a_truncate_removes_all_files_without_a_scan(
     assert pipeline.table.files == {}
 
 
-def test_rows_of_another_source_are_replaced(pipeline: Pipeline) -> None:
-    part = write_part(pipeline.folder, "p", [(100, insert(3)), (101, insert(77))], INTEGER)
-    batch = Batch([part], pipeline.folder, INTEGER, "b", replaces=True)
-    change, _ = apply_batch(pipeline.table.begin(), batch, PicklingRunner(), pipeline.limits)
-    pipeline.table.begin().commit(change, {})
-    assert sorted(str(row["id"]) for row in pipeline.table.rows()) == ["3", "77"]
+def test_a_row_whose_values_are_not_all_known_is_left_out_while_a_table_is_copied(
+    pipeline: Pipeline,
+) -> None:
+    changes = [(100, Change(Operation.UPDATE, (999,), {"number": 1})), (101, insert(77))]
+    part = write_part(pipeline.folder, "p", changes, INTEGER)
+    batch = Batch([part], pipeline.folder, INTEGER, "b")
+    with pytest.raises(HeadraceError, match="does not carry the value"):
+        apply_batch(pipeline.table.begin(), batch, PicklingRunner(), pipeline.limits)
+    copied = replace(batch, drops_unknown=True)
+    change, _ = apply_batch(pipeline.table.begin(), copied, PicklingRunner(), pipeline.limits)
+    assert [file.rows for file in change.added] == [1]
 
 
 def test_columns_added_renamed_widened_and_dropped_within_a_batch(pipeline: Pipeline) -> None:

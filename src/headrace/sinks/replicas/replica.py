@@ -92,6 +92,39 @@ class Outcome:
     is_repeated: bool = False
 
 
+@dataclass
+class Figures:
+    """What a run did to a table, and what its last commit left: live data files, how many of them
+    have a deletion vector, and the delay of the last change from its time in the database to its
+    commit (ms; None: unknown)."""
+
+    changes: int = 0
+    written: int = 0
+    deleted: int = 0
+    bytes: int = 0
+    commits: int = 0
+    last_commit: str | None = None
+    delay_ms: int | None = None
+    files: int = 0
+    vectors: int = 0
+    error: str | None = None
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a micro-batch that was committed just now."""
+        if outcome.is_repeated:
+            return
+        now = datetime.now(UTC)
+        self.changes += outcome.changes
+        self.written += outcome.written
+        self.deleted += outcome.deleted
+        self.bytes += outcome.bytes
+        self.commits += 1
+        self.last_commit = now.isoformat(timespec="milliseconds")
+        self.error = None
+        if outcome.source_ms:
+            self.delay_ms = max(0, int(now.timestamp() * 1000) - outcome.source_ms)
+
+
 class Replica:
     """A table that stays equal to its source. For one thread at a time."""
 
@@ -101,6 +134,7 @@ class Replica:
         self.name = name
         self._lake, self._options, self._runner = lake, options, runner
         self._table: LakeTable | None = None
+        self.figures = Figures()
 
     def prepare(self, schema: TableSchema, query: str) -> None:
         """Create the table where it is missing, and refuse one that this query cannot keep. `query`
@@ -191,7 +225,8 @@ class Replica:
         )
         marked = {**batch.properties, KEY: json.dumps(list(wanted.key))}
         transaction.commit(made, marked)
-        return Outcome(
+        self._count_files(transaction, made)
+        outcome = Outcome(
             sum(part.rows for part in parts),
             applied.upserted,
             applied.deleted,
@@ -199,6 +234,15 @@ class Replica:
             applied.files,
             max(part.source_ms for part in parts),
         )
+        self.figures.add(outcome)
+        return outcome
+
+    def _count_files(self, transaction: Transaction, change: TableChange) -> None:
+        gone = {file.path for file in change.removed}
+        vectors = {file.path for file in transaction.files if file.vector is not None}
+        vectors |= {file.path for file, _, _ in change.vectors}
+        self.figures.files = len(transaction.files) - len(gone) + len(change.added)
+        self.figures.vectors = len(vectors - gone)
 
     def _begin(self, table: LakeTable, wanted: TableSchema, name: str) -> Transaction:
         """A transaction after which the table has the columns that are wanted. Raises

@@ -7,6 +7,7 @@ import logging
 import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.registry import event_shapes
@@ -24,6 +25,7 @@ from headrace.spark.checkpoint import planned_offset
 from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
 from headrace.spark.sinks.batches import BatchSink
 from headrace.spark.sinks.definition import EventStream, SinkQuery
+from headrace.spark.sinks.figures import publish, withdraw
 from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.reading import chain_of
 
@@ -146,6 +148,7 @@ class ReplicaSink(BatchSink):
         for part in parts:
             tables.setdefault(self._name(part.topic), []).append(part)
         self._begin_resyncs(batch)
+        publish(query_of(str(self._checkpoint)), self.figures)
         if tables:
             self._commit(self._micro_batch(batch), tables)
         sweep_parts(self._parts, batch)
@@ -203,6 +206,7 @@ class ReplicaSink(BatchSink):
                     "Replication of %s has stopped, and its changes are kept: %s", name, error
                 )
                 stopped.stop(error)
+                self._replica(name).figures.error = str(error)
         self._keep(stopped, batch, parts)
         return Outcome(sum(part.rows for part in parts))
 
@@ -232,7 +236,12 @@ class ReplicaSink(BatchSink):
         """See Sink."""
         return self._rows
 
+    def figures(self) -> dict[str, dict[str, Any]]:
+        """The figures of the tables by their names, for `headrace.metrics`."""
+        return {str(name): asdict(each.figures) for name, each in self._replicas.items()}
+
     def close(self) -> None:
         """See Sink."""
+        withdraw(query_of(str(self._checkpoint)))
         if self._lake is not None:
             self._lake.close()
