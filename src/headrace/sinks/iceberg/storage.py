@@ -122,17 +122,7 @@ class IcebergStorage:
     def sweep(self, prefix: str) -> int:
         """Delete the files whose names begin with this, data files and vectors: those of a batch
         that was never committed. Gives how many there were."""
-        from pyarrow.fs import FileSelector
-
-        folder = FileSelector(local_path(self.folder), allow_not_found=True)
-        found = [
-            file.path
-            for file in self.filesystem.get_file_info(folder)
-            if file.is_file and file.base_name.startswith(prefix)
-        ]
-        for path in found:
-            self.filesystem.delete_file(path)
-        return len(found)
+        return sweep_files(self.filesystem, local_path(self.folder), prefix)
 
     def data_file(
         self, content: Mapping[str, Any], vector: Mapping[str, Any] | None = None

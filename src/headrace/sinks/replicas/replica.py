@@ -134,6 +134,7 @@ class Replica:
         self.name = name
         self._lake, self._options, self._runner = lake, options, runner
         self._table: LakeTable | None = None
+        self._own_version = ""
         self.figures = Figures()
 
     def prepare(self, schema: TableSchema, query: str) -> None:
@@ -202,6 +203,8 @@ class Replica:
             properties = table.properties()
         if QUERY in properties and int(properties.get(BATCH, -1)) >= batch.number:
             return Outcome(is_repeated=True)
+        if table.version() != self._own_version and (foreign := table.foreign_changes()):
+            raise self._changed_by_others(foreign)
         truncated = max(part.truncated for part in parts)
         if truncated and self._options.truncates is Truncates.FAIL:
             raise self._truncated()
@@ -225,6 +228,7 @@ class Replica:
         )
         marked = {**batch.properties, KEY: json.dumps(list(wanted.key))}
         transaction.commit(made, marked)
+        self._own_version = table.version()
         self._count_files(transaction, made)
         outcome = Outcome(
             sum(part.rows for part in parts),
@@ -257,7 +261,7 @@ class Replica:
         again = {column.name for column in change.added}.intersection(change.dropped)
         if again:
             first = table.begin(ColumnChange(dropped=tuple(again)))
-            first.commit(TableChange(removed=list(first.files)), {})
+            first.commit(TableChange(removed=list(first.files)), _keeper(table))
             kept = tuple(name for name in change.dropped if name not in again)
             change = replace(change, dropped=kept)
         if change.added and not is_empty and self._fill(table, change, name):
@@ -276,7 +280,8 @@ class Replica:
         if not defaults:
             return False
         transaction = table.begin(change)
-        transaction.commit(fill(transaction, f"{name}-fill", self._runner, defaults), {})
+        made = fill(transaction, f"{name}-fill", self._runner, defaults)
+        transaction.commit(made, _keeper(table))
         return True
 
     def _renamed(self, parts: Sequence[Part], newest: TableSchema) -> dict[str, Mapping[str, str]]:
@@ -322,6 +327,14 @@ class Replica:
             "source has.",
         )
 
+    def _changed_by_others(self, changes: Sequence[str]) -> HeadraceError:
+        return HeadraceError(
+            "replicas.changed_by_others",
+            f"Somebody else changed rows of {self.name}: {'; '.join(changes)}",
+            "Leave writing to headrace. Roll these changes back, or copy the table again: headrace "
+            f"resync {self.name}.",
+        )
+
     def _no_default(self, column: Column) -> HeadraceError:
         return HeadraceError(
             "replicas.default_unknown",
@@ -336,6 +349,12 @@ class Replica:
             f"{self.name} was truncated at the source, and headrace.sink.truncates=fail",
             "Set headrace.sink.truncates=apply to truncate the table, too.",
         )
+
+
+def _keeper(table: LakeTable) -> dict[str, str]:
+    """The properties by which a commit within a micro-batch is known as the query's own."""
+    properties = table.properties()
+    return {name: properties[name] for name in (QUERY, BATCH) if name in properties}
 
 
 def _defaults(columns: Sequence[Column]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Requests to copy tables again, as files of the sink's state folder: `headrace resync` writes them,
+"""Requests to copy tables again, as files of the state folder: `headrace resync` writes them,
 and the sink heeds them before its next micro-batch.
 
 The request is written before the signal that asks for the rows is sent. So the micro-batch with the
