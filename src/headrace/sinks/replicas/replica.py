@@ -211,6 +211,9 @@ class Replica:
         self._require_key(work.schema)
         wanted = self._extended(work.schema)
         transaction = self._begin(table, wanted, work.name)
+        if not self._own_version:
+            # A run that was killed may have left files of this micro-batch.
+            transaction.storage.sweep(f"{batch.name}-")
         made, applied = apply_batch(
             transaction,
             Batch(
@@ -280,7 +283,7 @@ class Replica:
         if not defaults:
             return False
         transaction = table.begin(change)
-        made = fill(transaction, f"{name}-fill", self._runner, defaults)
+        made = fill(transaction, f"fill-{name}", self._runner, defaults)
         transaction.commit(made, _keeper(table))
         return True
 
