@@ -251,6 +251,20 @@ def test_a_renamed_key_is_the_same_key(pipeline: Pipeline) -> None:
     assert found == {number: f"t{number}" for number in (*range(4), *range(5, 10))} | {40: "t4"}
 
 
+def test_rows_that_a_copy_has_not_brought_yet_are_left_out(pipeline: Pipeline) -> None:
+    steps: list[tuple[int, Step]] = [
+        (100 + key, Change(Operation.UPDATE, (key,), {"text": "new"})) for key in (3, 30)
+    ]
+    part = write_part(pipeline.folder, "p", steps, INTEGER)
+    batch = Batch([part], pipeline.folder, INTEGER, "b", leaves_out_unknown=True)
+    change, applied = apply_batch(pipeline.table.begin(), batch, PicklingRunner(), pipeline.limits)
+    assert (applied.upserted, applied.left_out) == (1, 1)
+    pipeline.table.begin().commit(change, {})
+    assert {row["id"]: row["text"] for row in pipeline.table.rows()} == {
+        number: "new" if number == 3 else f"t{number}" for number in range(10)
+    }
+
+
 def test_soft_deletes_keep_rows_in_the_table(pipeline: Pipeline) -> None:
     soft = TableSchema((*INTEGER.columns, Column("__deleted", pa.bool_())), ("id",))
     pipeline.table.evolve(soft)

@@ -37,12 +37,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Applied:
-    """What became of a batch: rows written, keys that it deleted, and the data files' bytes."""
+    """What became of a batch: rows written, keys that it deleted, the data files' bytes and number,
+    and rows that were left out (see `Batch.leaves_out_unknown`)."""
 
     upserted: int
     deleted: int
     bytes: int
     files: int
+    left_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,9 @@ class Batch:
     defaults: Mapping[str, object] = field(default_factory=dict)
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     replaces: bool = False
+    leaves_out_unknown: bool = False
+    """Whether rows with a value that neither changes nor the table have are left out, because they
+    will come: the table is being copied while its changes are applied."""
 
     @property
     def begins_empty(self) -> bool:
@@ -84,6 +89,7 @@ class Batch:
             self.schema,
             self.truncated,
             soft_deletes=self.soft_deletes,
+            leaves_out_unknown=self.leaves_out_unknown,
             defaults=self.defaults,
             table=self.table,
         )
@@ -132,11 +138,12 @@ class Scanned:
 
 @dataclass(frozen=True)
 class Written:
-    """Data files of some buckets, and how many of their keys are left and are deleted."""
+    """Data files of some buckets, and how many of their keys are left, deleted and left out."""
 
     files: Sequence[DataFile]
     upserted: int
     deleted: int
+    left_out: int
 
 
 @dataclass(frozen=True)
@@ -285,6 +292,7 @@ def _change(
         sum(each.deleted for each in written),
         sum(file.size for file in files),
         len(files),
+        sum(each.left_out for each in written),
     )
     return TableChange(files, list(vectors), list(removed)), applied
 
@@ -342,7 +350,8 @@ def _planned(folding: Folding, work: Path) -> Planned:
 def _written(folding: Folding, kept: pa.Table | None, storage: Storage, name: str) -> Written:
     rows = folding.rows(kept)
     files = write_files(storage, rows, name)
-    return Written(files, folding.upserted, folding.deleted)
+    upserted = folding.upserted - folding.left_out
+    return Written(files, upserted, folding.deleted, folding.left_out)
 
 
 def _write(rows: pa.Table, work: Path) -> Path:
