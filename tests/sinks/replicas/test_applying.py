@@ -189,14 +189,6 @@ def test_a_truncate_removes_all_files_without_a_scan(
     assert pipeline.table.files == {}
 
 
-def test_rows_of_another_source_are_replaced(pipeline: Pipeline) -> None:
-    part = write_part(pipeline.folder, "p", [(100, insert(3)), (101, insert(77))], INTEGER)
-    batch = Batch([part], pipeline.folder, INTEGER, "b", replaces=True)
-    change, _ = apply_batch(pipeline.table.begin(), batch, PicklingRunner(), pipeline.limits)
-    pipeline.table.begin().commit(change, {})
-    assert sorted(str(row["id"]) for row in pipeline.table.rows()) == ["3", "77"]
-
-
 def test_columns_added_renamed_widened_and_dropped_within_a_batch(pipeline: Pipeline) -> None:
     older = [
         (100, Change(Operation.UPDATE, (3,), {"number": 33, "amount": Decimal(3)})),
@@ -256,7 +248,7 @@ def test_rows_that_a_copy_has_not_brought_yet_are_left_out(pipeline: Pipeline) -
         (100 + key, Change(Operation.UPDATE, (key,), {"text": "new"})) for key in (3, 30)
     ]
     part = write_part(pipeline.folder, "p", steps, INTEGER)
-    batch = Batch([part], pipeline.folder, INTEGER, "b", leaves_out_unknown=True)
+    batch = Batch([part], pipeline.folder, INTEGER, "b", drops_unknown=True)
     change, applied = apply_batch(pipeline.table.begin(), batch, PicklingRunner(), pipeline.limits)
     assert (applied.upserted, applied.left_out) == (1, 1)
     pipeline.table.begin().commit(change, {})

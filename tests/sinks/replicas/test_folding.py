@@ -130,7 +130,7 @@ def test_a_row_with_an_unknown_value_is_left_out_while_the_table_is_copied() -> 
     table = changes(
         change(UPDATE, 1, b=1), change(UPDATE, 2, b=2), change(UPDATE, 3, a="z"), change(DELETE, 4)
     )
-    folding = Folding([table], SCHEMA, leaves_out_unknown=True)
+    folding = Folding([table], SCHEMA, drops_unknown=True)
     assert rows(folding.rows(kept({"id": 2, "a": "x", "b": 0}))) == [(2, "x", 2)]
     assert (folding.upserted, folding.left_out, folding.deleted) == (3, 2, 1)
 

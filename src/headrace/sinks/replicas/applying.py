@@ -38,7 +38,7 @@ class Limits:
 @dataclass(frozen=True)
 class Applied:
     """What became of a batch: rows written, keys that it deleted, the data files' bytes and number,
-    and rows that were left out (see `Batch.leaves_out_unknown`)."""
+    and rows that were left out (see `Batch.drops_unknown`)."""
 
     upserted: int
     deleted: int
@@ -51,8 +51,8 @@ class Applied:
 class Batch:
     """The changes of one table in a micro-batch. `name` is in the names of its files; `defaults`
     are values of columns that older parts and files lack; `renamed` are new names of columns by
-    former ones, by the path of the part. `replaces`: the rows that the table has are none of the
-    source's. `table` is for messages. Picklable."""
+    former ones, by the path of the part. `table` is for
+    messages. Picklable."""
 
     parts: Sequence[Part]
     folder: Path
@@ -62,15 +62,9 @@ class Batch:
     soft_deletes: bool = False
     defaults: Mapping[str, object] = field(default_factory=dict)
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    replaces: bool = False
-    leaves_out_unknown: bool = False
+    drops_unknown: bool = False
     """Whether rows with a value that neither changes nor the table have are left out, because they
     will come: the table is being copied while its changes are applied."""
-
-    @property
-    def begins_empty(self) -> bool:
-        """Whether no row that the table has is left."""
-        return self.replaces or bool(self.truncated)
 
     @property
     def truncated(self) -> str:
@@ -89,7 +83,7 @@ class Batch:
             self.schema,
             self.truncated,
             soft_deletes=self.soft_deletes,
-            leaves_out_unknown=self.leaves_out_unknown,
+            drops_unknown=self.drops_unknown,
             defaults=self.defaults,
             table=self.table,
         )
@@ -223,7 +217,7 @@ class _Application:
     def _run_here(self) -> tuple[TableChange, Applied]:
         batch, storage = self._batch, self._storage
         folding = batch.folding()
-        if batch.begins_empty:
+        if batch.truncated:
             vectors: list[tuple[DataFile, str, int]] = []
             removed, kept = self._files, None
         elif self._rows_to_scan(folding) > self._limits.file_rows:
@@ -252,7 +246,7 @@ class _Application:
         ]
         vectors: list[tuple[DataFile, str, int]] = []
         removed, kept = self._files, list[Path]()
-        if not self._batch.begins_empty:
+        if not self._batch.truncated:
             planned = self._runner.run(plan_keys, steps)
             vectors, removed, kept = self._scan_elsewhere(planned)
         steps = [

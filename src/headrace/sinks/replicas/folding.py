@@ -59,7 +59,7 @@ class Folding:
 
     Changes at or before `truncated` are left out. Columns that changes lack, because they are
     older, have the value of `defaults`, or null; columns that `schema` lacks are left out.
-    With `soft_deletes` a deleted row stays, and DELETED is true in it. With `leaves_out_unknown`
+    With `soft_deletes` a deleted row stays, and DELETED is true in it. With `drops_unknown`
     rows with a value that is found nowhere are left out: for tables whose rows are being copied,
     so that they come later. `table` is for messages.
 
@@ -73,14 +73,14 @@ class Folding:
         truncated: str = "",
         *,
         soft_deletes: bool = False,
-        leaves_out_unknown: bool = False,
+        drops_unknown: bool = False,
         defaults: Mapping[str, object] | None = None,
         table: str = "",
     ) -> None:
         self._tables = [_after(each, truncated) for each in changes]
         self._schema = schema
         self._soft = soft_deletes
-        self._leaves_out_unknown = leaves_out_unknown
+        self._drops_unknown = drops_unknown
         self.left_out = 0
         """How many rows `rows` left out."""
         self._defaults = defaults or {}
@@ -131,7 +131,7 @@ class Folding:
         the last one of the row in the changes, also under its former key, or the stored one.
 
         Raises HeadraceError("replicas.value_unknown") where it is found nowhere; with
-        `leaves_out_unknown` the row is left out instead.
+        `drops_unknown` the row is left out instead.
         """
         stored = self._stored_rows(kept)
         found = {name: self._places(name, kept, stored) for name in self._sources}
@@ -161,7 +161,7 @@ class Folding:
         must = ~known
         for name, places in found.items():
             unknown = int((must & (places == ABSENT)).sum())
-            if unknown and not self._leaves_out_unknown:
+            if unknown and not self._drops_unknown:
                 raise HeadraceError(
                     "replicas.value_unknown",
                     f"{self._table or 'A table'}: the log does not carry the value of the column"
