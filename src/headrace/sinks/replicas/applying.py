@@ -51,8 +51,7 @@ class Applied:
 class Batch:
     """The changes of one table in a micro-batch. `name` is in the names of its files; `defaults`
     are values of columns that older parts and files lack; `renamed` are new names of columns by
-    former ones, by the path of the part. `table` is for
-    messages. Picklable."""
+    former ones, by the path of the part. `table` is for messages. Picklable."""
 
     parts: Sequence[Part]
     folder: Path

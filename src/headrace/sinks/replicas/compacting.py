@@ -54,12 +54,33 @@ def compact(
     chosen = files_to_compact(transaction.files)
     if not chosen:
         return None
-    steps = [
-        CompactStep(transaction.storage, group, name, defaults or {}) for group in _groups(chosen)
-    ]
-    written = (runner or HereRunner(threads=1)).run(merge_files, steps)
-    added = [file for files in written for file in files]
-    return TableChange(added=added, removed=chosen, is_compaction=True)
+    runner = runner or HereRunner(threads=1)
+    return TableChange(
+        added=_merged(transaction.storage, chosen, name, runner, defaults or {}),
+        removed=chosen,
+        is_compaction=True,
+    )
+
+
+def fill(
+    transaction: Transaction, name: str, runner: Runner, defaults: Mapping[str, object]
+) -> TableChange:
+    """Write every live row again, with these values in columns that its file lacks. Raises
+    HeadraceError, OSError."""
+    files = transaction.files
+    added = _merged(transaction.storage, files, name, runner, defaults)
+    return TableChange(added=added, removed=list(files))
+
+
+def _merged(
+    storage: Storage,
+    files: Sequence[DataFile],
+    name: str,
+    runner: Runner,
+    defaults: Mapping[str, object],
+) -> list[DataFile]:
+    steps = [CompactStep(storage, group, name, defaults) for group in _groups(files)]
+    return [file for made in runner.run(merge_files, steps) for file in made]
 
 
 def merge_files(step: CompactStep) -> list[DataFile]:

@@ -67,6 +67,21 @@ def write_parquet(filesystem: pyarrow.fs.FileSystem, path: str, rows: pa.Table) 
     return WrittenFile(path, rows.num_rows, size, _statistics(metadata), tuple(_offsets(metadata)))
 
 
+def sweep_files(filesystem: pyarrow.fs.FileSystem, folder: str, prefix: str) -> int:
+    """Delete the files of a folder whose names begin with this; gives how many there were. Raises
+    OSError."""
+    from pyarrow.fs import FileSelector
+
+    swept = [
+        file.path
+        for file in filesystem.get_file_info(FileSelector(folder, allow_not_found=True))
+        if file.is_file and file.base_name.startswith(prefix)
+    ]
+    for path in swept:
+        filesystem.delete_file(path)
+    return len(swept)
+
+
 def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
     """By the field ids of leaf columns."""
     schema = metadata.schema
@@ -74,6 +89,8 @@ def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
     made: dict[int, ColumnStatistics] = {}
     arrow = leaf_ids(schema.to_arrow_schema())
     for place, field_id in enumerate(arrow):
+        if field_id is None:
+            continue
         chunks = [group.column(place) for group in groups]
         known = [chunk.statistics for chunk in chunks if chunk.is_stats_set]
         nulls = least = greatest = None
@@ -83,8 +100,7 @@ def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
             if known and all(each.has_min_max for each in known if each.num_values):
                 ranges = [each for each in known if each.has_min_max]
                 if ranges:
-                    least = min(each.min for each in ranges)
-                    greatest = max(each.max for each in ranges)
+                    least, greatest = _bounds(ranges)
         made[field_id] = ColumnStatistics(
             sum(chunk.total_compressed_size for chunk in chunks),
             sum(chunk.num_values for chunk in chunks),
@@ -95,11 +111,21 @@ def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
     return made
 
 
-def leaf_ids(schema: pa.Schema) -> list[int]:
-    """The field ids of the leaf columns of a schema, in the order of Parquet's columns."""
+def _bounds(ranges: list[Any]) -> tuple[Any, Any]:
+    """The least and the greatest value; both None where Python has no such value (a date after
+    9999)."""
+    try:
+        return min(each.min for each in ranges), max(each.max for each in ranges)
+    except (OverflowError, ValueError):
+        return None, None
+
+
+def leaf_ids(schema: pa.Schema) -> list[int | None]:
+    """The field ids of the leaf columns of a schema, in the order of Parquet's columns; None:
+    the leaf has none (elements of lists and maps in Delta)."""
     import pyarrow as pa
 
-    def leaves(field: pa.Field) -> list[int]:
+    def leaves(field: pa.Field) -> list[int | None]:
         kind = field.type
         if pa.types.is_struct(kind):
             return [leaf for inner in kind for leaf in leaves(inner)]
@@ -107,7 +133,8 @@ def leaf_ids(schema: pa.Schema) -> list[int]:
             return leaves(kind.key_field) + leaves(kind.item_field)
         if pa.types.is_list(kind) or pa.types.is_large_list(kind):
             return leaves(kind.value_field)
-        return [int(field.metadata[FIELD_ID])]
+        named = (field.metadata or {}).get(FIELD_ID)
+        return [None if named is None else int(named)]
 
     return [leaf for field in schema for leaf in leaves(field)]
 

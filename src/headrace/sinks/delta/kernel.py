@@ -1,0 +1,254 @@
+"""Delta Kernel in Spark's JVM: a table's state, its live files and its commits, as JSON.
+
+Nothing of a file crosses the gateway by itself: Kernel writes live files as lines of JSON and reads
+a commit's actions from such lines, as it does with the log.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from headrace.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WRITER = "headrace"
+_LOCAL_LOG = ("io.delta.kernel.logStore.file.impl", "io.delta.storage.LocalLogStore")
+"""How Kernel writes logs in local folders. What it would take by itself starts two processes and
+writes a file of checksums for each file, which is half of what a commit costs."""
+_CONFLICTS = (
+    "ConcurrentWriteException",
+    "ConcurrentTransactionException",
+    "MetadataChangedException",
+    "ProtocolChangedException",
+    "MaxCommitRetryLimitReachedException",
+    "TableAlreadyExistsException",
+)
+_STORAGE = (
+    "IOException",
+    "UncheckedIOException",
+    "KernelEngineException",
+    "CommitStateUnknownException",
+    "CommitFailedException",
+)
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """A version of a table, whose `snapshot` is Kernel's; columns as its log has them."""
+
+    version: int
+    snapshot: Any
+    fields: Sequence[dict[str, Any]]
+    configuration: Mapping[str, str]
+    partition_columns: Sequence[str]
+
+
+class Kernel:
+    """Delta Kernel's classes. `close` removes its folder of temporary files."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        """Raises HeadraceError("delta.no_kernel") where the jars are not on the class path."""
+        jvm: Any = spark._jvm
+        package = jvm.io.delta.kernel
+        internal = package.internal
+        try:
+            with _translated("Delta Kernel"):
+                context: Any = spark._jsc
+                configuration = jvm.org.apache.hadoop.conf.Configuration(
+                    context.hadoopConfiguration()
+                )
+                configuration.setIfUnset(*_LOCAL_LOG)
+                self._engine = package.defaults.engine.DefaultEngine.create(configuration)
+                self._none = jvm.java.util.Optional.empty()
+                self._actions = internal.actions.SingleAction.FULL_SCHEMA
+                self._update = package.Operation.STREAMING_UPDATE
+        except TypeError:
+            raise HeadraceError(
+                "delta.no_kernel",
+                "Delta Kernel's jars are not on the class path of Spark's driver",
+                "Let headrace start the session, or add the jars that `headrace check` names to "
+                "spark.jars or spark.jars.packages.",
+            ) from None
+        self._manager = package.TableManager
+        self._iterables = package.utils.CloseableIterable
+        self._files = package.utils.FileStatus
+        self._utils = internal.util.Utils
+        self._types = internal.types.DataTypeJsonSerDe
+        self._json = package.defaults.internal.json.JsonUtils
+        self._list = jvm.java.util.ArrayList
+        self._map = jvm.java.util.HashMap
+        self._scratch = TemporaryDirectory(prefix="headrace-delta-")
+
+    def close(self) -> None:
+        """Never raises."""
+        self._scratch.cleanup()
+
+    def create(self, root: str, schema: str, properties: Mapping[str, str]) -> None:
+        """Commit version 0 of a table. Raises HeadraceError("replicas.conflict") where there is a
+        table, ("replicas.not_written"), ("delta.refused")."""
+        with _translated(f"The Delta table in {root}"):
+            struct = self._types.deserializeStructType(schema)
+            builder = self._manager.buildCreateTableTransaction(root, struct, WRITER)
+            transaction = builder.withTableProperties(self._java_map(properties)).build(
+                self._engine
+            )
+            result = transaction.commit(self._engine, self._iterables.emptyIterable())
+            self._run_hooks(root, result)
+
+    def load(self, root: str) -> Metadata:
+        """The last version. Raises HeadraceError("replicas.not_written"), ("delta.refused")."""
+        with _translated(f"The Delta table in {root}"):
+            return self._metadata(self._manager.loadSnapshot(root).build(self._engine))
+
+    def live_files(self, root: str, snapshot: Any) -> Iterator[dict[str, Any]]:
+        """The actions `add` of the live files of a version, with statistics and vectors. Raises as
+        `load`."""
+        path = self._temporary()
+        with _translated(f"The Delta table in {root}"):
+            scan = snapshot.getScanBuilder().build()
+            rows = self._utils.intoRows(scan.getScanFiles(self._engine, True))
+            self._engine.getJsonHandler().writeJsonFileAtomically(str(path), rows, True)
+        with path.open(encoding="utf-8") as lines:
+            for line in lines:
+                yield json.loads(line)["add"]
+        path.unlink()
+
+    def commit(
+        self,
+        root: str,
+        snapshot: Any,
+        actions: Sequence[Mapping[str, Any]],
+        *,
+        schema: str | None,
+        properties: Mapping[str, str],
+        application: tuple[str, int] | None,
+    ) -> Metadata | None:
+        """Commit on that version, or not at all. `application` are the id of an application and
+        the number of its transaction. Gives what `load` would; None: ask it.
+
+        Raises HeadraceError("replicas.conflict"), ("replicas.not_written"), ("delta.refused").
+        """
+        with _translated(f"The Delta table in {root}"):
+            builder = snapshot.buildUpdateTableTransaction(WRITER, self._update).withMaxRetries(0)
+            if properties:
+                builder = builder.withTablePropertiesAdded(self._java_map(properties))
+            if schema is not None:
+                builder = builder.withUpdatedSchema(self._types.deserializeStructType(schema))
+            if application is not None:
+                builder = builder.withTransactionId(*application)
+            transaction = builder.build(self._engine)
+            result = transaction.commit(self._engine, self._rows(actions))
+            if self._run_hooks(root, result):
+                return None  # a snapshot that begins at the checkpoint is smaller
+            made = result.getPostCommitSnapshot()
+            return self._metadata(made.get()) if made.isPresent() else None
+
+    def _metadata(self, snapshot: Any) -> Metadata:
+        said = json.loads(self._json.rowToJson(snapshot.getMetadata().toRow()))
+        return Metadata(
+            snapshot.getVersion(),
+            snapshot,
+            json.loads(said["schemaString"])["fields"],
+            said.get("configuration", {}),
+            said.get("partitionColumns", []),
+        )
+
+    def _run_hooks(self, root: str, result: Any) -> bool:
+        """Write checksums and checkpoints; whether there was one. A commit stands without them."""
+        checkpoint = False
+        for hook in list(result.getPostCommitHooks()):
+            kind = hook.getType().toString()
+            try:
+                with _translated(f"The Delta table in {root}"):
+                    hook.threadSafeInvoke(self._engine)
+                checkpoint = checkpoint or kind == "CHECKPOINT"
+            except HeadraceError as error:
+                _log.warning("A commit stands, but its %s was not written: %s", kind, error)
+        return checkpoint
+
+    def _rows(self, actions: Sequence[Mapping[str, Any]]) -> Any:
+        if not actions:
+            return self._iterables.emptyIterable()
+        path = self._temporary()
+        with path.open("w", encoding="utf-8") as output:
+            output.writelines(json.dumps(action) + "\n" for action in actions)
+        status = self._utils.singletonCloseableIterator(
+            self._files.of(str(path), path.stat().st_size, 0)
+        )
+        handler = self._engine.getJsonHandler()
+        batches = handler.readJsonFiles(status, self._actions, self._none)
+        rows = self._list()
+        while batches.hasNext():
+            rows.addAll(batches.next().getRows().toInMemoryList())
+        batches.close()
+        path.unlink()
+        return self._iterables.inMemoryIterable(self._utils.toCloseableIterator(rows.iterator()))
+
+    def _java_map(self, properties: Mapping[str, str]) -> Any:
+        made = self._map()
+        for name, value in properties.items():
+            made.put(name, value)
+        return made
+
+    def _temporary(self) -> Path:
+        return Path(self._scratch.name) / f"{uuid4()}.json"
+
+
+@contextmanager
+def _translated(what: str) -> Iterator[None]:
+    """Exceptions of Java as HeadraceErrors."""
+    from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+
+    try:
+        yield
+    except Py4JJavaError as error:
+        raise _error(what, error.java_exception) from None
+    except Py4JError as error:
+        raise HeadraceError(
+            "replicas.not_written",
+            f"{what} cannot be reached: Spark's driver does not answer ({type(error).__name__})",
+            "Start the query again.",
+            retriable=True,
+        ) from None
+
+
+def _error(what: str, exception: Any) -> HeadraceError:
+    names: list[str] = []
+    messages: list[str] = []
+    while exception is not None and len(names) < 10:
+        names.append(exception.getClass().getSimpleName())
+        message = exception.getMessage()
+        messages.append((message or "").strip().split("\n")[0])
+        exception = exception.getCause()
+    said = f"{names[0]}: {messages[0]}"
+    if any(name in _CONFLICTS for name in names):
+        return HeadraceError(
+            "replicas.conflict",
+            f"{what} was changed by somebody else: {said}",
+            "The changes are applied again to the new version.",
+            retriable=True,
+        )
+    if any(name in _STORAGE or name.endswith("IOException") for name in names):
+        return HeadraceError(
+            "replicas.not_written",
+            f"{what} cannot be read or written: {said}",
+            "Check the folder, its permissions and the space on the disk.",
+            retriable=True,
+        )
+    return HeadraceError(
+        "delta.refused",
+        f"{what} is refused by Delta Kernel: {said}",
+        "Look at the table's properties and features: headrace keeps tables that Delta Kernel can "
+        "write.",
+    )

@@ -1,0 +1,71 @@
+"""A folder of Delta tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError
+from headrace.sinks.delta.kernel import Kernel
+from headrace.sinks.delta.locations import table_folder
+from headrace.sinks.delta.schemas import schema_json
+from headrace.sinks.delta.table import COMMENT, KEY, DeltaTable
+from headrace.sinks.replicas.lake import LakeTable, TableName, TableSchema
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class DeltaLake:
+    """See Lake. `properties` are those of new tables."""
+
+    def __init__(self, spark: SparkSession, folder: str, properties: Mapping[str, str]) -> None:
+        """Raises HeadraceError("delta.no_kernel")."""
+        from pyarrow.fs import LocalFileSystem
+
+        self._filesystem = LocalFileSystem()
+        self._folder = folder
+        self._properties = properties
+        self._kernel = Kernel(spark)
+
+    def table(self, name: TableName) -> LakeTable | None:
+        """See Lake. Raises HeadraceError("delta.not_a_table"), ("delta.not_a_replica"), and as
+        `Kernel.load`."""
+        from pyarrow.fs import FileSelector
+
+        root = table_folder(self._folder, name)
+        found = self._filesystem.get_file_info(FileSelector(root, allow_not_found=True))
+        if not found:
+            return None
+        log = FileSelector(f"{root}/_delta_log", allow_not_found=True)
+        if not any(
+            file.base_name.endswith(".json") for file in self._filesystem.get_file_info(log)
+        ):
+            if all(file.base_name == "_delta_log" for file in found):
+                return None  # a creation that was killed
+            raise HeadraceError(
+                "delta.not_a_table",
+                f"The folder of the table {name}, {root}, is not empty and no Delta table",
+                "Empty it, or choose another headrace.sink.path.",
+            )
+        table = DeltaTable(name, root, self._kernel, self._filesystem)
+        table.refresh()
+        return table
+
+    def create(
+        self, name: TableName, schema: TableSchema, properties: Mapping[str, str]
+    ) -> LakeTable:
+        """See Lake. Raises as `Kernel.create`, too."""
+        root = table_folder(self._folder, name)
+        given = {**self._properties, KEY: json.dumps(schema.key), **properties}
+        if schema.comment is not None:
+            given[COMMENT] = schema.comment
+        self._kernel.create(root, schema_json(schema.columns), given)
+        table = DeltaTable(name, root, self._kernel, self._filesystem)
+        table.refresh()
+        return table
+
+    def close(self) -> None:
+        """See Lake."""
+        self._kernel.close()

@@ -1,0 +1,72 @@
+"""Where tables and their files are."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote, urlsplit
+
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.lake import TableName
+
+_S3 = ("s3", "s3a", "s3n")
+_SAFE = "/-_.=~+,@$!"
+
+
+def local_folder(path: str) -> str:
+    """The folder of a path or of a `file:` URI, without a slash at its end.
+
+    Raises HeadraceError("delta.path_not_taken").
+    """
+    parts = urlsplit(path)
+    if parts.scheme in _S3:
+        raise _not_taken(
+            path,
+            "a commit to S3 needs a log store with conditional writes, which is not configured",
+        )
+    if (parts.scheme and parts.scheme != "file") or parts.netloc not in ("", "localhost"):
+        raise _not_taken(path, "tables are written to local folders and mounted file systems")
+    folder = unquote(parts.path) if parts.scheme else path
+    if not folder.startswith("/"):
+        raise _not_taken(path, "it is relative")
+    return folder.rstrip("/") or "/"
+
+
+def table_folder(lake: str, name: TableName) -> str:
+    """The folder of a table. Raises HeadraceError("delta.table_name_not_taken")."""
+    parts = (*name.namespace, name.name)
+    for part in parts:
+        if part in ("", ".", "..") or any(sign in part for sign in "/\\\0\n") or part[0] in "_.":
+            raise HeadraceError(
+                "delta.table_name_not_taken",
+                f"The table {name} cannot be a folder of {lake}: {part!r} is no name of a folder "
+                "that readers of Delta see",
+                "Leave the table out, or give it another name by a transform of its topic.",
+            )
+    return "/".join((lake.rstrip("/"), *parts))
+
+
+def file_in_log(path: str) -> str:
+    """A path within a table's folder as the log has it."""
+    return quote(path, safe=_SAFE)
+
+
+def file_path(root: str, logged: str) -> str:
+    """The path of a file of the log. Raises HeadraceError("delta.file_elsewhere") for one outside
+    of the local file system (a shallow clone)."""
+    parts = urlsplit(logged)
+    if parts.scheme not in ("", "file"):
+        raise HeadraceError(
+            "delta.file_elsewhere",
+            f"The Delta table in {root} has the file {logged}, which is not on the local file "
+            "system",
+            "Copy the table into a new one: headrace does not keep shallow clones.",
+        )
+    path = unquote(parts.path)
+    return path if path.startswith("/") else f"{root}/{path}"
+
+
+def _not_taken(path: str, why: str) -> HeadraceError:
+    return HeadraceError(
+        "delta.path_not_taken",
+        f"headrace.sink.path={path} cannot be used: {why}",
+        "Set it to an absolute path of a local or mounted folder.",
+    )

@@ -1,0 +1,102 @@
+"""Deletion vectors as files of a Delta table, and what its log says about them."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid5
+
+from headrace.errors import HeadraceError
+from headrace.sinks.delta.locations import file_path
+from headrace.sinks.replicas.vectors import decode_vector, encode_vector
+
+if TYPE_CHECKING:
+    import pyarrow.fs
+    from pyroaring import BitMap
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+_VALUES = {digit: value for value, digit in enumerate(_DIGITS)}
+_ID_LENGTH = 20
+_NAMES = UUID("5b1c0e1e-7a4c-5d0e-9c37-6f2f6a3c9e11")
+"""Ids of vector files are made of their names within this."""
+
+
+def z85(content: bytes) -> str:
+    """Bytes, a multiple of 4, as text of ZeroMQ's Base85 (RFC 32)."""
+    made = []
+    for (word,) in struct.iter_unpack(">I", content):
+        digits = [word // 85**place % 85 for place in (4, 3, 2, 1, 0)]
+        made.append("".join(_DIGITS[digit] for digit in digits))
+    return "".join(made)
+
+
+def from_z85(text: str) -> bytes:
+    """The bytes of such a text. Raises ValueError."""
+    if len(text) % 5:
+        raise ValueError(text)
+    made = bytearray()
+    try:
+        for start in range(0, len(text), 5):
+            word = 0
+            for digit in text[start : start + 5]:
+                word = word * 85 + _VALUES[digit]
+            made += word.to_bytes(4, "big")
+    except (KeyError, OverflowError):
+        raise ValueError(text) from None
+    return bytes(made)
+
+
+def vector_file(name: str) -> str:
+    """The name of the file of a vector, which follows from its name."""
+    return f"deletion_vector_{uuid5(_NAMES, name)}.bin"
+
+
+def write_vector_file(
+    filesystem: pyarrow.fs.FileSystem, root: str, positions: BitMap, name: str
+) -> str:
+    """Write a vector into a file of its own. Gives its descriptor. Raises OSError."""
+    content = encode_vector(positions)
+    with filesystem.open_output_stream(f"{root}/{vector_file(name)}") as output:
+        output.write(b"\x01" + content)
+    descriptor = {
+        "storageType": "u",
+        "pathOrInlineDv": z85(uuid5(_NAMES, name).bytes),
+        "offset": 1,
+        "sizeInBytes": len(content) - 8,
+        "cardinality": len(positions),
+    }
+    return json.dumps(descriptor)
+
+
+def read_vector_file(filesystem: pyarrow.fs.FileSystem, root: str, descriptor: str) -> BitMap:
+    """The positions of a vector of this or another writer. Raises HeadraceError
+    ("replicas.vector_not_understood"), OSError."""
+    vector: dict[str, Any] = json.loads(descriptor)
+    kind, stored = vector["storageType"], vector["pathOrInlineDv"]
+    size = vector["sizeInBytes"]
+    try:
+        if kind == "i":
+            body = from_z85(stored)[:size]
+            content = struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
+            return decode_vector(content, root)
+        if kind == "u":
+            folder, text = stored[:-_ID_LENGTH], stored[-_ID_LENGTH:]
+            name = f"deletion_vector_{UUID(bytes=from_z85(text))}.bin"
+            path = f"{root}/{folder}/{name}" if folder else f"{root}/{name}"
+        elif kind == "p":
+            path = file_path(root, stored)
+        else:
+            raise ValueError(kind)
+    except ValueError:
+        raise HeadraceError(
+            "replicas.vector_not_understood",
+            f"The Delta table in {root} has a deletion vector that cannot be read: its storage "
+            f"type is {kind!r}, its place {stored!r}",
+            "Copy the table again into a new one.",
+        ) from None
+    with filesystem.open_input_file(path) as file:
+        file.seek(vector.get("offset") or 0)
+        content = file.read(size + 8)
+    return decode_vector(content, path)

@@ -1,0 +1,26 @@
+"""The jars that commits of replicas need: pinned in the product, fetched once for the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from headrace.sinks.delta.format import FORMAT as DELTA
+from headrace.sinks.iceberg.format import FORMAT as ICEBERG
+from headrace.spark.jvm.jars import find_jars
+
+
+def jars(coordinates: Sequence[str]) -> list[Path]:
+    """The jars of Maven coordinates (`group:name:version`) without what these need in turn. Raises
+    HeadraceError("spark.jars_not_found")."""
+    return find_jars(coordinates, None)
+
+
+def iceberg_jars(options: Mapping[str, str] | None = None) -> list[Path]:
+    """Those of Iceberg's core and of the catalog that the options name (a JDBC catalog)."""
+    return jars(ICEBERG.packages(options or {}))
+
+
+def delta_jars() -> list[Path]:
+    """Those of Delta Kernel."""
+    return jars(DELTA.packages({}))
