@@ -4,12 +4,13 @@ what is large crosses as one JSON text."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError
-from headrace.sinks.iceberg.options import CLASSES, SQLITE, IcebergOptions
+from headrace.sinks.iceberg.options import CLASSES, RELEASE, SQLITE, IcebergOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,6 +19,8 @@ _EXCEPTIONS = "org.apache.iceberg.exceptions."
 _CONFLICTS = ("ValidationException", "CommitFailedException", "AlreadyExistsException")
 _FINAL = ("ForbiddenException", "NotAuthorizedException", "BadRequestException")
 _MOST_SHOWN = 500
+_OLDEST = (1, 12)
+"""The release from which on what is called here is there."""
 
 
 class IcebergJvm:
@@ -47,11 +50,22 @@ class IcebergJvm:
                 f"Add spark.jars.packages={names.replace(', ', ',')}, or these jars by spark.jars.",
             ) from None
         with self.failing("open the catalog", self.options.catalog):
+            self._check_release(self.iceberg.IcebergBuild.version())
             return self.iceberg.CatalogUtil.loadCatalog(
                 CLASSES[self.options.kind],
                 self.options.catalog,
                 self.map_of(self.options.properties),
                 self.configuration,
+            )
+
+    def _check_release(self, found: str) -> None:
+        if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < _OLDEST:
+            names = ",".join(self.options.packages)
+            raise HeadraceError(
+                "iceberg.other_release",
+                f"Spark's class path has Iceberg {found}, and headrace needs {RELEASE}",
+                f"Take the other Iceberg out of spark.jars and spark.jars.packages; headrace needs "
+                f"{names}.",
             )
 
     def _class(self, name: str) -> Any:
