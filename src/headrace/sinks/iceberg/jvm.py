@@ -16,8 +16,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _EXCEPTIONS = "org.apache.iceberg.exceptions."
-_CONFLICTS = ("ValidationException", "CommitFailedException", "AlreadyExistsException")
-_FINAL = ("ForbiddenException", "NotAuthorizedException", "BadRequestException")
+_CONFLICTS = ("CommitFailedException", "AlreadyExistsException")
+_REFUSED = "ValidationException"
+_FINAL = (
+    "ForbiddenException",
+    "NotAuthorizedException",
+    "BadRequestException",
+    "java.lang.IllegalArgumentException",
+    "java.lang.NumberFormatException",
+    "java.lang.UnsupportedOperationException",
+    _REFUSED,
+)
 _MOST_SHOWN = 500
 _OLDEST = (1, 12)
 """The release from which on what is called here is there."""
@@ -108,18 +117,18 @@ class IcebergJvm:
         return self.iceberg.SchemaParser.fromJson(schema).findType("column")
 
     @contextmanager
-    def failing(self, task: str, name: object) -> Iterator[None]:
+    def failing(self, task: str, name: object, *, commits: bool = False) -> Iterator[None]:
         """Around calls of Iceberg: what it raises leaves as a HeadraceError. `task` says what they
-        do, and `name` to what."""
+        do, and `name` to what; where they commit files, what Iceberg refuses is a conflict."""
         from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
         from pyspark.errors.exceptions.captured import CapturedException
 
         try:
             yield
         except Py4JJavaError as error:
-            raise self._error(error.java_exception, task, name) from None
+            raise self._error(error.java_exception, task, name, commits) from None
         except CapturedException as error:  # PySpark's own, of a few kinds of Java
-            raise self._error(error._origin, task, name) from None
+            raise self._error(error._origin, task, name, commits) from None
         except (Py4JError, ConnectionError) as error:
             raise HeadraceError(
                 "replicas.not_written",
@@ -129,7 +138,7 @@ class IcebergJvm:
                 retriable=True,
             ) from None
 
-    def _error(self, java: Any, task: str, name: object) -> HeadraceError:
+    def _error(self, java: Any, task: str, name: object, commits: bool) -> HeadraceError:
         kind = java.getClass().getName()
         said = str(java.toString())
         cause = java.getCause()
@@ -137,12 +146,18 @@ class IcebergJvm:
             said += f": {text}"
         said = self.options.safe(" ".join(said.split()))[:_MOST_SHOWN]
         short = kind.removeprefix(_EXCEPTIONS)
-        if short in _CONFLICTS:
+        if short in _CONFLICTS or (commits and short == _REFUSED):
             return HeadraceError(
                 "replicas.conflict",
                 f"Could not {task} {name}, since somebody else changed it meanwhile: {said}",
                 "It is tried again on what is there now.",
                 retriable=True,
+            )
+        if short == "NoSuchTableException":
+            return HeadraceError(
+                "iceberg.no_table",
+                f"Could not {task} {name}, since the table is gone: {said}",
+                "Let headrace copy the table again, or take it out of table.include.list.",
             )
         return HeadraceError(
             "replicas.not_written",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -59,6 +60,14 @@ class IcebergTable:
     def properties(self) -> Mapping[str, str]:
         """Those that begin with `headrace.`."""
         return {n: value for n, value in self._properties.items() if n.startswith(_OURS)}
+
+    def expire(self, older_than: dt.datetime) -> None:
+        """Forget the snapshots before a moment, but not the last one, and delete the files that
+        only they had. What the last one removed goes when it is forgotten itself."""
+        with self._java.failing("expire snapshots of", self.name):
+            expiry = self._table.expireSnapshots()
+            expiry.expireOlderThan(int(older_than.timestamp() * 1000)).retainLast(1).commit()
+        self.refresh()
 
     def version(self) -> str:
         """The id of the last snapshot."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import random
-import time
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
@@ -200,21 +201,33 @@ def test_a_change_that_iceberg_refuses_is_named(lake: Lake, change: ColumnChange
     assert table.schema() == EVERY_TYPE
 
 
-def test_a_repeated_batch_is_seen_after_all_snapshots_expired(
-    lake: Lake, spark: SparkSession
-) -> None:
+def test_a_repeated_batch_is_seen_after_all_snapshots_expired(lake: Lake, tmp_path: Path) -> None:
     kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
     for number in range(3):
-        kept.apply([row(number)])
+        kept.apply([row(number), row(5, small=number)])
+    old = {file.path for file in found(lake).begin(NO_CHANGE).files}
     table = found(lake)
-    # Somebody expires all snapshots but the last one, which is a compaction's.
-    compact(table)
-    expiry = table._table.expireSnapshots().expireOlderThan(int(time.time() * 1000) + 1000)
-    expiry.retainLast(1).commit()
+    compact(table)  # the snapshot that is left has no batch in it
+    table.expire(dt.datetime.now(dt.UTC) + dt.timedelta(minutes=1))
+    assert len(pyiceberg_table(tmp_path).snapshots()) == 1
     again = found(lake)
     assert again.properties()[BATCH] == "3"
     assert again.properties()[QUERY] == "q"
     assert again.foreign_changes() == []
+    kept.apply([row(5, small=7)], [1])
+    kept.table.expire(dt.datetime.now(dt.UTC) + dt.timedelta(minutes=1))
+    assert not any(Path(path).exists() for path in old)
+    kept.apply([row(2, small=8)])
+    assert by_pyiceberg(tmp_path) == kept.expected()
+
+
+def test_a_table_that_somebody_dropped_is_named(lake: Lake) -> None:
+    table = lake.create(NAME, EVERY_TYPE, {})
+    lake._catalog.dropTable(lake._identifier(NAME))  # type: ignore[attr-defined]
+    with pytest.raises(HeadraceError, match=r"shop\.items, since the table is gone") as raised:
+        table.begin(NO_CHANGE)
+    assert (raised.value.code, raised.value.retriable) == ("iceberg.no_table", False)
+    assert lake.table(NAME) is None
 
 
 def test_a_compaction_between_begin_and_commit_is_a_conflict(lake: Lake, tmp_path: Path) -> None:
@@ -328,8 +341,6 @@ def test_what_was_not_committed_is_swept_by_its_name(lake: Lake, tmp_path: Path)
 def test_a_table_of_somebody_else_is_refused_with_what_is_wrong(
     lake: Lake, spark: SparkSession, tmp_path: Path
 ) -> None:
-    import json
-
     def made(name: str, fields: list[dict[str, Any]], **properties: str) -> TableName:
         java = lake._java  # type: ignore[attr-defined]
         schema = java.iceberg.SchemaParser.fromJson(
