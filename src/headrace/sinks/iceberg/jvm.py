@@ -63,9 +63,17 @@ class IcebergJvm:
             return self.iceberg.CatalogUtil.loadCatalog(
                 CLASSES[self.options.kind],
                 self.options.catalog,
-                self.map_of(self.options.properties),
+                self.map_of(self._properties()),
                 self.configuration,
             )
+
+    def _properties(self) -> Mapping[str, str]:
+        """The catalog's. A path without scheme is local in ours, in Hadoop's not everywhere."""
+        made = dict(self.options.properties)
+        default = str(self.configuration.get("fs.defaultFS", "file:///"))
+        if self.options.warehouse.startswith("/") and not default.startswith("file:"):
+            made["warehouse"] = f"file:{self.options.warehouse}"
+        return made
 
     def _check_release(self, found: str) -> None:
         if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < _OLDEST:
