@@ -13,7 +13,7 @@ from benchmarks.contenders import jars
 from benchmarks.transforms.chains import PREDICATES, Case, Step, converters
 from headrace.java import find_java
 from headrace.transforms.registry import predicates, short_name, transforms
-from headrace_demo.maven import NotFetched, fetch_jars
+from headrace.spark.jvm.maven import NotFetched, fetch_jars
 
 HERE = Path(__file__).parent
 _SCRIPTING = ("Filter", "ContentBasedRouter")

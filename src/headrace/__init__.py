@@ -26,7 +26,9 @@ __all__ = [
     "metrics",
     "options",
     "register",
+    "replicate",
     "signal",
+    "sink_jars",
     "status",
     "table",
 ]
@@ -67,6 +69,38 @@ def register(spark: SparkSession) -> None:
     from headrace.spark.source import HeadraceDataSource
 
     spark.dataSource.register(HeadraceDataSource)
+
+
+def replicate(
+    spark: SparkSession,
+    source: Mapping[str, object] | str | PathLike[str],
+    sink: Mapping[str, object],
+) -> StreamingQuery:
+    """Keep a table of a lake equal to each table that a configuration captures; returns the query,
+    which runs.
+
+    `source` is as `options` takes it. `sink` has `type` (iceberg or delta), `checkpoint` (a folder
+    on this host for the query's checkpoint and state, as `headrace run --checkpoint` takes it),
+    `trigger` (availableNow, or an interval such as `10 seconds`) and the sink's options, without
+    `headrace.sink.`. The session needs the format's jars: see `sink_jars`.
+
+    Raises HeadraceError.
+    """
+    from headrace.sinks.replicas.replicating import replicate as started
+
+    return started(spark, source, sink)
+
+
+def sink_jars(name: str, /, **options: object) -> list[str]:
+    """The jars that `replicate` needs for a table format, for the setting `spark.jars`:
+    `.config("spark.jars", ",".join(headrace.sink_jars("iceberg")))`. They are fetched once, or
+    taken from the folder that the option `jars` names.
+
+    Raises HeadraceError.
+    """
+    from headrace.sinks.replicas.replicating import sink_jars as found
+
+    return found(name, options)
 
 
 def metrics(query: StreamingQuery) -> Metrics | None:

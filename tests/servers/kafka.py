@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from headrace.java import find_java
-from headrace_demo.maven import fetch_jars
+from headrace.spark.jvm.maven import fetch_jars
 
 _RELEASE = "4.3.1"
 _MODULE = ("org.apache.kafka", "kafka_2.13", _RELEASE)

@@ -17,7 +17,7 @@ import pyspark
 
 from headrace.connect.cache_folders import cache_folder
 from headrace.java import find_java
-from headrace_demo.maven import NotFetched
+from headrace.spark.jvm.maven import NotFetched
 
 _RELEASE = "2.6.13.Final"
 _MODULE = """\

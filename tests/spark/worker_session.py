@@ -13,7 +13,8 @@ import pytest
 from headrace.java import find_java
 from headrace.spark.jvm.gateway import DriverJvm
 from headrace.spark.session import build_session
-from headrace_demo.maven import NotFetched, fetch_jars
+from headrace.spark.jvm.maven import NotFetched, fetch_jars
+from tests.sinks.lake.jars import iceberg_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +42,15 @@ def _delta_jars() -> list[Path]:
     except NotFetched:
         return []
     return [jar for folder in folders for jar in sorted(folder.glob("*.jar"))]
+
+
+def _lake_jars() -> list[Path]:
+    """What commits of replicas need; none where it cannot be fetched."""
+    try:
+        rest = {"catalog.type": "rest", "catalog.uri": "http://catalog"}
+        return sorted({*iceberg_jars(), *iceberg_jars(rest)})
+    except NotFetched:
+        return []
 
 
 def _kafka_jars() -> list[Path]:
@@ -73,7 +83,7 @@ class WorkerSession:
                 "spark.sql.shuffle.partitions": "2",
                 "spark.sql.warehouse.dir": str(self._warehouse),
                 "spark.driver.memory": "1g",
-                "spark.jars": ",".join(map(str, [*delta, *_kafka_jars()])),
+                "spark.jars": ",".join(map(str, [*delta, *_kafka_jars(), *_lake_jars()])),
                 **(_DELTA_SETTINGS if delta else {}),
             }
             self._jvm = DriverJvm(lambda line: print(line, file=sys.stderr))

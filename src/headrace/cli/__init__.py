@@ -25,6 +25,7 @@ _VERBS = {
         "events",
         "check",
         "signal",
+        "resync",
         "transform",
         "describe",
         "support-bundle",

@@ -40,6 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("source", "kafka", "file"),
         help="how it travels (default: the first that the configuration has)",
     )
+    add_wait_argument(parser)
+
+
+def add_wait_argument(parser: argparse.ArgumentParser) -> None:
+    """The argument of `wait_for_signal`."""
     parser.add_argument(
         "--wait",
         nargs="?",
@@ -58,11 +63,11 @@ def run(arguments: argparse.Namespace) -> int:
         config, arguments.type, arguments.data, name=arguments.id, channel=arguments.channel
     )
     print(signal, flush=True)
-    return 0 if arguments.wait is None else _wait(config, signal, arguments.wait)
+    return 0 if arguments.wait is None else wait_for_signal(config, signal, arguments.wait)
 
 
-def _wait(config: ConnectorConfig, signal: str, seconds: float) -> int:
-    """0 when all that the signal asked for was done."""
+def wait_for_signal(config: ConnectorConfig, signal: str, seconds: float) -> int:
+    """Prints what becomes of a signal; 0 when all that it asked for was done."""
     from headrace.spark.query.signals import wait_for_outcome
 
     failed = False

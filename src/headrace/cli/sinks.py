@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from headrace.cli.pipeline import Pipeline, open_session, spark_settings, supervise
 from headrace.errors import HeadraceError
 from headrace.spark.checkpoint import finished_batch
+from headrace.spark.jvm.jars import JARS, find_jars
 from headrace.spark.sinks.definition import EventStream, Sink, SinkDefinition, SinkQuery
 from headrace.spark.state_folder import exclusive
 
@@ -52,7 +53,7 @@ def run_sink(
     """Streams a pipeline into a sink until a limit or a signal. `state` is the folder of the
     query's checkpoint and of the sink's state. Raises HeadraceError."""
     checkpoint = state / "checkpoint"
-    pipeline = pipeline.with_overrides(definition.overrides)
+    pipeline = with_sink(pipeline, definition)
     sink = definition.make(SinkQuery(pipeline.config, state / definition.name, checkpoint))
     with exclusive(state, definition.name):
         pipeline.validate(checkpoint)
@@ -61,6 +62,28 @@ def run_sink(
             return _stream(sink, definition, pipeline, checkpoint, arguments, verb, messages)
         finally:
             sink.close()
+
+
+def with_sink(pipeline: Pipeline, definition: SinkDefinition) -> Pipeline:
+    """The pipeline with what the sink sets of its source's properties. Raises HeadraceError."""
+    defaults = definition.defaults(pipeline.config)
+    missing = {name: text for name, text in defaults.items() if name not in pipeline.properties}
+    changes = {**missing, **definition.overrides}
+    return pipeline.with_overrides(changes) if changes else pipeline
+
+
+def _settings(
+    definition: SinkDefinition, pipeline: Pipeline, arguments: argparse.Namespace
+) -> dict[str, str]:
+    """Settings of Spark, with the jars that the sink needs on its class path. Raises
+    HeadraceError("spark.jars_not_found")."""
+    settings = spark_settings(pipeline, arguments)
+    packages = definition.packages(pipeline.config)
+    if packages:
+        folder = pipeline.config.headrace_sink.get("jars")
+        jars = [str(jar) for jar in find_jars(packages, folder)]
+        settings[JARS] = ",".join(filter(None, (settings.get(JARS), *jars)))
+    return settings
 
 
 def _stream(
@@ -79,7 +102,7 @@ def _stream(
         master=arguments.master,
         idle_exit=arguments.idle_exit,
         debug=arguments.debug,
-        own=spark_settings(pipeline, arguments),
+        own=_settings(definition, pipeline, arguments),
         tasks=not definition.writes_small_ranges or pipeline.begins_with_tasks(checkpoint),
     )
     try:

@@ -19,7 +19,7 @@ def stored_offset(folder: Path) -> dict[str, Any] | None:
     """
     done = _numbers(folder / "commits")
     planned = _numbers(folder / "offsets")
-    return _offset(folder, max(done) if done else min(planned, default=0))
+    return planned_offset(folder, max(done) if done else min(planned, default=0))
 
 
 def finished_batch(folder: Path) -> int:
@@ -34,7 +34,7 @@ def planned_batch(folder: Path, end: Mapping[str, Any]) -> int:
     Raises HeadraceError("spark.other_run") when another run has planned more meanwhile.
     """
     newest = max(_numbers(folder / "offsets"), default=-1)
-    if newest < 0 or _offset(folder, newest) != end:
+    if newest < 0 or planned_offset(folder, newest) != end:
         raise HeadraceError(
             "spark.other_run",
             f"Another run goes on with the checkpoint {folder}, at micro-batch {newest}",
@@ -62,7 +62,9 @@ def force_plan_to_disk(folder: Path, number: int) -> None:
         force_to_disk(path)
 
 
-def _offset(folder: Path, number: int) -> dict[str, Any] | None:
+def planned_offset(folder: Path, number: int) -> dict[str, Any] | None:
+    """The source's offset at the end of a planned micro-batch; None: there is none that can be
+    read."""
     try:
         version, _, offset, *others = (folder / "offsets" / str(number)).read_text().splitlines()
         members = json.loads(offset)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+from headrace.spark.sinks.figures import figures_of
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -17,13 +19,15 @@ class Metrics:
     metrics; `incremental` is an incremental snapshot's progress, its chunk by Debezium's names
     (None: there was none); `database` is what the database says of its log and of this reader
     (None: not read yet; the connector's guide lists the members); `oldest_unacknowledged_ms` is the
-    age of the oldest change that the database must still keep."""
+    age of the oldest change that the database must still keep. `tables` are the figures of replicas
+    by their names, where the query's sink runs in this process."""
 
     snapshot: Mapping[str, Any]
     streaming: Mapping[str, Any]
     database: Mapping[str, Any] | None
     oldest_unacknowledged_ms: int | None
     incremental: Mapping[str, Any] | None = None
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def slot(self) -> Mapping[str, Any] | None:
@@ -37,7 +41,10 @@ def metrics(query: StreamingQuery) -> Metrics | None:
     progress = query.lastProgress
     if progress is None:
         return None
-    return reported_metrics(json.loads(progress.json))
+    reported = reported_metrics(json.loads(progress.json))
+    if reported is None:
+        return None
+    return replace(reported, tables=figures_of(str(query.id)))
 
 
 def reported_metrics(progress: Mapping[str, Any]) -> Metrics | None:

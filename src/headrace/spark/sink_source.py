@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,8 @@ class SinkSource(HeadraceDataSource):
 
     columns: str
     """Of its rows."""
+    overrides: Mapping[str, str] = {}
+    """Properties that it sets, whatever the configuration says."""
 
     def schema(self) -> str:
         return self.columns
@@ -45,7 +47,7 @@ class SinkSource(HeadraceDataSource):
         options = {
             name: self.options[name] for name in self.options if name.lower() not in SINK_OPTIONS
         }
-        return self.sink_reader(parse_options(options))
+        return self.sink_reader(parse_options(options | dict(self.overrides)))
 
     @abstractmethod
     def sink_reader(self, config: ConnectorConfig) -> SinkReader:

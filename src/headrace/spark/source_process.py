@@ -139,9 +139,11 @@ def _is_inline(config: ConnectorConfig) -> bool:
     return not is_local(driver_command())
 
 
-def session(config: ConnectorConfig, of_sink: Kernels | None = None) -> SourceSession:
+def session(
+    config: ConnectorConfig, of_sink: Kernels | None = None, *, converts: bool = True
+) -> SourceSession:
     """The session of this process, opened on first use. `of_sink` are the kernels of the sink that
-    the query writes to from here and from its tasks."""
+    the query writes to from here and from its tasks; `converts` as in `needed_kernels`."""
     global _session
     if _session is None:
         logging.basicConfig(
@@ -152,7 +154,7 @@ def session(config: ConnectorConfig, of_sink: Kernels | None = None) -> SourceSe
             logging.getLogger(name).setLevel(logging.INFO)
         signal.signal(signal.SIGTERM, _terminated)
         end_with_driver(Orphaned())
-        compile_beforehand(needed_kernels(config, of_sink))
+        compile_beforehand(needed_kernels(config, of_sink, converts=converts))
         _session = SourceSession(config)
     return _session
 

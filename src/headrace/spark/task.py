@@ -27,6 +27,8 @@ _LEFT_OUT = ("text_too_large", "value_not_representable", "value_not_understood"
 their codes; the first is the folder that raises them, such as a connector's."""
 _converters: dict[tuple[object, ...], SliceConverter] = {}
 _chains: dict[tuple[object, ...], tuple[Chain, FailurePolicy]] = {}
+_compiled: list[Chain] = []
+"""The chains of which all kernels are compiled."""
 schema_ids = SchemaIds()
 """Ids of schemas in registries: what slices brought along, and what this process asked for."""
 
@@ -76,6 +78,17 @@ def read_slice(
     for records in part.read():
         failed = _failed(records, failures, config)
         yield from convert(failures.run(transforms, records), part.sequences, failed)
+
+
+def read_records(part: Slice, config: ConnectorConfig) -> Iterator[list[Records]]:
+    """The slice's Records after its transforms, in pieces that follow one another in total order.
+    A record that a transform cannot take ends it, whatever `errors.tolerance` says."""
+    transforms, _ = chain(config)
+    if transforms not in _compiled:
+        compile_beforehand(needed_kernels(config, converts=False))
+        _compiled.append(transforms)
+    for records in part.read():
+        yield transforms(records)
 
 
 def _failed(

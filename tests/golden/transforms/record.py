@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.java import find_java
-from headrace_demo.maven import fetch_jars
+from headrace.spark.jvm.maven import fetch_jars
 from tests.documents.record import start_java
 from tests.golden.transforms.cases import Case, stored_records, write_cases, write_records
 from tests.golden.transforms.inputs.documents import document_records

@@ -22,7 +22,7 @@ from headrace.errors import HeadraceError
 from headrace.java import find_java
 from headrace.testing.server import Server, free_port
 from headrace_demo.db2.bridge import UTC_NAME
-from headrace_demo.maven import NotFetched, fetch_jars, spark_jar
+from headrace.spark.jvm.maven import NotFetched, fetch_jars, spark_jar
 from headrace_demo.processes import with_sources
 
 if TYPE_CHECKING:

@@ -145,7 +145,8 @@ class Evaluation:
     """One node over some records: its cells are gathered once.
 
     What gives values another form than `arrow_type` derives from it: it says which type a schema
-    has (`type_of`), makes constants of it (`constants`), and arrays of cells (`cell_values`).
+    has (`type_of`), makes constants of it (`constants`), and arrays of cells (`cell_values`), and
+    what stands in place of values that are not there (`stand_ins`).
     """
 
     def __init__(self, records: Records, node: Node, *, only_presence: bool = False) -> None:
@@ -243,6 +244,24 @@ class Evaluation:
                 return np.full(self.count, node.value is None)
         return np.asarray(self.array(node).is_null())
 
+    def unavailable(self, node: Node) -> np.ndarray:
+        """Where the log does not carry the node's value, or a part of it (bool)."""
+        match node:
+            case Cell() | Column():
+                cells, _ = self._found(node)
+                return np.asarray(cells[:, gathering.KIND] == UNAVAILABLE)
+            case Guarded():
+                return np.asarray(self.unavailable(node.node) & ~self._guarded(node))
+            case Struct():
+                parts = [self.unavailable(member) for member in node.members]
+                absent = self._guarded(node)
+            case Concat():
+                parts = [self.unavailable(part.node) for part in node.parts]
+                absent = np.zeros(self.count, np.bool_)
+            case _:
+                return np.zeros(self.count, np.bool_)
+        return np.asarray(np.logical_or.reduce(parts, axis=0, initial=False) & ~absent)
+
     def _guarded(self, node: Struct | Guarded) -> np.ndarray:
         """Where the node's image or presence makes it null."""
         absent = np.zeros(self.count, np.bool_)
@@ -285,7 +304,7 @@ class Evaluation:
         if valid.all():
             return array
         kinds = cells[:, gathering.KIND]
-        for value, place in self._stand_ins(node, kinds, valid):
+        for value, place in self.stand_ins(node, kinds, valid):
             one = self.constants(node.schema, [value])
             if isinstance(array.type, pa.StructType | pa.ListType | pa.LargeListType | pa.MapType):
                 index = np.where(place, self.count, np.arange(self.count))
@@ -294,9 +313,10 @@ class Evaluation:
                 array = pc.if_else(pa.array(place), one[0], array)
         return array
 
-    def _stand_ins(
+    def stand_ins(
         self, node: Cell | Column, kinds: np.ndarray, valid: np.ndarray
     ) -> Iterator[tuple[object, np.ndarray]]:
+        """What is shown in place of nulls and of unavailable values, and where (bool)."""
         unavailable = kinds == UNAVAILABLE
         if isinstance(node, Cell) and node.unavailable is not None and unavailable.any():
             yield node.unavailable, unavailable
@@ -310,7 +330,7 @@ class Evaluation:
     def _decoded(self, node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> list[object]:
         distinct, index = distinct_values(node, cells, valid)
         decoded = [None if at is None else distinct[at] for at in index.to_pylist()]
-        for value, place in self._stand_ins(node, cells[:, gathering.KIND], valid):
+        for value, place in self.stand_ins(node, cells[:, gathering.KIND], valid):
             for at in np.flatnonzero(place).tolist():
                 decoded[at] = value
         return decoded

@@ -10,7 +10,13 @@ from headrace.connect.kernels.bytes_text import HEXADECIMAL_PAIRS
 from headrace.connect.kernels.functions import entry, inlined_part, part
 from headrace.connect.kernels.memory import copy, load8, load64, store8, store16, store64
 from headrace.connect.kernels.text import DIGIT_ZEROS, put_int, wrapping_multiply
-from headrace.connect.rows import NULL, SHORT_SEQUENCE_LENGTH, TRANSACTION_NUMBERS, offset_in_row
+from headrace.connect.rows import (
+    NULL,
+    ROW,
+    SHORT_SEQUENCE_LENGTH,
+    TRANSACTION_NUMBERS,
+    offset_in_row,
+)
 from headrace.converters.instructions import (
     CLOCK_MS,
     IS_NULL,
@@ -28,6 +34,7 @@ TEXT_BYTES = 40
 
 _SCATTER = 0x9E3779B97F4A7C1  # odd
 _NULL = int(NULL)
+_ROW_SIZE = ROW.itemsize
 _POSITION, _POSITION_HIGH = offset_in_row("position"), offset_in_row("position_high")
 _ORDINAL = offset_in_row("ordinal")
 _PART = offset_in_row("part")
@@ -78,6 +85,16 @@ def put_next_sequence(row, before, epoch, length, out):
         _put_number_in_place(row, copy(out - length, length - _NUMBER_LENGTH, out))
     else:
         put_sequence(row, epoch, length, out)
+
+
+@entry
+def write_sequences(rows, selected, count, epoch, length, out):
+    """The sequences of the selected rows (int64 each), `length` bytes each, at `out`."""
+    before = np.int64(0)
+    for i in range(count):
+        row = rows + _ROW_SIZE * load64(selected + 8 * i)
+        put_next_sequence(row, before, epoch, length, out + length * i)
+        before = row
 
 
 @part

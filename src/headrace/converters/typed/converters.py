@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.connect.evaluation.values import tombstones
-from headrace.connect.records import Constant, Node, Records
+from headrace.connect.records import Constant, Node, Records, Shape
 from headrace.connect.schema import Schema, Type
 from headrace.converters.json.program import compile_json
 from headrace.converters.json.values import JsonOptions
@@ -95,7 +95,7 @@ class RowConverter(ColumnConverter):
         self._drops_fields = drops_fields
 
     def _array(self, records: Records, node: Node) -> pa.Array:
-        if _is_of_no_table(records):
+        if is_of_no_table(records.shape):
             return pa.nulls(len(records), self.column)
         topic = records.shape.topic
         if not pa.types.is_struct(typed(node.schema)):
@@ -149,7 +149,7 @@ class RowConverter(ColumnConverter):
         )
 
 
-def _is_of_no_table(records: Records) -> bool:
-    value = records.shape.value
-    name = None if value is None else value.schema.name
+def is_of_no_table(shape: Shape) -> bool:
+    """Whether values are heartbeats, transactions, notifications or logical messages."""
+    name = None if shape.value is None else shape.value.schema.name
     return name is not None and (name in _OF_NO_TABLE or name.endswith(_LOGICAL_MESSAGE))

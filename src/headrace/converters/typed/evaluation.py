@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,16 @@ from headrace.connect.encoding import Encoding
 from headrace.connect.evaluation import gathering
 from headrace.connect.evaluation.values import Evaluation, distinct_values, fast_values
 from headrace.connect.kernels.memory import address_of
-from headrace.connect.records import Cell, Column, Constant, Guarded, Node, Records, Struct
+from headrace.connect.records import (
+    Cell,
+    Column,
+    Constant,
+    Guarded,
+    Node,
+    Records,
+    Struct,
+    struct_of,
+)
 from headrace.connect.schema import Schema
 from headrace.converters.typed.types import INSTANT, TEXT, typed, typed_array, typed_constants
 from headrace.debezium import temporal
@@ -55,6 +64,36 @@ class _TypedEvaluation(Evaluation):
     def cell_values(self, node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array:
         array = _typed_cells(node, cells, valid)
         return super().cell_values(node, cells, valid) if array is None else array
+
+
+class CarriedValues:
+    """Values of several nodes as arrays of Spark's types: only what the log carries. A null is
+    null, whatever a converter shows for it, and so is an unavailable value."""
+
+    def __init__(self, records: Records, nodes: Sequence[Node]) -> None:
+        """The nodes' cells are gathered once."""
+        members = {str(number): node for number, node in enumerate(nodes)}
+        self._evaluation = _CarriedEvaluation(records, struct_of(None, members))
+
+    def array(self, node: Node) -> pa.Array:
+        """The values of one of the nodes. Raises as `typed_values`."""
+        return self._evaluation.array(node)
+
+    def unavailable(self, node: Node) -> np.ndarray:
+        """Where the log does not carry the value of one of the nodes, or a part of it (bool)."""
+        return self._evaluation.unavailable(node)
+
+
+class _CarriedEvaluation(_TypedEvaluation):
+    """A typed evaluation that makes nothing up."""
+
+    def stand_ins(
+        self,
+        node: Cell | Column,  # noqa: ARG002
+        kinds: np.ndarray,  # noqa: ARG002
+        valid: np.ndarray,  # noqa: ARG002
+    ) -> Iterator[tuple[object, np.ndarray]]:
+        return iter(())
 
 
 def typed_documents(column: Converted) -> pa.Array:

@@ -60,7 +60,7 @@ def sparse_vector(text: bytes) -> dict[str, object] | None:
     return {"dimensions": dimensions, "vector": {key: pairs[key] for key in ordered}}
 
 
-_SPARSE_SCHEMA = Schema(
+SPARSE_VECTOR_SCHEMA = Schema(
     Type.STRUCT,
     name="io.debezium.data.SparseDoubleVector",
     version=1,
@@ -81,5 +81,5 @@ DOUBLE_VECTOR = Declaration(
 )
 FLOAT_VECTOR = Declaration(_schema(Type.FLOAT32, "FloatVector"), Encoding.PYTHON, float_vector, [])
 SPARSE_VECTOR = Declaration(
-    _SPARSE_SCHEMA, Encoding.PYTHON, sparse_vector, {"dimensions": 0, "vector": {}}
+    SPARSE_VECTOR_SCHEMA, Encoding.PYTHON, sparse_vector, {"dimensions": 0, "vector": {}}
 )

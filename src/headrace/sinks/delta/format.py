@@ -29,7 +29,7 @@ class DeltaFormat:
     """A folder of Delta tables: the table `shop.orders` is the folder `PATH/shop/orders`."""
 
     name = "delta"
-    options = ("path", "table.*")
+    options: Sequence[str] = ("path", "table.*")
 
     def packages(self, options: Mapping[str, str]) -> Sequence[str]:  # noqa: ARG002
         """See LakeFormat."""

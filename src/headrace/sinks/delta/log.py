@@ -9,14 +9,39 @@ if TYPE_CHECKING:
     import pyarrow.fs
 
 
+_MOST_NAMED = 5
+_OWN_ENGINE = "headrace"
+
+
+def foreign_changes(filesystem: pyarrow.fs.FileSystem, root: str, version: int) -> list[str]:
+    """What others did to the rows in versions up to this one and after headrace's last, the last
+    first, a sentence each. Compactions are left out, and versions that the log has forgotten."""
+    made: list[str] = []
+    while version >= 0 and len(made) < _MOST_NAMED:
+        try:
+            actions = _actions(filesystem, root, version)
+        except (OSError, ValueError):
+            break
+        infos = [action["commitInfo"] for action in actions if "commitInfo" in action]
+        if any(_OWN_ENGINE in str(info.get("engineInfo")) for info in infos):
+            break
+        files = [action.get("add") or action.get("remove") or {} for action in actions]
+        if any(file.get("dataChange") for file in files):
+            made.append(last_commit(filesystem, root, version))
+        version -= 1
+    return made
+
+
+def _actions(filesystem: pyarrow.fs.FileSystem, root: str, version: int) -> list[dict[str, Any]]:
+    with filesystem.open_input_stream(f"{root}/_delta_log/{version:020}.json") as file:
+        return [json.loads(line) for line in file.read().splitlines() if line.strip()]
+
+
 def last_commit(filesystem: pyarrow.fs.FileSystem, root: str, version: int) -> str:
     """Who committed a version, and what: its operation, its writer, and whether the columns,
     properties or features of the table changed. For messages; never raises."""
     try:
-        with filesystem.open_input_stream(f"{root}/_delta_log/{version:020}.json") as file:
-            actions: list[dict[str, Any]] = [
-                json.loads(line) for line in file.read().splitlines() if line.strip()
-            ]
+        actions = _actions(filesystem, root, version)
     except (OSError, ValueError):
         return f"version {version} cannot be read"
     infos = (action["commitInfo"] for action in actions if "commitInfo" in action)

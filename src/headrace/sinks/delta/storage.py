@@ -13,7 +13,7 @@ from headrace.sinks.delta.locations import file_in_log
 from headrace.sinks.delta.schemas import ID, Field, physical_schema
 from headrace.sinks.delta.statistics import file_statistics, leaf_paths, read_statistics
 from headrace.sinks.delta.vector_files import read_vector_file, write_vector_file
-from headrace.sinks.replicas.data_files import write_parquet
+from headrace.sinks.replicas.data_files import sweep_files, write_parquet
 from headrace.sinks.replicas.lake import DataFile, TableSchema
 
 if TYPE_CHECKING:
@@ -70,6 +70,10 @@ class DeltaStorage:
     def write_vector(self, file: DataFile, positions: BitMap, name: str) -> str:  # noqa: ARG002
         """See Storage. Raises OSError."""
         return write_vector_file(self.filesystem, self.root, positions, name)
+
+    def sweep(self, prefix: str) -> int:
+        """See Storage. Files of vectors have other names, and are left to VACUUM."""
+        return sweep_files(self.filesystem, self.root, DATA_FILE.partition("{")[0] + prefix)
 
     @cached_property
     def _physical(self) -> pa.Schema:

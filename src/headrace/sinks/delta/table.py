@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import HeadraceError
 from headrace.sinks.delta.kernel import Kernel, Metadata
 from headrace.sinks.delta.locations import file_path
-from headrace.sinks.delta.log import last_commit
+from headrace.sinks.delta.log import foreign_changes, last_commit
 from headrace.sinks.delta.schemas import (
     Field,
     changed_fields,
@@ -98,6 +98,10 @@ class DeltaTable:
             self._files = self._live_files(known)
             self._files_version = known.version
         return DeltaTransaction(self, known, change, self._files)
+
+    def foreign_changes(self) -> Sequence[str]:
+        """See LakeTable."""
+        return foreign_changes(self._filesystem, self.root, self._known().version)
 
     def commit(
         self, known: Metadata, actions: Sequence[Mapping[str, Any]], files: dict[str, DataFile],

@@ -37,9 +37,10 @@ class Operation(IntEnum):
 @dataclass(frozen=True)
 class Part:
     """A part, as one row that goes through Spark. `path` is within the folder of parts; empty where
-    the slice had nothing of the table but a TRUNCATE.
+    the slice had nothing of the table but a TRUNCATE. A slice may have several parts of a table.
 
-    `schema` is the JSON of the table's schema (`headrace.sinks.replicas.schemas`). `buckets` are
+    `schema` is the JSON of the table's schema (`headrace.sinks.replicas.schemas`; equal schemas
+    have equal texts); empty where `path` is. `buckets` are
     those of the record batches of the file; empty: it is not divided. `first` and `last` are
     sequences of its changes, `truncated` that of the last TRUNCATE of the table in the slice
     (empty: there was none), `source_ms` the greatest time of the database in it (0: unknown).

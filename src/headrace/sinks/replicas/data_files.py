@@ -67,6 +67,21 @@ def write_parquet(filesystem: pyarrow.fs.FileSystem, path: str, rows: pa.Table) 
     return WrittenFile(path, rows.num_rows, size, _statistics(metadata), tuple(_offsets(metadata)))
 
 
+def sweep_files(filesystem: pyarrow.fs.FileSystem, folder: str, prefix: str) -> int:
+    """Delete the files of a folder whose names begin with this; gives how many there were. Raises
+    OSError."""
+    from pyarrow.fs import FileSelector
+
+    swept = [
+        file.path
+        for file in filesystem.get_file_info(FileSelector(folder, allow_not_found=True))
+        if file.is_file and file.base_name.startswith(prefix)
+    ]
+    for path in swept:
+        filesystem.delete_file(path)
+    return len(swept)
+
+
 def _statistics(metadata: Any) -> dict[int, ColumnStatistics]:
     """By the field ids of leaf columns."""
     schema = metadata.schema

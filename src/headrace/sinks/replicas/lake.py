@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
     from pyspark.sql import SparkSession
 
-QUERY, BATCH, POSITION, TIME = (
+KEY, QUERY, BATCH, POSITION, TIME = (
+    "headrace.key",
     "headrace.query",
     "headrace.batch",
     "headrace.position",
     "headrace.time",
 )
-"""Properties of a table: the id of the query that keeps it, its last micro-batch in the table (a
-number), the source's position after it (JSON), and when it was committed (ISO 8601)."""
+"""Properties of a table: the names of its key's columns (a JSON list), the id of the query that
+keeps it, its last micro-batch in the table (a number), the source's position after it (JSON), and
+when it was committed (ISO 8601)."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,15 @@ class TableName:
 @dataclass(frozen=True)
 class Column:
     """A column: its Arrow type is one that `headrace.converters.typed.types.typed` gives, with
-    string, binary and list for their large forms. All columns may be null."""
+    string, binary and list for their large forms. All columns of a replica may be null;
+    `is_required` says that the source's may not, and `default` is the value that rows have there
+    which are older than the column (a Python value; None: null, or it is not known)."""
 
     name: str
     type: pa.DataType
     comment: str | None = None
+    default: object = field(default=None, compare=False)
+    is_required: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -125,6 +131,11 @@ class Storage(Protocol):
         """Write the positions of all deleted rows of a file, those of its former vector among them.
         Gives the JSON of the vector."""
 
+    @abstractmethod
+    def sweep(self, prefix: str) -> int:
+        """Delete the files whose names begin with this, data files and vectors: those of a batch
+        that was never committed. Gives how many there were."""
+
 
 @dataclass(frozen=True)
 class TableChange:
@@ -183,6 +194,11 @@ class LakeTable(Protocol):
         HeadraceError("replicas.column_not_taken") for a change that the format cannot take."""
 
     @abstractmethod
+    def foreign_changes(self) -> Sequence[str]:
+        """What others did to the rows since headrace's last commit, the last first, a sentence
+        each. Compactions are left out, and what the table has forgotten."""
+
+    @abstractmethod
     def version(self) -> str:
         """The id of the last snapshot or version; empty before the first."""
 
@@ -193,7 +209,7 @@ class Lake(Protocol):
 
     @abstractmethod
     def table(self, name: TableName) -> LakeTable | None:
-        """The table of that name; None: there is none. Raises HeadraceError for what has that name
+        """The table of that name, or None. Raises HeadraceError for what has that name
         and is no table that headrace can keep."""
 
     @abstractmethod

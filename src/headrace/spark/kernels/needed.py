@@ -33,7 +33,7 @@ SHARED: Kernels = {
     "headrace.converters.kernels.emit": ("emit", "emit_headers"),
     "headrace.converters.json.kernels.binary": ("encode_cell",),
     "headrace.converters.json.kernels.interpreter": ("run_json",),
-    "headrace.converters.kernels.prints": ("insert_patches",),
+    "headrace.converters.kernels.prints": ("insert_patches", "write_sequences"),
     "headrace.converters.plain.kernels.interpreter": ("run_plain",),
     "headrace.converters.reading.kernels.envelope_kernel": ("open_envelopes", "schema_hash"),
     "headrace.converters.reading.kernels.images_kernel": ("read_images",),
@@ -79,6 +79,12 @@ _OF_EVERY_QUERY = (
     "headrace.streaming.changes.kernels.row_kernel",
     "headrace.streaming.changes.kernels.transaction_kernel",
 )
+_OF_TEXTS = (
+    "headrace.converters.kernels.emit",
+    "headrace.converters.json.kernels.binary",
+    "headrace.converters.json.kernels.interpreter",
+)
+"""Those of them that make texts of events."""
 _OF_FRAMES = (
     "headrace.connect.evaluation.gathering",
     "headrace.connect.evaluation.json_objects",
@@ -136,11 +142,16 @@ def all_kernels() -> dict[str, tuple[str, ...]]:
 
 
 def needed_kernels(
-    config: ConnectorConfig, of_sink: Kernels | None = None
+    config: ConnectorConfig, of_sink: Kernels | None = None, *, converts: bool = True
 ) -> dict[str, tuple[str, ...]]:
     """What a query of this configuration calls: its connector, converters, transforms and sink.
-    Raises HeadraceError for transforms that cannot be made."""
-    modules = (*_OF_EVERY_QUERY, *_of_records(config))
+    Without `converts` it makes no texts of events. Raises HeadraceError for transforms that cannot
+    be made."""
+    if converts:
+        modules = (*_OF_EVERY_QUERY, *_of_records(config))
+    else:
+        of_query = (module for module in _OF_EVERY_QUERY if module not in _OF_TEXTS)
+        modules = (*of_query, *_of_transforms(config))
     return merged((shared(modules), definition_of(config).kernels, of_sink or {}))
 
 
@@ -157,12 +168,16 @@ def document_kernels() -> dict[str, tuple[str, ...]]:
 
 def _of_records(config: ConnectorConfig | ChainConfig) -> list[str]:
     """The modules of what transforms and converters call."""
-    from headrace.transforms.reading import chain_of
-
-    modules = [*chain_of(config).kernels]
+    modules = _of_transforms(config)
     for role in ("key", "value", "header"):
         modules += OF_CONVERTERS[config.converter(role)]
     return modules
+
+
+def _of_transforms(config: ConnectorConfig | ChainConfig) -> list[str]:
+    from headrace.transforms.reading import chain_of
+
+    return [*chain_of(config).kernels]
 
 
 def named_kernels(names: Sequence[str]) -> dict[str, tuple[str, ...]]:

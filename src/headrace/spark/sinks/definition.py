@@ -18,6 +18,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headrace.errors import HeadraceError
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.datasource import DataSource
@@ -131,6 +133,16 @@ class SinkDefinition(Protocol):
         """Properties of the source that the sink sets, whatever the configuration says."""
         return {}
 
+    def defaults(self, config: ConnectorConfig) -> Mapping[str, str]:  # noqa: ARG002
+        """Properties of the source that the sink sets where the configuration does not name
+        them."""
+        return {}
+
+    def packages(self, config: ConnectorConfig) -> Sequence[str]:  # noqa: ARG002
+        """Maven coordinates (`group:artifact:version`) of the jars that the sink needs in Spark,
+        without what these need in turn. Raises HeadraceError for options that are wrong."""
+        return ()
+
     @property
     def needs_checkpoint(self) -> bool:
         """Whether a query must keep its checkpoint: a terminal that shows events does without."""
@@ -182,6 +194,21 @@ class SinkDefinition(Protocol):
         """A sink, which holds nothing yet: it is not closed where the state folder is in use, or
         the source refuses to start. Raises HeadraceError for options that are wrong or
         missing, and where a package of the sink is not installed."""
+
+    def resync(
+        self,
+        config: ConnectorConfig,  # noqa: ARG002
+        state: Path,  # noqa: ARG002
+        table: str,  # noqa: ARG002
+        signal: str,  # noqa: ARG002
+    ) -> None:
+        """Note that a table is about to be copied again, whose rows the signal of that id will ask
+        for. `state` is the sink's folder, of a query that may run. Raises HeadraceError."""
+        raise HeadraceError(
+            "cli.nothing_to_resync",
+            f"The sink {self.name} has no tables that could be copied again",
+            "Send the signal execute-snapshot for the rows as events.",
+        )
 
     def check(self, config: ConnectorConfig) -> Findings:  # noqa: ARG002
         """Whether the target is ready, and the options are right. It only reads, and never raises

@@ -25,13 +25,15 @@ log = logging.getLogger(__name__)
 # pyproject.toml has the same as entry points; see headrace.connectors.registry.
 _BUILT_IN = {
     "console": "headrace.sinks.console.definition:DEFINITION",
+    "delta": "headrace.sinks.delta.definition:DEFINITION",
     "file": "headrace.sinks.file.definition:DEFINITION",
+    "iceberg": "headrace.sinks.iceberg.definition:DEFINITION",
     "kafka": "headrace.sinks.kafka.definition:DEFINITION",
 }
 _NOT_SUPPORTED = ("http", "kinesis", "pubsub", "pulsar")
 """Sinks of Debezium Server that Spark has no format for."""
 _OF_SPARK = (
-    *("avro", "csv", "delta", "hudi", "iceberg", "json", "memory", "noop", "orc", "parquet"),
+    *("avro", "csv", "hudi", "json", "memory", "noop", "orc", "parquet"),
     *("rate", "socket", "text", "xml"),
 )
 """Formats of Spark and of usual packages; Spark finds others by itself."""

@@ -1,0 +1,95 @@
+"""Least and greatest values of columns, as manifests have them: Iceberg's binary of single values.
+
+Texts and bytes are cut to 16 characters or bytes, the greatest to the next greater one; there is
+no bound where none of that length is. Numbers of types that were widened are read by their length.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import struct
+from decimal import Context, Decimal
+from typing import Any
+
+LONGEST = 16
+_EPOCH = dt.datetime.fromisoformat("1970-01-01")
+_DAY = dt.date(1970, 1, 1)
+_MICROSECOND = dt.timedelta(microseconds=1)
+_DIGITS = Context(prec=80)
+_SURROGATES = range(0xD800, 0xE000)
+_LAST_CHARACTER = 0x10FFFF
+
+
+def encode_bound(value: Any, kind: str, *, upper: bool = False) -> bytes | None:
+    """The bytes of a bound of a column of this type of Iceberg's; None: there is no exact one."""
+    match kind:
+        case "boolean":
+            return b"\1" if value else b"\0"
+        case "int":
+            return struct.pack("<i", value)
+        case "long":
+            return struct.pack("<q", value)
+        case "float":
+            return None if math.isnan(value) else struct.pack("<f", value)
+        case "double":
+            return None if math.isnan(value) else struct.pack("<d", value)
+        case "date":
+            return struct.pack("<i", (value - _DAY).days)
+        case "timestamp" | "timestamptz":
+            local = value.astimezone(dt.UTC).replace(tzinfo=None) if value.tzinfo else value
+            return struct.pack("<q", (local - _EPOCH) // _MICROSECOND)
+        case "string":
+            cut = value if len(value) <= LONGEST else _cut_text(value, upper=upper)
+            return None if cut is None else cut.encode()
+        case "binary":
+            return value if len(value) <= LONGEST else _cut_bytes(value, upper=upper)
+    scale = int(kind.rpartition(",")[2].rstrip(")"))
+    unscaled = int(value.scaleb(scale, _DIGITS))
+    size = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
+    return unscaled.to_bytes(size, "big", signed=True)
+
+
+def decode_bound(content: bytes, kind: str) -> Any:
+    """The value of a bound; None where Python has none for it."""
+    match kind:
+        case "boolean":
+            return content != b"\0"
+        case "int" | "long":
+            return int.from_bytes(content, "little", signed=True)
+        case "float" | "double":
+            return struct.unpack("<f" if len(content) == 4 else "<d", content)[0]
+        case "string":
+            return content.decode()
+        case "binary":
+            return content
+    if kind.startswith("decimal"):
+        scale = int(kind.rpartition(",")[2].rstrip(")"))
+        return Decimal(int.from_bytes(content, "big", signed=True)).scaleb(-scale, _DIGITS)
+    number = int.from_bytes(content, "little", signed=True)
+    try:
+        if kind == "date":
+            return _DAY + dt.timedelta(days=number)
+        moment = _EPOCH + number * _MICROSECOND
+    except OverflowError:
+        return None
+    return moment.replace(tzinfo=dt.UTC) if kind == "timestamptz" else moment
+
+
+def _cut_text(text: str, *, upper: bool) -> str | None:
+    if not upper:
+        return text[:LONGEST]
+    for place in range(LONGEST - 1, -1, -1):
+        following = ord(text[place]) + 1
+        if following in _SURROGATES:
+            following = _SURROGATES.stop
+        if following <= _LAST_CHARACTER:
+            return text[:place] + chr(following)
+    return None
+
+
+def _cut_bytes(content: bytes, *, upper: bool) -> bytes | None:
+    if not upper:
+        return content[:LONGEST]
+    kept = content[:LONGEST].rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None

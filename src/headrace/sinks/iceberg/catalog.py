@@ -1,0 +1,118 @@
+"""A catalog of Iceberg tables."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError
+from headrace.sinks.iceberg.jvm import IcebergJvm, is_java
+from headrace.sinks.iceberg.options import IcebergOptions
+from headrace.sinks.iceberg.storage import local_path
+from headrace.sinks.iceberg.table import KEY, IcebergTable
+from headrace.sinks.iceberg.types import iceberg_schema
+from headrace.sinks.replicas.lake import LakeTable, TableName, TableSchema
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NEW_TABLE = {
+    "format-version": "3",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+    "write.delete.mode": "merge-on-read",
+    "write.update.mode": "merge-on-read",
+    "write.merge.mode": "merge-on-read",
+}
+"""Options of the sink win over these. Without the first two every commit leaves a metadata file."""
+
+
+class IcebergCatalog:
+    """See `headrace.sinks.replicas.lake.Lake`."""
+
+    def __init__(self, spark: SparkSession, options: IcebergOptions) -> None:
+        """Raises HeadraceError("iceberg.jars_missing"), ("replicas.not_written")."""
+        if options.kind != "rest":
+            Path(local_path(options.warehouse)).mkdir(parents=True, exist_ok=True)
+        self._options = options
+        self._java = IcebergJvm(spark, options)
+        self._catalog = self._java.catalog()
+
+    def table(self, name: TableName) -> LakeTable | None:
+        """The table, or None. Raises HeadraceError for a view, a table with partitions
+        and one of another format version than 3."""
+        identifier = self._identifier(name)
+        try:
+            with self._java.failing("load the table", name):
+                return IcebergTable(name, self._java, self._catalog.loadTable(identifier))
+        except HeadraceError as error:
+            if not is_java(error, "NoSuchTableException", "NoSuchNamespaceException"):
+                raise
+        is_view = False
+        with contextlib.suppress(Exception):  # not every catalog has views
+            is_view = self._catalog.viewExists(identifier)
+        if is_view:
+            raise HeadraceError(
+                "iceberg.no_table",
+                f"{name} is a view in the catalog {self._options.catalog}",
+                "Let headrace keep a table of another name.",
+            )
+        return None
+
+    def create(
+        self, name: TableName, schema: TableSchema, properties: Mapping[str, str]
+    ) -> LakeTable:
+        """Create an empty table, and its namespace."""
+        columns = iceberg_schema(schema)
+        _check_names(name, schema)
+        merged = _NEW_TABLE | dict(self._options.table)
+        if schema.comment is not None:
+            merged["comment"] = schema.comment
+        merged |= {KEY: json.dumps(list(schema.key))} | dict(properties)
+        with self._java.failing("create the table", name):
+            if name.namespace:
+                self._create_namespace(name)
+            table = (
+                self._catalog.buildTable(
+                    self._identifier(name), self._java.iceberg.SchemaParser.fromJson(columns)
+                )
+                .withProperties(self._java.map_of(merged))
+                .create()
+            )
+            return IcebergTable(name, self._java, table)
+
+    def close(self) -> None:
+        """Close the catalog."""
+        with contextlib.suppress(Exception):
+            self._catalog.close()
+
+    def _create_namespace(self, name: TableName) -> None:
+        for depth in range(1, len(name.namespace) + 1):
+            namespace = self._java.namespace(name.namespace[:depth])
+            try:
+                with self._java.failing("create the namespace of", name):
+                    if not self._catalog.namespaceExists(namespace):
+                        self._catalog.createNamespace(namespace)
+            except HeadraceError as error:
+                if not is_java(error, "AlreadyExistsException"):
+                    raise
+
+    def _identifier(self, name: TableName) -> object:
+        catalog = self._java.iceberg.catalog
+        return catalog.TableIdentifier.of(self._java.namespace(name.namespace), name.name)
+
+
+def _check_names(name: TableName, schema: TableSchema) -> None:
+    names = schema.names
+    twice = [each for place, each in enumerate(names) if each in names[:place]]
+    if twice or "" in names:
+        raise HeadraceError(
+            "replicas.column_not_taken",
+            f"The table {name} would have two columns {twice[0]}"
+            if twice
+            else f"The table {name} would have a column without a name",
+            "Rename a column by a transform, or leave it out by column.exclude.list.",
+        )

@@ -1,0 +1,37 @@
+"""Iceberg as a format of replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from headrace.sinks.iceberg.catalog import IcebergCatalog
+from headrace.sinks.iceberg.options import CATALOG, OPTIONS, TABLE, IcebergOptions
+from headrace.sinks.replicas.lake import Lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class IcebergFormat:
+    """See `headrace.sinks.replicas.lake.LakeFormat`."""
+
+    name = "iceberg"
+    options: Sequence[str] = (*OPTIONS, f"{CATALOG}*", f"{TABLE}*")
+
+    def packages(self, options: Mapping[str, str]) -> Sequence[str]:
+        """Coordinates of Iceberg's core and of what the catalog needs; options that are missing do
+        not matter. A JDBC catalog on another database than SQLite needs that database's driver,
+        which is not among them."""
+        return IcebergOptions.of({"warehouse": "/", **options}).packages
+
+    def check(self, options: Mapping[str, str]) -> None:
+        """Raise HeadraceError("iceberg.…") for options that are wrong or missing."""
+        IcebergOptions.of(options)
+
+    def open(self, spark: SparkSession, options: Mapping[str, str]) -> Lake:
+        """The catalog that the options name. Raises HeadraceError."""
+        return IcebergCatalog(spark, IcebergOptions.of(options))
+
+
+FORMAT = IcebergFormat()

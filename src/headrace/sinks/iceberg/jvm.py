@@ -1,0 +1,149 @@
+"""Iceberg's core in Spark's JVM. Every call takes a fraction of a millisecond, whatever it does, so
+what is large crosses as one JSON text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import HeadraceError
+from headrace.sinks.iceberg.options import CLASSES, SQLITE, IcebergOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_EXCEPTIONS = "org.apache.iceberg.exceptions."
+_CONFLICTS = ("ValidationException", "CommitFailedException", "AlreadyExistsException")
+_FINAL = ("ForbiddenException", "NotAuthorizedException", "BadRequestException")
+_MOST_SHOWN = 500
+
+
+class IcebergJvm:
+    """The classes of Iceberg that the driver uses, and Java's answers as Python's values."""
+
+    def __init__(self, spark: SparkSession, options: IcebergOptions) -> None:
+        session: Any = spark
+        self.jvm = session._jvm
+        self.gateway = session.sparkContext._gateway
+        self.configuration = session._jsc.hadoopConfiguration()
+        self.options = options
+        self.iceberg = self.jvm.org.apache.iceberg
+        self.mapper = self.jvm.com.fasterxml.jackson.databind.ObjectMapper()
+
+    def catalog(self) -> Any:
+        """The catalog, which is ready. Raises HeadraceError."""
+        names = ", ".join(self.options.packages)
+        try:
+            self._class(CLASSES[self.options.kind])
+            if self.options.properties.get("uri", "").startswith(SQLITE):
+                self._class("org.sqlite.JDBC")
+        except Exception as error:  # noqa: BLE001
+            raise HeadraceError(
+                "iceberg.jars_missing",
+                f"Spark's class path has no Iceberg for {self.options.kind} catalogs "
+                f"({_first_line(error)})",
+                f"Add spark.jars.packages={names.replace(', ', ',')}, or these jars by spark.jars.",
+            ) from None
+        with self.failing("open the catalog", self.options.catalog):
+            return self.iceberg.CatalogUtil.loadCatalog(
+                CLASSES[self.options.kind],
+                self.options.catalog,
+                self.map_of(self.options.properties),
+                self.configuration,
+            )
+
+    def _class(self, name: str) -> Any:
+        """Loads and initialises a class as Spark's own threads do."""
+        loader = self.jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        return self.jvm.java.lang.Class.forName(name, True, loader)
+
+    def map_of(self, values: Mapping[str, str]) -> Any:
+        """A Java map of texts."""
+        return self.mapper.readValue(
+            json.dumps(dict(values)), self.jvm.java.lang.Class.forName("java.util.HashMap")
+        )
+
+    def list_of(self, values: Sequence[str]) -> Any:
+        """A Java list of texts."""
+        return self.mapper.readValue(
+            json.dumps(list(values)), self.jvm.java.lang.Class.forName("java.util.ArrayList")
+        )
+
+    def values_of(self, java_map: Any) -> dict[str, str]:
+        """What is in a Java map of texts."""
+        made: dict[str, str] = json.loads(self.mapper.writeValueAsString(java_map))
+        return made
+
+    def namespace(self, names: Sequence[str]) -> Any:
+        """A namespace."""
+        array = self.gateway.new_array(self.jvm.java.lang.String, len(names))
+        for place, name in enumerate(names):
+            array[place] = name
+        return self.iceberg.catalog.Namespace.of(array)
+
+    def file(self, description: str, spec: Any) -> Any:
+        """A data or delete file."""
+        return self.iceberg.ContentFileParser.fromJson(self.mapper.readTree(description), spec)
+
+    def type(self, kind: Any) -> Any:
+        """A type from its JSON."""
+        field = {"id": 1, "name": "column", "required": False, "type": kind}
+        schema = json.dumps({"type": "struct", "schema-id": 0, "fields": [field]})
+        return self.iceberg.SchemaParser.fromJson(schema).findType("column")
+
+    @contextmanager
+    def failing(self, task: str, name: object) -> Iterator[None]:
+        """Around calls of Iceberg: what it raises leaves as a HeadraceError. `task` says what they
+        do, and `name` to what."""
+        from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+        from pyspark.errors.exceptions.captured import CapturedException
+
+        try:
+            yield
+        except Py4JJavaError as error:
+            raise self._error(error.java_exception, task, name) from None
+        except CapturedException as error:  # PySpark's own, of a few kinds of Java
+            raise self._error(error._origin, task, name) from None
+        except (Py4JError, ConnectionError) as error:
+            raise HeadraceError(
+                "replicas.not_written",
+                f"Spark's JVM did not answer while headrace wanted to {task} {name}: "
+                f"{self.options.safe(_first_line(error))}",
+                "Look at what Spark's log says, and start the command again.",
+                retriable=True,
+            ) from None
+
+    def _error(self, java: Any, task: str, name: object) -> HeadraceError:
+        kind = java.getClass().getName()
+        said = str(java.toString())
+        cause = java.getCause()
+        if cause is not None and (text := cause.getMessage()) and text not in said:
+            said += f": {text}"
+        said = self.options.safe(" ".join(said.split()))[:_MOST_SHOWN]
+        short = kind.removeprefix(_EXCEPTIONS)
+        if short in _CONFLICTS:
+            return HeadraceError(
+                "replicas.conflict",
+                f"Could not {task} {name}, since somebody else changed it meanwhile: {said}",
+                "It is tried again on what is there now.",
+                retriable=True,
+            )
+        return HeadraceError(
+            "replicas.not_written",
+            f"Could not {task} {name}: {said}",
+            "Look at the catalog headrace.sink.catalog.* and at the storage of the warehouse.",
+            retriable=short not in _FINAL,
+        )
+
+
+def is_java(error: HeadraceError, *names: str) -> bool:
+    """Whether an error of `failing` is one of these exceptions of Iceberg's."""
+    return any(f"{_EXCEPTIONS}{name}" in error.message for name in names)
+
+
+def _first_line(error: BaseException) -> str:
+    java = getattr(error, "java_exception", None)
+    text = str(error) if java is None else str(java.toString())
+    return next(iter(text.splitlines()), "")

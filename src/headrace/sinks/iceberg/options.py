@@ -1,0 +1,150 @@
+"""What a configuration says of Iceberg's catalog and of the tables in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from headrace.config.secret import names_a_secret, without_passwords, without_secrets
+from headrace.errors import HeadraceError
+
+CATALOG, TABLE = "catalog.", "table."
+OPTIONS = ("warehouse", "catalog.type", "catalog.name", "catalog.uri", "format-version")
+CLASSES = {
+    "jdbc": "org.apache.iceberg.jdbc.JdbcCatalog",
+    "rest": "org.apache.iceberg.rest.RESTCatalog",
+    "hadoop": "org.apache.iceberg.hadoop.HadoopCatalog",
+}
+"""Iceberg's catalogs by `catalog.type`."""
+SQLITE = "jdbc:sqlite:"
+_RELEASE = "1.12.0"
+_CORE = (
+    *(
+        f"org.apache.iceberg:iceberg-{part}:{_RELEASE}"
+        for part in ("api", "core", "common", "bundled-guava")
+    ),
+    "com.github.ben-manes.caffeine:caffeine:3.2.4",
+)
+_HTTP = (
+    "org.apache.httpcomponents.client5:httpclient5:5.6.4",
+    "org.apache.httpcomponents.core5:httpcore5:5.4.3",
+    "org.apache.httpcomponents.core5:httpcore5-h2:5.4.3",
+)
+_LOCAL_DATABASE = ("org.xerial:sqlite-jdbc:3.46.1.3",)
+_SET_HERE = ("format-version", "comment")
+"""Properties of tables that options do not set, besides those of headrace."""
+
+
+@dataclass(frozen=True)
+class IcebergOptions:
+    """Options, checked. `warehouse` is a location as metadata name it; `properties` are the
+    catalog's, with secrets among them, which `repr` does not show; `table` those of new tables."""
+
+    kind: str
+    catalog: str
+    warehouse: str
+    properties: Mapping[str, str] = field(repr=False)
+    table: Mapping[str, str]
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> IcebergOptions:
+        """Raises HeadraceError("iceberg.impossible_option"), ("iceberg.option_missing"),
+        ("iceberg.storage_not_supported")."""
+        kind = options.get("catalog.type", "jdbc").lower()
+        if kind not in CLASSES:
+            raise _impossible(
+                "catalog.type",
+                without_passwords(kind),
+                "headrace does not know this catalog",
+                f"Use one of {', '.join(CLASSES)}.",
+            )
+        if (version := options.get("format-version", "3")) != "3":
+            why = "headrace deletes rows by deletion vectors, which tables have from version 3 on"
+            if version == "2":
+                why += "; version 2 is not supported yet"
+            raise _impossible("format-version", version, why, "Leave it out, or set it to 3.")
+        warehouse = _warehouse(options.get("warehouse", ""), kind)
+        properties = {
+            name.removeprefix(CATALOG): value
+            for name, value in options.items()
+            if name.startswith(CATALOG) and name not in ("catalog.type", "catalog.name")
+        }
+        properties = {"io-impl": "org.apache.iceberg.hadoop.HadoopFileIO"} | properties
+        if warehouse:
+            properties["warehouse"] = warehouse
+        if kind == "jdbc":
+            folder = warehouse.removeprefix("file:")
+            properties.setdefault("uri", f"{SQLITE}{folder}/catalog.db")
+            properties.setdefault("jdbc.schema-version", "V1")
+        if kind == "rest" and "uri" not in properties:
+            raise HeadraceError(
+                "iceberg.option_missing",
+                "headrace.sink.catalog.type=rest needs headrace.sink.catalog.uri",
+                "Set it to the address of the REST catalog.",
+            )
+        table = {
+            name.removeprefix(TABLE): value
+            for name, value in options.items()
+            if name.startswith(TABLE)
+        }
+        for name, value in table.items():
+            if name in _SET_HERE or name.startswith("headrace."):
+                raise _impossible(
+                    f"table.{name}", without_passwords(value), "headrace sets it", "Leave it out."
+                )
+        return cls(kind, options.get("catalog.name", "headrace"), warehouse, properties, table)
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Maven coordinates of the jars that this catalog needs."""
+        if self.kind == "rest":
+            return _CORE + _HTTP
+        if self.kind == "jdbc" and self.properties["uri"].startswith(SQLITE):
+            return _CORE + _LOCAL_DATABASE
+        return _CORE
+
+    def safe(self, text: str) -> str:
+        """What Iceberg said, without the secrets of the options."""
+        secrets = [
+            value
+            for name, value in self.properties.items()
+            if value and (names_a_secret(name) or "credential" in name.lower())
+        ]
+        return without_passwords(without_secrets(text, secrets))
+
+
+def _warehouse(text: str, kind: str) -> str:
+    """The location; a REST catalog may have one of its own."""
+    if not text and kind != "rest":
+        raise HeadraceError(
+            "iceberg.option_missing",
+            "headrace.sink.type=iceberg needs headrace.sink.warehouse",
+            "Set headrace.sink.warehouse to the folder of the tables.",
+        )
+    if kind == "rest":
+        return text  # a name that the server knows, or a location
+    scheme, colon, rest = text.partition(":")
+    if not colon or "/" in scheme:
+        return str(Path(text).expanduser().absolute())
+    if scheme == "file":
+        return "/" + rest.lstrip("/").rstrip("/")
+    if kind == "hadoop":
+        raise _impossible(
+            "catalog.type",
+            kind,
+            f"a Hadoop catalog commits by renaming a file, which is not atomic on {scheme}://",
+            "Use a JDBC or a REST catalog, or a warehouse on a local disk.",
+        )
+    raise HeadraceError(
+        "iceberg.storage_not_supported",
+        f"headrace.sink.warehouse is on {scheme}://, and headrace writes Iceberg tables only on "
+        "local file systems yet",
+        "Use a path that this host and all workers have as headrace.sink.warehouse.",
+    )
+
+
+def _impossible(name: str, value: str, why: str, remedy: str) -> HeadraceError:
+    return HeadraceError(
+        "iceberg.impossible_option", f"headrace.sink.{name} = {value!r}: {why}", remedy
+    )

@@ -1,0 +1,218 @@
+"""How tasks read and write the files of an Iceberg table: no JVM, no catalog."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.errors import HeadraceError
+from headrace.sinks.iceberg.bounds import decode_bound, encode_bound
+from headrace.sinks.iceberg.puffin import MAGIC, puffin_file
+from headrace.sinks.iceberg.types import arrow_field
+from headrace.sinks.replicas.data_files import (
+    ColumnStatistics,
+    WrittenFile,
+    sweep_files,
+    write_parquet,
+)
+from headrace.sinks.replicas.lake import DataFile, TableSchema
+from headrace.sinks.replicas.vectors import decode_vector, encode_vector
+
+if TYPE_CHECKING:
+    import pyarrow.fs
+    from pyroaring import BitMap
+
+MEASURED_COLUMNS = 100
+"""Columns with statistics in manifests, as Iceberg's own writers have it; and those of the key."""
+
+
+def local_path(location: str) -> str:
+    """The path of a local location, as `/a/b`, `file:/a/b` or `file:///a/b`.
+
+    Raises HeadraceError("iceberg.storage_not_supported").
+    """
+    if location.startswith("/"):
+        return location
+    parts = urlsplit(location)
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        raise HeadraceError(
+            "iceberg.storage_not_supported",
+            f"The location {parts.scheme}://{parts.hostname or ''} is not on a local file system, "
+            "and headrace writes Iceberg tables only there yet",
+            "Use a path that this host and all workers have as headrace.sink.warehouse.",
+        )
+    return unquote(parts.path)
+
+
+@dataclass
+class IcebergStorage:
+    """See `headrace.sinks.replicas.lake.Storage`. `fields` is the JSON of the columns, `folder`
+    where data files are, as their metadata name it."""
+
+    table: str
+    schema: TableSchema
+    filesystem: pyarrow.fs.FileSystem
+    folder: str
+    fields: Sequence[Mapping[str, Any]]
+
+    def field_id(self, column: str) -> int:
+        """The id of a column."""
+        return next(int(field["id"]) for field in self.fields if field["name"] == column)
+
+    def write_rows(self, rows: pa.Table, name: str) -> DataFile:
+        """Write rows as one data file, `NAME.parquet`."""
+        fields = [arrow_field(field, self.table) for field in self.fields]
+        columns = [rows.column(field.name).cast(field.type) for field in fields]
+        written = write_parquet(
+            self.filesystem,
+            f"{local_path(self.folder)}/{name}.parquet",
+            pa.Table.from_arrays(columns, schema=pa.schema(fields)),
+        )
+        not_numbers = {
+            int(field["id"]): pc.sum(pc.is_nan(column)).as_py() or 0
+            for field, column in zip(self.fields, columns, strict=True)
+            if field["type"] in ("float", "double")
+        }
+        content = self._description(written, f"{self.folder}/{name}.parquet", not_numbers)
+        return self.data_file(content)
+
+    def read_vector(self, file: DataFile) -> BitMap:
+        """The positions of deleted rows. Raises HeadraceError("replicas.vector_not_understood"),
+        OSError."""
+        from pyroaring import BitMap
+
+        if file.vector is None:
+            return BitMap()
+        vector = json.loads(file.vector)
+        with self.filesystem.open_input_file(local_path(vector["file-path"])) as opened:
+            content = opened.read_at(vector["content-size-in-bytes"], vector["content-offset"])
+        return decode_vector(content, vector["file-path"])
+
+    def write_vector(self, file: DataFile, positions: BitMap, name: str) -> str:
+        """Write the positions of a file's deleted rows as one Puffin file, `NAME.puffin`."""
+        data_file = json.loads(file.description)["file-path"]
+        vector = encode_vector(positions)
+        content = puffin_file(vector, data_file, len(positions))
+        location = f"{self.folder}/{name}.puffin"
+        path = local_path(location)
+        self.filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+        try:
+            with self.filesystem.open_output_stream(path) as output:
+                output.write(content)
+        except BaseException:
+            if self.filesystem.get_file_info(path).is_file:
+                self.filesystem.delete_file(path)
+            raise
+        return json.dumps(
+            {
+                "spec-id": 0,
+                "content": "position-deletes",
+                "file-path": location,
+                "file-format": "puffin",
+                "partition": {},
+                "file-size-in-bytes": len(content),
+                "record-count": len(positions),
+                "referenced-data-file": data_file,
+                "content-offset": len(MAGIC),
+                "content-size-in-bytes": len(vector),
+            }
+        )
+
+    def sweep(self, prefix: str) -> int:
+        """Delete the files whose names begin with this, data files and vectors: those of a batch
+        that was never committed. Gives how many there were."""
+        return sweep_files(self.filesystem, local_path(self.folder), prefix)
+
+    def data_file(
+        self, content: Mapping[str, Any], vector: Mapping[str, Any] | None = None
+    ) -> DataFile:
+        """A live file from the JSON of it and of its vector, with the bounds of the key."""
+        return DataFile(
+            local_path(content["file-path"]),
+            content["record-count"],
+            content["file-size-in-bytes"],
+            json.dumps(content),
+            self._bounds(content),
+            None if vector is None else json.dumps(vector),
+            0 if vector is None else vector["record-count"],
+        )
+
+    def _bounds(self, content: Mapping[str, Any]) -> dict[int, tuple[object, object]]:
+        least, greatest = (
+            dict(zip(content[name]["keys"], content[name]["values"], strict=True))
+            if name in content
+            else {}
+            for name in ("lower-bounds", "upper-bounds")
+        )
+        made = {}
+        for field in self.fields:
+            number, kind = field["id"], field["type"]
+            if field["name"] not in self.schema.key or not isinstance(kind, str):
+                continue
+            if number in least and number in greatest:
+                both = [
+                    decode_bound(bytes.fromhex(each[number]), kind) for each in (least, greatest)
+                ]
+                if None not in both:
+                    made[number] = (both[0], both[1])
+        return made
+
+    def _description(
+        self, written: WrittenFile, location: str, not_numbers: Mapping[int, int]
+    ) -> dict[str, Any]:
+        kinds = {
+            int(field["id"]): field["type"]
+            for place, field in enumerate(self.fields)
+            if place < MEASURED_COLUMNS or field["name"] in self.schema.key
+        }
+        inner = set(written.columns) - {int(field["id"]) for field in self.fields}
+        measured = {
+            number: statistics
+            for number, statistics in written.columns.items()
+            if number in kinds or (number in inner and len(self.fields) <= MEASURED_COLUMNS)
+        }
+        least, greatest = {}, {}
+        for number, statistics in measured.items():
+            kind = kinds.get(number)
+            if not isinstance(kind, str) or not_numbers.get(number):
+                continue
+            lower, upper = _encoded(statistics, kind)
+            if lower is not None:
+                least[number] = lower.hex().upper()
+            if upper is not None:
+                greatest[number] = upper.hex().upper()
+        nulls = {n: each.nulls for n, each in measured.items() if each.nulls is not None}
+        return {
+            "spec-id": 0,
+            "content": "data",
+            "file-path": location,
+            "file-format": "parquet",
+            "partition": {},
+            "file-size-in-bytes": written.size,
+            "record-count": written.rows,
+            "column-sizes": _counted({n: each.size for n, each in measured.items()}),
+            "value-counts": _counted({n: each.values for n, each in measured.items()}),
+            "null-value-counts": _counted(nulls),
+            "nan-value-counts": _counted({n: not_numbers[n] for n in not_numbers if n in kinds}),
+            "lower-bounds": _counted(least),
+            "upper-bounds": _counted(greatest),
+            "split-offsets": list(written.split_offsets),
+            "sort-order-id": 0,
+        }
+
+
+def _encoded(statistics: ColumnStatistics, kind: str) -> tuple[bytes | None, bytes | None]:
+    if statistics.least is None or statistics.greatest is None:
+        return None, None
+    least = encode_bound(statistics.least, kind)
+    return least, encode_bound(statistics.greatest, kind, upper=True)
+
+
+def _counted(values: Mapping[int, Any]) -> dict[str, Any]:
+    return {"keys": list(values), "values": list(values.values())}

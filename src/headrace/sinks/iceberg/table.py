@@ -1,0 +1,198 @@
+"""An Iceberg table in the command's process: its state, and commits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow.fs
+
+from headrace.errors import HeadraceError
+from headrace.sinks.iceberg.evolution import change_columns
+from headrace.sinks.iceberg.jvm import IcebergJvm
+from headrace.sinks.iceberg.live_files import live_files
+from headrace.sinks.iceberg.storage import IcebergStorage, local_path
+from headrace.sinks.iceberg.transaction import IcebergTransaction
+from headrace.sinks.iceberg.types import table_schema
+from headrace.sinks.replicas.lake import (
+    QUERY,
+    ColumnChange,
+    DataFile,
+    TableName,
+    TableSchema,
+    Transaction,
+)
+
+KEY = "headrace.key"
+"""The names of the key's columns, as a JSON list."""
+_OURS = "headrace."
+_MOST_NAMED = 3
+
+
+class IcebergTable:
+    """See `headrace.sinks.replicas.lake.LakeTable`.
+
+    The live files are read once, and followed from commit to commit as long as nobody else
+    commits.
+    """
+
+    def __init__(self, name: TableName, java: IcebergJvm, table: Any) -> None:
+        """Raises HeadraceError("iceberg.no_table")."""
+        self.name = name
+        self._java = java
+        self._table = table
+        self._metadata = ""
+        self._properties: dict[str, str] = {}
+        self._fields: Sequence[Mapping[str, Any]] = ()
+        self._snapshot: int | None = None
+        self._files: tuple[DataFile, ...] = ()
+        self._files_of: int | None = None
+        with java.failing("read the table", name):
+            self._check()
+            self._read()
+
+    def schema(self) -> TableSchema:
+        """The columns. Raises HeadraceError("iceberg.column_not_understood")."""
+        return self._schema_of(self._fields, self._key())
+
+    def properties(self) -> Mapping[str, str]:
+        """Those that begin with `headrace.`."""
+        return {n: value for n, value in self._properties.items() if n.startswith(_OURS)}
+
+    def version(self) -> str:
+        """The id of the last snapshot."""
+        return "" if self._snapshot is None else str(self._snapshot)
+
+    def refresh(self) -> None:
+        """Read the table's metadata, if they changed."""
+        with self._java.failing("read the table", self.name):
+            self._table.refresh()
+            self._read()
+
+    def begin(self, change: ColumnChange) -> Transaction:
+        """Refresh, and begin a commit."""
+        with self._java.failing("begin a commit to", self.name):
+            transaction = self._table.newTransaction()  # refreshes
+            self._read()
+            spec = self._table.spec()
+        key = self._key()
+        schema = self._schema_of(self._fields, key)
+        fields, properties = self._fields, {}
+        if change:
+            fields = change_columns(self._java, transaction, schema, change, self.name)
+            renamed = tuple(change.renamed.get(column, column) for column in key)
+            if renamed != key:
+                key, properties = renamed, {KEY: json.dumps(list(renamed))}
+            schema = self._schema_of(fields, key)
+        storage = self._storage(schema, fields)
+        self._plan()
+        return IcebergTransaction(
+            self.name,
+            self._java,
+            transaction,
+            storage,
+            self._files,
+            self._snapshot,
+            spec,
+            properties,
+            self._follow,
+        )
+
+    def foreign_changes(self) -> Sequence[str]:
+        """What others did to the rows since headrace's last commit, the last first: a sentence a
+        snapshot. Compactions are left out, and what is older than the oldest snapshot."""
+        made: list[str] = []
+        with self._java.failing("read the snapshots of", self.name):
+            snapshot = self._table.currentSnapshot()
+            while snapshot is not None and len(made) < _MOST_NAMED:
+                summary = self._java.values_of(snapshot.summary())
+                if QUERY in summary:
+                    break
+                if (operation := snapshot.operation()) != "replace":
+                    by = summary.get("engine-name") or summary.get("app-id") or "an unnamed writer"
+                    counts = ", ".join(
+                        f"{name} {summary[name]}"
+                        for name in ("added-records", "deleted-records")
+                        if name in summary
+                    )
+                    made.append(
+                        f"Snapshot {snapshot.snapshotId()} of {by}: {operation}"
+                        + (f" ({counts})" if counts else "")
+                    )
+                parent = snapshot.parentId()
+                snapshot = None if parent is None else self._table.snapshot(parent)
+        return made
+
+    def _follow(self, staged: int | None, files: tuple[DataFile, ...]) -> None:
+        """After a commit on the state of the last `begin`."""
+        before = self._snapshot
+        with self._java.failing("read the table", self.name):
+            self._table.refresh()
+            self._read()
+            if self._snapshot == before and staged is None:
+                return
+            snapshot = self._table.currentSnapshot()
+            if self._snapshot == staged and snapshot.parentId() == before:
+                self._files, self._files_of = files, staged
+
+    def _plan(self) -> None:
+        if self._files_of == self._snapshot:
+            return
+        if self._snapshot is None:
+            self._files = ()
+        else:
+            # Files of before a column change have the same ids, so one schema reads all bounds.
+            storage = self._storage(self.schema(), self._fields)
+            with self._java.failing("read the files of", self.name):
+                self._files = live_files(self._java, self._table, storage)
+        self._files_of = self._snapshot
+
+    def _read(self) -> None:
+        metadata = self._table.operations().current()
+        location = metadata.metadataFileLocation()
+        if location == self._metadata:
+            return
+        self._fields = json.loads(self._java.iceberg.SchemaParser.toJson(metadata.schema()))[
+            "fields"
+        ]
+        self._properties = self._java.values_of(metadata.properties())
+        snapshot = metadata.currentSnapshot()
+        self._snapshot = None if snapshot is None else snapshot.snapshotId()
+        self._metadata = location
+
+    def _check(self) -> None:
+        metadata = self._table.operations().current()
+        version = metadata.formatVersion()
+        local_path(self._table.location())
+        if version != 3:
+            raise self._unfit(
+                f"has the format version {version}, and headrace keeps tables of version 3",
+                f"ALTER TABLE {self.name} SET TBLPROPERTIES ('format-version' = '3')",
+            )
+        if not metadata.spec().isUnpartitioned():
+            raise self._unfit(
+                "has partitions, which headrace does not write yet",
+                f"ALTER TABLE {self.name} DROP PARTITION FIELD …",
+            )
+
+    def _unfit(self, what: str, remedy: str) -> HeadraceError:
+        return HeadraceError(
+            "iceberg.no_table",
+            f"The Iceberg table {self.name} {what}",
+            f"{remedy}, or let headrace keep a table of another name.",
+        )
+
+    def _key(self) -> tuple[str, ...]:
+        return tuple(json.loads(self._properties.get(KEY, "[]")))
+
+    def _schema_of(self, fields: Sequence[Mapping[str, Any]], key: tuple[str, ...]) -> TableSchema:
+        comment = self._properties.get("comment")
+        return table_schema({"fields": fields}, key, comment, str(self.name))
+
+    def _storage(self, schema: TableSchema, fields: Sequence[Mapping[str, Any]]) -> IcebergStorage:
+        location = str(self._table.location()).rstrip("/")
+        folder = self._properties.get("write.data.path", f"{location}/data").rstrip("/")
+        return IcebergStorage(
+            str(self.name), schema, pyarrow.fs.LocalFileSystem(), folder, tuple(fields)
+        )

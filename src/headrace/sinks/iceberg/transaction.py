@@ -1,0 +1,134 @@
+"""A commit in the making: columns, files and properties become visible at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from headrace.sinks.iceberg.jvm import IcebergJvm
+from headrace.sinks.iceberg.storage import IcebergStorage
+from headrace.sinks.replicas.lake import DataFile, Storage, TableChange, TableName
+
+
+class IcebergTransaction:
+    """See `headrace.sinks.replicas.lake.Transaction`."""
+
+    def __init__(
+        self,
+        name: TableName,
+        java: IcebergJvm,
+        transaction: Any,
+        storage: IcebergStorage,
+        files: Sequence[DataFile],
+        snapshot: int | None,
+        spec: Any,
+        properties: Mapping[str, str],
+        committed: Callable[[int | None, tuple[DataFile, ...]], None],
+    ) -> None:
+        """`properties` are set besides those of the commit; `committed` takes the snapshot that
+        the commit made (None: it made none), and the live files if nobody else committed."""
+        self.storage: Storage = storage
+        self.files = files
+        self._name = name
+        self._java = java
+        self._transaction = transaction
+        self._snapshot = snapshot
+        self._spec = spec
+        self._properties = properties
+        self._committed = committed
+
+    def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
+        """Commit. A change without files makes no snapshot, only properties."""
+        with self._java.failing("commit to the table", self._name):
+            staged = None
+            if change.added or change.vectors or change.removed:
+                if change.is_compaction:
+                    self._rewrite(change, properties)
+                elif self._removes_all(change):
+                    self._overwrite(change, properties)
+                else:
+                    self._row_delta(change, properties)
+                staged = self._transaction.table().currentSnapshot().snapshotId()
+            if merged := dict(self._properties) | dict(properties):
+                update = self._transaction.updateProperties()
+                for name, value in merged.items():
+                    update.set(name, value)
+                update.commit()
+            self._transaction.commitTransaction()
+        self._committed(staged, self._after(change))
+
+    def _removes_all(self, change: TableChange) -> bool:
+        removed = {file.path for file in change.removed}
+        return bool(removed) and not change.vectors and removed == {f.path for f in self.files}
+
+    def _row_delta(self, change: TableChange, properties: Mapping[str, str]) -> None:
+        delta = self._transaction.newRowDelta()
+        for file in change.added:
+            delta.addRows(self._file(file.description))
+        for file, vector, _ in change.vectors:
+            delta.addDeletes(self._file(vector))
+            if file.vector is not None:
+                delta.removeDeletes(self._file(file.vector))
+        for file in change.removed:
+            delta.removeRows(self._file(file.description))
+            if file.vector is not None:
+                delta.removeDeletes(self._file(file.vector))
+        if change.vectors:
+            paths = [json.loads(file.description)["file-path"] for file, _, _ in change.vectors]
+            delta.validateDataFilesExist(self._java.list_of(paths))
+        delta.validateDeletedFiles()
+        # Rows of others would be seen before the next commit only: they are a conflict, too.
+        delta.conflictDetectionFilter(self._all_rows())
+        delta.validateNoConflictingDataFiles().validateNoConflictingDeleteFiles()
+        self._finish(delta, properties)
+
+    def _overwrite(self, change: TableChange, properties: Mapping[str, str]) -> None:
+        overwrite = self._transaction.newOverwrite()
+        overwrite.overwriteByRowFilter(self._all_rows())
+        for file in change.added:
+            overwrite.addFile(self._file(file.description))
+        overwrite.conflictDetectionFilter(self._all_rows())
+        overwrite.validateNoConflictingData().validateNoConflictingDeletes()
+        self._finish(overwrite, properties)
+
+    def _rewrite(self, change: TableChange, properties: Mapping[str, str]) -> None:
+        rewrite = self._transaction.newRewrite()
+        for file in change.removed:
+            rewrite.deleteFile(self._file(file.description))
+            if file.vector is not None:
+                rewrite.deleteFile(self._file(file.vector))
+        for file, vector, _ in change.vectors:
+            rewrite.addFile(self._file(vector))
+            if file.vector is not None:
+                rewrite.deleteFile(self._file(file.vector))
+        for file in change.added:
+            rewrite.addFile(self._file(file.description))
+        self._finish(rewrite, properties)
+
+    def _finish(self, update: Any, properties: Mapping[str, str]) -> None:
+        if self._snapshot is not None:
+            update.validateFromSnapshot(self._snapshot)
+        for name, value in properties.items():
+            update.set(name, value)
+        update.commit()
+
+    def _all_rows(self) -> Any:
+        return self._java.iceberg.expressions.Expressions.alwaysTrue()
+
+    def _file(self, description: str) -> Any:
+        return self._java.file(description, self._spec)
+
+    def _after(self, change: TableChange) -> tuple[DataFile, ...]:
+        """The live files after the commit."""
+        gone = {file.path for file in change.removed}
+        vectors = {file.path: (vector, deleted) for file, vector, deleted in change.vectors}
+        kept = [
+            replace(file, vector=vectors[file.path][0], deleted=vectors[file.path][1])
+            if file.path in vectors
+            else file
+            for file in self.files
+            if file.path not in gone
+        ]
+        return (*kept, *change.added)

@@ -1,0 +1,134 @@
+"""A sink of replicas as headrace's registry knows it: one for each table format."""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.config.properties.connector import ConnectorConfig
+from headrace.errors import HeadraceError
+from headrace.findings import Findings
+from headrace.sinks.replicas.options import (
+    MODE,
+    OPTIONS,
+    RESYNC,
+    Mode,
+    ReplicaOptions,
+    mode_of,
+    require_complete,
+)
+from headrace.spark.sinks.definition import Delivery, Sink, SinkDefinition, SinkQuery
+from headrace.spark.sinks.formats import FormatSink
+
+if TYPE_CHECKING:
+    from headrace.sinks.replicas.lake import LakeFormat
+
+log = logging.getLogger(__name__)
+_SKIPPED = "skipped.operations"
+
+
+class ReplicaDefinition(SinkDefinition):
+    """Tables that stay equal to their source (`headrace.sink.mode=replica`); without a mode, or
+    with `events`, Spark's format of the same name, which appends events."""
+
+    delivery = Delivery.EXACTLY_ONCE
+    worker_modules = (
+        "headrace.sinks.replicas.applying",
+        "headrace.sinks.replicas.parts_source",
+    )
+
+    @abstractmethod
+    def format(self) -> LakeFormat:
+        """The table format."""
+
+    @property
+    def options(self) -> Sequence[str]:
+        """See SinkDefinition."""
+        return (*OPTIONS, *self.format().options)
+
+    def mode(self, config: ConnectorConfig) -> Mode:
+        """What the tables are. Raises HeadraceError("replicas.option_invalid")."""
+        return mode_of(self.own_options(config)) or Mode.EVENTS
+
+    def unknown_options(self, config: ConnectorConfig) -> list[str]:
+        """See SinkDefinition. Options of Spark's format are not looked at."""
+        if self.mode(config) is Mode.EVENTS:
+            return []
+        families = tuple(name[:-1] for name in self.options if name.endswith(".*"))
+        return [name for name in super().unknown_options(config) if not name.startswith(families)]
+
+    def defaults(self, config: ConnectorConfig) -> Mapping[str, str]:
+        """A replica has every operation of its source, TRUNCATE among them."""
+        return {_SKIPPED: "none"} if self.mode(config) is Mode.REPLICA else {}
+
+    def packages(self, config: ConnectorConfig) -> Sequence[str]:
+        """See SinkDefinition."""
+        if self.mode(config) is Mode.EVENTS:
+            return ()
+        return self.format().packages(self.own_options(config))
+
+    def make(self, query: SinkQuery) -> Sink:
+        """See SinkDefinition. Raises HeadraceError as the options' checks do."""
+        options = self.own_options(query.config)
+        if self.mode(query.config) is Mode.EVENTS:
+            if MODE not in options:
+                log.warning("%s", self._no_mode())
+            return FormatSink(
+                self.name, {name: text for name, text in options.items() if name != MODE}
+            )
+        from headrace.sinks.replicas.sink import ReplicaSink
+
+        return ReplicaSink(self.format(), options, self._checked(query.config), query)
+
+    def resync(self, config: ConnectorConfig, state: Path, table: str, signal: str) -> None:
+        """See SinkDefinition."""
+        if self.mode(config) is Mode.EVENTS:
+            super().resync(config, state, table, signal)
+        from headrace.sinks.replicas.resyncing import Resync
+        from headrace.sinks.replicas.schemas import table_name
+
+        options = self._checked(config)
+        topic = f"{config.topic_prefix}.{table}"
+        name = options.placed(table_name(topic, config.topic_prefix))
+        try:
+            Resync(state / RESYNC, name, signal).write()
+        except OSError as error:
+            raise HeadraceError(
+                "replicas.state_not_writable",
+                f"The folder {state} cannot be used ({error.strerror})",
+                "Check the free space and the permissions.",
+            ) from error
+
+    def check(self, config: ConnectorConfig) -> Findings:
+        """See SinkDefinition."""
+        findings = Findings()
+
+        def look() -> None:
+            if self.mode(config) is Mode.EVENTS:
+                if MODE not in self.own_options(config):
+                    findings.add_error(self._no_mode(), "warning")
+                return
+            self._checked(config)
+            findings.add("replicas.options", "ok", f"The options of the sink {self.name} are valid")
+
+        findings.guard(look)
+        return findings
+
+    def _checked(self, config: ConnectorConfig) -> ReplicaOptions:
+        options = self.own_options(config)
+        checked = ReplicaOptions.of(options)
+        require_complete(config, checked)
+        self.format().check(options)
+        return checked
+
+    def _no_mode(self) -> HeadraceError:
+        return HeadraceError(
+            "replicas.no_mode",
+            f"headrace.sink.type={self.name} without headrace.sink.mode appends events by Spark's "
+            f"format {self.name}",
+            "Set headrace.sink.mode=replica for tables that stay equal to their source, or events "
+            "for what happens now.",
+        )

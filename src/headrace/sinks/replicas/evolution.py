@@ -1,0 +1,179 @@
+"""What becomes of a table's columns when those of its source change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.lake import Column, ColumnChange, TableName, TableSchema
+from headrace.sinks.replicas.options import Ambiguous
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def change_of_columns(
+    name: TableName,
+    current: TableSchema,
+    wanted: TableSchema,
+    ambiguous: Ambiguous,
+    *,
+    is_empty: bool = False,
+) -> ColumnChange:
+    """What makes the columns of a table those that its source has.
+
+    A new name in the place of one that vanished, before the columns that stay, is a column that was
+    renamed: columns that are added come last. At the end of the columns the two look alike, and
+    `ambiguous` decides. A column that a narrower type replaces keeps its type. The wanted schema
+    has the columns of the source only; `current` may have been extended by headrace
+    (`__deleted`), which stays. A table that `is_empty` takes every change: a column whose type
+    cannot change is dropped and added.
+
+    Raises HeadraceError("replicas.column_not_taken", "replicas.column_ambiguous",
+    "replicas.key_changed").
+    """
+    if is_empty:
+        return _of_empty(current, wanted)
+    kept = [column for column in current.columns if wanted.column(column.name) is not None]
+    vanished = [
+        column
+        for column in current.columns
+        if wanted.column(column.name) is None and not column.name.startswith(OWN)
+    ]
+    new = [column for column in wanted.columns if current.column(column.name) is None]
+    renamed = _renamed(current, wanted, vanished, new)
+    vanished = [column for column in vanished if column.name not in renamed]
+    new = [column for column in new if column.name not in renamed.values()]
+    if vanished and new:
+        if ambiguous is Ambiguous.FAIL:
+            raise _ambiguous(name, vanished, new)
+        if ambiguous is Ambiguous.RENAME and len(vanished) == len(new):
+            renamed |= {old.name: late.name for old, late in zip(vanished, new, strict=True)}
+            vanished, new = [], []
+    stays: list[tuple[Column | None, Column | None]] = [
+        (column, wanted.column(column.name)) for column in kept
+    ]
+    stays += [(current.column(old), wanted.column(late)) for old, late in renamed.items()]
+    retyped: dict[str, pa.DataType] = {}
+    for had, has in stays:
+        assert had is not None
+        assert has is not None
+        if had.type != has.type and not holds(had.type, has.type):
+            if not holds(has.type, had.type):
+                raise _not_taken(name, had, has)
+            retyped[had.name] = has.type
+    commented = {
+        has.name: has.comment
+        for had, has in stays
+        if had is not None and has is not None and had.comment != has.comment
+    }
+    key = tuple(renamed.get(column, column) for column in current.key)
+    if set(key) != set(wanted.key):
+        raise _key_changed(name, key, wanted.key)
+    return ColumnChange(
+        tuple(new), tuple(column.name for column in vanished), renamed, retyped, commented
+    )
+
+
+def _of_empty(current: TableSchema, wanted: TableSchema) -> ColumnChange:
+    had = {column.name: column for column in current.columns}
+    has = {column.name: column for column in wanted.columns}
+    other = {
+        name
+        for name, column in has.items()
+        if name in had
+        and not holds(had[name].type, column.type)
+        and not holds(column.type, had[name].type)
+    }
+    both = [name for name in had if name in has and name not in other]
+    return ColumnChange(
+        tuple(column for name, column in has.items() if name not in had or name in other),
+        tuple(n for n in had if n in other or (n not in has and not n.startswith(OWN))),
+        {},
+        {n: has[n].type for n in both if not holds(had[n].type, has[n].type)},
+        {n: has[n].comment for n in both if had[n].comment != has[n].comment},
+    )
+
+
+OWN = "__"
+"""How names of columns begin that headrace adds to those of the source."""
+
+
+def _renamed(
+    current: TableSchema, wanted: TableSchema, vanished: list[Column], new: list[Column]
+) -> dict[str, str]:
+    """New names by old ones, where the order of the columns shows it: between the same neighbours,
+    with a column after them that stays, as many columns vanished as are new."""
+    names = [column.name for column in current.columns if not column.name.startswith(OWN)]
+    late = list(wanted.names)
+    gone, come = {column.name for column in vanished}, {column.name for column in new}
+    renamed: dict[str, str] = {}
+    runs_gone, runs_come = _runs(names, gone), _runs(late, come)
+    for following, olds in runs_gone.items():
+        news = runs_come.get(following, [])
+        if following is not None and len(olds) == len(news):
+            renamed |= dict(zip(olds, news, strict=True))
+    return renamed
+
+
+def _runs(names: list[str], chosen: set[str]) -> dict[str | None, list[str]]:
+    """The chosen names by the one that follows their run and is not chosen; None: the end."""
+    runs: dict[str | None, list[str]] = {}
+    run: list[str] = []
+    for name in names:
+        if name in chosen:
+            run.append(name)
+            continue
+        if run:
+            runs[name] = run
+        run = []
+    if run:
+        runs[None] = run
+    return runs
+
+
+def holds(wide: pa.DataType, narrow: pa.DataType) -> bool:
+    """Whether a type holds every value of another one, by the widenings that both formats know."""
+    import pyarrow as pa
+
+    if wide == narrow:
+        return True
+    if pa.types.is_int64(wide):
+        return bool(pa.types.is_int32(narrow))
+    if pa.types.is_float64(wide):
+        return bool(pa.types.is_float32(narrow))
+    if pa.types.is_decimal128(wide) and pa.types.is_decimal128(narrow):
+        return bool(wide.scale == narrow.scale and wide.precision >= narrow.precision)
+    return False
+
+
+def _types(columns: list[Column]) -> str:
+    return ", ".join(column.name for column in columns)
+
+
+def _ambiguous(name: TableName, vanished: list[Column], new: list[Column]) -> HeadraceError:
+    return HeadraceError(
+        "replicas.column_ambiguous",
+        f"{name}: {_types(vanished)} vanished and {_types(new)} came at once, and the log does not "
+        "say whether columns were renamed",
+        "Set headrace.sink.ambiguous.columns=rename, if they were, or replace, if they were "
+        "dropped and others were added, and start again; leave it out afterwards.",
+    )
+
+
+def _not_taken(name: TableName, had: Column, has: Column) -> HeadraceError:
+    return HeadraceError(
+        "replicas.column_not_taken",
+        f"{name}: the column {has.name} is {has.type} at the source now, which a column of "
+        f"{had.type} cannot become",
+        f"Copy the table again: headrace resync {name}.",
+    )
+
+
+def _key_changed(name: TableName, key: tuple[str, ...], wanted: tuple[str, ...]) -> HeadraceError:
+    return HeadraceError(
+        "replicas.key_changed",
+        f"{name}: the key was {', '.join(key) or 'none'} and is {', '.join(wanted) or 'none'} now",
+        f"Copy the table again (headrace resync {name}), or name the former key in "
+        "message.key.columns.",
+    )

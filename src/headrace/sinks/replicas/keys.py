@@ -1,0 +1,334 @@
+"""Keys of rows in columns: their buckets, their numbers, and which rows have a key of a set.
+
+Keys are equal where all their columns are: null equals null, 0.0 equals -0.0, and NaN equals NaN.
+Nothing here decides by a hash alone, but for buckets.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.changes import BUCKETS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ABSENT = -1
+_WIDEST_SPAN = 1 << 26
+"""Integers within so many numbers are looked up in a table of bytes, one for each number."""
+_BLOCK = 1 << 15
+"""Rows that are looked up at a time, so that their numbers stay in the processor's cache."""
+_WORDS = 8
+"""Words of eight bytes of a text, from each of its ends, of which its bucket is made."""
+_NULL = np.uint64(0x9E3779B97F4A7C15)
+
+
+def plain_keys(keys: pa.Table) -> pa.Table:
+    """Key columns in the form in which equal keys have the same bytes: large texts and binaries,
+    floats without negative zero and with one NaN."""
+    return pa.table(
+        [_plain(column) for column in keys.columns],
+        schema=pa.schema([(field.name, _plain_type(field.type)) for field in keys.schema]),
+    )
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_string(kind) or pa.types.is_string_view(kind):
+        return pa.large_string()
+    if (
+        pa.types.is_binary(kind)
+        or pa.types.is_binary_view(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    ):
+        return pa.large_binary()
+    return kind
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as `plain_keys` has it."""
+    kind = _plain_type(column.type)
+    if kind != column.type:
+        if pa.types.is_fixed_size_binary(column.type):
+            column = column.cast(pa.binary(column.type.byte_width))
+        column = column.cast(kind)
+    if pa.types.is_floating(kind):
+        column = pc.add(column, pa.scalar(0.0, kind))
+        column = pc.if_else(pc.is_nan(column), pa.scalar(np.nan, kind), column)
+    return column
+
+
+def bucket_of(keys: pa.Table, buckets: int = BUCKETS) -> NDArray[np.uint8]:
+    """The bucket of each key: the same for equal keys in any batch and process. Integers of all
+    widths have the same buckets, and so have texts and binaries of all forms, floats of all widths
+    and decimals of the same scale.
+
+    Raises HeadraceError("replicas.key_not_supported") for columns of nested types.
+    """
+    hashes = np.zeros(keys.num_rows, np.uint64)
+    for name, column in zip(keys.column_names, plain_keys(keys).columns, strict=True):
+        array = _one_array(column)
+        values = _hashes(array, name)
+        if array.null_count:
+            values[array.is_null().to_numpy(zero_copy_only=False)] = _NULL
+        hashes = _mixed(hashes ^ values)
+    return ((hashes >> np.uint64(32)) % np.uint64(buckets)).astype(np.uint8)
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    array = column.combine_chunks()
+    return array if isinstance(array, pa.Array) else array.chunk(0)
+
+
+def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Each word with every bit in every other: the end of SplitMix64."""
+    words = words + _NULL
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def _hashes(array: pa.Array, name: str) -> NDArray[np.uint64]:
+    kind = array.type
+    if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
+        return _hashes_of_bytes(array)
+    if pa.types.is_decimal(kind):
+        wide = array.cast(pa.decimal128(38, kind.scale))
+        words = np.frombuffer(wide.buffers()[1], np.uint64)
+        words = words[2 * wide.offset : 2 * (wide.offset + len(wide))].reshape(-1, 2)
+        return _mixed(_mixed(words[:, 0]) ^ words[:, 1])
+    if pa.types.is_floating(kind):
+        numbers = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+        return _mixed(np.ascontiguousarray(numbers).view(np.uint64))
+    if pa.types.is_null(kind):
+        return np.full(len(array), _NULL)
+    whole = _whole_numbers(array)
+    if whole is None:
+        raise HeadraceError(
+            "replicas.key_not_supported",
+            f"The column {name} is part of a key and has the type {kind}, which no key can have",
+            "Choose other columns by message.key.columns.",
+        )
+    return _mixed(whole.view(np.uint64))
+
+
+def _whole_numbers(array: pa.Array) -> NDArray[np.int64] | None:
+    """The values of a type that 64-bit integers stand for, 0 for null; None: it is another."""
+    kind = array.type
+    if pa.types.is_boolean(kind):
+        array = array.cast(pa.int8())
+    elif pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        array = array.cast(pa.int32())
+    elif pa.types.is_timestamp(kind) or pa.types.is_time64(kind) or pa.types.is_date64(kind):
+        array = array.cast(pa.int64())
+    elif not pa.types.is_integer(kind):
+        return None
+    numbers = array.fill_null(0).to_numpy(zero_copy_only=False)
+    return np.ascontiguousarray(numbers.astype(np.int64, copy=False))
+
+
+def _hashes_of_bytes(array: pa.Array) -> NDArray[np.uint64]:
+    """By the length and the first and last bytes of each value."""
+    count = len(array)
+    offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + count + 1]
+    starts, lengths = offsets[:-1], np.diff(offsets)
+    hashes = _mixed(lengths.astype(np.uint64))
+    if not count or not lengths.any():
+        return hashes
+    first, last = int(offsets[0]), int(offsets[-1])
+    content = np.zeros(last - first + 8, np.uint8)
+    content[:-8] = np.frombuffer(array.buffers()[2], np.uint8)[first:last]
+    words = np.ndarray((last - first + 1,), "<u8", content, strides=(1,))
+    for number in range(_WORDS):
+        more = np.flatnonzero(lengths > 8 * number)
+        if not len(more):
+            return hashes
+        left = np.minimum(lengths[more] - 8 * number, 8).astype(np.uint64)
+        unused = (np.uint64(8) - left) * np.uint64(8)
+        word = (words[starts[more] - first + 8 * number] << unused) >> unused
+        hashes[more] = _mixed(hashes[more] ^ word)
+    long = np.flatnonzero(lengths > 8 * _WORDS)
+    for number in range(_WORDS if len(long) else 0):
+        ends = starts[long] + lengths[long] - first
+        hashes[long] = _mixed(hashes[long] ^ words[ends - 8 * (number + 1)])
+    return hashes
+
+
+class KeySet:
+    """The distinct keys of a table of key columns, each with its number: its place in `keys`.
+
+    `columns` of its methods are those of other rows, in the order of the key. They may have
+    narrower types than the key, and are cast to its own.
+    """
+
+    def __init__(self, keys: pa.Table) -> None:
+        self.numbers: NDArray[np.int64]
+        """The number of the key of each row of the table that the set is made of."""
+        plain = plain_keys(keys)
+        self._types = keys.schema.types
+        self._values: list[pa.Array] = []
+        self._pairs: list[pa.Array] = []
+        numbers: NDArray[np.int64] | None = None
+        for column in plain.columns:
+            encoded = _one_array(column).dictionary_encode(null_encoding="encode")
+            codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+            self._values.append(encoded.dictionary)
+            if numbers is None:
+                numbers = codes
+                continue
+            pairs = pa.array(numbers * max(len(encoded.dictionary), 1) + codes)
+            encoded = pairs.dictionary_encode()
+            self._pairs.append(encoded.dictionary)
+            numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        assert numbers is not None, "a key has a column"
+        self.numbers = numbers
+        self._keys = keys
+        self._in_order: dict[int, pa.Array | None] = {}
+        self._flags = self._flags_of_integers()
+
+    def __len__(self) -> int:
+        return len(self._pairs[-1] if self._pairs else self._values[0])
+
+    @property
+    def keys(self) -> pa.Table:
+        """The distinct keys in the order of their numbers."""
+        return self._keys.take(self.first_rows())
+
+    def first_rows(self) -> NDArray[np.int64]:
+        """The first row of each key in the table that the set is made of."""
+        rows = np.empty(len(self), np.int64)
+        rows[self.numbers[::-1]] = np.arange(len(self.numbers) - 1, -1, -1)
+        return rows
+
+    def may_have(self, place: int, bounds: tuple[object, object] | None) -> bool:
+        """Whether a key may have a value between these bounds in the column at a place. It may
+        where the bounds are not known, or have another type than the values."""
+        if not len(self):
+            return False
+        if bounds is None:
+            return True
+        ordered = self._ordered(place)
+        if ordered is None or not all(type(bound) is type(ordered[0].as_py()) for bound in bounds):
+            return True
+        least: Any = bounds[0]
+        greatest: Any = bounds[1]
+        first = bisect_left(range(len(ordered)), least, key=lambda at: ordered[at].as_py())
+        return first < len(ordered) and bool(ordered[first].as_py() <= greatest)
+
+    def _ordered(self, place: int) -> pa.Array | None:
+        """The values of a column in their order; None: some are null, it has no values, or
+        statistics of files may have another order."""
+        if place not in self._in_order:
+            values = self._values[place]
+            usable = len(values) and not values.null_count and _has_one_order(values.type)
+            self._in_order[place] = values.take(pc.array_sort_indices(values)) if usable else None
+        return self._in_order[place]
+
+    def mask(self, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.bool_]:
+        """Whether each row has a key of the set."""
+        if self._flags is not None:
+            column = columns[0]
+            return _concatenated([self._flagged(chunk) for chunk in column.chunks])
+        found: NDArray[np.bool_] = self.numbers_of(columns) != ABSENT
+        return found
+
+    def positions_in(self, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
+        """The rows that have a key of the set, in their order."""
+        return self.find(columns)[0]
+
+    def find(
+        self, columns: Sequence[pa.ChunkedArray]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows that have a key of the set, in their order, and the numbers of their keys."""
+        if self._flags is None:
+            numbers = self.numbers_of(columns)
+            rows = np.flatnonzero(numbers != ABSENT)
+            return rows, numbers[rows]
+        rows = np.flatnonzero(self.mask(columns))
+        return rows, self.numbers_of([column.take(pa.array(rows)) for column in columns])
+
+    def numbers_of(self, columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
+        """The number of the key of each row; ABSENT: it is not in the set."""
+        count = len(columns[0])
+        made = np.full(count, ABSENT, np.int64)
+        rows: NDArray[np.int64] | None = None
+        numbers = np.zeros(0, np.int64)
+        for place, whole in enumerate(columns):
+            column = whole if rows is None else whole.take(pa.array(rows))
+            codes = self._codes(self._cast(column, place), self._values[place])
+            if rows is not None:
+                known = np.flatnonzero(codes != ABSENT)
+                values = max(len(self._values[place]), 1)
+                pairs = pa.array(numbers[known] * values + codes[known])
+                codes[known] = self._codes(pairs, self._pairs[place - 1])
+            found = np.flatnonzero(codes != ABSENT)
+            numbers = codes[found]
+            rows = found if rows is None else rows[found]
+        assert rows is not None
+        made[rows] = numbers
+        return made
+
+    def _cast(self, column: pa.ChunkedArray, place: int) -> pa.ChunkedArray:
+        if column.type != self._types[place]:
+            column = column.cast(self._types[place])
+        return _plain(column)
+
+    @staticmethod
+    def _codes(column: pa.Array | pa.ChunkedArray, values: pa.Array) -> NDArray[np.int64]:
+        found = pc.index_in(column, value_set=values).fill_null(ABSENT)
+        if isinstance(found, pa.ChunkedArray):
+            found = _one_array(found)
+        codes: NDArray[np.int64] = found.to_numpy(zero_copy_only=False).astype(np.int64)
+        return codes
+
+    def _flags_of_integers(self) -> tuple[NDArray[np.bool_], int] | None:
+        """One flag for each number from the least key on; None: the key is no integer, or its keys
+        lie too far apart."""
+        (kind, *more) = self._types
+        values = self._values[0]
+        if more or not pa.types.is_signed_integer(kind) or values.null_count or not len(values):
+            return None
+        ends = pc.min_max(values)
+        least = int(ends["min"].as_py())
+        span = int(ends["max"].as_py()) - least + 1
+        if span > _WIDEST_SPAN:
+            return None
+        # One more at the end, where numbers outside are looked up.
+        flags = np.zeros(span + 1, np.bool_)
+        flags[np.asarray(values.to_numpy(), np.int64) - least] = True
+        return flags, least
+
+    def _flagged(self, chunk: pa.Array) -> NDArray[np.bool_]:
+        assert self._flags is not None
+        flags, least = self._flags
+        numbers = chunk.fill_null(0) if chunk.null_count else chunk
+        numbers = numbers.to_numpy(zero_copy_only=False)
+        found = np.empty(len(numbers), np.bool_)
+        for start in range(0, len(numbers), _BLOCK):
+            block = numbers[start : start + _BLOCK].astype(np.int64)
+            # What is less than the least wraps around and is greater than all.
+            with np.errstate(over="ignore"):
+                block -= least
+            places = block.view(np.uint64)
+            np.minimum(places, np.uint64(len(flags) - 1), out=places)
+            flags.take(block, out=found[start : start + _BLOCK], mode="clip")
+        if chunk.null_count:
+            found &= chunk.is_valid().to_numpy(zero_copy_only=False)
+        return found
+
+
+def _has_one_order(kind: pa.DataType) -> bool:
+    """Whether values of a type are in the order of Python's."""
+    types = pa.types
+    of_bytes = types.is_large_string(kind) or types.is_large_binary(kind)
+    return bool(of_bytes or types.is_signed_integer(kind))
+
+
+def _concatenated(arrays: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    return np.concatenate(arrays) if arrays else np.zeros(0, np.bool_)

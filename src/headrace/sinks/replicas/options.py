@@ -1,0 +1,204 @@
+"""What a configuration says of a sink of replicas, whatever the table format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from headrace.config.properties.connector import ConnectorConfig
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.lake import TableName
+
+RESYNC = "resync"
+"""The folder of requests to copy tables again, in the sink's state."""
+MODE = "mode"
+"""The option that says what the sink's tables are."""
+
+
+class Mode(StrEnum):
+    """What the sink's tables are."""
+
+    REPLICA = "replica"
+    EVENTS = "events"
+
+
+class Deletes(StrEnum):
+    """What a DELETE does to a row of a replica."""
+
+    HARD = "hard"
+    SOFT = "soft"
+
+
+class Truncates(StrEnum):
+    """What a TRUNCATE does to a replica."""
+
+    APPLY = "apply"
+    FAIL = "fail"
+
+
+class Existing(StrEnum):
+    """What becomes of a table that another query wrote."""
+
+    FAIL = "fail"
+    REPLACE = "replace"
+
+
+class Errors(StrEnum):
+    """What an error of one table does."""
+
+    STOP_TABLE = "stop-table"
+    FAIL = "fail"
+
+
+class Ambiguous(StrEnum):
+    """What becomes of columns that were dropped and added, or renamed: the log does not say."""
+
+    FAIL = "fail"
+    RENAME = "rename"
+    REPLACE = "replace"
+
+
+_NAMESPACE, _PREFIX, _JARS, _INCOMPLETE, _THREADS, _KEPT = (
+    "namespace",
+    "prefix",
+    "jars",
+    "incomplete",
+    "threads",
+    "kept.max.bytes",
+)
+_CHOICES: Mapping[str, type[StrEnum]] = {
+    "deletes": Deletes,
+    "truncates": Truncates,
+    "existing": Existing,
+    "ambiguous.columns": Ambiguous,
+    "errors": Errors,
+}
+OPTIONS = (MODE, *_CHOICES, _NAMESPACE, _PREFIX, _JARS, _INCOMPLETE, _THREADS, _KEPT)
+"""Names, without `headrace.sink.`."""
+
+
+@dataclass(frozen=True)
+class ReplicaOptions:
+    """Options of a sink of replicas, checked. `namespace` takes the place of that of every table
+    (None: it is made of the topic), `prefix` stands before every table's name, and `threads` is how
+    many tables are committed side by side. Of a table that stopped at most `kept_bytes` of changes
+    are kept. `is_incomplete`: the tables are meant to hold a part of
+    their source only."""
+
+    deletes: Deletes = Deletes.HARD
+    truncates: Truncates = Truncates.APPLY
+    existing: Existing = Existing.FAIL
+    ambiguous: Ambiguous = Ambiguous.FAIL
+    errors: Errors = Errors.STOP_TABLE
+    namespace: tuple[str, ...] | None = None
+    prefix: str = ""
+    is_incomplete: bool = False
+    threads: int = 4
+    kept_bytes: int = 1 << 30
+
+    @staticmethod
+    def of(options: Mapping[str, str]) -> ReplicaOptions:
+        """Of options without `headrace.sink.`. Raises HeadraceError("replicas.option_invalid")."""
+        chosen = {name: _choice(options, name, kind) for name, kind in _CHOICES.items()}
+        namespace = options.get(_NAMESPACE)
+        return ReplicaOptions(
+            Deletes(chosen["deletes"]),
+            Truncates(chosen["truncates"]),
+            Existing(chosen["existing"]),
+            Ambiguous(chosen["ambiguous.columns"]),
+            Errors(chosen["errors"]),
+            None if namespace is None else tuple(filter(None, namespace.strip().split("."))),
+            options.get(_PREFIX, "").strip(),
+            _flag(options, _INCOMPLETE),
+            _number(options, _THREADS, 4, most=64),
+            _number(options, _KEPT, 1 << 30, most=1 << 62),
+        )
+
+    def placed(self, name: TableName) -> TableName:
+        """Where a table is that has this name by its topic."""
+        namespace = name.namespace if self.namespace is None else self.namespace
+        return TableName(namespace, f"{self.prefix}{name.name}")
+
+
+def mode_of(options: Mapping[str, str]) -> Mode | None:
+    """What the tables are; None: the configuration does not say. Raises
+    HeadraceError("replicas.option_invalid")."""
+    if MODE not in options:
+        return None
+    return Mode(_choice(options, MODE, Mode))
+
+
+def require_complete(config: ConnectorConfig, options: ReplicaOptions) -> None:
+    """Refuse what keeps a replica from being equal to its source: operations that are left out, and
+    transforms that leave out or rewrite events. Raises HeadraceError("replicas.incomplete")."""
+    if options.is_incomplete:
+        return
+    skipped = sorted(set(config.skipped_operations) & set("cudt"))
+    if skipped:
+        raise _incomplete(
+            f"skipped.operations={','.join(skipped)} leaves changes out",
+            "Set skipped.operations=none",
+        )
+    types = {
+        member.variables[0]: member.value.strip()
+        for member in config.transforms_options
+        if member.variables[1] == "type"
+    }
+    for alias in config.transforms or ():
+        name = types.get(alias, "").rpartition(".")[2]
+        if name not in _ROUTERS:
+            raise _incomplete(
+                f"the transform {alias} ({name}) may leave out or rewrite events",
+                "Leave the transform out",
+            )
+
+
+_ROUTERS = (
+    "ByLogicalTableRouter",
+    "DropHeaders",
+    "HeaderFrom$Key",
+    "HeaderFrom$Value",
+    "InsertHeader",
+    "PartitionRouting",
+    "RegexRouter",
+    "SchemaChangeEventFilter",
+    "TimestampRouter",
+)
+"""Transforms that leave rows as they are."""
+
+
+def _incomplete(what: str, remedy: str) -> HeadraceError:
+    return HeadraceError(
+        "replicas.incomplete",
+        f"headrace.sink.mode=replica keeps tables equal to their source, and {what}",
+        f"{remedy}, or say by headrace.sink.incomplete=true that the tables are meant to differ.",
+    )
+
+
+def _choice(options: Mapping[str, str], name: str, kind: type[StrEnum]) -> str:
+    default = next(iter(kind))
+    text = options.get(name, default).strip().lower()
+    if text not in list(kind):
+        raise _invalid(name, options[name], f"Set it to {' or '.join(kind)}.")
+    return text
+
+
+def _flag(options: Mapping[str, str], name: str) -> bool:
+    text = options.get(name, "false").strip().lower()
+    if text not in ("true", "false"):
+        raise _invalid(name, options[name], "Set it to true or false.")
+    return text == "true"
+
+
+def _number(options: Mapping[str, str], name: str, default: int, *, most: int) -> int:
+    text = options.get(name, str(default)).strip()
+    if not text.isdecimal() or not 1 <= int(text) <= most:
+        raise _invalid(name, options[name], f"Set it to a number from 1 to {most}.")
+    return int(text)
+
+
+def _invalid(name: str, text: str, remedy: str) -> HeadraceError:
+    return HeadraceError(
+        "replicas.option_invalid", f"headrace.sink.{name}={text} is not a valid value", remedy
+    )

@@ -1,0 +1,368 @@
+"""One replica: a table of the lake, and what a micro-batch does to it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.changes import Part
+from headrace.sinks.replicas.evolution import change_of_columns
+from headrace.sinks.replicas.lake import (
+    BATCH,
+    KEY,
+    POSITION,
+    QUERY,
+    TIME,
+    Column,
+    ColumnChange,
+    Lake,
+    LakeTable,
+    TableChange,
+    TableName,
+    TableSchema,
+    Transaction,
+)
+from headrace.sinks.replicas.options import Deletes, Existing, ReplicaOptions, Truncates
+from headrace.sinks.replicas.schemas import of_json
+
+if TYPE_CHECKING:
+    from headrace.sinks.replicas.runners import Runner
+
+log = logging.getLogger(__name__)
+_CONFLICT = "replicas.conflict"
+_MOST_TRIES = 5
+DELETED = "__deleted"
+"""The column of rows that the source deleted, where deletes are soft."""
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """A micro-batch of a query: its number, the query's id, and the position after it (JSON)."""
+
+    query: str
+    number: int
+    position: str
+
+    @property
+    def name(self) -> str:
+        """The beginning of the names of its files."""
+        return f"headrace-{self.query[:8]}-{self.number}"
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Of a table that has it."""
+        return {
+            QUERY: self.query,
+            BATCH: str(self.number),
+            POSITION: self.position,
+            TIME: datetime.now(UTC).isoformat(timespec="milliseconds"),
+        }
+
+
+@dataclass(frozen=True)
+class Work:
+    """A micro-batch's changes of one table: parts, whose files are in `folder`, the newest schema,
+    the beginning of the names of files that are written, and `is_copied` as in `Replica.apply`."""
+
+    parts: Sequence[Part]
+    folder: Path
+    schema: TableSchema
+    name: str
+    is_copied: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a micro-batch did to a table: changes that came, rows that were written and deleted,
+    bytes and files that were written, and the time of the database of the last change (ms; 0:
+    unknown). `is_repeated`: the table had it already."""
+
+    changes: int = 0
+    written: int = 0
+    deleted: int = 0
+    bytes: int = 0
+    files: int = 0
+    source_ms: int = 0
+    is_repeated: bool = False
+
+
+@dataclass
+class Figures:
+    """What a run did to a table, and what its last commit left: live data files, how many of them
+    have a deletion vector, and the delay of the last change from its time in the database to its
+    commit (ms; None: unknown)."""
+
+    changes: int = 0
+    written: int = 0
+    deleted: int = 0
+    bytes: int = 0
+    commits: int = 0
+    last_commit: str | None = None
+    delay_ms: int | None = None
+    files: int = 0
+    vectors: int = 0
+    error: str | None = None
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a micro-batch that was committed just now."""
+        if outcome.is_repeated:
+            return
+        now = datetime.now(UTC)
+        self.changes += outcome.changes
+        self.written += outcome.written
+        self.deleted += outcome.deleted
+        self.bytes += outcome.bytes
+        self.commits += 1
+        self.last_commit = now.isoformat(timespec="milliseconds")
+        self.error = None
+        if outcome.source_ms:
+            self.delay_ms = max(0, int(now.timestamp() * 1000) - outcome.source_ms)
+
+
+class Replica:
+    """A table that stays equal to its source. For one thread at a time."""
+
+    def __init__(
+        self, lake: Lake, name: TableName, options: ReplicaOptions, runner: Runner
+    ) -> None:
+        self.name = name
+        self._lake, self._options, self._runner = lake, options, runner
+        self._table: LakeTable | None = None
+        self._own_version = ""
+        self.figures = Figures()
+
+    def prepare(self, schema: TableSchema, query: str) -> None:
+        """Create the table where it is missing, and refuse one that this query cannot keep. `query`
+        is empty before its first micro-batch. Raises HeadraceError."""
+        self._require_key(schema)
+        table = self._lake.table(self.name)
+        if table is None:
+            wanted = self._extended(schema)
+            table = self._lake.create(self.name, wanted, {KEY: json.dumps(list(wanted.key))})
+        elif self._options.existing is not Existing.REPLACE:
+            self._require_own(table, query)
+        self._table = table
+
+    def apply(
+        self,
+        batch: MicroBatch,
+        parts: Sequence[Part],
+        folder: Path,
+        *,
+        is_copied: bool = False,
+    ) -> Outcome:
+        """Bring a micro-batch's changes into the table, unless it has them. `folder` has the files
+        of the parts. `is_copied`: the table is being copied again, so that rows are still missing.
+        Raises HeadraceError."""
+        newest = max((part for part in parts if part.schema), key=_last, default=None)
+        if self._table is None:
+            if newest is None:
+                return Outcome()  # a TRUNCATE of a table that never had a row here
+            self.prepare(of_json(newest.schema), batch.query)
+        assert self._table is not None
+        schema = self._table.schema() if newest is None else of_json(newest.schema)
+        for attempt in range(1, _MOST_TRIES + 1):
+            work = Work(parts, folder, schema, f"{batch.name}-{attempt}", is_copied)
+            try:
+                return self._attempt(batch, work)
+            except HeadraceError as error:
+                if error.code != _CONFLICT or attempt == _MOST_TRIES:
+                    raise
+                log.info("%s: somebody else has committed meanwhile; once more", self.name)
+        raise AssertionError
+
+    def empty(self, batch: MicroBatch) -> None:
+        """Remove every row, before a micro-batch: the table is copied again, or was another
+        query's. Raises HeadraceError."""
+        table = self._table
+        if table is None:
+            table = self._table = self._lake.table(self.name)
+        if table is None:
+            return
+        transaction = table.begin(ColumnChange())
+        before = {**batch.properties, BATCH: str(batch.number - 1)}
+        transaction.commit(TableChange(removed=list(transaction.files)), before)
+
+    def _attempt(self, batch: MicroBatch, work: Work) -> Outcome:
+        from headrace.sinks.replicas.applying import Batch, apply_batch
+
+        table, parts = self._table, work.parts
+        assert table is not None
+        table.refresh()
+        properties = table.properties()
+        if QUERY in properties and properties[QUERY] != batch.query:
+            if self._options.existing is not Existing.REPLACE:
+                self._require_own(table, batch.query)
+            self.empty(batch)
+            properties = table.properties()
+        if QUERY in properties and int(properties.get(BATCH, -1)) >= batch.number:
+            return Outcome(is_repeated=True)
+        if table.version() != self._own_version and (foreign := table.foreign_changes()):
+            raise self._changed_by_others(foreign)
+        truncated = max(part.truncated for part in parts)
+        if truncated and self._options.truncates is Truncates.FAIL:
+            raise self._truncated()
+        self._require_key(work.schema)
+        wanted = self._extended(work.schema)
+        transaction = self._begin(table, wanted, work.name)
+        if not self._own_version:
+            # A run that was killed may have left files of this micro-batch.
+            transaction.storage.sweep(f"{batch.name}-")
+        made, applied = apply_batch(
+            transaction,
+            Batch(
+                parts,
+                work.folder,
+                transaction.storage.schema,
+                work.name,
+                str(self.name),
+                soft_deletes=self._options.deletes is Deletes.SOFT,
+                defaults=_defaults(wanted.columns),
+                renamed=self._renamed(parts, work.schema),
+                drops_unknown=work.is_copied,
+            ),
+            self._runner,
+        )
+        marked = {**batch.properties, KEY: json.dumps(list(wanted.key))}
+        transaction.commit(made, marked)
+        self._own_version = table.version()
+        self._count_files(transaction, made)
+        outcome = Outcome(
+            sum(part.rows for part in parts),
+            applied.upserted,
+            applied.deleted,
+            applied.bytes,
+            applied.files,
+            max(part.source_ms for part in parts),
+        )
+        self.figures.add(outcome)
+        return outcome
+
+    def _count_files(self, transaction: Transaction, change: TableChange) -> None:
+        gone = {file.path for file in change.removed}
+        vectors = {file.path for file in transaction.files if file.vector is not None}
+        vectors |= {file.path for file, _, _ in change.vectors}
+        self.figures.files = len(transaction.files) - len(gone) + len(change.added)
+        self.figures.vectors = len(vectors - gone)
+
+    def _begin(self, table: LakeTable, wanted: TableSchema, name: str) -> Transaction:
+        """A transaction after which the table has the columns that are wanted. Raises
+        HeadraceError."""
+        transaction = table.begin(ColumnChange())
+        is_empty = not any(file.rows > file.deleted for file in transaction.files)
+        change = change_of_columns(
+            self.name, table.schema(), wanted, self._options.ambiguous, is_empty=is_empty
+        )
+        if not change:
+            return transaction
+        again = {column.name for column in change.added}.intersection(change.dropped)
+        if again:
+            first = table.begin(ColumnChange(dropped=tuple(again)))
+            first.commit(TableChange(removed=list(first.files)), _keeper(table))
+            kept = tuple(name for name in change.dropped if name not in again)
+            change = replace(change, dropped=kept)
+        if change.added and not is_empty and self._fill(table, change, name):
+            change = ColumnChange()
+        return table.begin(change)
+
+    def _fill(self, table: LakeTable, change: ColumnChange, name: str) -> bool:
+        """Give the rows that the table has the values that new columns have in rows that are older
+        than these, and commit the change; False: null is what they have. Raises HeadraceError."""
+        from headrace.sinks.replicas.compacting import fill
+
+        for column in change.added:
+            if column.is_required and column.default is None:
+                raise self._no_default(column)
+        defaults = _defaults(change.added)
+        if not defaults:
+            return False
+        transaction = table.begin(change)
+        made = fill(transaction, f"fill-{name}", self._runner, defaults)
+        transaction.commit(made, _keeper(table))
+        return True
+
+    def _renamed(self, parts: Sequence[Part], newest: TableSchema) -> dict[str, Mapping[str, str]]:
+        """New names of columns by former ones, by the paths of the parts that have the former."""
+        renamed: dict[str, Mapping[str, str]] = {}
+        for part in parts:
+            had = of_json(part.schema) if part.path else newest
+            if had.names != newest.names:
+                change = change_of_columns(self.name, had, newest, self._options.ambiguous)
+                if change.renamed:
+                    renamed[part.path] = change.renamed
+        return renamed
+
+    def _extended(self, schema: TableSchema) -> TableSchema:
+        """With the columns that headrace adds."""
+        if self._options.deletes is not Deletes.SOFT or schema.column(DELETED) is not None:
+            return schema
+        import pyarrow as pa
+
+        return replace(schema, columns=(*schema.columns, Column(DELETED, pa.bool_())))
+
+    def _require_key(self, schema: TableSchema) -> None:
+        if not schema.key:
+            raise HeadraceError(
+                "replicas.no_key",
+                f"{self.name} has no key, so its changes name no row of a replica",
+                "Name columns that identify a row in message.key.columns, or give the table a "
+                "primary key.",
+            )
+
+    def _require_own(self, table: LakeTable, query: str) -> None:
+        """Refuse a table that another query, or somebody else, keeps."""
+        properties: Mapping[str, str] = table.properties()
+        keeper = properties.get(QUERY)
+        if (keeper is None and KEY in properties) or (query and keeper == query):
+            return
+        whose = "was not made by headrace" if keeper is None else "belongs to another query"
+        raise HeadraceError(
+            "replicas.other_keeper",
+            f"The table {self.name} exists and {whose}",
+            "Go on with that query's checkpoint, name another namespace or prefix, or set "
+            "headrace.sink.existing=replace: the table's rows are then replaced by those that the "
+            "source has.",
+        )
+
+    def _changed_by_others(self, changes: Sequence[str]) -> HeadraceError:
+        return HeadraceError(
+            "replicas.changed_by_others",
+            f"Somebody else changed rows of {self.name}: {'; '.join(changes)}",
+            "Leave writing to headrace. Roll these changes back, or copy the table again: headrace "
+            f"resync {self.name}.",
+        )
+
+    def _no_default(self, column: Column) -> HeadraceError:
+        return HeadraceError(
+            "replicas.default_unknown",
+            f"{self.name}: the column {column.name} was added at the source and is never null "
+            "there, and the log does not say which value it has in the rows that are there",
+            f"Copy the table again: headrace resync {self.name}.",
+        )
+
+    def _truncated(self) -> HeadraceError:
+        return HeadraceError(
+            "replicas.truncated",
+            f"{self.name} was truncated at the source, and headrace.sink.truncates=fail",
+            "Set headrace.sink.truncates=apply to truncate the table, too.",
+        )
+
+
+def _keeper(table: LakeTable) -> dict[str, str]:
+    """The properties by which a commit within a micro-batch is known as the query's own."""
+    properties = table.properties()
+    return {name: properties[name] for name in (QUERY, BATCH) if name in properties}
+
+
+def _defaults(columns: Sequence[Column]) -> dict[str, object]:
+    return {column.name: column.default for column in columns if column.default is not None}
+
+
+def _last(part: Part) -> str:
+    return part.last

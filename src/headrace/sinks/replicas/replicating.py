@@ -1,0 +1,158 @@
+"""`headrace.replicate`: a query into replicas on a session that exists."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from headrace.config.packing import pack
+from headrace.config.properties.connector import ConnectorConfig
+from headrace.config.source import OF_SPARK, Properties
+from headrace.connectors.registry import parse_configuration
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.definition import ReplicaDefinition
+from headrace.sinks.replicas.options import Mode
+from headrace.spark.jvm.jars import find_jars
+from headrace.spark.query.options import read_configuration, with_sampled_schemas
+from headrace.spark.sinks.definition import EventStream, SinkQuery
+from headrace.spark.sinks.registry import find_sink, sinks
+from headrace.spark.state_folder import exclusive
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.datasource import DataSource
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from headrace.spark.sinks.definition import Sink
+
+_TYPE, _CHECKPOINT, _TRIGGER = "type", "checkpoint", "trigger"
+_SINK = "headrace.sink."
+
+
+@dataclass(frozen=True)
+class _Stream(EventStream):
+    """The events of a configuration on a session."""
+
+    spark: SparkSession
+    properties: Properties
+    config: ConnectorConfig
+
+    def events(self) -> DataFrame:
+        raise AssertionError("replicas have a source of their own")
+
+    def read(self, source: type[DataSource], options: Mapping[str, str]) -> DataFrame:
+        self.spark.dataSource.register(source)
+        packed = pack(with_sampled_schemas(self.properties, self.config))
+        reader = self.spark.readStream.format(source.name())
+        return reader.options(**options).options(**packed).load()
+
+
+class _Ending(StreamingQueryListener):
+    """Lets everything of a query go when it ends."""
+
+    def __init__(self, spark: SparkSession, sink: Sink, held: contextlib.ExitStack) -> None:
+        self._spark, self._sink, self._held = spark, sink, held
+        self.query = ""
+
+    def onQueryStarted(self, event: Any) -> None:
+        """Nothing."""
+
+    def onQueryProgress(self, event: Any) -> None:
+        """Nothing."""
+
+    def onQueryIdle(self, event: Any) -> None:
+        """Nothing."""
+
+    def onQueryTerminated(self, event: Any) -> None:
+        """Close the sink."""
+        if str(event.id) == self.query:
+            self._sink.close()
+            self._held.close()
+            self._spark.streams.removeListener(self)
+
+
+def replicate(
+    spark: SparkSession,
+    source: Mapping[str, object] | str | PathLike[str],
+    sink: Mapping[str, object],
+) -> StreamingQuery:
+    """See `headrace.replicate`."""
+    options = {name: str(value) for name, value in sink.items()}
+    table_format = options.pop(_TYPE, "")
+    folder = options.pop(_CHECKPOINT, "")
+    trigger = options.pop(_TRIGGER, None)
+    definition = _definition(table_format)
+    if not folder:
+        raise HeadraceError(
+            "replicas.no_checkpoint",
+            "headrace.replicate: the sink names no checkpoint",
+            "Add checkpoint to the sink: a folder for the query's checkpoint and state.",
+        )
+    given, _ = read_configuration(source, "headrace.replicate").split(OF_SPARK)
+    of_sink = {f"{_SINK}type": table_format, f"{_SINK}mode": Mode.REPLICA.value}
+    of_sink |= {f"{_SINK}{name}": text for name, text in options.items()}
+    properties = given.with_overrides(of_sink)
+    config = parse_configuration(properties)
+    missing = {
+        name: text for name, text in definition.defaults(config).items() if name not in properties
+    }
+    properties = properties.with_overrides(missing)
+    config = parse_configuration(properties)
+    unknown = definition.unknown_options(config)
+    if unknown:
+        raise HeadraceError(
+            "replicas.option_unknown",
+            f"headrace.replicate: the sink {definition.name} has no option {unknown[0]}",
+            f"Its options: {', '.join((_CHECKPOINT, _TRIGGER, *definition.options))}.",
+        )
+    state = Path(folder).absolute()
+    checkpoint = state / "checkpoint"
+    made = definition.make(SinkQuery(config, state / definition.name, checkpoint))
+    with contextlib.ExitStack() as held:
+        held.enter_context(exclusive(state, definition.name))
+        held.callback(made.close)
+        made.open()
+        writer = made.writer(_Stream(spark, properties, config))
+        writer = writer.option("checkpointLocation", str(checkpoint))
+        if config.name:
+            writer = writer.queryName(config.name)
+        writer = (
+            writer.trigger(availableNow=True)
+            if trigger == "availableNow"
+            else writer.trigger(processingTime=trigger or config.headrace_trigger)
+        )
+        ending = _Ending(spark, made, contextlib.ExitStack())
+        spark.streams.addListener(ending)
+        try:
+            query = writer.start()
+        except BaseException:
+            spark.streams.removeListener(ending)
+            raise
+        ending.query = str(query.id)
+        ending._held.push(held.pop_all())
+    return query
+
+
+def sink_jars(name: str, options: Mapping[str, object]) -> list[str]:
+    """See `headrace.sink_jars`."""
+    given = {key: str(value) for key, value in options.items()}
+    packages = _definition(name).format().packages(given)
+    return [str(jar) for jar in find_jars(packages, given.get("jars"))]
+
+
+def _definition(name: str) -> ReplicaDefinition:
+    definition = find_sink(name) if name else None
+    if not isinstance(definition, ReplicaDefinition):
+        known = ", ".join(each.name for each in sinks() if isinstance(each, ReplicaDefinition))
+        raise HeadraceError(
+            "replicas.no_such_format",
+            f"There is no table format {name!r}" if name else "The sink names no type",
+            f"Set type to one of: {known}.",
+        )
+    return definition

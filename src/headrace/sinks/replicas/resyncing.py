@@ -1,0 +1,78 @@
+"""Requests to copy tables again, as files of the state folder: `headrace resync` writes them,
+and the sink heeds them before its next micro-batch.
+
+The request is written before the signal that asks for the rows is sent. So the micro-batch with the
+first of these rows begins after it, and the sink has emptied the table by then.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from headrace.connect.disk import replace_text
+from headrace.sinks.replicas.lake import TableName
+
+
+class Stage(StrEnum):
+    """How far a table that is copied again has come."""
+
+    REQUESTED = "requested"
+    EMPTIED = "emptied"
+    COPYING = "copying"
+
+
+@dataclass(frozen=True)
+class Resync:
+    """A table that is copied again by a signal."""
+
+    folder: Path
+    name: TableName
+    signal: str
+    stage: Stage = Stage.REQUESTED
+
+    def write(self) -> None:
+        """Keep it, in place of a former request of the table. Raises OSError."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        known = {
+            "namespace": self.name.namespace,
+            "name": self.name.name,
+            "signal": self.signal,
+            "stage": self.stage,
+        }
+        replace_text(self._path, json.dumps(known))
+
+    def at(self, stage: Stage) -> Resync:
+        """The same at another stage, written. Raises OSError."""
+        later = replace(self, stage=stage)
+        later.write()
+        return later
+
+    def finish(self) -> None:
+        """Forget it. Raises OSError."""
+        self._path.unlink(missing_ok=True)
+
+    def is_in(self, offset: Mapping[str, Any]) -> bool:
+        """Whether the snapshot that the signal asked for is under way at an offset, or has rows in
+        the range that ends there."""
+        signals = offset.get("signals") or {}
+        tables = [*signals.get("tables", ()), *signals.get("blocking", ())]
+        tables += [each["table"] for each in signals.get("inserts", ()) if each.get("table")]
+        return any(table[1] == self.signal for table in tables)
+
+    @property
+    def _path(self) -> Path:
+        return self.folder / f"{quote(str(self.name), safe='')}.json"
+
+
+def resyncs(folder: Path) -> Iterator[Resync]:
+    """Those of a folder."""
+    for path in sorted(folder.glob("*.json")):
+        known = json.loads(path.read_text())
+        name = TableName(tuple(known["namespace"]), known["name"])
+        yield Resync(folder, name, known["signal"], Stage(known["stage"]))

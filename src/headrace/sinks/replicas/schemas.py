@@ -1,0 +1,306 @@
+"""Tables of topics: the names and columns that a replica has by the shape of a topic's records, and
+the JSON of a table's schema. No row is read here.
+
+Columns have the types of `headrace.converters.typed.types`, but for small integers, which are
+int32, because table formats have none. The comment of a column is the `doc` of its schema. A shape
+says nothing of a table's own comment.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from headrace.connect.records import Constant, Node, Shape, Struct
+from headrace.connect.schema import Schema, Type
+from headrace.connect.trees import as_struct, fields, member
+from headrace.converters.typed.types import typed, typed_constants
+from headrace.debezium import geometry
+from headrace.debezium.decimals import VARIABLE_SCALE_DECIMAL
+from headrace.errors import HeadraceError
+from headrace.relational.types.vectors import SPARSE_VECTOR_SCHEMA
+from headrace.sinks.replicas.lake import Column, TableName, TableSchema
+
+ID, DOCUMENT = "_id", "document"
+"""Columns of documents: the text of the key, and the JSON of the document."""
+_ALTERED = ("masked", "truncateLength")
+"""Parameters of columns whose values are not those of the database."""
+_OWN_DOCS = {
+    schema.doc
+    for schema in (
+        VARIABLE_SCALE_DECIMAL,
+        SPARSE_VECTOR_SCHEMA,
+        geometry.POINT,
+        geometry.GEOMETRY,
+        geometry.GEOGRAPHY,
+        geometry.CIRCLE,
+        geometry.LINE,
+    )
+}
+"""What schemas of types say of the type, which is no comment of a column."""
+_SMALL = (pa.int8(), pa.int16())
+_PLAIN: Mapping[str, pa.DataType] = {
+    str(kind): kind
+    for kind in (
+        pa.int32(),
+        pa.int64(),
+        pa.float32(),
+        pa.float64(),
+        pa.bool_(),
+        pa.string(),
+        pa.binary(),
+        pa.date32(),
+        pa.timestamp("us"),
+        pa.timestamp("us", "UTC"),
+    )
+}
+
+
+def table_name(topic: str, prefix: str) -> TableName:
+    """The table of a topic: its last segment, in the namespace of those between `prefix`
+    (topic.prefix) and it. A topic that does not begin with the prefix keeps all its segments."""
+    *outer, name = topic.removeprefix(f"{prefix}.").split(".")
+    return TableName(("_".join(outer),) if outer else (), name)
+
+
+@dataclass(frozen=True, eq=False)
+class TableShape:
+    """The columns of a table by the shape of its records, and the node behind each of them.
+
+    `has_documents`: rows are documents, and an update may come without one.
+    """
+
+    schema: TableSchema
+    json: str
+    nodes: Mapping[str, Node]
+    has_documents: bool = False
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns of the key."""
+        return self.schema.key
+
+
+def table_shape(shape: Shape, envelope: Struct) -> TableShape:
+    """The table of records whose value is an envelope. Nodes of key columns are those of the
+    records' keys, which deletes have as well.
+
+    Raises HeadraceError("replicas.key_not_in_row", "replicas.key_altered", "replicas.columns_alike"
+    and "replicas.no_rows"), and what `typed` raises.
+    """
+    topic, images = shape.topic, fields(envelope)
+    row = as_struct(images.get("after"))
+    key = as_struct(shape.key)
+    if row is None:
+        return _of_documents(topic, images.get("after"), key)
+    members = {name: member(row, name) for name in row.schema.places}
+    keys = {} if key is None else {name: member(key, name) for name in key.schema.places}
+    for name, node in keys.items():
+        _check_key(topic, name, node, members)
+    nodes = members | keys
+    return _table(topic, nodes, {name: node.schema for name, node in members.items()}, tuple(keys))
+
+
+def _of_documents(topic: str, after: Node | None, key: Struct | None) -> TableShape:
+    if after is None or after.schema.type is not Type.STRING:
+        raise HeadraceError(
+            "replicas.no_rows",
+            f"records of {topic} have neither rows nor documents in `after`",
+            "Leave out the transform that takes them away.",
+        )
+    texts = {} if key is None else fields(key)
+    if tuple(texts) != ("id",):
+        raise HeadraceError(
+            "replicas.key_not_in_row",
+            f"records of {topic} hold documents, and their key is not a struct of `id`",
+            "Leave out the transform that changes the key.",
+        )
+    nodes = {ID: texts["id"], DOCUMENT: after}
+    schemas = {name: node.schema for name, node in nodes.items()}
+    return _table(topic, nodes, schemas, (ID,), has_documents=True)
+
+
+def _check_key(topic: str, name: str, node: Node, members: Mapping[str, Node]) -> None:
+    shown = members.get(name)
+    if shown is None:
+        raise HeadraceError(
+            "replicas.key_not_in_row",
+            f"the key of {topic} has the field {name}, which is no column of its rows",
+            "Have the column in the rows (column.include.list, column.exclude.list), or choose "
+            "other columns for the key by message.key.columns.",
+        )
+    altered = isinstance(shown, Constant) and not isinstance(node, Constant)
+    altered |= any(parameter in _ALTERED for parameter, _ in shown.schema.parameters)
+    if altered or typed(shown.schema) != typed(node.schema):
+        raise HeadraceError(
+            "replicas.key_altered",
+            f"the rows of {topic} show another value in the column {name} than the key does",
+            "Leave columns of the key out of column.mask.*, column.truncate.* and transforms.",
+        )
+
+
+def _table(
+    topic: str,
+    nodes: Mapping[str, Node],
+    schemas: Mapping[str, Schema],
+    key: tuple[str, ...],
+    *,
+    has_documents: bool = False,
+) -> TableShape:
+    _refuse_alike(topic, schemas)
+    columns = tuple(
+        Column(
+            name,
+            lake_type(each),
+            None if each.doc in _OWN_DOCS else each.doc,
+            _default(each),
+            not each.optional,
+        )
+        for name, each in schemas.items()
+    )
+    schema = TableSchema(columns, key)
+    return TableShape(schema, to_json(schema), nodes, has_documents)
+
+
+def _refuse_alike(topic: str, names: Iterable[str]) -> None:
+    folded: dict[str, str] = {}
+    for name in names:
+        other = folded.setdefault(name.casefold(), name)
+        if other != name:
+            raise HeadraceError(
+                "replicas.columns_alike",
+                f"the columns {other} and {name} of {topic} differ in case only, which a table "
+                "does not allow",
+                "Rename one at the source, or leave it out by column.exclude.list.",
+            )
+
+
+def lake_type(schema: Schema) -> pa.DataType:
+    """The type of a column of a replica. Raises as `typed`."""
+    return _plain_form(typed(schema))
+
+
+def _plain_form(kind: pa.DataType) -> pa.DataType:
+    """Without large forms and small integers."""
+    if kind in _SMALL:
+        return pa.int32()
+    if pa.types.is_large_string(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind):
+        return pa.binary()
+    if pa.types.is_large_list(kind):
+        return pa.list_(_plain_form(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(_plain_form(kind.key_type), _plain_form(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(each.name, _plain_form(each.type)) for each in kind])
+    return kind
+
+
+def to_json(schema: TableSchema) -> str:
+    """A schema as JSON. Equal schemas have equal texts, so texts can be compared instead."""
+    columns = [
+        {"name": each.name, "type": _type_json(each.type)}
+        | ({} if each.comment is None else {"comment": each.comment})
+        | ({} if each.default is None else {"default": _default_json(each.default)})
+        | ({"required": True} if each.is_required else {})
+        for each in schema.columns
+    ]
+    made: dict[str, object] = {"columns": columns, "key": schema.key}
+    if schema.comment is not None:
+        made["comment"] = schema.comment
+    return json.dumps(made, ensure_ascii=False, separators=(",", ":"))
+
+
+@lru_cache(1024)
+def of_json(text: str) -> TableSchema:
+    """The schema of a text that `to_json` made."""
+    held = json.loads(text)
+    columns = (
+        Column(
+            each["name"],
+            kind,
+            each.get("comment"),
+            _default_of(each.get("default"), kind),
+            each.get("required", False),
+        )
+        for each in held["columns"]
+        for kind in (_type_of(each["type"]),)
+    )
+    return TableSchema(tuple(columns), tuple(held["key"]), held.get("comment"))
+
+
+def _type_json(kind: pa.DataType) -> object:
+    if pa.types.is_decimal128(kind):
+        return {"decimal": [kind.precision, kind.scale]}
+    if pa.types.is_list(kind):
+        return {"list": _type_json(kind.value_type)}
+    if pa.types.is_map(kind):
+        return {"map": [_type_json(kind.key_type), _type_json(kind.item_type)]}
+    if pa.types.is_struct(kind):
+        return {"struct": [[each.name, _type_json(each.type)] for each in kind]}
+    if str(kind) not in _PLAIN:
+        raise TypeError(f"{kind} is no type of a column")
+    return str(kind)
+
+
+def _type_of(held: Any) -> pa.DataType:
+    if isinstance(held, str):
+        return _PLAIN[held]
+    ((form, parts),) = held.items()
+    if form == "decimal":
+        return pa.decimal128(*parts)
+    if form == "list":
+        return pa.list_(_type_of(parts))
+    if form == "map":
+        return pa.map_(*map(_type_of, parts))
+    return pa.struct([(name, _type_of(each)) for name, each in parts])
+
+
+def _default(schema: Schema) -> object:
+    """The default of a column as a Python value of its type; None: it has none."""
+    if schema.default is None:
+        return None
+    value: object = typed_constants(schema, [schema.default])[0].as_py()
+    return value
+
+
+def _default_json(value: object) -> object:
+    match value:
+        case bytes():
+            return base64.b64encode(value).decode()
+        case Decimal():
+            return str(value)
+        case date():
+            return value.isoformat()
+        case list():
+            return [_default_json(each) for each in value]
+        case dict():
+            return {name: _default_json(each) for name, each in value.items()}
+    return value
+
+
+def _default_of(held: Any, kind: pa.DataType) -> object:
+    if held is None:
+        return None
+    if pa.types.is_binary(kind):
+        return base64.b64decode(held)
+    if pa.types.is_decimal(kind):
+        return Decimal(held)
+    if pa.types.is_date(kind):
+        return date.fromisoformat(held)
+    if pa.types.is_timestamp(kind):
+        return datetime.fromisoformat(held)
+    if pa.types.is_list(kind):
+        return [_default_of(each, kind.value_type) for each in held]
+    if pa.types.is_struct(kind):
+        return {field.name: _default_of(held.get(field.name), field.type) for field in kind}
+    return held

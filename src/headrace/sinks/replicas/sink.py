@@ -1,0 +1,247 @@
+"""The sink of replicas: commits what tasks wrote of a micro-batch, table by table."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from headrace.connectors.registry import event_shapes
+from headrace.errors import HeadraceError
+from headrace.sinks.checkpoint import query_of
+from headrace.sinks.parts import sweep_parts
+from headrace.sinks.replicas.changes import Part
+from headrace.sinks.replicas.lake import Lake, LakeFormat, TableName
+from headrace.sinks.replicas.options import RESYNC, Errors, ReplicaOptions
+from headrace.sinks.replicas.replica import MicroBatch, Outcome, Replica
+from headrace.sinks.replicas.resyncing import Stage, resyncs
+from headrace.sinks.replicas.schemas import table_name, table_shape
+from headrace.sinks.replicas.stopped import StoppedTable, stopped_tables
+from headrace.spark.checkpoint import planned_offset
+from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
+from headrace.spark.sinks.batches import BatchSink
+from headrace.spark.sinks.definition import EventStream, SinkQuery
+from headrace.spark.sinks.figures import publish, withdraw
+from headrace.transforms.debezium.envelopes import envelope_of
+from headrace.transforms.reading import chain_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headrace.sinks.replicas.runners import Runner
+
+log = logging.getLogger(__name__)
+_OF_ROWS = ("snapshot", "signals")
+"""Members of an offset that hold keys of rows, which are no business of a table's readers."""
+
+
+class ReplicaSink(BatchSink):
+    """A micro-batch may come again, and a kill may come between the commits of two tables: each
+    table says which micro-batch it has."""
+
+    def __init__(
+        self,
+        table_format: LakeFormat,
+        own_options: Mapping[str, str],
+        options: ReplicaOptions,
+        query: SinkQuery,
+    ) -> None:
+        self._format, self._own_options, self._options = table_format, own_options, options
+        self._config, self._state, self._checkpoint = query.config, query.state, query.checkpoint
+        self._parts, self._stopped = query.state / "parts", query.state / "stopped"
+        self._requests = query.state / RESYNC
+        self._copied: set[TableName] = set()
+        self._lake: Lake | None = None
+        self._runner: Runner | None = None
+        self._replicas: dict[TableName, Replica] = {}
+        self._topics: dict[str, TableName] = {}
+        self._new = self._rows = 0
+
+    def open(self) -> None:
+        """See Sink. Raises HeadraceError("replicas.state_not_writable")."""
+        try:
+            self._parts.mkdir(parents=True, exist_ok=True)
+            for left in self._parts.iterdir():
+                if left.is_dir():
+                    shutil.rmtree(left)
+                else:
+                    left.unlink()
+        except OSError as error:
+            raise HeadraceError(
+                "replicas.state_not_writable",
+                f"The folder {self._parts} cannot be used ({error.strerror})",
+                "Check the free space and the permissions, or name another folder.",
+                retriable=True,
+            ) from error
+
+    def read(self, stream: EventStream) -> DataFrame:
+        """A row a part; the tables are there."""
+        from headrace.sinks.replicas.parts_source import ReplicaPartsSource
+        from headrace.sinks.replicas.runners import SparkRunner
+
+        if self._lake is None:
+            self._lake = self._format.open(stream.spark, self._own_options)
+        self._runner = SparkRunner(stream.spark.sparkContext)
+        self._replicas.clear()
+        self._resume_stopped()
+        self._prepare()
+        options = {FOLDER: str(self._state), CHECKPOINT: str(self._checkpoint), SYNC: "true"}
+        return stream.read(ReplicaPartsSource, options)
+
+    def _prepare(self) -> None:
+        """Create the tables of what is captured now. A table that comes later is created with its
+        first change."""
+        query = query_of(str(self._checkpoint))
+        chain = chain_of(self._config)
+        for before in event_shapes(self._config):
+            for shape in chain.expected(before):
+                name, envelope = self._name(shape.topic), envelope_of(shape)
+                if envelope is not None and not StoppedTable(self._stopped, name).is_stopped:
+                    self._replica(name).prepare(table_shape(shape, envelope).schema, query)
+
+    def _resume_stopped(self) -> None:
+        """Bring the changes that were kept into their tables: what stopped these may be over."""
+        copied = {each.name for each in resyncs(self._requests)}
+        for stopped in stopped_tables(self._stopped):
+            if stopped.name in copied:
+                stopped.resume()
+                continue
+            replica = self._replica(stopped.name)
+            try:
+                for number, position, parts in stopped.kept():
+                    batch = MicroBatch(query_of(str(self._checkpoint)), number, position)
+                    self._count(replica.apply(batch, parts, stopped.folder))
+                    stopped.drop(number)
+            except HeadraceError as error:
+                if error.retriable:
+                    raise
+                log.warning("The table %s is still stopped: %s", stopped.name, error)
+                stopped.stop(error)
+            else:
+                stopped.resume()
+                log.warning("The table %s is replicated again", stopped.name)
+
+    def _name(self, topic: str) -> TableName:
+        if topic not in self._topics:
+            self._topics[topic] = self._options.placed(table_name(topic, self._config.topic_prefix))
+        return self._topics[topic]
+
+    def _replica(self, name: TableName) -> Replica:
+        if name not in self._replicas:
+            assert self._lake is not None
+            assert self._runner is not None
+            self._replicas[name] = Replica(self._lake, name, self._options, self._runner)
+        return self._replicas[name]
+
+    def end(self, frame: Any, batch: int) -> None:
+        """See BatchSink: one commit for each table that has changes. Raises HeadraceError."""
+        from headrace.sinks.replicas.parts import described, of_rows
+
+        parts = described(self._state, batch)
+        if parts is None:
+            parts = of_rows(iter(self.rows_of(frame).to_batches()))
+        tables: dict[TableName, list[Part]] = {}
+        for part in parts:
+            tables.setdefault(self._name(part.topic), []).append(part)
+        self._begin_resyncs(batch)
+        publish(query_of(str(self._checkpoint)), self.figures)
+        if tables:
+            self._commit(self._micro_batch(batch), tables)
+        sweep_parts(self._parts, batch)
+
+    def _begin_resyncs(self, batch: int) -> None:
+        """Empty tables that are about to be copied again, and forget those that were."""
+        self._copied = set()
+        for resync in resyncs(self._requests):
+            offset = planned_offset(self._checkpoint, batch) or {}
+            if resync.stage is Stage.REQUESTED:
+                StoppedTable(self._stopped, resync.name).resume()
+                self._replica(resync.name).empty(self._micro_batch(batch))
+                log.warning("The table %s is empty, and is copied again", resync.name)
+                resync = resync.at(Stage.EMPTIED)
+            if resync.is_in(offset):
+                resync.at(Stage.COPYING)
+            elif resync.stage is Stage.COPYING:
+                log.warning("The table %s was copied again", resync.name)
+                resync.finish()
+                continue
+            self._copied.add(resync.name)
+
+    def _micro_batch(self, number: int) -> MicroBatch:
+        offset = planned_offset(self._checkpoint, number) or {}
+        place = {name: value for name, value in offset.items() if name not in _OF_ROWS}
+        position = json.dumps(place, separators=(",", ":"))
+        return MicroBatch(query_of(str(self._checkpoint)), number, position)
+
+    def _commit(self, batch: MicroBatch, tables: Mapping[TableName, Sequence[Part]]) -> None:
+        """Every table gets its changes, whatever becomes of another one; then the first error is
+        raised."""
+        with ThreadPoolExecutor(min(self._options.threads, len(tables))) as pool:
+            outcomes = [
+                pool.submit(self._apply, batch, name, parts) for name, parts in tables.items()
+            ]
+        for outcome in outcomes:
+            if outcome.exception() is None:
+                self._count(outcome.result())
+        for outcome in outcomes:
+            outcome.result()
+
+    def _apply(self, batch: MicroBatch, name: TableName, parts: Sequence[Part]) -> Outcome:
+        """An error of a table stops this one, unless it is one that may pass: its changes are kept
+        until it is repaired."""
+        stopped = StoppedTable(self._stopped, name)
+        if not stopped.is_stopped:
+            try:
+                return self._replica(name).apply(
+                    batch, parts, self._parts, is_copied=name in self._copied
+                )
+            except HeadraceError as error:
+                if error.retriable or self._options.errors is Errors.FAIL:
+                    raise
+                log.warning(
+                    "Replication of %s has stopped, and its changes are kept: %s", name, error
+                )
+                stopped.stop(error)
+                self._replica(name).figures.error = str(error)
+        self._keep(stopped, batch, parts)
+        return Outcome(sum(part.rows for part in parts))
+
+    def _keep(self, stopped: StoppedTable, batch: MicroBatch, parts: Sequence[Part]) -> None:
+        size = stopped.size + sum(part.size for part in parts)
+        if size > self._options.kept_bytes:
+            raise HeadraceError(
+                "replicas.kept_too_much",
+                f"Replication of {stopped.name} has stopped ({stopped.error.message}), and the "
+                f"changes that are kept for it would take {size} bytes",
+                f"{stopped.error.remedy} Or set headrace.sink.kept.max.bytes to more than now "
+                f"({self._options.kept_bytes}).",
+            )
+        stopped.keep(batch.number, batch.position, parts, self._parts)
+
+    def _count(self, outcome: Outcome) -> None:
+        self._new += outcome.changes
+        self._rows += outcome.changes
+
+    def new_rows(self, _progress: Mapping[str, Any]) -> int:
+        """See Sink."""
+        new, self._new = self._new, 0
+        return new
+
+    @property
+    def rows(self) -> int:
+        """See Sink."""
+        return self._rows
+
+    def figures(self) -> dict[str, dict[str, Any]]:
+        """The figures of the tables by their names, for `headrace.metrics`."""
+        return {str(name): asdict(each.figures) for name, each in self._replicas.items()}
+
+    def close(self) -> None:
+        """See Sink."""
+        withdraw(query_of(str(self._checkpoint)))
+        if self._lake is not None:
+            self._lake.close()

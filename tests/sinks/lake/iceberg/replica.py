@@ -1,0 +1,113 @@
+"""A replica that is kept in the plainest way: what batches need of a lake, and a replay of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from headrace.sinks.replicas.lake import (
+    BATCH,
+    QUERY,
+    ColumnChange,
+    DataFile,
+    LakeTable,
+    TableChange,
+    Transaction,
+)
+from tests.sinks.lake.iceberg.rows import table_of
+
+NO_CHANGE = ColumnChange()
+
+
+class KeptTable:
+    """A table, and the rows that it must have, by key."""
+
+    def __init__(self, table: LakeTable) -> None:
+        self.table = table
+        self.rows: dict[int, dict[str, Any]] = {}
+        self.batch = 0
+
+    def apply(
+        self,
+        rows: Sequence[Mapping[str, Any]] = (),
+        deleted: Iterable[int] = (),
+        change: ColumnChange = NO_CHANGE,
+    ) -> None:
+        """One batch: rows that are new or changed, and keys of rows that are gone."""
+        deleted = tuple(deleted)
+        begun = self.table.begin(change)
+        self.batch += 1
+        prepared = self.prepare(begun, rows, deleted)
+        begun.commit(prepared, {QUERY: "q", BATCH: str(self.batch)})
+        for each in rows:
+            self.rows[each["id"]] = dict(each)
+        for key in deleted:
+            self.rows.pop(key, None)
+
+    def prepare(
+        self, begun: Transaction, rows: Sequence[Mapping[str, Any]], deleted: Iterable[int]
+    ) -> TableChange:
+        """The files of a batch."""
+        keys = {each["id"] for each in rows} | set(deleted)
+        name = f"b{self.batch}-{id(begun):x}"
+        vectors: list[tuple[DataFile, str, int]] = []
+        removed = []
+        for place, file in enumerate(begun.files):
+            found = positions(begun, file, keys)
+            dead = begun.storage.read_vector(file)
+            assert len(dead) == file.deleted
+            if not set(found) - set(dead):
+                continue
+            dead.update(found)
+            if len(dead) == file.rows:
+                removed.append(file)
+            else:
+                vector = begun.storage.write_vector(file, dead, f"{name}-{place}")
+                vectors.append((file, vector, len(dead)))
+        added = []
+        if rows:
+            added = [begun.storage.write_rows(table_of(begun.storage.schema, rows), name)]
+        return TableChange(added, vectors, removed)
+
+    def expected(self) -> list[dict[str, Any]]:
+        """The rows as a reader gives them."""
+        rows = [self.rows[key] for key in sorted(self.rows)]
+        return table_of(self.table.schema(), rows).to_pylist()
+
+
+def positions(begun: Transaction, file: DataFile, keys: set[int]) -> list[int]:
+    """Where rows of these keys are in a file, dead ones too."""
+    number = begun.storage.field_id("id")
+    bounds = file.bounds.get(number)
+    assert bounds is not None
+    with begun.storage.filesystem.open_input_file(file.path) as opened:
+        read = pq.read_table(opened)
+    (place,) = [
+        index
+        for index, field in enumerate(read.schema)
+        if field.metadata[b"PARQUET:field_id"] == str(number).encode()
+    ]
+    values = read.column(place).to_pylist()
+    assert bounds == (min(values), max(values))
+    return [position for position, key in enumerate(values) if key in keys]
+
+
+def compact(table: LakeTable, properties: Mapping[str, str] | None = None) -> int:
+    """Make one file of all files. Gives how many there were."""
+    import pyarrow as pa
+
+    begun = table.begin(NO_CHANGE)
+    tables = []
+    for file in begun.files:
+        dead = begun.storage.read_vector(file)
+        with begun.storage.filesystem.open_input_file(file.path) as opened:
+            read = pq.read_table(opened)
+        tables.append(read.take([at for at in range(read.num_rows) if at not in dead]))
+    rows = pa.concat_tables(tables)
+    added = [begun.storage.write_rows(rows, f"compacted-{id(begun):x}")]
+    begun.commit(
+        TableChange(added, removed=begun.files, is_compaction=True), dict(properties or {})
+    )
+    return len(begun.files)

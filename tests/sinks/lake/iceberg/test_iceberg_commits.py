@@ -1,0 +1,369 @@
+"""Commits to Iceberg tables: batches, changes of columns, repeats, and what others do meanwhile."""
+
+from __future__ import annotations
+
+import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from headrace.errors import HeadraceError
+from headrace.sinks.iceberg.format import FORMAT
+from headrace.sinks.iceberg.table import IcebergTable
+from headrace.sinks.replicas.lake import (
+    BATCH,
+    QUERY,
+    Column,
+    ColumnChange,
+    Lake,
+    TableChange,
+    TableName,
+    TableSchema,
+)
+from tests.sinks.lake.iceberg.replica import NO_CHANGE, KeptTable, compact
+from tests.sinks.lake.iceberg.rows import (
+    EVERY_TYPE,
+    NAME,
+    by_duckdb,
+    by_pyiceberg,
+    pyiceberg_table,
+    row,
+    table_of,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def key_column(name: str = "id") -> Column:
+    return Column(name, pa.int64())
+
+
+def found(lake: Lake, name: TableName = NAME) -> IcebergTable:
+    """The table, loaded again."""
+    table = lake.table(name)
+    assert isinstance(table, IcebergTable)
+    return table
+
+
+def test_batches_leave_the_rows_that_a_replay_leaves(lake: Lake, tmp_path: Path) -> None:
+    chosen = random.Random(7)
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(number) for number in range(60)])
+    for batch in range(8):
+        keys = sorted(kept.rows)
+        changed = chosen.sample(keys, 12)
+        back = [number for number in range(60) if number not in kept.rows][:3]
+        new = [*back, *range(100 + 5 * batch, 105 + 5 * batch)]
+        rows = [row(number, small=batch) for number in [*changed[:8], *new]]
+        kept.apply(rows, changed[8:])
+        if batch == 4:
+            assert compact(kept.table) > 2
+        assert by_pyiceberg(tmp_path) == kept.expected()
+    counted = by_duckdb(tmp_path, "SELECT count(*), sum(small), sum(price) FROM {table}")
+    rows = kept.expected()
+    assert counted == [(len(rows), sum(r["small"] for r in rows), sum(r["price"] for r in rows))]
+    # What a new process reads is what this one followed from commit to commit.
+    again = found(lake).begin(NO_CHANGE).files
+    followed = kept.table.begin(NO_CHANGE).files
+    shown = [
+        sorted((f.path, f.rows, f.size, f.deleted, f.bounds) for f in files)
+        for files in (again, followed)
+    ]
+    assert shown[0] == shown[1]
+
+
+def test_a_file_without_rows_left_is_removed_with_its_vector(lake: Lake, tmp_path: Path) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(1), row(2)])
+    kept.apply([row(3)], [1])
+    kept.apply([], [2])
+    (left,) = found(lake).begin(NO_CHANGE).files
+    assert (left.rows, left.deleted) == (1, 0)
+    assert pyiceberg_table(tmp_path).current_snapshot().summary["total-delete-files"] == "0"
+    assert by_pyiceberg(tmp_path) == kept.expected()
+
+
+def test_all_rows_are_replaced_in_one_commit(lake: Lake, tmp_path: Path) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(1), row(2)])
+    kept.apply([row(3)], [1])
+    begun = kept.table.begin(NO_CHANGE)
+    fresh = begun.storage.write_rows(table_of(EVERY_TYPE, [row(9)]), "after-truncate")
+    begun.commit(TableChange([fresh], removed=begun.files), {BATCH: "3"})
+    assert by_pyiceberg(tmp_path) == table_of(EVERY_TYPE, [row(9)]).to_pylist()
+    assert [file.path for file in found(lake).begin(NO_CHANGE).files] == [fresh.path]
+
+
+def test_columns_change_with_the_rows_that_need_it(lake: Lake, tmp_path: Path) -> None:
+    schema = TableSchema(
+        (
+            key_column(),
+            Column("small", pa.int32()),
+            Column("ratio", pa.float32()),
+            Column("price", pa.decimal128(6, 2)),
+            Column("gone", pa.string()),
+            Column("old.name", pa.string()),
+            Column("list", pa.list_(pa.int32())),
+            Column("place", pa.struct([("x", pa.int32())])),
+        ),
+        ("id",),
+    )
+    kept = KeptTable(lake.create(NAME, schema, {}))
+    first: dict[str, Any] = {
+        "id": 1, "small": 5, "ratio": 0.5, "price": Decimal("1.50"), "gone": "x",
+        "old.name": "n", "list": [1], "place": {"x": 1},
+    }  # fmt: skip
+    kept.apply([first, {"id": 2}])
+    change = ColumnChange(
+        added=(Column("extra.text", pa.string(), "new"), Column("gone", pa.int64())),
+        dropped=("gone",),
+        renamed={"old.name": "new name"},
+        retyped={
+            "small": pa.int64(),
+            "ratio": pa.float64(),
+            "price": pa.decimal128(12, 2),
+            "list": pa.list_(pa.int64()),
+            "place": pa.struct([("x", pa.int64()), ("y", pa.string())]),
+        },
+        commented={"new name": "it had another one", "small": "wider"},
+    )
+    snapshots = len(pyiceberg_table(tmp_path).snapshots())
+    large: dict[str, Any] = {
+        "id": 3, "small": 1 << 40, "ratio": 0.1, "price": Decimal("1234567890.12"), "gone": 7,
+        "new name": "m", "list": [1 << 40], "place": {"x": 1 << 40, "y": "y"}, "extra.text": "e",
+    }  # fmt: skip
+    kept.apply([large], change=change)
+    assert len(pyiceberg_table(tmp_path).snapshots()) == snapshots + 1
+    kept.rows[1] = {
+        "id": 1, "small": 5, "ratio": 0.5, "price": Decimal("1.50"), "new name": "n",
+        "list": [1], "place": {"x": 1},
+    }  # fmt: skip
+    assert [c.name for c in kept.table.schema().columns] == [
+        "id", "small", "ratio", "price", "new name", "list", "place", "extra.text", "gone",
+    ]  # fmt: skip
+    assert kept.table.schema().column("small") == Column("small", pa.int64(), "wider")
+    assert kept.table.schema().column("new name") == Column(
+        "new name", pa.string(), "it had another one"
+    )
+    assert by_pyiceberg(tmp_path) == kept.expected()
+    assert by_duckdb(
+        tmp_path, 'SELECT id, small, price, gone, "new name" FROM {table} ORDER BY 1'
+    ) == [(r["id"], r["small"], r["price"], r["gone"], r["new name"]) for r in kept.expected()]
+    kept.apply([{"id": 1, "small": 6}], [2])  # bounds of files of before are those of the key
+    assert by_pyiceberg(tmp_path) == kept.expected()
+
+
+def test_a_key_column_is_renamed_and_widened(lake: Lake) -> None:
+    schema = TableSchema((Column("id", pa.int32()), Column("v", pa.string())), ("id",))
+    table = lake.create(NAME, schema, {})
+    begun = table.begin(NO_CHANGE)
+    rows = table_of(schema, [{"id": -3}, {"id": 70_000}])
+    begun.commit(TableChange([begun.storage.write_rows(rows, "a")]), {})
+    begun = table.begin(ColumnChange(renamed={"id": "number"}, retyped={"id": pa.int64()}))
+    assert begun.storage.schema.key == ("number",)
+    begun.commit(TableChange(), {BATCH: "2"})
+    assert table.schema().key == ("number",)
+    for handle in (table, found(lake)):
+        begun = handle.begin(NO_CHANGE)
+        (file,) = begun.files
+        assert file.bounds == {begun.storage.field_id("number"): (-3, 70_000)}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ColumnChange(retyped={"small": pa.string()}),
+        ColumnChange(retyped={"small": pa.list_(pa.int32())}),
+        ColumnChange(retyped={"price": pa.decimal128(12, 3)}),
+        ColumnChange(added=(Column("name", pa.string()),)),
+        ColumnChange(added=(Column("span", pa.duration("us")),)),
+        ColumnChange(renamed={"small": "name"}),
+        ColumnChange(dropped=("missing",)),
+    ],
+    ids=["text", "list", "scale", "twice", "duration", "renamed twice", "missing"],
+)
+def test_a_change_that_iceberg_refuses_is_named(lake: Lake, change: ColumnChange) -> None:
+    table = lake.create(NAME, EVERY_TYPE, {})
+    with pytest.raises(HeadraceError) as raised:
+        table.begin(change)
+    assert raised.value.code == "replicas.column_not_taken"
+    assert not raised.value.retriable
+    table.refresh()
+    assert table.schema() == EVERY_TYPE
+
+
+def test_a_repeated_batch_is_seen_after_all_snapshots_expired(
+    lake: Lake, spark: SparkSession
+) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    for number in range(3):
+        kept.apply([row(number)])
+    table = found(lake)
+    # Somebody expires all snapshots but the last one, which is a compaction's.
+    compact(table)
+    expiry = table._table.expireSnapshots().expireOlderThan(int(time.time() * 1000) + 1000)
+    expiry.retainLast(1).commit()
+    again = found(lake)
+    assert again.properties()[BATCH] == "3"
+    assert again.properties()[QUERY] == "q"
+    assert again.foreign_changes() == []
+
+
+def test_a_compaction_between_begin_and_commit_is_a_conflict(lake: Lake, tmp_path: Path) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(number) for number in range(10)])
+    kept.apply([row(20)], [3])
+    begun = kept.table.begin(NO_CHANGE)
+    change = kept.prepare(begun, [row(4, small=77)], [5])
+    compact(found(lake))
+    with pytest.raises(HeadraceError) as raised:
+        begun.commit(change, {BATCH: "3"})
+    assert (raised.value.code, raised.value.retriable) == ("replicas.conflict", True)
+    assert by_pyiceberg(tmp_path) == kept.expected()
+    kept.apply([row(4, small=77)], [5])
+    assert by_pyiceberg(tmp_path) == kept.expected()
+    assert kept.table.properties()[BATCH] == "3"
+
+
+@pytest.mark.parametrize("files", [slice(1), slice(1, 3), slice(3)])
+def test_a_compaction_of_files_that_are_removed_is_a_conflict(
+    lake: Lake, tmp_path: Path, files: slice
+) -> None:
+    """Of one file of several, and of all of them."""
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(1)])
+    kept.apply([row(2), row(3)])
+    kept.apply([row(4)], [3])
+    begun = kept.table.begin(NO_CHANGE)
+    change = TableChange(removed=begun.files[files])
+    compact(found(lake))
+    with pytest.raises(HeadraceError) as raised:
+        begun.commit(change, {BATCH: "9"})
+    assert (raised.value.code, raised.value.retriable) == ("replicas.conflict", True)
+    assert by_pyiceberg(tmp_path) == kept.expected()
+
+
+def test_rows_of_others_are_a_conflict_and_named(lake: Lake) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(1)])
+    begun = kept.table.begin(NO_CHANGE)
+    change = kept.prepare(begun, [row(2)], [])
+    other = found(lake)
+    others = other.begin(NO_CHANGE)
+    added = others.storage.write_rows(table_of(EVERY_TYPE, [row(1)]), "somebody-else")
+    others.commit(TableChange([added]), {})
+    with pytest.raises(HeadraceError) as raised:
+        begun.commit(change, {QUERY: "q", BATCH: "2"})
+    assert (raised.value.code, raised.value.retriable) == ("replicas.conflict", True)
+    kept.table.refresh()
+    assert isinstance(kept.table, IcebergTable)
+    (change_of_others,) = kept.table.foreign_changes()
+    assert change_of_others == (
+        f"Snapshot {other.version()} of an unnamed writer: append (added-records 1)"
+    )
+
+
+def test_columns_of_others_are_seen_at_the_next_begin(lake: Lake) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    begun = kept.table.begin(NO_CHANGE)
+    change = kept.prepare(begun, [row(2)], [])
+    other = found(lake)
+    other.begin(ColumnChange(added=(Column("theirs", pa.string()),))).commit(TableChange(), {})
+    begun.commit(change, {BATCH: "1"})  # rows without a value for it
+    assert kept.table.schema().column("theirs") == Column("theirs", pa.string())
+    begun = kept.table.begin(ColumnChange(dropped=("theirs",)))
+    other.begin(ColumnChange(added=(Column("more", pa.string()),))).commit(TableChange(), {})
+    with pytest.raises(HeadraceError) as raised:
+        begun.commit(TableChange(), {BATCH: "2"})
+    assert (raised.value.code, raised.value.retriable) == ("replicas.conflict", True)
+
+
+def test_a_harmless_compaction_is_kept_between_batches(lake: Lake, tmp_path: Path) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(number) for number in range(5)])
+    kept.apply([row(2, small=1)])
+    compact(found(lake))
+    kept.apply([row(3, small=1)], [4])
+    assert isinstance(kept.table, IcebergTable)
+    assert kept.table.foreign_changes() == []
+    assert by_pyiceberg(tmp_path) == kept.expected()
+
+
+def test_tables_commit_side_by_side(lake: Lake, tmp_path: Path) -> None:
+    names = [TableName(("shop", "deep"), f"t{number}") for number in range(5)]
+
+    def keep(name: TableName) -> list[dict[str, Any]]:
+        kept = KeptTable(lake.create(name, EVERY_TYPE, {}))
+        for batch in range(4):
+            kept.apply([row(number, small=batch) for number in range(batch, batch + 3)])
+        return kept.expected()
+
+    with ThreadPoolExecutor(5) as threads:
+        expected = list(threads.map(keep, names))
+    assert [by_pyiceberg(tmp_path, name) for name in names] == expected
+
+
+def test_what_was_not_committed_is_swept_by_its_name(lake: Lake, tmp_path: Path) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(1), row(2)])
+    begun = kept.table.begin(NO_CHANGE)
+    rows = begun.storage.write_rows(table_of(EVERY_TYPE, [row(3)]), "7-lost")
+    dead = begun.storage.read_vector(begun.files[0])
+    dead.add(0)
+    begun.storage.write_vector(begun.files[0], dead, "7-lost-0")
+    assert Path(rows.path).name == "7-lost.parquet"
+    assert begun.storage.sweep("7-") == 2
+    assert begun.storage.sweep("7-") == 0
+    assert by_pyiceberg(tmp_path) == kept.expected()
+
+
+def test_a_table_of_somebody_else_is_refused_with_what_is_wrong(
+    lake: Lake, spark: SparkSession, tmp_path: Path
+) -> None:
+    import json
+
+    def made(name: str, fields: list[dict[str, Any]], **properties: str) -> TableName:
+        java = lake._java  # type: ignore[attr-defined]
+        schema = java.iceberg.SchemaParser.fromJson(
+            json.dumps({"type": "struct", "schema-id": 0, "fields": fields})
+        )
+        table = TableName(("shop",), name)
+        builder = lake._catalog.buildTable(lake._identifier(table), schema)  # type: ignore[attr-defined]
+        merged = {"format-version": "3"} | {k.replace("_", "-"): v for k, v in properties.items()}
+        builder.withProperties(java.map_of(merged)).create()
+        return table
+
+    lake.create(NAME, EVERY_TYPE, {})  # makes the namespace
+    field = {"id": 1, "name": "at", "required": False, "type": "time"}
+    timed = found(lake, made("timed", [field]))
+    with pytest.raises(
+        HeadraceError, match=r"Column at of the Iceberg table shop\.timed has .* time"
+    ):
+        timed.schema()
+    required = found(lake, made("required", [{**field, "type": "int", "required": True}]))
+    with pytest.raises(HeadraceError, match=r"Column at .* is required"):
+        required.schema()
+    old = made("old", [{**field, "type": "int"}], format_version="2")
+    with pytest.raises(HeadraceError, match="has the format version 2") as raised:
+        lake.table(old)
+    assert raised.value.code == "iceberg.no_table"
+
+
+def test_a_hadoop_catalog_keeps_a_table(spark: SparkSession, lake: Lake, tmp_path: Path) -> None:
+    options = {"warehouse": (tmp_path / "hadoop").as_uri(), "catalog.type": "hadoop"}
+    opened = FORMAT.open(spark, options)
+    kept = KeptTable(opened.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(1), row(2)])
+    kept.apply([row(3)], [1])
+    again = found(opened)
+    assert again.properties()[BATCH] == "2"
+    assert sum(f.rows - f.deleted for f in again.begin(NO_CHANGE).files) == 2
+    opened.close()

@@ -1,0 +1,131 @@
+"""What becomes of a table's columns when those of its source change."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.evolution import change_of_columns, holds
+from headrace.sinks.replicas.lake import Column, ColumnChange, TableName, TableSchema
+from headrace.sinks.replicas.options import Ambiguous
+
+NAME = TableName(("shop",), "orders")
+TYPES = (pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.decimal128(9, 2))
+
+
+def schema(columns: str, **types: pa.DataType) -> TableSchema:
+    """Columns by their names; `id` is the key; types are int32 but for those that are named."""
+    made = tuple(Column(name, types.get(name, pa.int32())) for name in columns.split())
+    return TableSchema(made, ("id",))
+
+
+def change(
+    current: TableSchema, wanted: TableSchema, ambiguous: Ambiguous = Ambiguous.FAIL
+) -> ColumnChange:
+    return change_of_columns(NAME, current, wanted, ambiguous)
+
+
+def test_the_same_columns_are_no_change() -> None:
+    assert not change(schema("id a b"), schema("id a b"))
+
+
+def test_a_column_at_the_end_is_added() -> None:
+    assert change(schema("id a"), schema("id a b")) == ColumnChange(
+        added=(Column("b", pa.int32()),)
+    )
+
+
+def test_a_column_that_vanished_is_dropped() -> None:
+    assert change(schema("id a b"), schema("id b")) == ColumnChange(dropped=("a",))
+
+
+def test_a_new_name_before_a_column_that_stays_is_a_renamed_column() -> None:
+    assert change(schema("id a b"), schema("id c b")).renamed == {"a": "c"}
+
+
+def test_the_key_may_be_renamed() -> None:
+    wanted = TableSchema(schema("number a b").columns, ("number",))
+    assert change(schema("id a b"), wanted).renamed == {"id": "number"}
+
+
+def test_several_columns_in_a_row_are_renamed_in_their_order() -> None:
+    assert change(schema("id a b c"), schema("id x y c")).renamed == {"a": "x", "b": "y"}
+
+
+def test_a_last_column_that_vanished_while_another_came_is_refused() -> None:
+    with pytest.raises(HeadraceError, match="shop.orders: b vanished and c came at once") as error:
+        change(schema("id a b"), schema("id a c"))
+    assert error.value.code == "replicas.column_ambiguous"
+
+
+def test_a_property_says_that_the_last_column_was_renamed() -> None:
+    made = change(schema("id a b"), schema("id a c"), Ambiguous.RENAME)
+    assert made == ColumnChange(renamed={"b": "c"})
+
+
+def test_a_property_says_that_the_last_column_was_dropped_and_another_added() -> None:
+    made = change(schema("id a b"), schema("id a c"), Ambiguous.REPLACE)
+    assert made == ColumnChange(added=(Column("c", pa.int32()),), dropped=("b",))
+
+
+def test_a_dropped_column_and_another_one_at_the_end_are_refused() -> None:
+    with pytest.raises(HeadraceError, match="a vanished and c came"):
+        change(schema("id a b"), schema("id b c"))
+
+
+def test_a_wider_type_is_taken_and_a_narrower_one_changes_nothing() -> None:
+    assert change(schema("id a"), schema("id a", a=pa.int64())).retyped == {"a": pa.int64()}
+    assert not change(schema("id a", a=pa.int64()), schema("id a"))
+
+
+def test_a_renamed_column_may_become_wider() -> None:
+    made = change(schema("id a b"), schema("id c b", c=pa.int64()))
+    assert (made.renamed, made.retyped) == ({"a": "c"}, {"a": pa.int64()})
+
+
+def test_another_type_is_refused_by_the_name_of_table_and_column() -> None:
+    with pytest.raises(HeadraceError, match="shop.orders: the column a is string") as error:
+        change(schema("id a"), schema("id a", a=pa.string()))
+    assert error.value.code == "replicas.column_not_taken"
+
+
+def test_another_key_is_refused() -> None:
+    wanted = TableSchema(schema("id a").columns, ("a",))
+    with pytest.raises(HeadraceError, match="the key was id and is a now") as error:
+        change(schema("id a"), wanted)
+    assert error.value.code == "replicas.key_changed"
+
+
+def test_columns_that_headrace_added_stay() -> None:
+    assert not change(schema("id a __deleted"), schema("id a"))
+
+
+def test_comments_follow_their_columns() -> None:
+    wanted = TableSchema((Column("id", pa.int32()), Column("a", pa.int32(), "tons")), ("id",))
+    assert change(schema("id a"), wanted).commented == {"a": "tons"}
+
+
+@given(st.sampled_from(TYPES), st.sampled_from(TYPES), st.sampled_from(TYPES))
+def test_a_type_holds_what_those_hold_that_it_holds(
+    wide: pa.DataType, middle: pa.DataType, narrow: pa.DataType
+) -> None:
+    assert holds(wide, wide)
+    if holds(wide, middle) and holds(middle, narrow):
+        assert holds(wide, narrow)
+    if wide != middle:
+        assert not (holds(wide, middle) and holds(middle, wide))
+
+
+@given(
+    st.lists(st.sampled_from("abcdef"), unique=True),
+    st.lists(st.sampled_from("abcdef"), unique=True),
+)
+def test_a_change_leads_to_the_wanted_columns(before: list[str], after: list[str]) -> None:
+    current, wanted = schema(" ".join(["id", *before])), schema(" ".join(["id", *after]))
+    made = change(current, wanted, Ambiguous.REPLACE)
+    names = [made.renamed.get(name, name) for name in current.names if name not in made.dropped]
+    names += [column.name for column in made.added]
+    assert sorted(names) == sorted(wanted.names)

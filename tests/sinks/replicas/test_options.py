@@ -1,0 +1,97 @@
+"""Options of sinks of replicas."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.connectors.registry import parse_options
+from headrace.config.properties.connector import ConnectorConfig
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.options import (
+    Deletes,
+    Mode,
+    ReplicaOptions,
+    mode_of,
+    require_complete,
+)
+
+
+def config(**properties: str) -> ConnectorConfig:
+    given = {
+        "connector.class": "postgresql",
+        "topic.prefix": "shop",
+        "database.hostname": "localhost",
+        "database.user": "u",
+        "database.password": "p",
+        "database.dbname": "d",
+        "skipped.operations": "none",
+    }
+    return parse_options({**given, **{n.replace("_", "."): text for n, text in properties.items()}})
+
+
+def test_options_have_defaults() -> None:
+    assert ReplicaOptions.of({}) == ReplicaOptions()
+
+
+def test_a_mode_is_never_assumed() -> None:
+    assert mode_of({}) is None
+    assert mode_of({"mode": "Replica "}) is Mode.REPLICA
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mode", "upsert"),
+        ("deletes", "none"),
+        ("truncates", "no"),
+        ("existing", "keep"),
+        ("ambiguous.columns", "drop"),
+        ("incomplete", "yes"),
+        ("threads", "0"),
+        ("threads", "many"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_its_name(name: str, text: str) -> None:
+    with pytest.raises(HeadraceError, match=f"headrace.sink.{name}={text} is not a valid value"):
+        mode_of({name: text})
+        ReplicaOptions.of({name: text})
+
+
+def test_texts_become_values() -> None:
+    made = ReplicaOptions.of({"deletes": "SOFT", "namespace": "lake.shop", "prefix": "cdc_"})
+    assert (made.deletes, made.namespace, made.prefix) == (
+        Deletes.SOFT,
+        ("lake", "shop"),
+        "cdc_",
+    )
+
+
+@pytest.mark.parametrize("operation", ["c", "u", "d", "t"])
+def test_operations_that_are_skipped_are_refused(operation: str) -> None:
+    with pytest.raises(HeadraceError, match=f"skipped.operations={operation} leaves changes out"):
+        require_complete(config(skipped_operations=operation), ReplicaOptions())
+
+
+def test_a_transform_that_may_rewrite_events_is_refused() -> None:
+    given = {
+        "transforms": "mask",
+        "transforms.mask.type": "org.apache.kafka.connect.transforms.MaskField$Value",
+        "transforms.mask.fields": "after",
+    }
+    with pytest.raises(HeadraceError, match=r"the transform mask \(MaskField\$Value\)"):
+        require_complete(config(**given), ReplicaOptions())
+
+
+def test_a_transform_that_routes_is_taken() -> None:
+    given = {
+        "transforms": "route",
+        "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
+        "transforms.route.regex": "shop.(.*)",
+        "transforms.route.replacement": "$1",
+    }
+    require_complete(config(**given), ReplicaOptions())
+
+
+def test_a_replica_may_be_meant_to_be_incomplete() -> None:
+    options = ReplicaOptions.of({"incomplete": "true"})
+    require_complete(config(skipped_operations="d"), options)
