@@ -18,6 +18,7 @@ _PATH, _TABLE = "path", "table."
 _OURS = {
     "delta.enableDeletionVectors": "true",
     "delta.columnMapping.mode": "name",
+    "delta.feature.domainMetadata": "supported",
     "delta.appendOnly": "false",
     "delta.enableChangeDataFeed": "false",
 }
@@ -77,7 +78,7 @@ def table_properties(options: Mapping[str, str]) -> dict[str, str]:
                 f"headrace.sink.table.{name} cannot be {value!r}: headrace sets {name} itself",
                 f"Remove headrace.sink.table.{name}.",
             )
-    return given | {name: _OURS[name] for name in tuple(_OURS)[:2]}
+    return given | {name: _OURS[name] for name in tuple(_OURS)[:3]}
 
 
 FORMAT = DeltaFormat()

@@ -21,7 +21,7 @@ from headrace.errors import HeadraceError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-WRITER = "headrace"
+WRITER = DOMAIN = "headrace"
 _LOCAL_LOG = ("io.delta.kernel.logStore.file.impl", "io.delta.storage.LocalLogStore")
 """How Kernel writes logs in local folders. What it would take by itself starts two processes and
 writes a file of checksums for each file, which is half of what a commit costs."""
@@ -51,6 +51,8 @@ class Metadata:
     snapshot: Any
     fields: Sequence[dict[str, Any]]
     configuration: Mapping[str, str]
+    domain: Mapping[str, str]
+    """What headrace's metadata domain says."""
     partition_columns: Sequence[str]
 
 
@@ -132,10 +134,12 @@ class Kernel:
         *,
         schema: str | None,
         properties: Mapping[str, str],
+        domain: Mapping[str, str],
         application: tuple[str, int] | None,
     ) -> Metadata | None:
-        """Commit on that version, or not at all. `application` are the id of an application and
-        the number of its transaction. Gives what `load` would; None: ask it.
+        """Commit on that version, or not at all. `properties` are the table's, `domain` is what the
+        metadata domain says from then on (empty: as before); `application` are the id of an
+        application and the number of its transaction. Gives what `load` would; None: ask it.
 
         Raises HeadraceError("replicas.conflict"), ("replicas.not_written"), ("delta.refused").
         """
@@ -148,6 +152,8 @@ class Kernel:
             if application is not None:
                 builder = builder.withTransactionId(*application)
             transaction = builder.build(self._engine)
+            if domain:
+                transaction.addDomainMetadata(DOMAIN, json.dumps(domain))
             result = transaction.commit(self._engine, self._rows(actions))
             if self._run_hooks(root, result):
                 return None  # a snapshot that begins at the checkpoint is smaller
@@ -156,11 +162,13 @@ class Kernel:
 
     def _metadata(self, snapshot: Any) -> Metadata:
         said = json.loads(self._json.rowToJson(snapshot.getMetadata().toRow()))
+        domain = snapshot.getDomainMetadata(DOMAIN)
         return Metadata(
             snapshot.getVersion(),
             snapshot,
             json.loads(said["schemaString"])["fields"],
             said.get("configuration", {}),
+            json.loads(domain.get()) if domain.isPresent() else {},
             said.get("partitionColumns", []),
         )
 

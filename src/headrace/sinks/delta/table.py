@@ -22,7 +22,9 @@ from headrace.sinks.delta.statistics import loosened, read_statistics
 from headrace.sinks.delta.storage import DeltaStorage
 from headrace.sinks.replicas.lake import (
     BATCH,
+    POSITION,
     QUERY,
+    TIME,
     ColumnChange,
     DataFile,
     Storage,
@@ -40,6 +42,10 @@ KEY, COMMENT = "headrace.key", "comment"
 """Properties of tables: the names of the key's columns (JSON), and the table's comment, which
 Kernel cannot set otherwise."""
 _OURS = "headrace."
+_OF_BATCHES = (QUERY, BATCH, POSITION, TIME)
+"""What each batch says is in a metadata domain. As properties of the table it would be a change of
+the table's metadata, after which Spark refuses whatever began before: an OPTIMIZE that takes longer
+than a batch would never end. It would also write all columns into the log again."""
 _MODE, _LAST_ID = "delta.columnMapping.mode", "delta.columnMapping.maxColumnId"
 _VECTORS, _WIDENING = "delta.enableDeletionVectors", "delta.enableTypeWidening"
 _INDEXED = "delta.dataSkippingNumIndexedCols"
@@ -67,8 +73,9 @@ class DeltaTable:
 
     def properties(self) -> Mapping[str, str]:
         """See LakeTable."""
-        configuration = self._known().configuration
-        return {name: value for name, value in configuration.items() if name.startswith(_OURS)}
+        known = self._known()
+        ours = {name: v for name, v in known.configuration.items() if name.startswith(_OURS)}
+        return {**ours, **known.domain}
 
     def version(self) -> str:
         """See LakeTable."""
@@ -235,19 +242,22 @@ class DeltaTransaction:
         for file in change.added:
             actions.append(_add(file, moves_rows))
             files[file.path] = file
+        batch = {name: value for name, value in properties.items() if name in _OF_BATCHES}
+        others = {name: value for name, value in properties.items() if name not in _OF_BATCHES}
         self._table.commit(
             self._known,
             actions,
             files,
             schema=self._schema,
-            properties={**self._own, **properties},
+            properties={**self._own, **others},
+            domain={**self._known.domain, **batch} if batch else {},
             application=self._application(properties),
         )
 
     def _application(self, properties: Mapping[str, str]) -> tuple[str, int] | None:
         """The application transaction of a batch; None for a commit within the same batch."""
         query, batch = properties.get(QUERY), properties.get(BATCH)
-        before = self._known.configuration
+        before = self._known.domain
         if query is None or batch is None:
             return None
         if (before.get(QUERY), before.get(BATCH)) == (query, batch):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 from headrace.errors import HeadraceError
 from headrace.sinks.delta.format import FORMAT
+from headrace.sinks.delta.kernel import Kernel
 from headrace.sinks.replicas.lake import (
     BATCH,
     Column,
@@ -131,6 +133,26 @@ def test_a_disk_without_space_for_the_log_is_said_and_the_next_beginning_works(
     log.with_name("away").rename(log)
     apply(table, 2, [{"id": 1, "name": "again"}])
     assert table.version() == "2"
+
+
+def test_a_batch_is_not_in_the_way_of_what_somebody_else_began_before(
+    lake: Lake, other: LakeTable, kernel_spark: SparkSession, tmp_path: Path
+) -> None:
+    root = tmp_path / "lake/shop/orders"
+    kernel: Any = Kernel(kernel_spark)
+    snapshot = kernel.load(str(root)).snapshot
+    theirs = snapshot.buildUpdateTableTransaction("theirs", kernel._update).build(kernel._engine)
+    apply(other, 2, [{"id": 3, "name": "ours"}], [1])
+    added = json.loads(
+        other.begin(ColumnChange())
+        .storage.write_rows(pa.table({"id": [9], "name": ["theirs"]}), "theirs")
+        .description
+    )
+    actions = [{"add": {**added, "dataChange": True}}]
+    assert theirs.commit(kernel._engine, kernel._rows(actions)).getVersion() == 3
+    kernel.close()
+    apply(other, 3, [{"id": 4, "name": "ours"}])
+    assert [row["id"] for row in seen_by_delta_rs(root)] == [2, 3, 4, 9]
 
 
 def test_a_table_whose_folder_is_gone_is_said_and_not_written_to(
