@@ -234,7 +234,7 @@ def test_structs_and_lists_have_the_forms_of_tables(
     reader: PostgresChanges, database: Database
 ) -> None:
     database.execute("CREATE TABLE forms (id int PRIMARY KEY, at point, n int2[])")
-    database.execute("INSERT INTO forms VALUES (1, '(1,2)', '{1,2}'), (2)")
+    database.execute("INSERT INTO forms VALUES (1, '(1,2)', '{1,2}'), (2, NULL, NULL)")
     first, second = changes(reader, ".forms")
     types = {column.name: column.type for column in reader.written.schema(".forms").columns}
     assert types["n"] == pa.list_(pa.int32())
