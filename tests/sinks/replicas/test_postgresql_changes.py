@@ -214,6 +214,36 @@ def test_a_value_that_its_column_cannot_hold_is_an_error_that_names_the_column(
     assert raised.value.code == "replicas.value_not_taken"
 
 
+def test_the_key_has_the_columns_and_the_order_that_the_configuration_says(
+    database: Database,
+) -> None:
+    database.execute("CREATE TABLE parts (a int PRIMARY KEY, b text NOT NULL, c text NOT NULL)")
+    database.execute("ALTER TABLE parts REPLICA IDENTITY FULL")
+    reader = PostgresChanges(properties(database, message__key__columns="public.parts:c,a"))
+    reader.step()
+    database.execute("INSERT INTO parts VALUES (1, 'b', 'c')")
+    database.execute("DELETE FROM parts")
+    inserted, deleted = changes(reader, ".parts")
+    reader.stop()
+    assert reader.written.schema(".parts").key == ("c", "a")
+    assert inserted == {"operation": INSERT, "a": 1, "b": "b", "c": "c", "untold": []}
+    assert deleted == {"operation": DELETE, "a": 1, "b": None, "c": "c", "untold": []}
+
+
+def test_structs_and_lists_have_the_forms_of_tables(
+    reader: PostgresChanges, database: Database
+) -> None:
+    database.execute("CREATE TABLE forms (id int PRIMARY KEY, at point, n int2[])")
+    database.execute("INSERT INTO forms VALUES (1, '(1,2)', '{1,2}'), (2, NULL, NULL)")
+    first, second = changes(reader, ".forms")
+    types = {column.name: column.type for column in reader.written.schema(".forms").columns}
+    assert types["n"] == pa.list_(pa.int32())
+    assert types["at"].field("wkb").type == pa.binary()
+    assert (first["at"]["x"], first["at"]["y"]) == (1.0, 2.0)  # type: ignore[index]
+    assert first["n"] == [1, 2]
+    assert (second["at"], second["n"]) == (None, None)
+
+
 def test_sequences_are_those_of_the_events_and_other_records_are_left_out(
     database: Database,
 ) -> None:
