@@ -94,12 +94,14 @@ class IcebergCatalog:
     def _create_namespace(self, name: TableName) -> None:
         for depth in range(1, len(name.namespace) + 1):
             namespace = self._java.namespace(name.namespace[:depth])
+            if self._catalog.namespaceExists(namespace):
+                continue
             try:
                 with self._java.failing("create the namespace of", name):
-                    if not self._catalog.namespaceExists(namespace):
-                        self._catalog.createNamespace(namespace)
-            except HeadraceError as error:
-                if not is_java(error, "AlreadyExistsException"):
+                    self._catalog.createNamespace(namespace)
+            except HeadraceError:
+                # Somebody was faster; catalogs say so in words of their own.
+                if not self._catalog.namespaceExists(namespace):
                     raise
 
     def _identifier(self, name: TableName) -> object:

@@ -32,6 +32,8 @@ _HTTP = (
     "org.apache.httpcomponents.core5:httpcore5-h2:5.4.3",
 )
 _LOCAL_DATABASE = ("org.xerial:sqlite-jdbc:3.46.1.3",)
+_BUSY_MS = "30000"
+"""How long a commit waits for those of other tables, which SQLite lets in one by one."""
 _SET_HERE = ("format-version", "comment")
 """Properties of tables that options do not set, besides those of headrace."""
 
@@ -77,6 +79,8 @@ class IcebergOptions:
             folder = warehouse.removeprefix("file:")
             properties.setdefault("uri", f"{SQLITE}{folder}/catalog.db")
             properties.setdefault("jdbc.schema-version", "V1")
+            if properties["uri"].startswith(SQLITE):
+                properties.setdefault("jdbc.busy_timeout", _BUSY_MS)
         if kind == "rest" and "uri" not in properties:
             raise HeadraceError(
                 "iceberg.option_missing",

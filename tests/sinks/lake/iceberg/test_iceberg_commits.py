@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -336,6 +338,22 @@ def test_tables_commit_side_by_side(lake: Lake, tmp_path: Path) -> None:
     with ThreadPoolExecutor(5) as threads:
         expected = list(threads.map(keep, names))
     assert [by_pyiceberg(tmp_path, name) for name in names] == expected
+
+
+def test_a_commit_waits_for_a_long_one_of_somebody_else(lake: Lake, tmp_path: Path) -> None:
+    """SQLite's driver waits for three seconds unless its options say more."""
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    with (
+        closing(sqlite3.connect(tmp_path / "catalog.db", check_same_thread=False)) as other,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        other.execute("BEGIN EXCLUSIVE")
+        committing = thread.submit(kept.apply, [row(1)])
+        with pytest.raises(TimeoutError):
+            committing.result(5)
+        other.rollback()
+        committing.result()
+    assert by_pyiceberg(tmp_path) == kept.expected()
 
 
 def test_what_was_not_committed_is_swept_by_its_name(lake: Lake, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def test_a_jdbc_catalog_is_in_the_warehouse_unless_another_is_named() -> None:
     made = IcebergOptions.of(WAREHOUSE)
     assert made.properties["uri"] == "jdbc:sqlite:/lake/catalog.db"
     assert made.catalog == "headrace"
+    assert made.properties["jdbc.busy_timeout"] == "30000"
     other = {
         "catalog.uri": "jdbc:other://host/db",
         "catalog.name": "lake",
@@ -54,6 +55,7 @@ def test_a_jdbc_catalog_is_in_the_warehouse_unless_another_is_named() -> None:
     made = IcebergOptions.of(WAREHOUSE | other)
     assert (made.catalog, made.properties["uri"]) == ("lake", "jdbc:other://host/db")
     assert made.properties["jdbc.user"] == "u"
+    assert "jdbc.busy_timeout" not in made.properties
 
 
 @pytest.mark.parametrize("warehouse", ["file:/a/lake/", "file:///a/lake", "/a/lake"])

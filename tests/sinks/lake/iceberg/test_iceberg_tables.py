@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,6 +17,7 @@ from headrace.sinks.replicas.lake import (
     ColumnChange,
     Lake,
     TableChange,
+    TableName,
     TableSchema,
 )
 from tests.sinks.lake.iceberg.rows import (
@@ -68,6 +70,36 @@ def test_a_table_that_is_there_is_not_created_again(lake: Lake) -> None:
     with pytest.raises(HeadraceError) as raised:
         lake.create(NAME, EVERY_TYPE, {})
     assert (raised.value.code, raised.value.retriable) == ("replicas.conflict", True)
+
+
+def test_a_namespace_that_somebody_creates_meanwhile_is_used(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog = lake._catalog  # type: ignore[attr-defined]
+    lake.create(NAME, EVERY_TYPE, {})
+
+    class Late:
+        """It sees the namespace only when it has tried to create it."""
+
+        answers = [False, True]  # noqa: RUF012
+        refused = 0
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(catalog, name)
+
+        def namespaceExists(self, _: Any) -> bool:
+            return self.answers.pop(0)
+
+        def createNamespace(self, namespace: Any) -> None:
+            self.refused += 1
+            catalog.createNamespace(namespace)
+
+    late = Late()
+    monkeypatch.setattr(lake, "_catalog", late)
+    other = TableName(NAME.namespace, "more")
+    lake.create(other, EVERY_TYPE, {})
+    assert late.refused == 1
+    assert lake.table(other) is not None
 
 
 def test_columns_that_iceberg_cannot_take_are_named_before_anything_is_made(lake: Lake) -> None:
