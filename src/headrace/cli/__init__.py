@@ -26,6 +26,7 @@ _VERBS = {
         "check",
         "signal",
         "resync",
+        "maintain",
         "transform",
         "describe",
         "support-bundle",

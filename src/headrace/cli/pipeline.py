@@ -358,6 +358,11 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="stop when the log was read to its end and no event but heartbeats came for so long",
     )
+    add_session_arguments(parser)
+
+
+def add_session_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of every verb that starts Spark."""
     parser.add_argument("--master", help="Spark master (default: local, all cores)")
     parser.add_argument(
         "--packages",

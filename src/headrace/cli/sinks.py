@@ -72,7 +72,7 @@ def with_sink(pipeline: Pipeline, definition: SinkDefinition) -> Pipeline:
     return pipeline.with_overrides(changes) if changes else pipeline
 
 
-def _settings(
+def sink_settings(
     definition: SinkDefinition, pipeline: Pipeline, arguments: argparse.Namespace
 ) -> dict[str, str]:
     """Settings of Spark, with the jars that the sink needs on its class path. Raises
@@ -102,7 +102,7 @@ def _stream(
         master=arguments.master,
         idle_exit=arguments.idle_exit,
         debug=arguments.debug,
-        own=_settings(definition, pipeline, arguments),
+        own=sink_settings(definition, pipeline, arguments),
         tasks=not definition.writes_small_ranges or pipeline.begins_with_tasks(checkpoint),
     )
     try:

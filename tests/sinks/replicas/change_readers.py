@@ -16,6 +16,7 @@ from headrace.sinks.replicas.parts import parts_folder
 from headrace.sinks.replicas.parts_source import write_parts
 from headrace.sinks.replicas.schemas import of_json
 from tests.connectors.mongodb.harness import Reader as MongoReader
+from tests.connectors.oracle.reading import OracleReader
 from tests.connectors.postgresql.harness import Reader
 
 INSERT, UPDATE, DELETE = Operation
@@ -79,5 +80,11 @@ class PostgresChanges(_WritesParts, Reader):
 
 class MongoChanges(_WritesParts, MongoReader):
     """A reader of MongoDB."""
+
+    written: WrittenParts
+
+
+class OracleChanges(_WritesParts, OracleReader):
+    """A reader of the stand-in for Oracle."""
 
     written: WrittenParts

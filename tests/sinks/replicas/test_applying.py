@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -190,19 +189,6 @@ def test_a_truncate_removes_all_files_without_a_scan(
     assert pipeline.table.files == {}
 
 
-def test_a_row_whose_values_are_not_all_known_is_left_out_while_a_table_is_copied(
-    pipeline: Pipeline,
-) -> None:
-    changes = [(100, Change(Operation.UPDATE, (999,), {"number": 1})), (101, insert(77))]
-    part = write_part(pipeline.folder, "p", changes, INTEGER)
-    batch = Batch([part], pipeline.folder, INTEGER, "b")
-    with pytest.raises(HeadraceError, match="does not carry the value"):
-        apply_batch(pipeline.table.begin(), batch, PicklingRunner(), pipeline.limits)
-    copied = replace(batch, drops_unknown=True)
-    change, _ = apply_batch(pipeline.table.begin(), copied, PicklingRunner(), pipeline.limits)
-    assert [file.rows for file in change.added] == [1]
-
-
 def test_columns_added_renamed_widened_and_dropped_within_a_batch(pipeline: Pipeline) -> None:
     older = [
         (100, Change(Operation.UPDATE, (3,), {"number": 33, "amount": Decimal(3)})),
@@ -255,6 +241,20 @@ def test_a_renamed_key_is_the_same_key(pipeline: Pipeline) -> None:
     pipeline.table.begin().commit(change, {})
     found = {row["key"]: row["text"] for row in pipeline.table.rows()}
     assert found == {number: f"t{number}" for number in (*range(4), *range(5, 10))} | {40: "t4"}
+
+
+def test_rows_that_a_copy_has_not_brought_yet_are_left_out(pipeline: Pipeline) -> None:
+    steps: list[tuple[int, Step]] = [
+        (100 + key, Change(Operation.UPDATE, (key,), {"text": "new"})) for key in (3, 30)
+    ]
+    part = write_part(pipeline.folder, "p", steps, INTEGER)
+    batch = Batch([part], pipeline.folder, INTEGER, "b", drops_unknown=True)
+    change, applied = apply_batch(pipeline.table.begin(), batch, PicklingRunner(), pipeline.limits)
+    assert (applied.upserted, applied.left_out) == (1, 1)
+    pipeline.table.begin().commit(change, {})
+    assert {row["id"]: row["text"] for row in pipeline.table.rows()} == {
+        number: "new" if number == 3 else f"t{number}" for number in range(10)
+    }
 
 
 def test_soft_deletes_keep_rows_in_the_table(pipeline: Pipeline) -> None:

@@ -148,6 +148,14 @@ def test_a_key_that_the_log_does_not_carry_is_an_error() -> None:
         changes_of(records(table("id", "name"), rows))
 
 
+def test_a_row_that_was_inserted_without_all_its_values_is_an_error() -> None:
+    rows = rows_of(MOVED, UPDATED, {"op": "c", "new": ("5", ABSENT)})
+    shape = table("id", "name")
+    assert len(changes_of(records(shape, rows, 0, 1))) == 1
+    with pytest.raises(HeadraceError, match=r"s\.t: .* of name of a row that was inserted"):
+        changes_of(records(shape, rows))
+
+
 def test_a_truncate_is_the_last_sequence_of_its_kind() -> None:
     rows = rows_of({"op": "t"}, CREATED, {"op": "t"})
     found = changes_of(

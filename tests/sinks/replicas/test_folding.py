@@ -126,6 +126,15 @@ def test_a_value_that_neither_changes_nor_the_table_have_is_an_error() -> None:
             fold([table], SCHEMA, stored)
 
 
+def test_a_row_with_an_unknown_value_is_left_out_while_the_table_is_copied() -> None:
+    table = changes(
+        change(UPDATE, 1, b=1), change(UPDATE, 2, b=2), change(UPDATE, 3, a="z"), change(DELETE, 4)
+    )
+    folding = Folding([table], SCHEMA, drops_unknown=True)
+    assert rows(folding.rows(kept({"id": 2, "a": "x", "b": 0}))) == [(2, "x", 2)]
+    assert (folding.upserted, folding.left_out, folding.deleted) == (3, 2, 1)
+
+
 def test_a_moved_row_takes_untold_values_from_its_former_key() -> None:
     stored = kept({"id": 1, "a": "stored", "b": 1})
     moved = [change(DELETE, 1), change(INSERT, 2, 1, b=2)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -11,7 +12,7 @@ import pytest
 
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.lake import Column
-from tests.connectors.postgresql.harness import properties_with
+from tests.connectors.postgresql.harness import Reader, properties_with
 from tests.servers.postgresql import Database
 from tests.sinks.replicas.change_readers import DELETE, INSERT, UPDATE, PostgresChanges
 
@@ -211,6 +212,40 @@ def test_a_value_that_its_column_cannot_hold_is_an_error_that_names_the_column(
     with pytest.raises(HeadraceError, match=r"headrace\.public\.prices, column price: ") as raised:
         reader.drain()
     assert raised.value.code == "replicas.value_not_taken"
+
+
+def test_sequences_are_those_of_the_events_and_other_records_are_left_out(
+    database: Database,
+) -> None:
+    database.execute(TABLES)
+    more = {
+        "provide__transaction__metadata": "true",
+        "heartbeat__interval__ms": "1",
+        "skipped__operations": "none",
+    }
+    reader = PostgresChanges(properties(database, **more))
+    reader.step()
+    first = dict(reader.offsets[-1])
+    with database.connect() as connection:
+        connection.execute("INSERT INTO notes VALUES (1, 'a', 'b', NULL), (2, 'a', 'b', NULL)")
+        connection.execute("SELECT pg_logical_emit_message(true, 'p', 'hello')")
+        connection.execute("UPDATE notes SET id = 3 WHERE id = 1")
+        connection.execute("TRUNCATE notes")
+    reader.drain().stop()
+    events = Reader(properties(database, **more), offsets=[first])
+    value_of = {
+        record["sequence"]: json.loads(record["value"])
+        for record in events.drain().in_order()
+        if record["value"] is not None
+    }
+    events.stop()
+    operations = {sequence: value.get("op") for sequence, value in value_of.items()}
+    changes = {change["sequence"] for change in reader.written.changes(".notes")}
+    truncates = {part.truncated for part in reader.written.parts if part.truncated}
+    assert {s for s, op in operations.items() if op in ("c", "u", "d")} == changes
+    assert {s for s, op in operations.items() if op == "t"} == truncates
+    assert {None, "m"} < set(operations.values())
+    assert {part.topic for part in reader.written.parts} == {"headrace.public.notes"}
 
 
 def test_rows_without_their_envelope_are_an_error(database: Database) -> None:

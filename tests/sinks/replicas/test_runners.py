@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import multiprocessing
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.applying import Batch, Limits, apply_batch
 from headrace.sinks.replicas.changes import Operation
-from headrace.sinks.replicas.runners import HereRunner, SparkRunner
+from headrace.sinks.replicas.runners import Argument, HereRunner, Result, SparkRunner
 from tests.sinks.replicas.folder_storage import FolderTable
 from tests.sinks.replicas.histories import INTEGER
 from tests.sinks.replicas.replay import Change, Replay, write_part
@@ -36,6 +40,35 @@ def test_results_have_the_order_of_the_arguments(threads: int) -> None:
 def test_an_error_of_a_step_is_raised() -> None:
     with pytest.raises(HeadraceError, match="It is two"):
         HereRunner().run(refuse, [1, 2, 3])
+
+
+class ProcessRunner:
+    """Runs in other processes, as tasks do."""
+
+    def run(
+        self, function: Callable[[Argument], Result], arguments: Sequence[Argument]
+    ) -> list[Result]:
+        spawning = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(2, mp_context=spawning) as pool:
+            return list(pool.map(function, arguments))
+
+
+def test_the_memory_of_the_command_does_not_grow_with_a_large_batch(tmp_path: Path) -> None:
+    table = FolderTable(tmp_path / "table", INTEGER)
+    told = {"text": "a" * 1_000, "number": 1, "amount": None}
+    steps = [(key, Change(Operation.INSERT, (key,), told)) for key in range(20_000)]
+    part = write_part(tmp_path, "p", steps, INTEGER, divided=True)
+    assert part.size > 20_000_000
+    batch = Batch([part], tmp_path, INTEGER, "b")
+    before = pa.default_memory_pool()
+    counted = pa.proxy_memory_pool(before)
+    pa.set_memory_pool(counted)
+    try:
+        _, applied = apply_batch(table.begin(), batch, ProcessRunner(), Limits(changes=5_000))
+    finally:
+        pa.set_memory_pool(before)
+    assert applied.upserted == 20_000
+    assert counted.max_memory() < 1_000_000
 
 
 @pytest.mark.spark

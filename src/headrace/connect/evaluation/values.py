@@ -248,8 +248,7 @@ class Evaluation:
         """Where the log does not carry the node's value, or a part of it (bool)."""
         match node:
             case Cell() | Column():
-                cells, _ = self._found(node)
-                return np.asarray(cells[:, gathering.KIND] == UNAVAILABLE)
+                return np.asarray(self._cells_of(node)[:, gathering.KIND] == UNAVAILABLE)
             case Guarded():
                 return np.asarray(self.unavailable(node.node) & ~self._guarded(node))
             case Struct():
@@ -276,11 +275,13 @@ class Evaluation:
 
     def _found(self, node: Cell | Column) -> tuple[np.ndarray, np.ndarray]:
         """The node's cells, and which of them have bytes."""
-        if isinstance(node, Cell):
-            cells = self._gathered[node]
-        else:
-            cells = gathering.column_cells(self.records, node)
+        cells = self._cells_of(node)
         return cells, gathering.has_values(cells)
+
+    def _cells_of(self, node: Cell | Column) -> np.ndarray:
+        if isinstance(node, Cell):
+            return self._gathered[node]
+        return gathering.column_cells(self.records, node)
 
     def _cells(self, node: Cell | Column) -> pa.Array:
         cells, valid = self._found(node)

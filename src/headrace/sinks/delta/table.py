@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -98,6 +99,10 @@ class DeltaTable:
             self._files = self._live_files(known)
             self._files_version = known.version
         return DeltaTransaction(self, known, change, self._files)
+
+    def expire(self, older_than: dt.datetime) -> None:
+        """Nothing: VACUUM of Spark or of delta-rs deletes old files, and Kernel writes checkpoints
+        with the commits."""
 
     def foreign_changes(self) -> Sequence[str]:
         """See LakeTable."""

@@ -23,11 +23,13 @@ _NEW_TABLE = {
     "format-version": "3",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
+    "commit.manifest.min-count-to-merge": "10",
     "write.delete.mode": "merge-on-read",
     "write.update.mode": "merge-on-read",
     "write.merge.mode": "merge-on-read",
 }
-"""Options of the sink win over these. Without the first two every commit leaves a metadata file."""
+"""Options of the sink win over these. Without the second and third every commit leaves a metadata
+file; a new vector of a file is looked for in all manifests of vectors, so these are kept few."""
 
 
 class IcebergCatalog:

@@ -4,20 +4,32 @@ what is large crosses as one JSON text."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError
-from headrace.sinks.iceberg.options import CLASSES, SQLITE, IcebergOptions
+from headrace.sinks.iceberg.options import CLASSES, RELEASE, SQLITE, IcebergOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _EXCEPTIONS = "org.apache.iceberg.exceptions."
-_CONFLICTS = ("ValidationException", "CommitFailedException", "AlreadyExistsException")
-_FINAL = ("ForbiddenException", "NotAuthorizedException", "BadRequestException")
+_CONFLICTS = ("CommitFailedException", "AlreadyExistsException")
+_REFUSED = "ValidationException"
+_FINAL = (
+    "ForbiddenException",
+    "NotAuthorizedException",
+    "BadRequestException",
+    "java.lang.IllegalArgumentException",
+    "java.lang.NumberFormatException",
+    "java.lang.UnsupportedOperationException",
+    _REFUSED,
+)
 _MOST_SHOWN = 500
+_OLDEST = (1, 12)
+"""The release from which on what is called here is there."""
 
 
 class IcebergJvm:
@@ -47,11 +59,30 @@ class IcebergJvm:
                 f"Add spark.jars.packages={names.replace(', ', ',')}, or these jars by spark.jars.",
             ) from None
         with self.failing("open the catalog", self.options.catalog):
+            self._check_release(self.iceberg.IcebergBuild.version())
             return self.iceberg.CatalogUtil.loadCatalog(
                 CLASSES[self.options.kind],
                 self.options.catalog,
-                self.map_of(self.options.properties),
+                self.map_of(self._properties()),
                 self.configuration,
+            )
+
+    def _properties(self) -> Mapping[str, str]:
+        """The catalog's. A path without scheme is local in ours, in Hadoop's not everywhere."""
+        made = dict(self.options.properties)
+        default = str(self.configuration.get("fs.defaultFS", "file:///"))
+        if self.options.warehouse.startswith("/") and not default.startswith("file:"):
+            made["warehouse"] = f"file:{self.options.warehouse}"
+        return made
+
+    def _check_release(self, found: str) -> None:
+        if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < _OLDEST:
+            names = ",".join(self.options.packages)
+            raise HeadraceError(
+                "iceberg.other_release",
+                f"Spark's class path has Iceberg {found}, and headrace needs {RELEASE}",
+                f"Take the other Iceberg out of spark.jars and spark.jars.packages; headrace needs "
+                f"{names}.",
             )
 
     def _class(self, name: str) -> Any:
@@ -94,18 +125,18 @@ class IcebergJvm:
         return self.iceberg.SchemaParser.fromJson(schema).findType("column")
 
     @contextmanager
-    def failing(self, task: str, name: object) -> Iterator[None]:
+    def failing(self, task: str, name: object, *, commits: bool = False) -> Iterator[None]:
         """Around calls of Iceberg: what it raises leaves as a HeadraceError. `task` says what they
-        do, and `name` to what."""
+        do, and `name` to what; where they commit files, what Iceberg refuses is a conflict."""
         from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
         from pyspark.errors.exceptions.captured import CapturedException
 
         try:
             yield
         except Py4JJavaError as error:
-            raise self._error(error.java_exception, task, name) from None
+            raise self._error(error.java_exception, task, name, commits) from None
         except CapturedException as error:  # PySpark's own, of a few kinds of Java
-            raise self._error(error._origin, task, name) from None
+            raise self._error(error._origin, task, name, commits) from None
         except (Py4JError, ConnectionError) as error:
             raise HeadraceError(
                 "replicas.not_written",
@@ -115,7 +146,7 @@ class IcebergJvm:
                 retriable=True,
             ) from None
 
-    def _error(self, java: Any, task: str, name: object) -> HeadraceError:
+    def _error(self, java: Any, task: str, name: object, commits: bool) -> HeadraceError:
         kind = java.getClass().getName()
         said = str(java.toString())
         cause = java.getCause()
@@ -123,12 +154,18 @@ class IcebergJvm:
             said += f": {text}"
         said = self.options.safe(" ".join(said.split()))[:_MOST_SHOWN]
         short = kind.removeprefix(_EXCEPTIONS)
-        if short in _CONFLICTS:
+        if short in _CONFLICTS or (commits and short == _REFUSED):
             return HeadraceError(
                 "replicas.conflict",
                 f"Could not {task} {name}, since somebody else changed it meanwhile: {said}",
                 "It is tried again on what is there now.",
                 retriable=True,
+            )
+        if short == "NoSuchTableException":
+            return HeadraceError(
+                "iceberg.no_table",
+                f"Could not {task} {name}, since the table is gone: {said}",
+                "Let headrace copy the table again, or take it out of table.include.list.",
             )
         return HeadraceError(
             "replicas.not_written",

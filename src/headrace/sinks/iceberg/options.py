@@ -18,10 +18,10 @@ CLASSES = {
 }
 """Iceberg's catalogs by `catalog.type`."""
 SQLITE = "jdbc:sqlite:"
-_RELEASE = "1.12.0"
+RELEASE = "1.12.0"
 _CORE = (
     *(
-        f"org.apache.iceberg:iceberg-{part}:{_RELEASE}"
+        f"org.apache.iceberg:iceberg-{part}:{RELEASE}"
         for part in ("api", "core", "common", "bundled-guava")
     ),
     "com.github.ben-manes.caffeine:caffeine:3.2.4",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,7 +33,8 @@ MEASURED_COLUMNS = 100
 
 
 def local_path(location: str) -> str:
-    """The path of a local location, as `/a/b`, `file:/a/b` or `file:///a/b`.
+    """The path of a local location, as `/a/b`, `file:/a/b` or `file:///a/b`, in which nothing is
+    encoded, as Hadoop has it.
 
     Raises HeadraceError("iceberg.storage_not_supported").
     """
@@ -47,7 +48,7 @@ def local_path(location: str) -> str:
             "and headrace writes Iceberg tables only there yet",
             "Use a path that this host and all workers have as headrace.sink.warehouse.",
         )
-    return unquote(parts.path)
+    return location.removeprefix("file:").removeprefix("//localhost").replace("///", "/", 1)
 
 
 @dataclass

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow.fs
@@ -60,6 +62,29 @@ class IcebergTable:
         """Those that begin with `headrace.`."""
         return {n: value for n, value in self._properties.items() if n.startswith(_OURS)}
 
+    def _rolled_back(self) -> list[str]:
+        """A sentence if somebody has made an older snapshot of headrace's the last one."""
+        with self._java.failing("read the snapshots of", self.name):
+            last, history = self._table.currentSnapshot(), self._table.history()
+            if history.size() < 2 or last is None:
+                return []
+            before = self._table.snapshot(history.get(history.size() - 2).snapshotId())
+            if before is None or before.sequenceNumber() <= last.sequenceNumber():
+                return []
+            if QUERY not in self._java.values_of(before.summary()):
+                return []
+            return [
+                f"Snapshot {before.snapshotId()} of headrace was rolled back to {last.snapshotId()}"
+            ]
+
+    def expire(self, older_than: dt.datetime) -> None:
+        """Forget the snapshots before a moment, but not the last one, and delete the files that
+        only they had. What the last one removed goes when it is forgotten itself."""
+        with self._java.failing("expire snapshots of", self.name):
+            expiry = self._table.expireSnapshots()
+            expiry.expireOlderThan(int(older_than.timestamp() * 1000)).retainLast(1).commit()
+        self.refresh()
+
     def version(self) -> str:
         """The id of the last snapshot."""
         return "" if self._snapshot is None else str(self._snapshot)
@@ -102,7 +127,7 @@ class IcebergTable:
     def foreign_changes(self) -> Sequence[str]:
         """What others did to the rows since headrace's last commit, the last first: a sentence a
         snapshot. Compactions are left out, and what is older than the oldest snapshot."""
-        made: list[str] = []
+        made: list[str] = self._rolled_back()
         with self._java.failing("read the snapshots of", self.name):
             snapshot = self._table.currentSnapshot()
             while snapshot is not None and len(made) < _MOST_NAMED:
@@ -126,14 +151,13 @@ class IcebergTable:
 
     def _follow(self, staged: int | None, files: tuple[DataFile, ...]) -> None:
         """After a commit on the state of the last `begin`."""
-        before = self._snapshot
-        with self._java.failing("read the table", self.name):
+        before, self._metadata = self._snapshot, ""
+        with suppress(HeadraceError), self._java.failing("read the table", self.name):
+            # What is committed is committed: the next `begin` reads what cannot be read now.
             self._table.refresh()
             self._read()
-            if self._snapshot == before and staged is None:
-                return
-            snapshot = self._table.currentSnapshot()
-            if self._snapshot == staged and snapshot.parentId() == before:
+            is_last = staged is not None and self._snapshot == staged
+            if is_last and self._table.currentSnapshot().parentId() == before:
                 self._files, self._files_of = files, staged
 
     def _plan(self) -> None:

@@ -37,20 +37,21 @@ class Limits:
 
 @dataclass(frozen=True)
 class Applied:
-    """What became of a batch: rows written, keys that it deleted, and the data files' bytes."""
+    """What became of a batch: rows written, keys that it deleted, the data files' bytes and number,
+    and rows that were left out (see `Batch.drops_unknown`)."""
 
     upserted: int
     deleted: int
     bytes: int
     files: int
+    left_out: int = 0
 
 
 @dataclass(frozen=True)
 class Batch:
     """The changes of one table in a micro-batch. `name` is in the names of its files; `defaults`
     are values of columns that older parts and files lack; `renamed` are new names of columns by
-    former ones, by the path of the part. `drops_unknown` is as for Folding. `table` is for
-    messages. Picklable."""
+    former ones, by the path of the part. `table` is for messages. Picklable."""
 
     parts: Sequence[Part]
     folder: Path
@@ -61,6 +62,8 @@ class Batch:
     defaults: Mapping[str, object] = field(default_factory=dict)
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     drops_unknown: bool = False
+    """Whether rows with a value that neither changes nor the table have are left out, because they
+    will come: the table is being copied while its changes are applied."""
 
     @property
     def truncated(self) -> str:
@@ -79,8 +82,8 @@ class Batch:
             self.schema,
             self.truncated,
             soft_deletes=self.soft_deletes,
-            defaults=self.defaults,
             drops_unknown=self.drops_unknown,
+            defaults=self.defaults,
             table=self.table,
         )
 
@@ -128,11 +131,12 @@ class Scanned:
 
 @dataclass(frozen=True)
 class Written:
-    """Data files of some buckets, and how many of their keys are left and are deleted."""
+    """Data files of some buckets, and how many of their keys are left, deleted and left out."""
 
     files: Sequence[DataFile]
     upserted: int
     deleted: int
+    left_out: int
 
 
 @dataclass(frozen=True)
@@ -281,6 +285,7 @@ def _change(
         sum(each.deleted for each in written),
         sum(file.size for file in files),
         len(files),
+        sum(each.left_out for each in written),
     )
     return TableChange(files, list(vectors), list(removed)), applied
 
@@ -338,7 +343,8 @@ def _planned(folding: Folding, work: Path) -> Planned:
 def _written(folding: Folding, kept: pa.Table | None, storage: Storage, name: str) -> Written:
     rows = folding.rows(kept)
     files = write_files(storage, rows, name)
-    return Written(files, folding.upserted, folding.deleted)
+    upserted = folding.upserted - folding.left_out
+    return Written(files, upserted, folding.deleted, folding.left_out)
 
 
 def _write(rows: pa.Table, work: Path) -> Path:

@@ -176,7 +176,7 @@ class _Rows:
             array = self._taken(column, carried, node)
             absent = carried.unavailable(node)
             if absent.any():
-                self._require_key(column)
+                self._require(column, absent)
                 lacking |= absent
                 untold[UNTOLD + column.name] = pa.array(absent)
                 places = np.arange(len(array), dtype=np.int64)
@@ -208,13 +208,22 @@ class _Rows:
                 "Set headrace.range.max.bytes to less, so that a slice has fewer of them.",
             ) from None
 
-    def _require_key(self, column: Column) -> None:
+    def _require(self, column: Column, absent: np.ndarray) -> None:
+        """Refuse a key, and a row that was not there before, that lacks a value."""
         if column.name in self._table.key:
             raise HeadraceError(
                 "replicas.key_not_carried",
                 f"{self._topic}: the log does not carry the value of {column.name}, which is part "
                 "of the key",
                 "Choose other columns for the key by message.key.columns.",
+            )
+        inserted = absent & (self._operations == Operation.INSERT)
+        if inserted.any() and not carries(self._records, _CREATES)[inserted].all():
+            raise HeadraceError(
+                "replicas.value_not_carried",
+                f"{self._topic}: the log does not carry the value of {column.name} of a row that "
+                "was inserted",
+                "Leave the column out by column.exclude.list.",
             )
 
     def _old_keys(self, lacking: np.ndarray) -> pa.Array | None:

@@ -23,9 +23,11 @@ DEAD_SHARE = 0.2
 """A file with a larger share of dead rows is written again."""
 
 
-def files_to_compact(files: Sequence[DataFile]) -> list[DataFile]:
-    """Which files should be written again, in their order; none where it is not worth it."""
+def files_to_compact(files: Sequence[DataFile], *, only_small: bool = False) -> list[DataFile]:
+    """Which files should be written again, in their order; none where it is not worth it. With
+    `only_small` files that are large and have many dead rows are not."""
     dead = {file.path for file in files if file.deleted > DEAD_SHARE * file.rows}
+    dead = set() if only_small else dead
     small = {file.path for file in files if file.size < SMALL_BYTES}
     chosen = dead | (small if len(small) >= SMALL_FILES else set())
     return [file for file in files if file.path in chosen]
@@ -47,11 +49,12 @@ def compact(
     runner: Runner | None = None,
     *,
     defaults: Mapping[str, object] | None = None,
+    only_small: bool = False,
 ) -> TableChange | None:
     """Write the live rows of files that are worth it again; None: there are no such. `name` is in
     the names of the new files; `defaults` are values of columns that older files lack. Raises
     HeadraceError, OSError."""
-    chosen = files_to_compact(transaction.files)
+    chosen = files_to_compact(transaction.files, only_small=only_small)
     if not chosen:
         return None
     runner = runner or HereRunner(threads=1)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.errors import HeadraceError
-from headrace.findings import Findings
+from headrace.findings import Findings, counted
 from headrace.sinks.replicas.options import (
     MODE,
     OPTIONS,
@@ -24,10 +24,12 @@ from headrace.spark.sinks.definition import Delivery, Sink, SinkDefinition, Sink
 from headrace.spark.sinks.formats import FormatSink
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from headrace.sinks.replicas.lake import LakeFormat
 
 log = logging.getLogger(__name__)
-_SKIPPED = "skipped.operations"
+_DEFAULTS: Mapping[str, str] = {"skipped.operations": "none", "headrace.trigger": "5 seconds"}
 
 
 class ReplicaDefinition(SinkDefinition):
@@ -61,8 +63,9 @@ class ReplicaDefinition(SinkDefinition):
         return [name for name in super().unknown_options(config) if not name.startswith(families)]
 
     def defaults(self, config: ConnectorConfig) -> Mapping[str, str]:
-        """A replica has every operation of its source, TRUNCATE among them."""
-        return {_SKIPPED: "none"} if self.mode(config) is Mode.REPLICA else {}
+        """A replica has every operation of its source, TRUNCATE among them, and commits to tables
+        are dear."""
+        return _DEFAULTS if self.mode(config) is Mode.REPLICA else {}
 
     def packages(self, config: ConnectorConfig) -> Sequence[str]:
         """See SinkDefinition."""
@@ -101,6 +104,25 @@ class ReplicaDefinition(SinkDefinition):
                 f"The folder {state} cannot be used ({error.strerror})",
                 "Check the free space and the permissions.",
             ) from error
+
+    def require_upkeep(self, config: ConnectorConfig) -> None:
+        """See SinkDefinition."""
+        if self.mode(config) is Mode.EVENTS:
+            super().require_upkeep(config)
+
+    def maintain(self, spark: SparkSession, query: SinkQuery) -> Iterator[str]:
+        """See SinkDefinition."""
+        from headrace.sinks.replicas.maintaining import maintain, noted_tables
+        from headrace.sinks.replicas.runners import SparkRunner
+
+        options = self._checked(query.config)
+        lake = self.format().open(spark, self.own_options(query.config))
+        try:
+            runner = SparkRunner(spark.sparkContext)
+            for done in maintain(lake, noted_tables(query.state), runner, options.keep):
+                yield f"{done.name}: {counted(done.merged, 'file')} merged into {done.made}"
+        finally:
+            lake.close()
 
     def check(self, config: ConnectorConfig) -> Findings:
         """See SinkDefinition."""

@@ -59,9 +59,9 @@ class Folding:
 
     Changes at or before `truncated` are left out. Columns that changes lack, because they are
     older, have the value of `defaults`, or null; columns that `schema` lacks are left out.
-    With `soft_deletes` a deleted row stays, and DELETED is true in it. With `drops_unknown` a row
-    with a value that is found nowhere is left out: it is about to be copied. `table` is for
-    messages.
+    With `soft_deletes` a deleted row stays, and DELETED is true in it. With `drops_unknown`
+    rows with a value that is found nowhere are left out: for tables whose rows are being copied,
+    so that they come later. `table` is for messages.
 
     Raises HeadraceError("replicas.value_not_taken") for values that a column cannot have.
     """
@@ -73,14 +73,16 @@ class Folding:
         truncated: str = "",
         *,
         soft_deletes: bool = False,
-        defaults: Mapping[str, object] | None = None,
         drops_unknown: bool = False,
+        defaults: Mapping[str, object] | None = None,
         table: str = "",
     ) -> None:
-        self._drops_unknown = drops_unknown
         self._tables = [_after(each, truncated) for each in changes]
         self._schema = schema
         self._soft = soft_deletes
+        self._drops_unknown = drops_unknown
+        self.left_out = 0
+        """How many rows `rows` left out."""
         self._defaults = defaults or {}
         self._table = table
         self._count = sum(each.num_rows for each in self._tables)
@@ -128,26 +130,47 @@ class Folding:
         that are needed: the columns of the key, and others. A value that a change does not carry is
         the last one of the row in the changes, also under its former key, or the stored one.
 
-        Raises HeadraceError("replicas.value_unknown") where it is found nowhere.
+        Raises HeadraceError("replicas.value_unknown") where it is found nowhere; with
+        `drops_unknown` the row is left out instead.
         """
-        rows = pa.array(self._rows)
+        stored = self._stored_rows(kept)
+        found = {name: self._places(name, kept, stored) for name in self._sources}
+        rows = self._rows
+        known = self._known(found)
+        if known is not None:
+            self.left_out = len(rows) - int(known.sum())
+            rows = rows[known]
+            found = {name: places[known] for name, places in found.items()}
         columns: list[pa.ChunkedArray] = []
         fields: list[pa.Field] = []
-        stored = self._stored_rows(kept)
-        self._unknown: NDArray[np.bool_] | None = None
         for column in self._schema.columns:
-            if self._soft and column.name == DELETED:
-                columns.append(self._deleted_flags())
-            elif column.name in self._sources:
-                columns.append(self._filled(column.name, kept, stored))
+            name = column.name
+            if self._soft and name == DELETED:
+                is_deleted = self._operations[rows] == Operation.DELETE
+                columns.append(pa.chunked_array([pa.array(is_deleted)]))
+            elif name in found:
+                columns.append(self._filled(name, kept, found[name]))
             else:
-                columns.append(self._column(column.name).take(rows))
-            fields.append(pa.field(column.name, column.type))
-        made = pa.table(columns, schema=pa.schema(fields))
-        return made if self._unknown is None else made.filter(pa.array(~self._unknown))
+                columns.append(self._column(name).take(pa.array(rows)))
+            fields.append(pa.field(name, column.type))
+        return pa.table(columns, schema=pa.schema(fields))
 
-    def _deleted_flags(self) -> pa.ChunkedArray:
-        return pa.chunked_array([pa.array(self._operations[self._rows] == Operation.DELETE)])
+    def _known(self, found: Mapping[str, NDArray[np.int64]]) -> NDArray[np.bool_] | None:
+        """Which rows have all their values; None: all rows. A deleted row may lack some."""
+        known = self._operations[self._rows] == Operation.DELETE
+        must = ~known
+        for name, places in found.items():
+            unknown = int((must & (places == ABSENT)).sum())
+            if unknown and not self._drops_unknown:
+                raise HeadraceError(
+                    "replicas.value_unknown",
+                    f"{self._table or 'A table'}: the log does not carry the value of the column"
+                    f" {name} in {unknown} rows, and the table does not have these rows",
+                    "Copy the table again: headrace resync.",
+                )
+            must = must & (places != ABSENT)
+        known = known | must
+        return None if known.all() else known
 
     def _column(self, name: str) -> pa.ChunkedArray:
         """A column of all changes, in the type of the table."""
@@ -237,31 +260,27 @@ class Folding:
             made[numbers[rows]] = rows
         return made
 
-    def _filled(
+    def _places(
         self, name: str, kept: pa.Table | None, stored: NDArray[np.int64]
-    ) -> pa.ChunkedArray:
-        sources, kind = self._sources[name], self._type(name)
-        column = self._column(name)
+    ) -> NDArray[np.int64]:
+        """Where the value of a column is for each row: a row of the changes or, after these, of
+        `kept`; ABSENT: nowhere."""
+        sources = self._sources[name]
+        if kept is None or name not in kept.column_names:
+            return sources.rows
         places = stored[sources.own]
         places = np.where(places == ABSENT, stored[sources.stored], places)
+        places = np.where(places == ABSENT, ABSENT, self._count + places)
+        return np.where(sources.rows == ABSENT, places, sources.rows)
+
+    def _filled(
+        self, name: str, kept: pa.Table | None, places: NDArray[np.int64]
+    ) -> pa.ChunkedArray:
+        column = self._column(name)
         if kept is not None and name in kept.column_names:
-            stored_values = conformed(kept[name], kind, name, self._table)
-            column = pa.chunked_array([*column.chunks, *stored_values.chunks], kind)
-        else:
-            places = np.full_like(places, ABSENT)
-        found = np.where(places == ABSENT, ABSENT, self._count + places)
-        rows = np.where(sources.rows == ABSENT, found, sources.rows)
-        unknown = (rows == ABSENT) & (self._operations[self._rows] != Operation.DELETE)
-        if unknown.any() and self._drops_unknown:
-            self._unknown = unknown if self._unknown is None else self._unknown | unknown
-        elif unknown.any():
-            raise HeadraceError(
-                "replicas.value_unknown",
-                f"{self._table or 'A table'}: the log does not carry the value of the column {name}"
-                f" in {int(unknown.sum())} rows, and the table does not have these rows",
-                "Copy the table again: headrace resync.",
-            )
-        return column.take(pa.array(rows, mask=rows == ABSENT))
+            values = conformed(kept[name], column.type, name, self._table)
+            column = pa.chunked_array([*column.chunks, *values.chunks], column.type)
+        return column.take(pa.array(places, mask=places == ABSENT))
 
 
 def _after(changes: pa.Table, truncated: str) -> pa.Table:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    import datetime as dt
+
     import pyarrow as pa
     import pyarrow.fs
     from pyroaring import BitMap
@@ -197,6 +199,11 @@ class LakeTable(Protocol):
     def foreign_changes(self) -> Sequence[str]:
         """What others did to the rows since headrace's last commit, the last first, a sentence
         each. Compactions are left out, and what the table has forgotten."""
+
+    @abstractmethod
+    def expire(self, older_than: dt.datetime) -> None:
+        """Forget the states of the table before a moment, but not the last one, and delete the
+        files that only they had. Without it, a commit costs more the more there were before."""
 
     @abstractmethod
     def version(self) -> str:

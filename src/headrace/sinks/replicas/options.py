@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 from headrace.config.properties.connector import ConnectorConfig
@@ -59,13 +60,15 @@ class Ambiguous(StrEnum):
     REPLACE = "replace"
 
 
-_NAMESPACE, _PREFIX, _JARS, _INCOMPLETE, _THREADS, _KEPT = (
+_NAMESPACE, _PREFIX, _JARS, _INCOMPLETE, _THREADS, _KEPT, _COMPACT, _KEEP = (
     "namespace",
     "prefix",
     "jars",
     "incomplete",
     "threads",
     "kept.max.bytes",
+    "compact.commits",
+    "snapshots.keep.minutes",
 )
 _CHOICES: Mapping[str, type[StrEnum]] = {
     "deletes": Deletes,
@@ -74,7 +77,18 @@ _CHOICES: Mapping[str, type[StrEnum]] = {
     "ambiguous.columns": Ambiguous,
     "errors": Errors,
 }
-OPTIONS = (MODE, *_CHOICES, _NAMESPACE, _PREFIX, _JARS, _INCOMPLETE, _THREADS, _KEPT)
+OPTIONS = (
+    MODE,
+    *_CHOICES,
+    _NAMESPACE,
+    _PREFIX,
+    _JARS,
+    _INCOMPLETE,
+    _THREADS,
+    _KEPT,
+    _COMPACT,
+    _KEEP,
+)
 """Names, without `headrace.sink.`."""
 
 
@@ -83,8 +97,9 @@ class ReplicaOptions:
     """Options of a sink of replicas, checked. `namespace` takes the place of that of every table
     (None: it is made of the topic), `prefix` stands before every table's name, and `threads` is how
     many tables are committed side by side. Of a table that stopped at most `kept_bytes` of changes
-    are kept. `is_incomplete`: the tables are meant to hold a part of
-    their source only."""
+    are kept. After `compact_commits` of a table its small files are merged, and snapshots older
+    than `keep` expire. `is_incomplete`: the tables are meant to hold a part of their source
+    only."""
 
     deletes: Deletes = Deletes.HARD
     truncates: Truncates = Truncates.APPLY
@@ -96,6 +111,8 @@ class ReplicaOptions:
     is_incomplete: bool = False
     threads: int = 4
     kept_bytes: int = 1 << 30
+    compact_commits: int = 20
+    keep: timedelta = timedelta(minutes=180)
 
     @staticmethod
     def of(options: Mapping[str, str]) -> ReplicaOptions:
@@ -113,6 +130,8 @@ class ReplicaOptions:
             _flag(options, _INCOMPLETE),
             _number(options, _THREADS, 4, most=64),
             _number(options, _KEPT, 1 << 30, most=1 << 62),
+            _number(options, _COMPACT, 20, most=1 << 31),
+            timedelta(minutes=_number(options, _KEEP, 180, most=1 << 31)),
         )
 
     def placed(self, name: TableName) -> TableName:

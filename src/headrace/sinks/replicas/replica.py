@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes import Part
@@ -28,11 +27,10 @@ from headrace.sinks.replicas.lake import (
     TableSchema,
     Transaction,
 )
+from headrace.sinks.replicas.maintaining import merge_small_files
 from headrace.sinks.replicas.options import Deletes, Existing, ReplicaOptions, Truncates
+from headrace.sinks.replicas.runners import HereRunner, Runner
 from headrace.sinks.replicas.schemas import of_json
-
-if TYPE_CHECKING:
-    from headrace.sinks.replicas.runners import Runner
 
 log = logging.getLogger(__name__)
 _CONFLICT = "replicas.conflict"
@@ -135,6 +133,7 @@ class Replica:
         self._lake, self._options, self._runner = lake, options, runner
         self._table: LakeTable | None = None
         self._own_version = ""
+        self._since_merge = 0
         self.figures = Figures()
 
     def prepare(self, schema: TableSchema, query: str) -> None:
@@ -242,7 +241,20 @@ class Replica:
             max(part.source_ms for part in parts),
         )
         self.figures.add(outcome)
+        self._look_after()
         return outcome
+
+    def _look_after(self) -> None:
+        """Now and then, and never so that a micro-batch fails by it: it is in the table."""
+        self._since_merge += 1
+        if self._table is None or self._since_merge < self._options.compact_commits:
+            return
+        self._since_merge = 0
+        try:
+            merge_small_files(self._table, HereRunner(1), only_small=True)
+            self._table.expire(datetime.now(UTC) - self._options.keep)
+        except (HeadraceError, OSError) as error:
+            log.warning("The upkeep of %s failed, and is tried again later: %s", self.name, error)
 
     def _count_files(self, transaction: Transaction, change: TableChange) -> None:
         gone = {file.path for file in change.removed}

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
     from headrace.sinks.replicas.lake import DataFile, Storage
 
-BATCH_ROWS, BATCH_BYTES = 1 << 24, 1 << 27
-"""How much of key columns is looked up at a time: each time a hash table of the keys is made."""
+LEAST_ROWS, MOST_ROWS, ROWS_PER_KEY = 1 << 20, 1 << 24, 8
+"""How many rows are looked up at a time: few take less memory, but each time a hash table of the
+keys is made."""
+_BYTES_PER_ROW = 64
+"""Longer keys are looked up in fewer rows at a time."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,7 @@ class _Scanning:
         self._storage = storage
         self._keys = keys
         self._names = storage.schema.key
+        self._most = min(max(LEAST_ROWS, ROWS_PER_KEY * len(keys)), MOST_ROWS)
         self._defaults = defaults
         self._table = table
         self._columns = needed[1] if needed else ()
@@ -120,12 +124,16 @@ class _Scanning:
                 waiting.append(piece)
                 rows += piece.keys.num_rows
                 size += piece.keys.nbytes
-                if rows >= BATCH_ROWS or size >= BATCH_BYTES:
+                if self._is_enough(rows, size):
                     self._look_up(waiting)
                     waiting, rows, size = [], 0, 0
         self._look_up(waiting)
         kept = pa.concat_tables(self._kept) if self._kept else None
         return Scan(self._positions, kept, BitMap(np.flatnonzero(self._seen).astype(np.uint32)))
+
+    def _is_enough(self, rows: int, size: int) -> bool:
+        """Whether so many rows and bytes are looked up now."""
+        return rows >= self._most or size >= self._most * _BYTES_PER_ROW
 
     def _pieces(self, file: DataFile) -> Iterator[_Piece]:
         """The key columns of a file, in pieces that are looked up at once at most."""
@@ -147,7 +155,7 @@ class _Scanning:
             first = 0
             while first < len(groups):
                 end, rows, size = first, 0, 0
-                while end < len(groups) and rows < BATCH_ROWS and size < BATCH_BYTES:
+                while end < len(groups) and not self._is_enough(rows, size):
                     rows += group_rows[groups[end]]
                     size += reader.bytes_of(self._names, groups[end])
                     end += 1

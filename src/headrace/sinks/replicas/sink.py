@@ -16,6 +16,7 @@ from headrace.sinks.checkpoint import query_of
 from headrace.sinks.parts import sweep_parts
 from headrace.sinks.replicas.changes import Part
 from headrace.sinks.replicas.lake import Lake, LakeFormat, TableName
+from headrace.sinks.replicas.maintaining import note_tables, noted_tables
 from headrace.sinks.replicas.options import RESYNC, Errors, ReplicaOptions
 from headrace.sinks.replicas.replica import MicroBatch, Outcome, Replica
 from headrace.sinks.replicas.resyncing import Stage, resyncs
@@ -134,6 +135,7 @@ class ReplicaSink(BatchSink):
         if name not in self._replicas:
             assert self._lake is not None
             assert self._runner is not None
+            note_tables(self._state, {*self._replicas, name, *noted_tables(self._state)})
             self._replicas[name] = Replica(self._lake, name, self._options, self._runner)
         return self._replicas[name]
 

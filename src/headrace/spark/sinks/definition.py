@@ -12,7 +12,7 @@ client nor compiled code: methods import what they need.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -209,6 +209,20 @@ class SinkDefinition(Protocol):
             f"The sink {self.name} has no tables that could be copied again",
             "Send the signal execute-snapshot for the rows as events.",
         )
+
+    def require_upkeep(self, config: ConnectorConfig) -> None:  # noqa: ARG002
+        """Refuse `maintain` for a sink without tables, before Spark starts. Raises
+        HeadraceError."""
+        raise HeadraceError(
+            "cli.nothing_to_maintain",
+            f"The sink {self.name} keeps no tables that need upkeep",
+            "Leave it out.",
+        )
+
+    def maintain(self, spark: SparkSession, query: SinkQuery) -> Iterator[str]:  # noqa: ARG002
+        """Look after the tables of a query, which may run: a line each. Raises HeadraceError."""
+        self.require_upkeep(query.config)
+        return iter(())
 
     def check(self, config: ConnectorConfig) -> Findings:  # noqa: ARG002
         """Whether the target is ready, and the options are right. It only reads, and never raises

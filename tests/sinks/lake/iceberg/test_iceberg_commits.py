@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import random
-import time
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyroaring import BitMap
 
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.format import FORMAT
@@ -200,21 +202,33 @@ def test_a_change_that_iceberg_refuses_is_named(lake: Lake, change: ColumnChange
     assert table.schema() == EVERY_TYPE
 
 
-def test_a_repeated_batch_is_seen_after_all_snapshots_expired(
-    lake: Lake, spark: SparkSession
-) -> None:
+def test_a_repeated_batch_is_seen_after_all_snapshots_expired(lake: Lake, tmp_path: Path) -> None:
     kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
     for number in range(3):
-        kept.apply([row(number)])
+        kept.apply([row(number), row(5, small=number)])
+    old = {file.path for file in found(lake).begin(NO_CHANGE).files}
     table = found(lake)
-    # Somebody expires all snapshots but the last one, which is a compaction's.
-    compact(table)
-    expiry = table._table.expireSnapshots().expireOlderThan(int(time.time() * 1000) + 1000)
-    expiry.retainLast(1).commit()
+    compact(table)  # the snapshot that is left has no batch in it
+    table.expire(dt.datetime.now(dt.UTC) + dt.timedelta(minutes=1))
+    assert len(pyiceberg_table(tmp_path).snapshots()) == 1
     again = found(lake)
     assert again.properties()[BATCH] == "3"
     assert again.properties()[QUERY] == "q"
     assert again.foreign_changes() == []
+    kept.apply([row(5, small=7)], [1])
+    kept.table.expire(dt.datetime.now(dt.UTC) + dt.timedelta(minutes=1))
+    assert not any(Path(path).exists() for path in old)
+    kept.apply([row(2, small=8)])
+    assert by_pyiceberg(tmp_path) == kept.expected()
+
+
+def test_a_table_that_somebody_dropped_is_named(lake: Lake) -> None:
+    table = lake.create(NAME, EVERY_TYPE, {})
+    lake._catalog.dropTable(lake._identifier(NAME))  # type: ignore[attr-defined]
+    with pytest.raises(HeadraceError, match=r"shop\.items, since the table is gone") as raised:
+        table.begin(NO_CHANGE)
+    assert (raised.value.code, raised.value.retriable) == ("iceberg.no_table", False)
+    assert lake.table(NAME) is None
 
 
 def test_a_compaction_between_begin_and_commit_is_a_conflict(lake: Lake, tmp_path: Path) -> None:
@@ -264,11 +278,25 @@ def test_rows_of_others_are_a_conflict_and_named(lake: Lake) -> None:
         begun.commit(change, {QUERY: "q", BATCH: "2"})
     assert (raised.value.code, raised.value.retriable) == ("replicas.conflict", True)
     kept.table.refresh()
-    assert isinstance(kept.table, IcebergTable)
     (change_of_others,) = kept.table.foreign_changes()
     assert change_of_others == (
         f"Snapshot {other.version()} of an unnamed writer: append (added-records 1)"
     )
+
+
+def test_a_rollback_by_others_is_named(lake: Lake) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(1)])
+    first = kept.table.version()
+    kept.apply([row(2)])
+    last = kept.table.version()
+    assert kept.table.foreign_changes() == []
+    found(lake)._table.manageSnapshots().rollbackTo(int(first)).commit()
+    kept.table.refresh()
+    assert kept.table.foreign_changes() == [
+        f"Snapshot {last} of headrace was rolled back to {first}"
+    ]
+    assert len(kept.table.begin(NO_CHANGE).files) == 1
 
 
 def test_columns_of_others_are_seen_at_the_next_begin(lake: Lake) -> None:
@@ -292,7 +320,6 @@ def test_a_harmless_compaction_is_kept_between_batches(lake: Lake, tmp_path: Pat
     kept.apply([row(2, small=1)])
     compact(found(lake))
     kept.apply([row(3, small=1)], [4])
-    assert isinstance(kept.table, IcebergTable)
     assert kept.table.foreign_changes() == []
     assert by_pyiceberg(tmp_path) == kept.expected()
 
@@ -328,8 +355,6 @@ def test_what_was_not_committed_is_swept_by_its_name(lake: Lake, tmp_path: Path)
 def test_a_table_of_somebody_else_is_refused_with_what_is_wrong(
     lake: Lake, spark: SparkSession, tmp_path: Path
 ) -> None:
-    import json
-
     def made(name: str, fields: list[dict[str, Any]], **properties: str) -> TableName:
         java = lake._java  # type: ignore[attr-defined]
         schema = java.iceberg.SchemaParser.fromJson(
@@ -367,3 +392,60 @@ def test_a_hadoop_catalog_keeps_a_table(spark: SparkSession, lake: Lake, tmp_pat
     assert again.properties()[BATCH] == "2"
     assert sum(f.rows - f.deleted for f in again.begin(NO_CHANGE).files) == 2
     opened.close()
+
+
+def test_a_local_warehouse_stays_local_where_hadoop_has_another_file_system(
+    spark: SparkSession, lake: Lake, tmp_path: Path
+) -> None:
+    configuration: Any = spark
+    configuration = configuration._jsc.hadoopConfiguration()
+    name = TableName(("my shop",), "Größe 1%")
+    default = configuration.get("fs.defaultFS")
+    configuration.set("fs.defaultFS", "hdfs://nowhere:1")
+    try:
+        opened = FORMAT.open(spark, {"warehouse": str(tmp_path)})
+        kept = KeptTable(opened.create(name, EVERY_TYPE, {}))
+        kept.apply([row(1), row(2)])
+        kept.apply([row(3)], [1])
+        again = KeptTable(found(opened, name))
+        again.rows = kept.rows
+        again.apply([row(4)], [2])
+        opened.close()
+    finally:
+        configuration.set("fs.defaultFS", default)
+    assert by_pyiceberg(tmp_path, name) == again.expected()
+    assert by_duckdb(tmp_path, "SELECT count(*) FROM {table}", name) == [(2,)]
+
+
+def test_several_vectors_in_a_puffin_file_of_somebody_else_are_read(lake: Lake) -> None:
+    """Spark's writer makes such files."""
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(1), row(2), row(3)])
+    kept.apply([row(4), row(5)])
+    begun = kept.table.begin(NO_CHANGE)
+    first, second = begun.files
+    written = [
+        json.loads(begun.storage.write_vector(file, BitMap([place]), f"v{place}"))
+        for place, file in enumerate(begun.files, 0)
+    ]
+    one, other = (Path(vector["file-path"]) for vector in written)
+    joined = one.read_bytes() + other.read_bytes()
+    written[1]["content-offset"] += one.stat().st_size
+    one.with_name("both.puffin").write_bytes(joined)
+    for vector in written:
+        vector["file-path"] = str(one.with_name("both.puffin"))
+        vector["file-size-in-bytes"] = len(joined)
+    vectors = [
+        (file, json.dumps(vector), 1) for file, vector in zip((first, second), written, strict=True)
+    ]
+    begun.commit(TableChange(vectors=vectors), {QUERY: "q"})
+    read = found(lake).begin(NO_CHANGE)
+    positions = {file.path: list(read.storage.read_vector(file)) for file in read.files}
+    assert positions == {first.path: [0], second.path: [1]}
+    for key in (1, 5):
+        del kept.rows[key]
+    again = KeptTable(found(lake))
+    again.rows = kept.rows
+    again.apply([row(2, small=9)])
+    left = found(lake).begin(NO_CHANGE)
+    assert sorted(file.rows - file.deleted for file in left.files) == [1, 1, 1]

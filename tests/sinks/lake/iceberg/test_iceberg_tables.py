@@ -5,9 +5,19 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from headrace.sinks.replicas.lake import BATCH, QUERY, ColumnChange, Lake, TableChange
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.lake import (
+    BATCH,
+    QUERY,
+    Column,
+    ColumnChange,
+    Lake,
+    TableChange,
+    TableSchema,
+)
 from tests.sinks.lake.iceberg.rows import (
     EVERY_TYPE,
     NAME,
@@ -51,3 +61,51 @@ def test_a_table_with_a_column_of_every_type_is_read_back(lake: Lake, tmp_path: 
         QUERY: "q",
         BATCH: "1",
     }
+
+
+def test_a_table_that_is_there_is_not_created_again(lake: Lake) -> None:
+    lake.create(NAME, EVERY_TYPE, {})
+    with pytest.raises(HeadraceError) as raised:
+        lake.create(NAME, EVERY_TYPE, {})
+    assert (raised.value.code, raised.value.retriable) == ("replicas.conflict", True)
+
+
+def test_columns_that_iceberg_cannot_take_are_named_before_anything_is_made(lake: Lake) -> None:
+    nested = Column("place", pa.struct([("at", pa.list_(pa.timestamp("ns")))]))
+    for columns, text in (
+        ((nested,), r"Column place\.at\.element: .* timestamp\[ns\]"),
+        ((Column("a", pa.int64()), Column("a", pa.int32())), "two columns a"),
+    ):
+        with pytest.raises(HeadraceError, match=text) as raised:
+            lake.create(NAME, TableSchema(columns, ()), {})
+        assert raised.value.code == "replicas.column_not_taken"
+    assert lake.table(NAME) is None
+
+
+def test_narrow_and_large_types_are_kept_in_their_standard_forms(lake: Lake) -> None:
+    schema = TableSchema(
+        (
+            Column("id", pa.int16()),
+            Column("text", pa.large_string()),
+            Column("list", pa.large_list(pa.large_binary())),
+            Column("A", pa.timestamp("us", "+02:00")),
+            Column("a", pa.int8()),
+        ),
+        ("id",),
+    )
+    table = lake.create(NAME, schema, {})
+    assert [column.type for column in table.schema().columns] == [
+        pa.int32(),
+        pa.string(),
+        pa.list_(pa.binary()),
+        pa.timestamp("us", "UTC"),
+        pa.int32(),
+    ]
+
+
+def test_another_release_of_iceberg_is_named(lake: Lake) -> None:
+    java = lake._java  # type: ignore[attr-defined]
+    java._check_release("1.12.0")
+    java._check_release("1.20.1")
+    with pytest.raises(HeadraceError, match=r"has Iceberg 1\.10\.0, and headrace needs 1\.12\.0"):
+        java._check_release("1.10.0")

@@ -1,0 +1,56 @@
+"""A commit is in the table, or it is not, whenever the process and its JVM are killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from headrace.sinks.replicas.lake import BATCH, Lake
+from tests.sinks.lake.iceberg.committer import batches
+from tests.sinks.lake.iceberg.replica import NO_CHANGE, KeptTable
+from tests.sinks.lake.iceberg.rows import NAME, by_pyiceberg
+
+pytestmark = pytest.mark.spark
+
+
+def killed_after(warehouse: Path, batch: int, seconds: float) -> None:
+    """Let a process commit this many batches, wait, and kill it and its JVM."""
+    command = [sys.executable, "-m", "tests.sinks.lake.iceberg.committer", str(warehouse)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            jvm = int(process.stdout.readline())
+            while int(process.stdout.readline()) < batch:
+                pass
+            time.sleep(seconds)
+            os.kill(jvm, signal.SIGKILL)
+        finally:
+            process.kill()
+
+
+def test_a_killed_commit_leaves_nothing_but_files_of_its_name(lake: Lake, tmp_path: Path) -> None:
+    killed_after(tmp_path, 3, random.uniform(0, 0.3))  # noqa: S311: any moment will do
+    table = lake.table(NAME)
+    assert table is not None
+    kept = KeptTable(table)
+    kept.batch = int(table.properties()[BATCH])
+    assert kept.batch >= 3
+    for rows, deleted in islice(batches(1), kept.batch):
+        kept.rows |= {each["id"]: each for each in rows}
+        for key in deleted:
+            kept.rows.pop(key, None)
+    assert by_pyiceberg(tmp_path) == kept.expected()
+    begun = table.begin(NO_CHANGE)
+    begun.storage.sweep(f"b{kept.batch + 1}-")
+    assert by_pyiceberg(tmp_path) == kept.expected()
+    for rows, deleted in islice(batches(kept.batch + 1), 2):
+        kept.apply(rows, deleted)
+    assert by_pyiceberg(tmp_path) == kept.expected()
