@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.sinks.delta.locations import file_in_log
 from headrace.sinks.delta.schemas import ID, Field, physical_schema
 from headrace.sinks.delta.statistics import file_statistics, leaf_paths, read_statistics
-from headrace.sinks.delta.vector_files import read_vector_file, write_vector_file
+from headrace.sinks.delta.vector_files import FILES, read_vector_file, write_vector_file
 from headrace.sinks.replicas.data_files import sweep_files, write_parquet
 from headrace.sinks.replicas.lake import DataFile, TableSchema
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import pyarrow.fs
     from pyroaring import BitMap
 
-DATA_FILE = "headrace-{name}.zstd.parquet"
-"""How data files are named. Files of vectors are named `deletion_vector_ID.bin`, where the id
-follows from the name (`vector_files.vector_file`)."""
+DATA_FILE = FILES + "{name}.zstd.parquet"
+"""How data files are named. Delta names the files of vectors itself, but not their folders
+(`vector_files.vector_place`)."""
 
 
 @dataclass
@@ -72,8 +72,15 @@ class DeltaStorage:
         return write_vector_file(self.filesystem, self.root, positions, name)
 
     def sweep(self, prefix: str) -> int:
-        """See Storage. Files of vectors have other names, and are left to VACUUM."""
-        return sweep_files(self.filesystem, self.root, DATA_FILE.partition("{")[0] + prefix)
+        """See Storage. Raises OSError."""
+        from pyarrow.fs import FileSelector
+
+        swept = sweep_files(self.filesystem, self.root, FILES + prefix)
+        for found in self.filesystem.get_file_info(FileSelector(self.root, allow_not_found=True)):
+            if not found.is_file and found.base_name.startswith(FILES + prefix):
+                swept += sweep_files(self.filesystem, found.path, "")
+                self.filesystem.delete_dir(found.path)
+        return swept
 
     @cached_property
     def _physical(self) -> pa.Schema:

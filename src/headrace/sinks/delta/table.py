@@ -23,6 +23,7 @@ from headrace.sinks.delta.statistics import loosened, read_statistics
 from headrace.sinks.delta.storage import DeltaStorage
 from headrace.sinks.replicas.lake import (
     BATCH,
+    KEY,
     POSITION,
     QUERY,
     TIME,
@@ -39,9 +40,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs
 
-KEY, COMMENT = "headrace.key", "comment"
-"""Properties of tables: the names of the key's columns (JSON), and the table's comment, which
-Kernel cannot set otherwise."""
+COMMENT = "comment"
+"""The property with the table's comment, which Kernel cannot set otherwise."""
 _OURS = "headrace."
 _OF_BATCHES = (QUERY, BATCH, POSITION, TIME)
 """What each batch says is in a metadata domain. As properties of the table it would be a change of
@@ -248,13 +248,17 @@ class DeltaTransaction:
             actions.append(_add(file, moves_rows))
             files[file.path] = file
         batch = {name: value for name, value in properties.items() if name in _OF_BATCHES}
-        others = {name: value for name, value in properties.items() if name not in _OF_BATCHES}
+        others = {
+            name: value
+            for name, value in {**self._own, **properties}.items()
+            if name not in _OF_BATCHES and self._known.configuration.get(name) != value
+        }
         self._table.commit(
             self._known,
             actions,
             files,
             schema=self._schema,
-            properties={**self._own, **others},
+            properties=others,
             domain={**self._known.domain, **batch} if batch else {},
             application=self._application(properties),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import zlib
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,10 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!
 _VALUES = {digit: value for value, digit in enumerate(_DIGITS)}
 _ID_LENGTH = 20
 _NAMES = UUID("5b1c0e1e-7a4c-5d0e-9c37-6f2f6a3c9e11")
-"""Ids of vector files are made of their names within this."""
+"""Ids of vectors whose names end with none are made of the names, within this."""
+_NAME_AND_ID = re.compile(r"(.+)-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+FILES = "headrace-"
+"""What the names of data files and of folders of vectors begin with."""
 
 
 def z85(content: bytes) -> str:
@@ -48,9 +52,13 @@ def from_z85(text: str) -> bytes:
     return bytes(made)
 
 
-def vector_file(name: str) -> str:
-    """The name of the file of a vector, which follows from its name."""
-    return f"deletion_vector_{uuid5(_NAMES, name)}.bin"
+def vector_place(name: str) -> tuple[str, UUID]:
+    """The folder of the file of a vector, within the table's, and its id; both follow from its
+    name. Names that differ in a UUID at their end have one folder."""
+    found = _NAME_AND_ID.fullmatch(name)
+    if found is None:
+        return FILES + name, uuid5(_NAMES, name)
+    return FILES + found[1], UUID(found[2])
 
 
 def write_vector_file(
@@ -58,11 +66,13 @@ def write_vector_file(
 ) -> str:
     """Write a vector into a file of its own. Gives its descriptor. Raises OSError."""
     content = encode_vector(positions)
-    with filesystem.open_output_stream(f"{root}/{vector_file(name)}") as output:
+    folder, id_ = vector_place(name)
+    filesystem.create_dir(f"{root}/{folder}")
+    with filesystem.open_output_stream(f"{root}/{folder}/{_file(id_)}") as output:
         output.write(b"\x01" + content)
     descriptor = {
         "storageType": "u",
-        "pathOrInlineDv": z85(uuid5(_NAMES, name).bytes),
+        "pathOrInlineDv": folder + z85(id_.bytes),
         "offset": 1,
         "sizeInBytes": len(content) - 8,
         "cardinality": len(positions),
@@ -83,7 +93,7 @@ def read_vector_file(filesystem: pyarrow.fs.FileSystem, root: str, descriptor: s
             return decode_vector(content, root)
         if kind == "u":
             folder, text = stored[:-_ID_LENGTH], stored[-_ID_LENGTH:]
-            name = f"deletion_vector_{UUID(bytes=from_z85(text))}.bin"
+            name = _file(UUID(bytes=from_z85(text)))
             path = f"{root}/{folder}/{name}" if folder else f"{root}/{name}"
         elif kind == "p":
             path = file_path(root, stored)
@@ -100,3 +110,8 @@ def read_vector_file(filesystem: pyarrow.fs.FileSystem, root: str, descriptor: s
         file.seek(vector.get("offset") or 0)
         content = file.read(size + 8)
     return decode_vector(content, path)
+
+
+def _file(id_: UUID) -> str:
+    """The name that Delta gives to the file of a vector."""
+    return f"deletion_vector_{id_}.bin"

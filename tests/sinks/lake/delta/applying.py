@@ -47,8 +47,11 @@ def batch_properties(batch: int, query: str = "q1") -> dict[str, str]:
     return {QUERY: query, BATCH: str(batch), POSITION: position, TIME: "2026-01-02T03:04:05Z"}
 
 
-def planned(transaction: Transaction, rows: Sequence[Row], deleted: Iterable[int]) -> TableChange:
-    """The change that puts rows in place of those of their ids and deletes others."""
+def planned(
+    transaction: Transaction, rows: Sequence[Row], deleted: Iterable[int], name: str = "0-1"
+) -> TableChange:
+    """The change that puts rows in place of those of their ids and deletes others. `name` is what
+    its files are called by."""
     storage = transaction.storage
     keys = pa.array({row["id"] for row in rows} | set(deleted))
     vectors, removed = [], []
@@ -58,10 +61,12 @@ def planned(transaction: Transaction, rows: Sequence[Row], deleted: Iterable[int
         if len(after) == file.rows:
             removed.append(file)
         elif after != before:
-            vectors.append((file, storage.write_vector(file, after, uuid4().hex), len(after)))
+            vectors.append(
+                (file, storage.write_vector(file, after, f"{name}-{uuid4()}"), len(after))
+            )
     added = []
     if rows:
-        added.append(storage.write_rows(arrow_rows(storage.schema, rows), uuid4().hex))
+        added.append(storage.write_rows(arrow_rows(storage.schema, rows), f"{name}-{uuid4()}"))
     return TableChange(added, vectors, removed)
 
 
@@ -74,7 +79,7 @@ def apply(
 ) -> None:
     """One batch in one commit."""
     transaction = table.begin(change or ColumnChange())
-    transaction.commit(planned(transaction, rows, deleted), batch_properties(batch))
+    transaction.commit(planned(transaction, rows, deleted, f"{batch}-1"), batch_properties(batch))
 
 
 def live_rows(storage: Storage, file: DataFile) -> pa.Table:

@@ -18,6 +18,7 @@ from headrace.sinks.delta.format import FORMAT
 from headrace.sinks.delta.kernel import Kernel
 from headrace.sinks.replicas.lake import (
     BATCH,
+    KEY,
     Column,
     ColumnChange,
     Lake,
@@ -142,7 +143,9 @@ def test_a_batch_is_not_in_the_way_of_what_somebody_else_began_before(
     kernel: Any = Kernel(kernel_spark)
     snapshot = kernel.load(str(root)).snapshot
     theirs = snapshot.buildUpdateTableTransaction("theirs", kernel._update).build(kernel._engine)
-    apply(other, 2, [{"id": 3, "name": "ours"}], [1])
+    ours = other.begin(ColumnChange())
+    key = {KEY: other.properties()[KEY]}
+    ours.commit(planned(ours, [{"id": 3, "name": "ours"}], [1]), batch_properties(2) | key)
     added = json.loads(
         other.begin(ColumnChange())
         .storage.write_rows(pa.table({"id": [9], "name": ["theirs"]}), "theirs")

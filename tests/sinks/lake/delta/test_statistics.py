@@ -10,6 +10,7 @@ import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
@@ -154,7 +155,7 @@ def test_vectors_are_read_back_also_inline_ones_of_others(
     vector = storage.write_vector(file, BitMap(positions), "b1-f1-v")
     storage = pickle.loads(pickle.dumps(storage))
     assert storage.read_vector(DataFile("x", 1, 1, "{}", {}, vector)) == BitMap(positions)
-    (written,) = root.glob("deletion_vector_*.bin")
+    (written,) = root.glob("headrace-b1-f1-v/deletion_vector_*.bin")
     said = json.loads(vector)
     body = written.read_bytes()[5:-4]
     assert (said["sizeInBytes"], said["cardinality"]) == (len(body), len(positions))
@@ -164,6 +165,23 @@ def test_vectors_are_read_back_also_inline_ones_of_others(
     for other in (inline, by_path):
         told = DataFile("x", 1, 1, "{}", {}, json.dumps(other))
         assert storage.read_vector(told) == BitMap(positions)
+
+
+def test_files_of_a_batch_are_swept_and_those_of_others_are_left(tmp_path: Path) -> None:
+    rows = pa.table({"a": [1]})
+    storage = _storage(tmp_path, rows)
+    assert storage.sweep("7-") == 0
+    for batch in ("7", "77"):
+        for attempt in "12":
+            file = storage.write_rows(rows, f"{batch}-{attempt}-{uuid4()}")
+            for _ in range(2):
+                storage.write_vector(file, BitMap([0]), f"{batch}-{attempt}-{uuid4()}")
+    assert len(list(tmp_path.glob("headrace-7-1/deletion_vector_*.bin"))) == 2
+    assert storage.sweep("7-") == 6
+    assert storage.sweep("7-") == 0
+    left = {path.name.partition("-")[2][:4] for path in tmp_path.iterdir()}
+    assert left == {"77-1", "77-2"}
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 6
 
 
 def test_a_vector_of_an_unknown_kind_is_named(tmp_path: Path) -> None:
