@@ -15,10 +15,10 @@ import pytest
 from hypothesis import settings
 
 from headrace.errors import HeadraceError
+from headrace.spark.jvm.maven import NotFetched
 from headrace.testing.embedded import PostgresServer
 from headrace.testing.mongodb import MongoServer
 from headrace_demo.db2.derby import DerbyServer
-from headrace.spark.jvm.maven import NotFetched
 from headrace_demo.oracle.server import OracleServer
 from tests.connectors.db2.live_server import live as live_db2
 from tests.connectors.oracle import live

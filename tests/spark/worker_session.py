@@ -12,8 +12,8 @@ import pytest
 
 from headrace.java import find_java
 from headrace.spark.jvm.gateway import DriverJvm
-from headrace.spark.session import build_session
 from headrace.spark.jvm.maven import NotFetched, fetch_jars
+from headrace.spark.session import build_session
 from tests.sinks.lake.jars import iceberg_jars
 
 if TYPE_CHECKING:

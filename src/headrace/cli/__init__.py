@@ -25,15 +25,13 @@ _VERBS = {
         "events",
         "check",
         "signal",
-        "resync",
-        "maintain",
         "transform",
         "describe",
         "support-bundle",
         "compile",
         "demo",
     )
-}
+} | {verb: f"headrace.cli.upkeep.{verb}" for verb in ("resync", "maintain")}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

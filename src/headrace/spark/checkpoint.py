@@ -63,7 +63,7 @@ def force_plan_to_disk(folder: Path, number: int) -> None:
 
 
 def planned_offset(folder: Path, number: int) -> dict[str, Any] | None:
-    """The source's offset at the end of a planned micro-batch; None: there is none that can be
+    """The source's offset at the end of a planned micro-batch; None where no offset can be
     read."""
     try:
         version, _, offset, *others = (folder / "offsets" / str(number)).read_text().splitlines()

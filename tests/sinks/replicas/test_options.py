@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.connectors.registry import parse_options
 from headrace.config.properties.connector import ConnectorConfig
+from headrace.connectors.registry import parse_options
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.options import (
     Deletes,
@@ -53,8 +53,7 @@ def test_a_mode_is_never_assumed() -> None:
 )
 def test_a_wrong_value_is_refused_by_its_name(name: str, text: str) -> None:
     with pytest.raises(HeadraceError, match=f"headrace.sink.{name}={text} is not a valid value"):
-        mode_of({name: text})
-        ReplicaOptions.of({name: text})
+        (mode_of if name == "mode" else ReplicaOptions.of)({name: text})
 
 
 def test_texts_become_values() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.data_files import FIELD_ID
+from headrace.sinks.replicas.files.data_files import FIELD_ID
 from headrace.sinks.replicas.lake import Column, ColumnChange, TableSchema
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from headrace.sinks.replicas.data_files import FIELD_ID
+from headrace.sinks.replicas.files.data_files import FIELD_ID
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from headrace.sinks.replicas.data_files import WrittenFile
+    from headrace.sinks.replicas.files.data_files import WrittenFile
 
 _CHARACTERS = 32
 _GREATEST = "\U0010ffff"

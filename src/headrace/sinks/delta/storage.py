@@ -13,7 +13,7 @@ from headrace.sinks.delta.locations import file_in_log
 from headrace.sinks.delta.schemas import ID, Field, physical_schema
 from headrace.sinks.delta.statistics import file_statistics, leaf_paths, read_statistics
 from headrace.sinks.delta.vector_files import FILES, read_vector_file, write_vector_file
-from headrace.sinks.replicas.data_files import sweep_files, write_parquet
+from headrace.sinks.replicas.files.data_files import sweep_files, write_parquet
 from headrace.sinks.replicas.lake import DataFile, TableSchema
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 
 from headrace.errors import HeadraceError
 from headrace.sinks.delta.locations import file_path
-from headrace.sinks.replicas.vectors import decode_vector, encode_vector
+from headrace.sinks.replicas.files.vectors import decode_vector, encode_vector
 
 if TYPE_CHECKING:
     import pyarrow.fs

@@ -15,14 +15,14 @@ from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.bounds import decode_bound, encode_bound
 from headrace.sinks.iceberg.puffin import MAGIC, puffin_file
 from headrace.sinks.iceberg.types import arrow_field
-from headrace.sinks.replicas.data_files import (
+from headrace.sinks.replicas.files.data_files import (
     ColumnStatistics,
     WrittenFile,
     sweep_files,
     write_parquet,
 )
+from headrace.sinks.replicas.files.vectors import decode_vector, encode_vector
 from headrace.sinks.replicas.lake import DataFile, TableSchema
-from headrace.sinks.replicas.vectors import decode_vector, encode_vector
 
 if TYPE_CHECKING:
     import pyarrow.fs

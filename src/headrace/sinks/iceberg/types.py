@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.data_files import FIELD_ID
+from headrace.sinks.replicas.files.data_files import FIELD_ID
 from headrace.sinks.replicas.lake import Column, TableSchema
 
 LOCAL = pa.timestamp("us")

@@ -38,8 +38,8 @@ class ReplicaDefinition(SinkDefinition):
 
     delivery = Delivery.EXACTLY_ONCE
     worker_modules = (
-        "headrace.sinks.replicas.applying",
-        "headrace.sinks.replicas.parts_source",
+        "headrace.sinks.replicas.applying.batches",
+        "headrace.sinks.replicas.changes.parts_source",
     )
 
     @abstractmethod
@@ -90,8 +90,8 @@ class ReplicaDefinition(SinkDefinition):
         """See SinkDefinition."""
         if self.mode(config) is Mode.EVENTS:
             super().resync(config, state, table, signal)
+        from headrace.sinks.replicas.changes.schemas import table_name
         from headrace.sinks.replicas.resyncing import Resync
-        from headrace.sinks.replicas.schemas import table_name
 
         options = self._checked(config)
         topic = f"{config.topic_prefix}.{table}"

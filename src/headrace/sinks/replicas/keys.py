@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.changes import BUCKETS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+BUCKETS = 16
+"""Parts of many rows are divided by a hash of the key, a record batch a bucket and more."""
 ABSENT = -1
 _WIDEST_SPAN = 1 << 26
 """Integers within so many numbers are looked up in a table of bytes, one for each number."""

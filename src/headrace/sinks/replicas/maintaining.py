@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from headrace.connect.disk import replace_text
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.compacting import compact
+from headrace.sinks.replicas.files.compacting import compact
 from headrace.sinks.replicas.lake import ColumnChange, Lake, LakeTable, TableName
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.changes import Part
+from headrace.sinks.replicas.changes.part import Part
+from headrace.sinks.replicas.changes.schemas import of_json
 from headrace.sinks.replicas.evolution import change_of_columns
 from headrace.sinks.replicas.lake import (
     BATCH,
@@ -30,7 +31,6 @@ from headrace.sinks.replicas.lake import (
 from headrace.sinks.replicas.maintaining import merge_small_files
 from headrace.sinks.replicas.options import Deletes, Existing, ReplicaOptions, Truncates
 from headrace.sinks.replicas.runners import HereRunner, Runner
-from headrace.sinks.replicas.schemas import of_json
 
 log = logging.getLogger(__name__)
 _CONFLICT = "replicas.conflict"
@@ -189,7 +189,7 @@ class Replica:
         transaction.commit(TableChange(removed=list(transaction.files)), before)
 
     def _attempt(self, batch: MicroBatch, work: Work) -> Outcome:
-        from headrace.sinks.replicas.applying import Batch, apply_batch
+        from headrace.sinks.replicas.applying.batches import Batch, apply_batch
 
         table, parts = self._table, work.parts
         assert table is not None
@@ -286,7 +286,7 @@ class Replica:
     def _fill(self, table: LakeTable, change: ColumnChange, name: str) -> bool:
         """Give the rows that the table has the values that new columns have in rows that are older
         than these, and commit the change; False: null is what they have. Raises HeadraceError."""
-        from headrace.sinks.replicas.compacting import fill
+        from headrace.sinks.replicas.files.compacting import fill
 
         for column in change.added:
             if column.is_required and column.default is None:

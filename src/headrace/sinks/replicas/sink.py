@@ -14,13 +14,13 @@ from headrace.connectors.registry import event_shapes
 from headrace.errors import HeadraceError
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.parts import sweep_parts
-from headrace.sinks.replicas.changes import Part
+from headrace.sinks.replicas.changes.part import Part
+from headrace.sinks.replicas.changes.schemas import table_name, table_shape
 from headrace.sinks.replicas.lake import Lake, LakeFormat, TableName
 from headrace.sinks.replicas.maintaining import note_tables, noted_tables
 from headrace.sinks.replicas.options import RESYNC, Errors, ReplicaOptions
 from headrace.sinks.replicas.replica import MicroBatch, Outcome, Replica
 from headrace.sinks.replicas.resyncing import Stage, resyncs
-from headrace.sinks.replicas.schemas import table_name, table_shape
 from headrace.sinks.replicas.stopped import StoppedTable, stopped_tables
 from headrace.spark.checkpoint import planned_offset
 from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
@@ -81,7 +81,7 @@ class ReplicaSink(BatchSink):
 
     def read(self, stream: EventStream) -> DataFrame:
         """A row a part; the tables are there."""
-        from headrace.sinks.replicas.parts_source import ReplicaPartsSource
+        from headrace.sinks.replicas.changes.parts_source import ReplicaPartsSource
         from headrace.sinks.replicas.runners import SparkRunner
 
         if self._lake is None:
@@ -141,7 +141,7 @@ class ReplicaSink(BatchSink):
 
     def end(self, frame: Any, batch: int) -> None:
         """See BatchSink: one commit for each table that has changes. Raises HeadraceError."""
-        from headrace.sinks.replicas.parts import described, of_rows
+        from headrace.sinks.replicas.changes.parts import described, of_rows
 
         parts = described(self._state, batch)
         if parts is None:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from headrace.connect.disk import force_to_disk, replace_text
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.changes import Part
+from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.lake import TableName
 
 _ERROR = "error.json"

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, QueryBuilder
 from pyroaring import BitMap
 
-from headrace.sinks.replicas.data_files import FIELD_ID
+from headrace.sinks.replicas.files.data_files import FIELD_ID
 from headrace.sinks.replicas.lake import (
     BATCH,
     POSITION,

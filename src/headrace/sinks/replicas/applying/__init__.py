@@ -1,0 +1,1 @@
+"""Batches of changes brought into the files of a table: keys, fold, scan."""

@@ -1,0 +1,359 @@
+"""A batch of changes made to the files of a table: what a commit then does at once.
+
+A small batch is scanned, folded and written in this process. The steps of a large one run
+elsewhere: `plan_keys` and `write_rows_of` for buckets of keys, `scan_files` for groups of data
+files, of which each has one owner. What these exchange goes by files.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+from pyroaring import BitMap
+
+from headrace.sinks.replicas.applying.folding import Folding
+from headrace.sinks.replicas.applying.scanning import may_have_keys, not_unique, scan
+from headrace.sinks.replicas.changes.part import Part
+from headrace.sinks.replicas.changes.parts_reading import have_same_buckets, read_part
+from headrace.sinks.replicas.files.writing import new_vector, write_files
+from headrace.sinks.replicas.keys import BUCKETS
+from headrace.sinks.replicas.lake import DataFile, Storage, TableChange, TableSchema, Transaction
+from headrace.sinks.replicas.runners import HereRunner, Runner
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Up to these a batch is applied in this process: changes and their bytes, and the rows of the
+    data files that may have their keys."""
+
+    changes: int = 200_000
+    change_bytes: int = 64 << 20
+    file_rows: int = 10_000_000
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What became of a batch: rows written, keys that it deleted, the data files' bytes and number,
+    and rows that were left out (see `Batch.drops_unknown`)."""
+
+    upserted: int
+    deleted: int
+    bytes: int
+    files: int
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The changes of one table in a micro-batch. `name` is in the names of its files; `defaults`
+    are values of columns that older parts and files lack; `renamed` are new names of columns by
+    former ones, by the path of the part. `table` is for messages. Picklable."""
+
+    parts: Sequence[Part]
+    folder: Path
+    schema: TableSchema
+    name: str
+    table: str = ""
+    soft_deletes: bool = False
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    drops_unknown: bool = False
+    """Whether rows with a value that neither changes nor the table have are left out, because they
+    will come: the table is being copied while its changes are applied."""
+
+    @property
+    def truncated(self) -> str:
+        """The place of the last TRUNCATE; empty: there was none."""
+        return max((part.truncated for part in self.parts), default="")
+
+    def folding(self, buckets: frozenset[int] | None = None) -> Folding:
+        """The fold of the changes of some buckets, or of all."""
+        tables = [
+            read_part(self.folder, part, self.schema.key, buckets, self.renamed.get(part.path, {}))
+            for part in self.parts
+            if part.path
+        ]
+        return Folding(
+            tables,
+            self.schema,
+            self.truncated,
+            soft_deletes=self.soft_deletes,
+            drops_unknown=self.drops_unknown,
+            defaults=self.defaults,
+            table=self.table,
+        )
+
+
+def apply_batch(
+    transaction: Transaction,
+    batch: Batch,
+    runner: Runner | None = None,
+    limits: Limits | None = None,
+) -> tuple[TableChange, Applied]:
+    """Write the files of a batch. The rows are those that the table has after its changes, each
+    once, whether or not the table has had some of them already.
+
+    Raises HeadraceError (see Folding and scan) and OSError.
+    """
+    runner, limits = runner or HereRunner(), limits or Limits()
+    work = batch.folder / f"apply-{uuid4()}"
+    work.mkdir(parents=True)
+    try:
+        return _Application(transaction, batch, runner, limits, work).run()
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What the fold of some buckets needs of the table: files of keys, and of those of which
+    columns are needed (empty: none are)."""
+
+    keys: Path
+    needed: Path | None
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What became of a group of data files, which keys have a row (as `Scan.found`), and a file of
+    values (None: none were needed)."""
+
+    vectors: Sequence[tuple[DataFile, str, int]]
+    removed: Sequence[DataFile]
+    found: BitMap
+    kept: Path | None
+
+
+@dataclass(frozen=True)
+class Written:
+    """Data files of some buckets, and how many of their keys are left, deleted and left out."""
+
+    files: Sequence[DataFile]
+    upserted: int
+    deleted: int
+    left_out: int
+
+
+@dataclass(frozen=True)
+class BucketStep:
+    """What the steps of buckets are called with."""
+
+    batch: Batch
+    buckets: frozenset[int] | None
+    work: Path
+    storage: Storage
+    kept: Sequence[Path] = ()
+
+
+@dataclass(frozen=True)
+class FileStep:
+    """What the step of data files is called with."""
+
+    batch: Batch
+    files: Sequence[DataFile]
+    work: Path
+    storage: Storage
+    planned: Sequence[Planned]
+
+
+def plan_keys(step: BucketStep) -> Planned:
+    """Which keys the changes of some buckets touch, and of which stored values are needed."""
+    return _planned(step.batch.folding(step.buckets), step.work)
+
+
+def scan_files(step: FileStep) -> Scanned:
+    """Find the rows of the keys in some data files, and write the vectors of these."""
+    batch, storage = step.batch, step.storage
+    keys = pa.concat_tables([_read(each.keys) for each in step.planned])
+    needing = [each for each in step.planned if each.needed is not None]
+    needed = None
+    if needing:
+        columns = tuple(dict.fromkeys(name for each in needing for name in each.columns))
+        tables = [_read(each.needed) for each in needing if each.needed is not None]
+        needed = pa.concat_tables(tables), columns
+    found = scan(storage, step.files, keys, needed, defaults=batch.defaults, table=batch.table)
+    vectors, removed = _new_vectors(storage, step.files, found.positions, batch.name)
+    kept = None if found.kept is None else _write(found.kept, step.work)
+    return Scanned(vectors, removed, found.found, kept)
+
+
+def write_rows_of(step: BucketStep) -> Written:
+    """Write the rows that are left of the changes of some buckets."""
+    kept = pa.concat_tables(map(_read, step.kept)) if step.kept else None
+    return _written(step.batch.folding(step.buckets), kept, step.storage, step.batch.name)
+
+
+class _Application:
+    def __init__(
+        self,
+        transaction: Transaction,
+        batch: Batch,
+        runner: Runner,
+        limits: Limits,
+        work: Path,
+    ) -> None:
+        self._storage = transaction.storage
+        self._batch = batch
+        self._runner = runner
+        self._limits = limits
+        self._work = work
+        self._files = list(transaction.files)
+        rows = sum(part.rows for part in batch.parts)
+        size = sum(part.size for part in batch.parts)
+        self._is_large = rows > limits.changes or size > limits.change_bytes
+        self._groups = _groups_of_buckets(
+            batch, max(rows // limits.changes, size // limits.change_bytes)
+        )
+
+    def run(self) -> tuple[TableChange, Applied]:
+        return self._run_elsewhere() if self._is_large else self._run_here()
+
+    def _run_here(self) -> tuple[TableChange, Applied]:
+        batch, storage = self._batch, self._storage
+        folding = batch.folding()
+        if batch.truncated:
+            vectors: list[tuple[DataFile, str, int]] = []
+            removed, kept = self._files, None
+        elif self._rows_to_scan(folding) > self._limits.file_rows:
+            vectors, removed, paths = self._scan_elsewhere([_planned(folding, self._work)])
+            kept = pa.concat_tables(map(_read, paths)) if paths else None
+        else:
+            found = scan(
+                storage,
+                self._files,
+                folding.key_set,
+                folding.needed(),
+                defaults=batch.defaults,
+                table=batch.table,
+            )
+            vectors, removed = _new_vectors(storage, self._files, found.positions, batch.name)
+            kept = found.kept
+        return _change(vectors, removed, [_written(folding, kept, storage, batch.name)])
+
+    def _rows_to_scan(self, folding: Folding) -> int:
+        keys = folding.key_set
+        return sum(file.rows for file in self._files if may_have_keys(self._storage, file, keys))
+
+    def _run_elsewhere(self) -> tuple[TableChange, Applied]:
+        steps = [
+            BucketStep(self._batch, buckets, self._work, self._storage) for buckets in self._groups
+        ]
+        vectors: list[tuple[DataFile, str, int]] = []
+        removed, kept = self._files, list[Path]()
+        if not self._batch.truncated:
+            planned = self._runner.run(plan_keys, steps)
+            vectors, removed, kept = self._scan_elsewhere(planned)
+        steps = [
+            BucketStep(self._batch, buckets, self._work, self._storage, kept)
+            for buckets in self._groups
+        ]
+        return _change(vectors, removed, self._runner.run(write_rows_of, steps))
+
+    def _scan_elsewhere(
+        self, planned: Sequence[Planned]
+    ) -> tuple[list[tuple[DataFile, str, int]], list[DataFile], list[Path]]:
+        groups = _groups_of_files(self._files, self._limits.file_rows // 2)
+        scanned = self._runner.run(
+            scan_files,
+            [FileStep(self._batch, group, self._work, self._storage, planned) for group in groups],
+        )
+        found = BitMap()
+        for each, group in zip(scanned, groups, strict=True):
+            if found.intersect(each.found):
+                raise not_unique(self._batch.table, self._batch.schema.key, group[0].path)
+            found |= each.found
+        return (
+            [vector for each in scanned for vector in each.vectors],
+            [file for each in scanned for file in each.removed],
+            [each.kept for each in scanned if each.kept is not None],
+        )
+
+
+def _change(
+    vectors: Sequence[tuple[DataFile, str, int]],
+    removed: Sequence[DataFile],
+    written: Sequence[Written],
+) -> tuple[TableChange, Applied]:
+    files = [file for each in written for file in each.files]
+    applied = Applied(
+        sum(each.upserted for each in written),
+        sum(each.deleted for each in written),
+        sum(file.size for file in files),
+        len(files),
+        sum(each.left_out for each in written),
+    )
+    return TableChange(files, list(vectors), list(removed)), applied
+
+
+def _groups_of_buckets(batch: Batch, tasks: int) -> list[frozenset[int] | None]:
+    """Buckets that are folded together. All, where a change needs the row of another key, or where
+    parts do not have the same buckets."""
+    tasks = min(tasks, BUCKETS)
+    if (
+        tasks < 2
+        or any(part.has_old_keys for part in batch.parts)
+        or not have_same_buckets(batch.folder, batch.parts, batch.schema.key)
+    ):
+        return [None]
+    return [frozenset(range(first, BUCKETS, tasks)) for first in range(tasks)]
+
+
+def _groups_of_files(files: Sequence[DataFile], rows: int) -> list[list[DataFile]]:
+    """Files of about so many rows together."""
+    groups: list[list[DataFile]] = []
+    count = rows
+    for file in files:
+        if count >= rows:
+            groups.append([])
+            count = 0
+        groups[-1].append(file)
+        count += file.rows
+    return groups
+
+
+def _new_vectors(
+    storage: Storage, files: Sequence[DataFile], positions: Mapping[str, BitMap], name: str
+) -> tuple[list[tuple[DataFile, str, int]], list[DataFile]]:
+    """Vectors of files in which rows were found, and files of which no row is left."""
+    vectors, removed = [], []
+    for file in files:
+        if file.path in positions:
+            vector = new_vector(storage, file, positions[file.path], name)
+            if vector is None:
+                removed.append(file)
+            else:
+                vectors.append(vector)
+    return vectors, removed
+
+
+def _planned(folding: Folding, work: Path) -> Planned:
+    needed = folding.needed()
+    return Planned(
+        _write(folding.keys, work),
+        None if needed is None else _write(needed[0], work),
+        () if needed is None else needed[1],
+    )
+
+
+def _written(folding: Folding, kept: pa.Table | None, storage: Storage, name: str) -> Written:
+    rows = folding.rows(kept)
+    files = write_files(storage, rows, name)
+    upserted = folding.upserted - folding.left_out
+    return Written(files, upserted, folding.deleted, folding.left_out)
+
+
+def _write(rows: pa.Table, work: Path) -> Path:
+    path = work / f"{uuid4()}.arrow"
+    with pa.ipc.new_file(str(path), rows.schema) as writer:
+        writer.write_table(rows)
+    return path
+
+
+def _read(path: Path) -> pa.Table:
+    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()

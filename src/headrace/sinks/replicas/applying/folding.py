@@ -1,0 +1,330 @@
+"""Changes of a table folded to one row for each key that is left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.applying.untold import Histories, Sources
+from headrace.sinks.replicas.changes.part import OLD_KEY, OPERATION, SEQUENCE, UNTOLD, Operation
+from headrace.sinks.replicas.files.reading import conformed
+from headrace.sinks.replicas.keys import ABSENT, KeySet
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headrace.sinks.replicas.lake import TableSchema
+
+DELETED = "__deleted"
+"""The column of soft deletes."""
+
+
+def fold(
+    changes: Sequence[pa.Table],
+    schema: TableSchema,
+    kept: pa.Table | None,
+    truncated: str = "",
+    *,
+    soft_deletes: bool = False,
+    defaults: Mapping[str, object] | None = None,
+    table: str = "",
+) -> pa.Table:
+    """The rows that are left of changes, with the columns of `schema`; see `Folding.rows`."""
+    folding = Folding(
+        changes, schema, truncated, soft_deletes=soft_deletes, defaults=defaults, table=table
+    )
+    return folding.rows(kept)
+
+
+def touched_keys(changes: Sequence[pa.Table], schema: TableSchema) -> pa.Table:
+    """The distinct keys of changes, former keys among them."""
+    return Folding(changes, schema).keys
+
+
+def needed_values(
+    changes: Sequence[pa.Table], schema: TableSchema
+) -> tuple[pa.Table, tuple[str, ...]] | None:
+    """The keys whose stored values `fold` needs, and the columns; None: none are needed."""
+    return Folding(changes, schema).needed()
+
+
+class Folding:
+    """Changes of one table in tables of any order, as `changes` describes them, and what becomes of
+    them.
+
+    Changes at or before `truncated` are left out. Columns that changes lack, because they are
+    older, have the value of `defaults`, or null; columns that `schema` lacks are left out.
+    With `soft_deletes` a deleted row stays, and DELETED is true in it. With `drops_unknown`
+    rows with a value that is found nowhere are left out: for tables whose rows are being copied,
+    so that they come later. `table` is for messages.
+
+    Raises HeadraceError("replicas.value_not_taken") for values that a column cannot have.
+    """
+
+    def __init__(
+        self,
+        changes: Sequence[pa.Table],
+        schema: TableSchema,
+        truncated: str = "",
+        *,
+        soft_deletes: bool = False,
+        drops_unknown: bool = False,
+        defaults: Mapping[str, object] | None = None,
+        table: str = "",
+    ) -> None:
+        self._tables = [_after(each, truncated) for each in changes]
+        self._schema = schema
+        self._soft = soft_deletes
+        self._drops_unknown = drops_unknown
+        self.left_out = 0
+        """How many rows `rows` left out."""
+        self._defaults = defaults or {}
+        self._table = table
+        self._count = sum(each.num_rows for each in self._tables)
+        self._operations = self._numbers(OPERATION, np.int8)
+        own = pa.table({name: self._column(name) for name in schema.key})
+        former_rows, former = self._former_keys()
+        self.key_set = KeySet(pa.concat_tables([own, former]))
+        """The keys of the changes, former keys among them."""
+        self._keys = self.key_set.numbers[: self._count]
+        self._former = np.full(self._count, ABSENT, np.int64)
+        self._former[former_rows] = self.key_set.numbers[self._count :]
+        self._order = _order([each[SEQUENCE] for each in self._tables])
+        last = np.full(len(self.key_set), ABSENT, np.int64)
+        order = np.arange(self._count) if self._order is None else self._order
+        last[self._keys[order]] = order
+        last = last[last != ABSENT]
+        is_delete = self._operations[last] == Operation.DELETE
+        self.deleted = int(is_delete.sum())
+        """How many keys the changes delete."""
+        self.upserted = len(last) - self.deleted
+        """How many keys are left."""
+        last = last if soft_deletes else last[~is_delete]
+        by_key = [(name, "ascending") for name in schema.key]
+        places = pc.sort_indices(own.take(pa.array(last)), sort_keys=by_key)
+        self._rows = last[places.to_numpy()]
+        self._untold = self._untold_columns()
+        self._sources = self._find_sources()
+
+    @property
+    def keys(self) -> pa.Table:
+        """The distinct keys of the changes, former keys among them."""
+        return self.key_set.keys
+
+    def needed(self) -> tuple[pa.Table, tuple[str, ...]] | None:
+        """The keys whose stored values are needed for the rows, and the columns; None: none."""
+        numbers = {name: each.numbers() for name, each in self._sources.items()}
+        numbers = {name: each for name, each in numbers.items() if len(each)}
+        if not numbers:
+            return None
+        places = np.unique(np.concatenate(list(numbers.values())))
+        return self.keys.take(places), tuple(numbers)
+
+    def rows(self, kept: pa.Table | None) -> pa.Table:
+        """One row for each key that is left, in the order of the keys. `kept` has the stored values
+        that are needed: the columns of the key, and others. A value that a change does not carry is
+        the last one of the row in the changes, also under its former key, or the stored one.
+
+        Raises HeadraceError("replicas.value_unknown") where it is found nowhere; with
+        `drops_unknown` the row is left out instead.
+        """
+        stored = self._stored_rows(kept)
+        found = {name: self._places(name, kept, stored) for name in self._sources}
+        rows = self._rows
+        known = self._known(found)
+        if known is not None:
+            self.left_out = len(rows) - int(known.sum())
+            rows = rows[known]
+            found = {name: places[known] for name, places in found.items()}
+        columns: list[pa.ChunkedArray] = []
+        fields: list[pa.Field] = []
+        for column in self._schema.columns:
+            name = column.name
+            if self._soft and name == DELETED:
+                is_deleted = self._operations[rows] == Operation.DELETE
+                columns.append(pa.chunked_array([pa.array(is_deleted)]))
+            elif name in found:
+                columns.append(self._filled(name, kept, found[name]))
+            else:
+                columns.append(self._column(name).take(pa.array(rows)))
+            fields.append(pa.field(name, column.type))
+        return pa.table(columns, schema=pa.schema(fields))
+
+    def _known(self, found: Mapping[str, NDArray[np.int64]]) -> NDArray[np.bool_] | None:
+        """Which rows have all their values; None: all rows. A deleted row may lack some."""
+        known = self._operations[self._rows] == Operation.DELETE
+        must = ~known
+        for name, places in found.items():
+            unknown = int((must & (places == ABSENT)).sum())
+            if unknown and not self._drops_unknown:
+                raise HeadraceError(
+                    "replicas.value_unknown",
+                    f"{self._table or 'A table'}: the log does not carry the value of the column"
+                    f" {name} in {unknown} rows, and the table does not have these rows",
+                    "Copy the table again: headrace resync.",
+                )
+            must = must & (places != ABSENT)
+        known = known | must
+        return None if known.all() else known
+
+    def _column(self, name: str) -> pa.ChunkedArray:
+        """A column of all changes, in the type of the table."""
+        column = self._schema.column(name)
+        assert column is not None
+        chunks: list[pa.Array] = []
+        for each in self._tables:
+            if name in each.column_names:
+                chunks += conformed(each[name], column.type, name, self._table).chunks
+            else:
+                value = pa.scalar(self._defaults.get(name), column.type)
+                chunks.append(pa.repeat(value, each.num_rows))
+        return pa.chunked_array(chunks, column.type)
+
+    def _numbers(self, name: str, kind: type) -> NDArray:
+        arrays = [each[name].to_numpy() for each in self._tables]
+        return np.concatenate(arrays).astype(kind, copy=False) if arrays else np.zeros(0, kind)
+
+    def _former_keys(self) -> tuple[NDArray[np.int64], pa.Table]:
+        """The rows with a former key, and these keys."""
+        rows, keys, first = [np.zeros(0, np.int64)], [], 0
+        kinds = {name: self._type(name) for name in self._schema.key}
+        for each in self._tables:
+            if OLD_KEY in each.column_names and each[OLD_KEY].null_count < each.num_rows:
+                found = np.flatnonzero(each[OLD_KEY].is_valid().to_numpy())
+                rows.append(first + found)
+                structs = each[OLD_KEY].take(pa.array(found))
+                members = {
+                    name: conformed(pc.struct_field(structs, name), kind, name, self._table)
+                    for name, kind in kinds.items()
+                }
+                keys.append(pa.table(members))
+            first += each.num_rows
+        empty = pa.schema(list(kinds.items())).empty_table()
+        return np.concatenate(rows), pa.concat_tables([empty, *keys])
+
+    def _type(self, name: str) -> pa.DataType:
+        column = self._schema.column(name)
+        assert column is not None
+        return column.type
+
+    def _untold_columns(self) -> dict[str, NDArray[np.bool_]]:
+        """For columns with values that a change does not carry: which changes do not."""
+        made: dict[str, NDArray[np.bool_]] = {}
+        names = {name for each in self._tables for name in each.column_names}
+        for name in self._schema.names:
+            if name in self._schema.key or UNTOLD + name not in names:
+                continue
+            flags = np.concatenate(
+                [
+                    each[UNTOLD + name].to_numpy().astype(np.bool_)
+                    if UNTOLD + name in each.column_names
+                    else np.zeros(each.num_rows, np.bool_)
+                    for each in self._tables
+                ]
+            )
+            if flags.any():
+                made[name] = flags
+        return made
+
+    def _find_sources(self) -> dict[str, Sources]:
+        """By column, for those whose values are not all in the last changes."""
+        soft = self._soft and self.deleted > 0
+        if not self._untold and not soft:
+            return {}
+        ranks = np.arange(self._count)
+        if self._order is not None:
+            ranks[self._order] = np.arange(self._count)
+        histories = Histories(self._keys, ranks, self._operations, self._former)
+        made = {}
+        for name, flags in self._untold.items():
+            if soft or flags[self._rows].any():
+                made[name] = histories.sources(flags, self._rows)
+        if soft:
+            told = histories.sources(np.zeros(self._count, np.bool_), self._rows)
+            for name in self._schema.names:
+                if name not in made and name not in self._schema.key and name != DELETED:
+                    made[name] = told
+        return made
+
+    def _stored_rows(self, kept: pa.Table | None) -> NDArray[np.int64]:
+        """The row of `kept` for each number of a key, and ABSENT for the number ABSENT."""
+        made = np.full(len(self.key_set) + 1, ABSENT, np.int64)
+        if kept is not None and kept.num_rows:
+            numbers = self.key_set.numbers_of([kept[name] for name in self._schema.key])
+            rows = np.flatnonzero(numbers != ABSENT)
+            made[numbers[rows]] = rows
+        return made
+
+    def _places(
+        self, name: str, kept: pa.Table | None, stored: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Where the value of a column is for each row: a row of the changes or, after these, of
+        `kept`; ABSENT: nowhere."""
+        sources = self._sources[name]
+        if kept is None or name not in kept.column_names:
+            return sources.rows
+        places = stored[sources.own]
+        places = np.where(places == ABSENT, stored[sources.stored], places)
+        places = np.where(places == ABSENT, ABSENT, self._count + places)
+        return np.where(sources.rows == ABSENT, places, sources.rows)
+
+    def _filled(
+        self, name: str, kept: pa.Table | None, places: NDArray[np.int64]
+    ) -> pa.ChunkedArray:
+        column = self._column(name)
+        if kept is not None and name in kept.column_names:
+            values = conformed(kept[name], column.type, name, self._table)
+            column = pa.chunked_array([*column.chunks, *values.chunks], column.type)
+        return column.take(pa.array(places, mask=places == ABSENT))
+
+
+def _after(changes: pa.Table, truncated: str) -> pa.Table:
+    """The changes after a TRUNCATE."""
+    if not truncated or not changes.num_rows:
+        return changes
+    return changes.filter(pc.greater(changes[SEQUENCE], pa.scalar(truncated)))
+
+
+def _order(sequences: Sequence[pa.ChunkedArray]) -> NDArray[np.int64] | None:
+    """The rows in the order of the log; None: they are. Equal places keep their order."""
+    chunks = [
+        chunk.cast(pa.large_string()) for each in sequences for chunk in each.chunks if len(chunk)
+    ]
+    if not chunks:
+        return None
+    words = _words(chunks)
+    if words is None:
+        ranks = pc.rank(pa.chunked_array(chunks), tiebreaker="first").to_numpy()
+        return np.argsort(ranks, kind="stable")
+    varying = [word for word in words.T if (word != word[0]).any()]
+    later = np.zeros(sum(map(len, chunks)) - 1, np.bool_)
+    equal = ~later
+    for word in varying:
+        later |= equal & (word[1:] > word[:-1])
+        equal &= word[1:] == word[:-1]
+    if (later | equal).all():
+        return None
+    return np.lexsort(varying[::-1])
+
+
+def _words(chunks: Sequence[pa.Array]) -> NDArray[np.uint64] | None:
+    """Texts as words that compare as they do, one row each; None: they are not of one length."""
+    matrices = []
+    length = None
+    for chunk in chunks:
+        offsets = np.frombuffer(chunk.buffers()[1], np.int64)
+        offsets = offsets[chunk.offset : chunk.offset + len(chunk) + 1]
+        lengths = np.diff(offsets)
+        length = int(lengths[0]) if length is None else length
+        if not length or chunk.null_count or (lengths != length).any():
+            return None
+        matrix = np.zeros((len(chunk), -(-length // 8) * 8), np.uint8)
+        content = np.frombuffer(chunk.buffers()[2], np.uint8)[offsets[0] : offsets[-1]]
+        matrix[:, :length] = content.reshape(-1, length)
+        matrices.append(matrix)
+    return np.concatenate(matrices).view(">u8").astype(np.uint64)

@@ -1,0 +1,262 @@
+"""Changes of tables as Arrow tables, from Records: what the module `part` says of the rows of a
+part. No file is written here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.evaluation.values import carries, nulls, values
+from headrace.connect.kernels.memory import PADDING, address_of
+from headrace.connect.records import Constant, Header, Node, On, Records, RowField, Shape, Struct
+from headrace.connect.rows import Sequences
+from headrace.connect.schema import Schema, Type
+from headrace.connect.trees import fields, select
+from headrace.converters.kernels.prints import write_sequences
+from headrace.converters.typed.converters import is_of_no_table
+from headrace.converters.typed.evaluation import CarriedValues
+from headrace.debezium.envelope import OLD_KEY_HEADER
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.changes.changed_rows import Changes, joined
+from headrace.sinks.replicas.changes.part import (
+    OLD_KEY,
+    OPERATION,
+    SEQUENCE,
+    UNTOLD,
+    Operation,
+)
+from headrace.sinks.replicas.changes.schemas import DOCUMENT, TableShape, table_shape
+from headrace.sinks.replicas.lake import Column
+from headrace.transforms.debezium.envelopes import envelope_of
+
+_OTHER, _TRUNCATE = -1, 3
+_OPERATIONS = np.full(256, _OTHER, np.int8)
+for _letters, _number in (
+    ("cr", Operation.INSERT),
+    ("u", Operation.UPDATE),
+    ("d", Operation.DELETE),
+    ("t", _TRUNCATE),
+):
+    _OPERATIONS[[ord(letter) for letter in _letters]] = _number
+_SCHEMA_CHANGE = ".SchemaChangeValue"
+_CREATES = Header(OLD_KEY_HEADER, Constant(Schema(Type.STRING, optional=True), None), On.CREATE)
+
+
+class ChangeTables:
+    """Makes changes of Records. It keeps what it found of shapes as long as these live."""
+
+    def __init__(self, *, looks_up_documents: bool = False) -> None:
+        """`looks_up_documents`: an update without its document is of a document that was gone when
+        it was looked up, so that its delete follows; it is left out. Otherwise it is an error."""
+        self._looks_up_documents = looks_up_documents
+        self._tables: WeakKeyDictionary[Shape, TableShape] = WeakKeyDictionary()
+
+    def of_piece(self, pieces: Sequence[Records], sequences: Sequences) -> list[Changes]:
+        """The changes in a piece of a slice, a table and schema each. What is no change of a table
+        is left out.
+
+        Raises HeadraceError for values that their columns cannot hold
+        ("replicas.value_not_taken"), for events without an envelope ("replicas.no_envelope"), for
+        updates without their document ("replicas.no_document"), and as
+        `headrace.sinks.replicas.schemas.table_shape`.
+        """
+        made: dict[tuple[str, str], list[tuple[Changes, np.ndarray]]] = {}
+        for records in pieces:
+            found = self._of_records(records, sequences) if len(records) else None
+            if found is not None:
+                changes = found[0]
+                made.setdefault((changes.topic, changes.table.json), []).append(found)
+        return [_in_order(parts) for parts in made.values()]
+
+    def _of_records(
+        self, records: Records, sequences: Sequences
+    ) -> tuple[Changes, np.ndarray] | None:
+        """The changes of Records and their places; None: it has no changes."""
+        envelope = envelope_of(records.shape)
+        operations = _OPERATIONS[records.table.rows["operation"][records.rows]]
+        if envelope is None or not isinstance(fields(envelope).get("op"), RowField):
+            _require_no_rows(records)
+            return None
+        truncates = operations == _TRUNCATE
+        truncated = ""
+        if truncates.any():
+            texts = _sequences(records.with_rows(truncates), sequences)
+            truncated = pc.max(texts).as_py()
+        kept = records.with_rows((operations != _OTHER) & ~truncates)
+        if not truncated and not len(kept):
+            return None
+        table = self._table(records.shape, envelope)
+        operations = _OPERATIONS[kept.table.rows["operation"][kept.rows]]
+        if table.has_documents:
+            kept, operations = self._with_documents(kept, operations, table)
+        rows = _Rows(kept, operations, table).table(_sequences(kept, sequences))
+        changes = Changes(records.shape.topic, table, rows, truncated, _source_ms(kept, envelope))
+        return changes, kept.place
+
+    def _table(self, shape: Shape, envelope: Struct) -> TableShape:
+        table = self._tables.get(shape)
+        if table is None:
+            table = self._tables[shape] = table_shape(shape, envelope)
+        return table
+
+    def _with_documents(
+        self, records: Records, operations: np.ndarray, table: TableShape
+    ) -> tuple[Records, np.ndarray]:
+        """Those that are deletes or have their document."""
+        lacking = nulls(records, table.nodes[DOCUMENT]) & (operations != Operation.DELETE)
+        if not lacking.any():
+            return records, operations
+        if not self._looks_up_documents or (operations[lacking] != Operation.UPDATE).any():
+            raise HeadraceError(
+                "replicas.no_document",
+                f"an event of {records.shape.topic} says what changed in a document, and does not "
+                "have the document",
+                "Set capture.mode=change_streams_update_full, so that updates come with documents.",
+            )
+        return records.with_rows(~lacking), operations[~lacking]
+
+
+def _require_no_rows(records: Records) -> None:
+    """Refuse records that are neither events of Debezium's other kinds nor tombstones."""
+    shape = records.shape
+    name = "" if shape.value is None else shape.value.schema.name or ""
+    if shape.value is None or is_of_no_table(shape) or name.endswith(_SCHEMA_CHANGE):
+        return
+    if not records.table.rows["operation"][records.rows].any():
+        return
+    raise HeadraceError(
+        "replicas.no_envelope",
+        f"records of {shape.topic} are no change events with Debezium's envelope",
+        "A replica needs op, before and after: leave out ExtractNewRecordState, "
+        "ExtractNewDocumentState and other transforms that take the envelope away.",
+    )
+
+
+def _sequences(records: Records, sequences: Sequences) -> pa.StringArray:
+    count, length = len(records), sequences.length
+    texts = np.empty(count * length + PADDING, np.uint8)
+    selected = np.ascontiguousarray(records.rows, np.int64)
+    write_sequences(
+        address_of(records.table.rows), address_of(selected), count, sequences.epoch, length,
+        address_of(texts),
+    )  # fmt: skip
+    ends = np.arange(count + 1, dtype=np.int32) * np.int32(length)
+    used = texts[: count * length]
+    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(used))
+
+
+def _source_ms(records: Records, envelope: Struct) -> int:
+    node = select(envelope, "source.ts_ms")
+    if node is None or not len(records):
+        return 0
+    return int(pc.max(values(records, node)).as_py() or 0)
+
+
+class _Rows:
+    """The rows of the changes of one shape."""
+
+    def __init__(self, records: Records, operations: np.ndarray, table: TableShape) -> None:
+        self._records, self._operations, self._table = records, operations, table
+        self._topic = records.shape.topic
+
+    def table(self, sequences: pa.Array) -> pa.Table:
+        """The columns of a part."""
+        nodes = self._table.nodes
+        carried = CarriedValues(self._records, list(nodes.values()))
+        told: dict[str, pa.Array] = {}
+        untold: dict[str, pa.Array] = {}
+        lacking = np.zeros(len(self._records), np.bool_)
+        for column in self._table.schema.columns:
+            node = nodes[column.name]
+            array = self._taken(column, carried, node)
+            absent = carried.unavailable(node)
+            if absent.any():
+                self._require(column, absent)
+                lacking |= absent
+                untold[UNTOLD + column.name] = pa.array(absent)
+                places = np.arange(len(array), dtype=np.int64)
+                array = array.take(pa.array(places, mask=absent))
+            told[column.name] = array
+        made = {SEQUENCE: sequences, OPERATION: pa.array(self._operations)}
+        old_keys = self._old_keys(lacking)
+        if old_keys is not None:
+            made[OLD_KEY] = old_keys
+        return pa.table(made | told | untold)
+
+    def _taken(self, column: Column, carried: CarriedValues, node: Node) -> pa.Array:
+        """The values of a column in its type."""
+        try:
+            array = carried.array(node)
+            return array if array.type == column.type else pc.cast(array, column.type)
+        except HeadraceError as error:
+            raise HeadraceError(
+                "replicas.value_not_taken",
+                f"{self._topic}, column {column.name}: {error.message}",
+                error.remedy,
+                retriable=error.retriable,
+            ) from error
+        except pa.ArrowException:
+            raise HeadraceError(
+                "replicas.value_not_taken",
+                f"{self._topic}, column {column.name}: values of {array.type} are too large for "
+                f"{column.type}",
+                "Set headrace.range.max.bytes to less, so that a slice has fewer of them.",
+            ) from None
+
+    def _require(self, column: Column, absent: np.ndarray) -> None:
+        """Refuse a key, and a row that was not there before, that lacks a value."""
+        if column.name in self._table.key:
+            raise HeadraceError(
+                "replicas.key_not_carried",
+                f"{self._topic}: the log does not carry the value of {column.name}, which is part "
+                "of the key",
+                "Choose other columns for the key by message.key.columns.",
+            )
+        inserted = absent & (self._operations == Operation.INSERT)
+        if inserted.any() and not carries(self._records, _CREATES)[inserted].all():
+            raise HeadraceError(
+                "replicas.value_not_carried",
+                f"{self._topic}: the log does not carry the value of {column.name} of a row that "
+                "was inserted",
+                "Leave the column out by column.exclude.list.",
+            )
+
+    def _old_keys(self, lacking: np.ndarray) -> pa.Array | None:
+        """The keys before a key change of rows that lack values; None: there is no such row."""
+        lacking = lacking & carries(self._records, _CREATES) if lacking.any() else lacking
+        if not lacking.any():
+            return None
+        headers = {header.name: header.node for header in self._records.shape.headers}
+        members = fields(headers.get(OLD_KEY_HEADER))
+        columns = [c for c in self._table.schema.columns if c.name in self._table.key]
+        if any(column.name not in members for column in columns):
+            raise HeadraceError(
+                "replicas.no_old_key",
+                f"a key of {self._topic} changed, and the header {OLD_KEY_HEADER} does not have "
+                "the key before",
+                "Leave out the transform that removes or changes the header.",
+            )
+        changed = self._records.with_rows(lacking)
+        carried = CarriedValues(changed, list(members.values()))
+        arrays = [self._taken(column, carried, members[column.name]) for column in columns]
+        keys = pa.StructArray.from_arrays(arrays, names=[column.name for column in columns])
+        places = np.cumsum(lacking) - 1
+        return keys.take(pa.array(places, mask=~lacking))
+
+
+def _in_order(parts: Sequence[tuple[Changes, np.ndarray]]) -> Changes:
+    """Changes of one table from several Records, in the order of their places."""
+    changes = [each for each, _ in parts]
+    first = changes[0]
+    places = np.concatenate([places for _, places in parts])
+    rows = joined([each.rows for each in changes])
+    if len(places) > 1 and not np.all(places[1:] > places[:-1]):
+        rows = rows.combine_chunks().take(pa.array(np.argsort(places, kind="stable")))
+    truncated = max(each.truncated for each in changes)
+    source_ms = max(each.source_ms for each in changes)
+    return replace(first, rows=rows, truncated=truncated, source_ms=source_ms)

@@ -1,0 +1,41 @@
+"""Rows of changes in memory: what becomes of Records, and what parts are written of. Importing this
+loads nothing compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.sinks.replicas.changes.part import UNTOLD
+from headrace.sinks.replicas.changes.schemas import TableShape
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The changes of one table, one schema of its rows, in a piece of a slice.
+
+    `rows` has the columns of a part, in the order of the log; it may be empty. `truncated` is the
+    sequence of the last TRUNCATE (empty: there was none), `source_ms` as in `Part`.
+    """
+
+    topic: str
+    table: TableShape
+    rows: pa.Table
+    truncated: str = ""
+    source_ms: int = 0
+
+
+def joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """Tables of one table's changes as one: what one of them lacks of UNTOLD is false, of OLD_KEY
+    null."""
+    filled = [table for table in tables if len(table)] or list(tables[:1])
+    if len(filled) == 1:
+        return filled[0]
+    whole = pa.concat_tables(filled, promote_options="default")
+    for place, name in enumerate(whole.column_names):
+        if name.startswith(UNTOLD) and whole.column(place).null_count:
+            whole = whole.set_column(place, name, pc.fill_null(whole.column(place), False))
+    return whole

@@ -1,0 +1,238 @@
+"""Files of parts: written where a slice is read, and described in rows of a stream.
+
+What the files hold, `headrace.sinks.replicas.changes.part` says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.disk import replace_text
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.changes.changed_rows import Changes, joined
+from headrace.sinks.replicas.changes.part import OLD_KEY, SEQUENCE, UNTOLD, Part
+from headrace.sinks.replicas.changes.schemas import TableShape
+from headrace.sinks.replicas.keys import bucket_of
+
+COLUMNS = (
+    "topic string, path string, rows bigint, size bigint, schema string, buckets binary, "
+    "first string, last string, truncated string, has_untold boolean, has_old_keys boolean, "
+    "source_ms bigint"
+)
+"""Of descriptions in a stream, in the order of the fields of `Part`."""
+UNDIVIDED_ROWS = 50_000
+"""Parts of more rows are divided by buckets."""
+PENDING_BYTES = 128 << 20
+"""Of changes in memory; then they are written as parts."""
+_TYPES = {
+    "string": pa.string(),
+    "bigint": pa.int64(),
+    "binary": pa.binary(),
+    "boolean": pa.bool_(),
+}
+_SCHEMA = pa.schema(
+    [(name, _TYPES[kind]) for name, kind in (each.split() for each in COLUMNS.split(", "))]
+)
+
+
+@dataclass
+class _Pending:
+    """Changes of one table and schema that are not written yet."""
+
+    table: TableShape
+    tables: list[pa.Table] = field(default_factory=list)
+    source_ms: int = 0
+    last: str = ""
+    is_ordered: bool = True
+
+
+class PartWriter:
+    """Writes the changes of a slice as parts of their tables: used in a `with` statement, which
+    deletes what was written when it ends by an error."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        """`name` is the beginning of all files' names."""
+        self._folder, self._name = folder, name
+        self._pending: dict[tuple[str, str], _Pending] = {}
+        self._bytes = 0
+        self._parts: list[Part] = []
+        self._truncated: dict[str, str] = {}
+        self._written: list[Path] = []
+
+    def __enter__(self) -> PartWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            for path in self._written:
+                path.unlink(missing_ok=True)
+
+    def add(self, changes: Changes) -> None:
+        """Take changes. Raises HeadraceError("replicas.part_not_written")."""
+        topic = changes.topic
+        self._truncated[topic] = max(self._truncated.get(topic, ""), changes.truncated)
+        if not len(changes.rows):
+            return
+        identity = (topic, changes.table.json)
+        pending = self._pending.setdefault(identity, _Pending(changes.table))
+        sequences = changes.rows.column(SEQUENCE)
+        # Slices of keys do not follow one another.
+        pending.is_ordered &= pending.last < sequences[0].as_py()
+        pending.last = sequences[-1].as_py()
+        pending.tables.append(changes.rows)
+        pending.source_ms = max(pending.source_ms, changes.source_ms)
+        self._bytes += changes.rows.nbytes
+        if self._bytes > PENDING_BYTES:
+            self._flush()
+
+    def finish(self) -> list[Part]:
+        """Write what is left. Gives all parts, and one without a file for each topic that had a
+        TRUNCATE and nothing else. Raises as `add`."""
+        self._flush()
+        parts = [replace(part, truncated=self._truncated[part.topic]) for part in self._parts]
+        with_rows = {part.topic for part in parts}
+        for topic, truncated in self._truncated.items():
+            if truncated and topic not in with_rows:
+                parts.append(_without_rows(topic, truncated))
+        return parts
+
+    def _flush(self) -> None:
+        for (topic, _), pending in self._pending.items():
+            self._parts.append(self._write(topic, pending))
+        self._pending.clear()
+        self._bytes = 0
+
+    def _write(self, topic: str, pending: _Pending) -> Part:
+        rows = joined(pending.tables)
+        has_untold = any(name.startswith(UNTOLD) for name in rows.column_names)
+        if not pending.is_ordered:
+            rows = rows.combine_chunks().take(pc.sort_indices(rows.column(SEQUENCE)))
+        sequences = rows.column(SEQUENCE)
+        path = self._folder / f"{self._name}-{len(self._written)}.arrow"
+        batches, buckets = _divided(rows, pending.table.key)
+        with _writing(path):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            path.unlink(missing_ok=True)
+            self._written.append(path)
+            with path.open("xb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+            size = path.stat().st_size
+        return Part(
+            topic,
+            path.name,
+            len(rows),
+            size,
+            pending.table.json,
+            buckets,
+            sequences[0].as_py(),
+            sequences[-1].as_py(),
+            "",
+            has_untold,
+            OLD_KEY in rows.column_names,
+            pending.source_ms,
+        )
+
+
+def _without_rows(topic: str, truncated: str) -> Part:
+    return Part(
+        topic,
+        path="",
+        rows=0,
+        size=0,
+        schema="",
+        buckets=(),
+        first=truncated,
+        last=truncated,
+        truncated=truncated,
+        has_untold=False,
+        has_old_keys=False,
+        source_ms=0,
+    )
+
+
+def _divided(rows: pa.Table, key: Sequence[str]) -> tuple[list[pa.RecordBatch], tuple[int, ...]]:
+    """Rows as record batches, and the buckets of these; none where rows are not divided."""
+    if len(rows) <= UNDIVIDED_ROWS or not key:
+        return rows.combine_chunks().to_batches(), ()
+    buckets = bucket_of(rows.select(key))
+    order = np.argsort(buckets, kind="stable")
+    ordered = rows.combine_chunks().take(pa.array(order)).combine_chunks()
+    present, starts = np.unique(buckets[order], return_index=True)
+    batches: list[pa.RecordBatch] = []
+    numbers: list[int] = []
+    for number, start, end in zip(present, starts, [*starts[1:], len(rows)], strict=True):
+        some = ordered.slice(int(start), int(end - start)).to_batches()
+        batches += some
+        numbers += [int(number)] * len(some)
+    return batches, tuple(numbers)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise HeadraceError(
+            "replicas.part_not_written",
+            f"{error.filename or path} cannot be written ({error.strerror or error})",
+            "Check the free space and the permissions of the folder of the sink's state.",
+            retriable=True,
+        ) from error
+
+
+def as_rows(parts: Sequence[Part]) -> pa.RecordBatch:
+    """Parts as a batch with COLUMNS."""
+    rows = [asdict(part) | {"buckets": bytes(part.buckets)} for part in parts]
+    return pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
+
+
+def of_rows(batches: Iterable[pa.RecordBatch]) -> list[Part]:
+    """The parts of rows with COLUMNS."""
+    return [
+        Part(**(row | {"buckets": tuple(row["buckets"])}))
+        for batch in batches
+        for row in batch.to_pylist()
+    ]
+
+
+def describe(folder: Path, batch: int, parts: Sequence[Part]) -> None:
+    """Note the parts of a micro-batch that the source process wrote, in place of an earlier note.
+    Raises HeadraceError("replicas.part_not_written")."""
+    note = _note(folder, batch)
+    with _writing(note):
+        note.parent.mkdir(parents=True, exist_ok=True)
+        replace_text(note, json.dumps([asdict(part) for part in parts]))
+
+
+def expect_tasks(folder: Path, batch: int) -> None:
+    """Forget a note of a micro-batch, whose parts tasks write now. Raises as `describe`."""
+    with _writing(_note(folder, batch)):
+        _note(folder, batch).unlink(missing_ok=True)
+
+
+def described(folder: Path, batch: int) -> list[Part] | None:
+    """The parts of a micro-batch that the source process wrote by itself; None: its parts are in
+    the rows of the stream. `folder` is that of the sink's state."""
+    try:
+        text = _note(folder, batch).read_text()
+    except FileNotFoundError:
+        return None
+    return [Part(**(row | {"buckets": tuple(row["buckets"])})) for row in json.loads(text)]
+
+
+def parts_folder(folder: Path) -> Path:
+    """Where `path` of parts is, and what `headrace.sinks.parts.sweep_parts` sweeps."""
+    return folder / "parts"
+
+
+def _note(folder: Path, batch: int) -> Path:
+    return parts_folder(folder) / f"{batch}-descriptions.json"

@@ -1,0 +1,86 @@
+"""Parts of changes as tables: mapped into memory, not read into it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.sinks.replicas.changes.part import OLD_KEY, UNTOLD, Part
+from headrace.sinks.replicas.keys import bucket_of
+
+
+def read_part(
+    folder: Path,
+    part: Part,
+    key: Sequence[str],
+    buckets: frozenset[int] | None = None,
+    renamed: Mapping[str, str] | None = None,
+) -> pa.Table:
+    """The changes of a part, or of some of its buckets. `renamed` are new names by former ones;
+    the names of the key are the new ones. Raises OSError."""
+    reader = pa.ipc.open_file(pa.memory_map(str(folder / part.path)))
+    batches = [
+        reader.get_batch(number)
+        for number in range(reader.num_record_batches)
+        if buckets is None or not part.buckets or part.buckets[number] in buckets
+    ]
+    changes = pa.Table.from_batches(batches, reader.schema)
+    if renamed:
+        changes = _with_names(changes, renamed)
+    if buckets is not None and not part.buckets and changes.num_rows:
+        of_rows = bucket_of(changes.select(list(key)))
+        changes = changes.filter(pa.array(np.isin(of_rows, list(buckets))))
+    return changes
+
+
+def have_same_buckets(folder: Path, parts: Sequence[Part], key: Sequence[str]) -> bool:
+    """Whether equal keys have the same bucket in all parts: a column may have another type in some
+    of them. Raises OSError."""
+    kinds = set()
+    for part in parts:
+        if part.path:
+            with pa.memory_map(str(folder / part.path)) as file:
+                schema = pa.ipc.open_file(file).schema
+            # A key whose column has another name in an older part.
+            if any(name not in schema.names for name in key):
+                return False
+            kinds.add(tuple(_kind(schema.field(name).type) for name in key))
+    return len(kinds) < 2
+
+
+def _kind(kind: pa.DataType) -> str:
+    types = pa.types
+    if types.is_integer(kind):
+        return "integer"
+    if types.is_floating(kind):
+        return "float"
+    if types.is_string(kind) or types.is_large_string(kind):
+        return "text"
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return "binary"
+    if types.is_decimal(kind):
+        return f"decimal {kind.scale}"
+    return str(kind)
+
+
+def _with_names(changes: pa.Table, renamed: Mapping[str, str]) -> pa.Table:
+    names = []
+    for name in changes.column_names:
+        flag, column = (UNTOLD, name[len(UNTOLD) :]) if name.startswith(UNTOLD) else ("", name)
+        names.append(flag + renamed.get(column, column))
+    changes = changes.rename_columns(names)
+    if OLD_KEY not in names:
+        return changes
+    fields = [
+        field.with_name(renamed.get(field.name, field.name))
+        for field in changes.schema.field(OLD_KEY).type
+    ]
+    chunks = [
+        pa.StructArray.from_arrays(chunk.flatten(), fields=fields, mask=chunk.is_null())
+        for chunk in changes[OLD_KEY].chunks
+    ]
+    structs = pa.chunked_array(chunks, pa.struct(fields))
+    return changes.set_column(names.index(OLD_KEY), OLD_KEY, structs)

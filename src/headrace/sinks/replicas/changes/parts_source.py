@@ -1,0 +1,118 @@
+"""The `headrace_replica_parts` data source: changes are written as parts where the log is read.
+
+Only the descriptions of parts cross the JVM. A range that takes milliseconds to read is not worth a
+task: the source process writes its parts when Spark asks for its partitions, and notes them beside
+the parts; it has no partitions then.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import InputPartition
+
+from headrace.config.properties.connector import ConnectorConfig
+from headrace.connect.slices import Slice
+from headrace.sinks.parts import task_part_name
+from headrace.sinks.replicas.changes.parts import (
+    COLUMNS,
+    PartWriter,
+    as_rows,
+    describe,
+    expect_tasks,
+    parts_folder,
+)
+from headrace.spark.checkpoint import planned_batch
+from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
+from headrace.spark.sink_source import SinkReader, SinkSource
+from headrace.spark.slice_partition import SlicePartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headrace.offsets.offset import OffsetObject
+    from headrace.sinks.replicas.changes.part import Part
+    from headrace.spark.source_process import SourceSession
+
+OVERRIDES = {
+    **dict.fromkeys(("key.converter", "value.converter", "header.converter"), "json"),
+    "event.converting.failure.handling.mode": "fail",
+}
+"""Of what a configuration says: no event is converted, and no value becomes null because its column
+cannot hold it."""
+_FULL_UPDATES = "full"
+
+
+class ReplicaPartsSource(SinkSource):
+    """Options: FOLDER, CHECKPOINT and SYNC of `headrace.spark.query.told`. A row is a part
+    (`headrace.sinks.replicas.parts.COLUMNS`). OVERRIDES stand in place of the configuration's."""
+
+    columns = COLUMNS
+    overrides = OVERRIDES
+
+    @classmethod
+    def name(cls) -> str:
+        return "headrace_replica_parts"
+
+    def sink_reader(self, config: ConnectorConfig) -> ReplicaPartsReader:
+        sync = self.options[SYNC] == "true"
+        folder, checkpoint = Path(self.options[FOLDER]), Path(self.options[CHECKPOINT])
+        return ReplicaPartsReader(config, folder, checkpoint, sync=sync)
+
+
+class ReplicaPartsReader(SinkReader):
+    """Reads the same slices, and writes their changes where they are read."""
+
+    def __init__(
+        self, config: ConnectorConfig, folder: Path, checkpoint: Path, *, sync: bool
+    ) -> None:
+        """`folder` is that of the sink's state."""
+        super().__init__(config, checkpoint, sync=sync)
+        self._folder = folder
+
+    def session(self) -> SourceSession:
+        """See HeadraceReader: no texts are made of events."""
+        from headrace.spark.source_process import session
+
+        return session(self.config, converts=False)
+
+    def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
+        slices = self.session().slices(start, end)
+        batch = planned_batch(self.checkpoint, end)
+        if not self.is_small(slices):
+            expect_tasks(self._folder, batch)
+            return self.session().partitions(slices)
+        parts = write_parts(self._folder, f"{batch}-source-{os.getpid()}", slices, self.config)
+        describe(self._folder, batch, parts)
+        return []
+
+    def batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, SlicePartition)
+        parts = write_parts(self._folder, task_part_name(), [partition.unpack()], self.config)
+        return iter([as_rows(parts)] if parts else [])
+
+
+def write_parts(
+    folder: Path, name: str, slices: Sequence[Slice], config: ConnectorConfig
+) -> list[Part]:
+    """Write the changes of slices as parts in the folder of the sink's state, whose files' names
+    begin with `name`. Raises HeadraceError."""
+    # Loading compiled code is for tasks only.
+    from headrace.sinks.replicas.changes.change_tables import ChangeTables
+    from headrace.spark.task import read_records
+
+    tables = ChangeTables(looks_up_documents=_looks_up_documents(config))
+    with PartWriter(parts_folder(folder), name) as writer:
+        for part in slices:
+            for records in read_records(part, config):
+                for changes in tables.of_piece(records, part.sequences):
+                    writer.add(changes)
+        return writer.finish()
+
+
+def _looks_up_documents(config: ConnectorConfig) -> bool:
+    """Whether the source looks up the document of each update."""
+    return _FULL_UPDATES in str(getattr(config, "capture_mode", ""))

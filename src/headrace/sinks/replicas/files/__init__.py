@@ -1,0 +1,1 @@
+"""Data files and deletion vectors of tables, as both formats have them."""

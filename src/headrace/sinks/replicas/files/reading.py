@@ -1,0 +1,117 @@
+"""Columns of data files as a table has them now: found by field id, cast to wider types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.files.data_files import FIELD_ID
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+    from headrace.sinks.replicas.lake import DataFile, Storage
+
+
+def conformed(
+    column: pa.ChunkedArray, kind: pa.DataType, name: str, table: str = ""
+) -> pa.ChunkedArray:
+    """A column in the type of the table's. Raises HeadraceError("replicas.value_not_taken")."""
+    if column.type == kind:
+        return column
+    try:
+        return column.cast(kind)
+    except pa.ArrowException:
+        raise HeadraceError(
+            "replicas.value_not_taken",
+            f"{table or 'A table'}: the column {name} of type {kind} cannot hold a value of type"
+            f" {column.type}",
+            "Copy the table again: headrace resync.",
+        ) from None
+
+
+class DataFileReader:
+    """An open data file. Not for several threads."""
+
+    def __init__(self, storage: Storage, file: DataFile) -> None:
+        import pyarrow.parquet as pq
+
+        self._storage = storage
+        self._file = file
+        self._input = storage.filesystem.open_input_file(file.path)
+        self._parquet: pq.ParquetFile = pq.ParquetFile(self._input, pre_buffer=True)
+        self._names: dict[int, str] = {}
+        for field in self._parquet.schema_arrow:
+            if field.metadata and FIELD_ID in field.metadata:
+                self._names[int(field.metadata[FIELD_ID])] = field.name
+        self._leaves = {
+            self._parquet.schema.column(place).path: place
+            for place in range(len(self._parquet.schema))
+        }
+
+    def __enter__(self) -> DataFileReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._parquet.close()
+        self._input.close()
+
+    @property
+    def group_rows(self) -> list[int]:
+        """How many rows each row group has."""
+        metadata = self._parquet.metadata
+        return [metadata.row_group(place).num_rows for place in range(metadata.num_row_groups)]
+
+    def has(self, column: str) -> bool:
+        """Whether the file has a column of the table."""
+        return self._storage.field_id(column) in self._names
+
+    def bounds(self, column: str, group: int) -> tuple[object, object] | None:
+        """The least and the greatest value of a column in a row group; None: they are not known,
+        or there are nulls."""
+        leaf = self._leaves.get(self._names.get(self._storage.field_id(column), ""))
+        if leaf is None:
+            return None
+        statistics = self._parquet.metadata.row_group(group).column(leaf).statistics
+        if statistics is None or not statistics.has_min_max:
+            return None
+        try:
+            return statistics.min, statistics.max
+        except (OverflowError, ValueError):  # dates that Python does not have
+            return None
+
+    def read(
+        self,
+        columns: Sequence[str],
+        groups: Sequence[int],
+        defaults: Mapping[str, object] | None = None,
+    ) -> pa.Table:
+        """Columns of row groups, in this order and in the table's types. A column that the file
+        lacks has the value of `defaults`, or null."""
+        present = {name for name in columns if self.has(name)}
+        names = [self._names[self._storage.field_id(name)] for name in columns if name in present]
+        stored = self._parquet.read_row_groups(list(groups), names)
+        group_rows = self.group_rows
+        rows = sum(group_rows[group] for group in groups)
+        made: dict[str, pa.ChunkedArray] = {}
+        for name in columns:
+            column = self._storage.schema.column(name)
+            assert column is not None
+            if name in present:
+                values = stored[self._names[self._storage.field_id(name)]]
+                made[name] = conformed(values, column.type, name, self._file.path)
+            else:
+                value = pa.scalar((defaults or {}).get(name), column.type)
+                made[name] = pa.chunked_array([pa.repeat(value, rows)], column.type)
+        return pa.table(made)
+
+    def bytes_of(self, columns: Sequence[str], group: int) -> int:
+        """How large columns of a row group are in memory, about."""
+        metadata = self._parquet.metadata.row_group(group)
+        leaves = [self._leaves.get(self._names[self._storage.field_id(name)]) for name in columns]
+        return sum(
+            metadata.column(leaf).total_uncompressed_size for leaf in leaves if leaf is not None
+        )

@@ -1,0 +1,90 @@
+"""Readers of databases whose slices become parts of replicas, and what these hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+
+from headrace.sinks.replicas.changes.part import Operation, Part
+from headrace.sinks.replicas.changes.parts import parts_folder
+from headrace.sinks.replicas.changes.parts_source import write_parts
+from headrace.sinks.replicas.changes.schemas import of_json
+from headrace.sinks.replicas.lake import TableSchema
+from tests.connectors.mongodb.harness import Reader as MongoReader
+from tests.connectors.oracle.reading import OracleReader
+from tests.connectors.postgresql.harness import Reader
+
+INSERT, UPDATE, DELETE = Operation
+
+
+@dataclass
+class WrittenParts:
+    """Parts, and the changes in their files."""
+
+    folder: Path
+    parts: list[Part] = field(default_factory=list)
+
+    def table(self, part: Part) -> pa.Table:
+        with pa.memory_map(str(parts_folder(self.folder) / part.path)) as file:
+            return pa.ipc.open_file(file).read_all()
+
+    def of(self, topic: str) -> list[Part]:
+        """The parts with rows of the topic that ends so."""
+        return [part for part in self.parts if part.topic.endswith(topic) and part.path]
+
+    def changes(self, topic: str) -> list[dict[str, Any]]:
+        """The changes in the order of their sequences; names of headrace's own columns have no
+        prefix, and the values that the log does not carry are named in `untold`."""
+        rows = [row for part in self.of(topic) for row in self.table(part).to_pylist()]
+        return [_shown(row) for row in sorted(rows, key=lambda row: row["__headrace_sequence"])]
+
+    def schema(self, topic: str) -> TableSchema:
+        """The last one."""
+        return of_json(self.of(topic)[-1].schema)
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    untold = [name.partition(".")[2] for name, is_untold in row.items()
+              if name.startswith("__headrace_untold.") and is_untold]  # fmt: skip
+    shown = {
+        name.removeprefix("__headrace_"): value
+        for name, value in row.items()
+        if not name.startswith("__headrace_untold.")
+    }
+    return shown | {"untold": untold}
+
+
+class _WritesParts:
+    """In place of records, slices give parts."""
+
+    def slices(self: Any, end: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
+        if not hasattr(self, "written"):
+            self.home = TemporaryDirectory()
+            self.written = WrittenParts(Path(self.home.name))
+        for number, part in enumerate(self.open().slices(self.offsets[-1], end)):
+            name = f"{len(self.offsets)}-{number}"
+            self.written.parts += write_parts(self.written.folder, name, [part], self.config)
+        return []
+
+
+class PostgresChanges(_WritesParts, Reader):
+    """A reader of PostgreSQL."""
+
+    written: WrittenParts
+
+
+class MongoChanges(_WritesParts, MongoReader):
+    """A reader of MongoDB."""
+
+    written: WrittenParts
+
+
+class OracleChanges(_WritesParts, OracleReader):
+    """A reader of the stand-in for Oracle."""
+
+    written: WrittenParts
