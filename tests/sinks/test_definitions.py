@@ -47,7 +47,8 @@ def test_a_definition_that_cannot_be_used_is_left_out_with_a_warning(
 
     monkeypatch.setattr(registry, "load_entries", load_entries)
     registry.forget_added()
-    assert [sink.name for sink in registry.sinks()] == ["console", "file", "kafka"]
+    names = [sink.name for sink in registry.sinks()]
+    assert names == ["console", "delta", "file", "iceberg", "kafka"]
     assert any(fault in each for each in faults)
 
 

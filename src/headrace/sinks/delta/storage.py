@@ -13,6 +13,7 @@ from headrace.sinks.delta.locations import file_in_log
 from headrace.sinks.delta.schemas import ID, Field, physical_schema
 from headrace.sinks.delta.statistics import file_statistics, leaf_paths, read_statistics
 from headrace.sinks.delta.vector_files import FILES, read_vector_file, write_vector_file
+from headrace.sinks.replicas.files.bitmaps import bitmap
 from headrace.sinks.replicas.files.data_files import sweep_files, write_parquet
 from headrace.sinks.replicas.lake import DataFile, TableSchema
 
@@ -62,9 +63,7 @@ class DeltaStorage:
     def read_vector(self, file: DataFile) -> BitMap:
         """See Storage. Raises HeadraceError("replicas.vector_not_understood"), OSError."""
         if file.vector is None:
-            from pyroaring import BitMap
-
-            return BitMap()
+            return bitmap()
         return read_vector_file(self.filesystem, self.root, file.vector)
 
     def write_vector(self, file: DataFile, positions: BitMap, name: str) -> str:  # noqa: ARG002

@@ -15,6 +15,7 @@ from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.bounds import decode_bound, encode_bound
 from headrace.sinks.iceberg.puffin import MAGIC, puffin_file
 from headrace.sinks.iceberg.types import arrow_field
+from headrace.sinks.replicas.files.bitmaps import bitmap
 from headrace.sinks.replicas.files.data_files import (
     ColumnStatistics,
     WrittenFile,
@@ -86,10 +87,8 @@ class IcebergStorage:
     def read_vector(self, file: DataFile) -> BitMap:
         """The positions of deleted rows. Raises HeadraceError("replicas.vector_not_understood"),
         OSError."""
-        from pyroaring import BitMap
-
         if file.vector is None:
-            return BitMap()
+            return bitmap()
         vector = json.loads(file.vector)
         with self.filesystem.open_input_file(local_path(vector["file-path"])) as opened:
             content = opened.read_at(vector["content-size-in-bytes"], vector["content-offset"])

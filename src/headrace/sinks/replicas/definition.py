@@ -82,8 +82,10 @@ class ReplicaDefinition(SinkDefinition):
             return FormatSink(
                 self.name, {name: text for name, text in options.items() if name != MODE}
             )
+        from headrace.sinks.replicas.files.bitmaps import require_bitmaps
         from headrace.sinks.replicas.sink import ReplicaSink
 
+        require_bitmaps()
         return ReplicaSink(self.format(), options, self._checked(query.config), query)
 
     def resync(self, config: ConnectorConfig, state: Path, table: str, signal: str) -> None:

@@ -11,19 +11,23 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pyarrow as pa
-from pyroaring import BitMap
 
 from headrace.sinks.replicas.applying.folding import Folding
 from headrace.sinks.replicas.applying.scanning import may_have_keys, not_unique, scan
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.parts_reading import have_same_buckets, read_part
+from headrace.sinks.replicas.files.bitmaps import bitmap
 from headrace.sinks.replicas.files.writing import new_vector, write_files
 from headrace.sinks.replicas.keys import BUCKETS
 from headrace.sinks.replicas.lake import DataFile, Storage, TableChange, TableSchema, Transaction
 from headrace.sinks.replicas.runners import HereRunner, Runner
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 
 @dataclass(frozen=True)
@@ -263,7 +267,7 @@ class _Application:
             scan_files,
             [FileStep(self._batch, group, self._work, self._storage, planned) for group in groups],
         )
-        found = BitMap()
+        found = bitmap()
         for each, group in zip(scanned, groups, strict=True):
             if found.intersect(each.found):
                 raise not_unique(self._batch.table, self._batch.schema.key, group[0].path)

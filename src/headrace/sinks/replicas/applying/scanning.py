@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyroaring import BitMap
 
 from headrace.errors import HeadraceError
+from headrace.sinks.replicas.files.bitmaps import bitmap
 from headrace.sinks.replicas.files.reading import DataFileReader
 from headrace.sinks.replicas.keys import ABSENT, KeySet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from pyroaring import BitMap
 
     from headrace.sinks.replicas.lake import DataFile, Storage
 
@@ -129,7 +130,7 @@ class _Scanning:
                     waiting, rows, size = [], 0, 0
         self._look_up(waiting)
         kept = pa.concat_tables(self._kept) if self._kept else None
-        return Scan(self._positions, kept, BitMap(np.flatnonzero(self._seen).astype(np.uint32)))
+        return Scan(self._positions, kept, bitmap(np.flatnonzero(self._seen).astype(np.uint32)))
 
     def _is_enough(self, rows: int, size: int) -> bool:
         """Whether so many rows and bytes are looked up now."""
@@ -189,8 +190,8 @@ class _Scanning:
         if int(self._seen.sum()) != seen + len(numbers):
             raise not_unique(self._table, self._names, piece.file.path)
         path = piece.file.path
-        found = BitMap(positions.astype(np.uint32))
-        self._positions[path] = self._positions.get(path, BitMap()) | found
+        found = bitmap(positions.astype(np.uint32))
+        self._positions[path] = self._positions.get(path, bitmap()) | found
         is_needed = self._needed[numbers]
         if is_needed.any():
             keys = piece.keys.take(pa.array(rows[is_needed]))
@@ -222,9 +223,9 @@ def _columns(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
     return dict(zip(rows.column_names, rows.columns, strict=True))
 
 
-def _members(bitmap: BitMap, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _members(members: BitMap, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether each of ascending positions is in a bitmap."""
-    common = bitmap & BitMap(positions.astype(np.uint32))
+    common = members & bitmap(positions.astype(np.uint32))
     found = np.zeros(len(positions), np.bool_)
     found[np.searchsorted(positions, np.array(common.to_array(), np.int64))] = True
     return found

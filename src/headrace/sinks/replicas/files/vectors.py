@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import struct
 import zlib
-
-from pyroaring import BitMap
+from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
+from headrace.sinks.replicas.files.bitmaps import bitmap, read_bitmap
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 _MAGIC = b"\xd1\xd3\x39\x64"
 _COUNT_AND_KEY = struct.Struct("<qi")
@@ -41,12 +44,12 @@ def decode_vector(content: bytes, file: str) -> BitMap:
         raise _not_understood(file, "its checksum is wrong")
     (count,) = struct.unpack_from("<q", content, 8)
     if count == 0:
-        return BitMap()
+        return bitmap()
     _, key = _COUNT_AND_KEY.unpack_from(content, 8)
     if count != 1 or key != 0:
         raise _not_understood(file, "it has positions beyond 2^32 rows")
     try:
-        return BitMap.deserialize(content[_HEAD:-4])
+        return read_bitmap(content[_HEAD:-4])
     except ValueError:
         raise _not_understood(file, "its bitmap is not a Roaring bitmap") from None
 
