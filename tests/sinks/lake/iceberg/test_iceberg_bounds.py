@@ -147,7 +147,7 @@ def test_infinite_moments_are_written_without_bounds(tmp_path: Path) -> None:
 def test_bounds_are_those_of_all_row_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headrace.sinks.replicas.data_files.ROW_GROUP", 2)
+    monkeypatch.setattr("headrace.sinks.replicas.files.data_files.ROW_GROUP", 2)
     assert bounds_of(pa.int32(), [5, 3, None, None, 9, -1], tmp_path) == (-1, 9)
     assert bounds_of(pa.string(), ["é", "z", "a" * 17, None], tmp_path) == ("a" * 16, "é")
     assert bounds_of(pa.string(), [None, None], tmp_path) == (None, None)

@@ -181,7 +181,7 @@ def test_rows_deleted_before_are_in_the_new_vector(pipeline: Pipeline) -> None:
 def test_a_truncate_removes_all_files_without_a_scan(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headrace.sinks.replicas.applying.scan", None)
+    monkeypatch.setattr("headrace.sinks.replicas.applying.batches.scan", None)
     pipeline.apply([[(100, insert(50))], [(101, Truncate()), (102, insert(60)), (103, insert(61))]])
     pipeline.check()
     assert sorted(pipeline.replay.rows) == [(60,), (61,)]
@@ -306,7 +306,7 @@ def test_parts_whose_keys_have_different_types_are_folded_together(tmp_path: Pat
 def test_many_rows_become_files_of_a_good_size_in_the_order_of_the_key(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headrace.sinks.replicas.writing.FILE_BYTES", 2_000)
+    monkeypatch.setattr("headrace.sinks.replicas.files.writing.FILE_BYTES", 2_000)
     steps = [(100 + place, insert(number)) for place, number in enumerate(range(999, 99, -1))]
     pipeline.apply([steps], divided=True)
     pipeline.check()

@@ -90,7 +90,7 @@ def test_files_without_a_live_row_are_only_removed(table: FolderTable) -> None:
 
 def test_merged_files_have_a_good_size(table: FolderTable, monkeypatch: pytest.MonkeyPatch) -> None:
     size = sum(file.size for file in table.files.values())
-    monkeypatch.setattr("headrace.sinks.replicas.compacting.FILE_BYTES", size // 2)
+    monkeypatch.setattr("headrace.sinks.replicas.files.compacting.FILE_BYTES", size // 2)
     change = compact(table.begin(), "merged")
     assert change is not None
     assert len(change.added) == 2

@@ -93,8 +93,8 @@ def test_only_row_groups_that_may_have_a_key_are_read(
 def test_how_much_is_looked_up_at_a_time_changes_nothing(
     storage: FolderStorage, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr("headrace.sinks.replicas.scanning.LEAST_ROWS", at_once)
-    monkeypatch.setattr("headrace.sinks.replicas.scanning.ROWS_PER_KEY", 0)
+    monkeypatch.setattr("headrace.sinks.replicas.applying.scanning.LEAST_ROWS", at_once)
+    monkeypatch.setattr("headrace.sinks.replicas.applying.scanning.ROWS_PER_KEY", 0)
     files = [written(storage, 0), written(storage, 100)]
     found = scan(storage, files, keys(0, 9, 10, 25, 39, 139), (keys(25, 9), ("amount",)))
     assert dict(found.positions) == {

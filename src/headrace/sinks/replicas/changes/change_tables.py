@@ -63,7 +63,7 @@ class ChangeTables:
         Raises HeadraceError for values that their columns cannot hold
         ("replicas.value_not_taken"), for events without an envelope ("replicas.no_envelope"), for
         updates without their document ("replicas.no_document"), and as
-        `headrace.sinks.replicas.schemas.table_shape`.
+        `headrace.sinks.replicas.changes.schemas.table_shape`.
         """
         made: dict[tuple[str, str], list[tuple[Changes, np.ndarray]]] = {}
         for records in pieces:

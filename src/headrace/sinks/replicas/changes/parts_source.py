@@ -48,7 +48,7 @@ _FULL_UPDATES = "full"
 
 class ReplicaPartsSource(SinkSource):
     """Options: FOLDER, CHECKPOINT and SYNC of `headrace.spark.query.told`. A row is a part
-    (`headrace.sinks.replicas.parts.COLUMNS`). OVERRIDES stand in place of the configuration's."""
+    (`headrace.sinks.replicas.changes.parts.COLUMNS`). OVERRIDES stand in place of the configuration's."""
 
     columns = COLUMNS
     overrides = OVERRIDES
