@@ -23,6 +23,7 @@ from headrace.sinks.replicas.parts import (
     as_rows,
     describe,
     expect_tasks,
+    note_unsettled,
     parts_folder,
 )
 from headrace.spark.checkpoint import planned_batch
@@ -82,6 +83,8 @@ class ReplicaPartsReader(SinkReader):
     def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
         slices = self.session().slices(start, end)
         batch = planned_batch(self.checkpoint, end)
+        is_settled = self.session().is_settled(end)
+        note_unsettled(self._folder, batch, is_settled=is_settled)
         if not self.is_small(slices):
             expect_tasks(self._folder, batch)
             return self.session().partitions(slices)
