@@ -12,8 +12,8 @@ from typing import Any
 from benchmarks.contenders import jars
 from benchmarks.transforms.chains import PREDICATES, Case, Step, converters
 from headrace.java import find_java
-from headrace.transforms.registry import predicates, short_name, transforms
 from headrace.spark.jvm.maven import NotFetched, fetch_jars
+from headrace.transforms.registry import predicates, short_name, transforms
 
 HERE = Path(__file__).parent
 _SCRIPTING = ("Filter", "ContentBasedRouter")

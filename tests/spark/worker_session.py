@@ -14,7 +14,7 @@ from headrace.java import find_java
 from headrace.spark.jvm.gateway import DriverJvm
 from headrace.spark.jvm.maven import NotFetched, fetch_jars
 from headrace.spark.session import build_session
-from tests.sinks.lake.jars import iceberg_jars
+from tests.sinks.lake.jars import delta_jars, iceberg_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +48,7 @@ def _lake_jars() -> list[Path]:
     """What commits of replicas need; none where it cannot be fetched."""
     try:
         rest = {"catalog.type": "rest", "catalog.uri": "http://catalog"}
-        return sorted({*iceberg_jars(), *iceberg_jars(rest)})
+        return sorted({*iceberg_jars(), *iceberg_jars(rest), *delta_jars()})
     except NotFetched:
         return []
 

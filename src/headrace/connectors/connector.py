@@ -39,6 +39,11 @@ class Connector(Protocol):
         """The slices of (start, end]: the same whenever asked again."""
         ...
 
+    def is_settled(self, offset: OffsetObject) -> bool:
+        """Whether the log up to an offset has everything that rows of snapshots have: between a
+        snapshot and there it tells of rows as they were before."""
+        ...
+
     def bounded(self) -> None:
         """From now on `poll` ends at the place where the log ends when it is read first (Spark's
         availableNow): it gives `after` back at that place and behind it, whatever comes meanwhile,

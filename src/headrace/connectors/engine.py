@@ -124,6 +124,13 @@ class Engine(Generic[P]):
         first, last = self._source.read_offset(start), self._source.read_offset(end)
         return self._retried(lambda: self._slices(first, last))
 
+    def is_settled(self, offset: OffsetObject) -> bool:
+        """See Connector."""
+        end = self._source.read_offset(offset)
+        if end.snapshot is not None:
+            return False
+        return end.consistent is None or end.position.committed >= end.consistent
+
     def bounded(self) -> None:
         """See the contract."""
         self._bounded = True

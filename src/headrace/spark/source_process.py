@@ -75,6 +75,10 @@ class SourceSession:
         """The slices of a range."""
         return self._connector.slices(start, end)
 
+    def is_settled(self, offset: OffsetObject) -> bool:
+        """See Connector."""
+        return self._connector.is_settled(offset)
+
     def partitions(self, slices: Sequence[Slice]) -> Sequence[SlicePartition]:
         """Slices as Spark sends them to tasks, with the ids of their schemas.
 

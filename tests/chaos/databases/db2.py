@@ -94,21 +94,25 @@ class ChaosDb2(ChaosDatabase):
             yield connection
 
     def commit(self, connection: Any, transfer: Transfer) -> None:
-        accounts, ledger = self._table("accounts"), self._table("ledger")
         with self.capture.transaction() as execute:
-            for account, change, note in transfer.moves:
-                execute(
-                    f'UPDATE {accounts} SET "balance" = "balance" + {change}, "note" = ? '
-                    'WHERE "id" = ?',
-                    (note, account),
-                )
+            self.take(execute, transfer)
+
+    def take(self, execute: Execute, transfer: Transfer) -> None:
+        """The changes of a transfer in an open transaction."""
+        accounts, ledger = self._table("accounts"), self._table("ledger")
+        for account, change, note in transfer.moves:
             execute(
-                f'INSERT INTO {ledger} ("source", "target", "amount") '
-                f"SELECT {transfer.source}, {transfer.target}, N FROM NUMBERS "
-                f"WHERE N < {transfer.entries}",
-                (),
+                f'UPDATE {accounts} SET "balance" = "balance" + {change}, "note" = ? '
+                'WHERE "id" = ?',
+                (note, account),
             )
-            self._remove(execute, transfer.victim)
+        execute(
+            f'INSERT INTO {ledger} ("source", "target", "amount") '
+            f"SELECT {transfer.source}, {transfer.target}, N FROM NUMBERS "
+            f"WHERE N < {transfer.entries}",
+            (),
+        )
+        self._remove(execute, transfer.victim)
 
     def _remove(self, execute: Execute, victim: int | None) -> None:
         if victim is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.connectors.oracle.position import OraclePosition
 from headrace.errors import HeadraceError
-from headrace_demo.oracle.server import OracleServer
+from headrace_demo.oracle.server import OracleServer, Transaction
 from tests.chaos.databases.database import (
     ACCOUNTS,
     LEDGER_ROWS,
@@ -92,25 +92,33 @@ class ChaosOracle(ChaosDatabase):
         yield None
 
     def commit(self, connection: Any, transfer: Transfer) -> None:
-        balances = dict(self._balances)
+        before = dict(self._balances)
+        try:
+            with self.database.transaction() as transaction:
+                self.take(transaction, transfer)
+        except BaseException:
+            self._balances = before
+            raise
+        self._entries += transfer.entries
+        self._transfers += 1
+        if self._transfers % _SWITCHED_EVERY == 0:
+            self._stand_in.apply([{"switch": 1}])
+
+    def take(self, transaction: Transaction, transfer: Transfer) -> None:
+        """The changes of a transfer in an open transaction."""
         first = self._entries + 1
         entries = [
             {"id": first + n, "source": transfer.source, "target": transfer.target, "amount": n}
             for n in range(transfer.entries)
         ]
-        with self.database.transaction() as transaction:
-            for account, change, note in transfer.moves:
-                balances[account] += change
-                transaction.update(
-                    f"{SCHEMA}.accounts", {"id": account}, balance=balances[account], note=note
-                )
-            transaction.insert_all(f"{SCHEMA}.ledger", entries)
-            if transfer.victim is not None:
-                transaction.delete(f"{SCHEMA}.ledger", id=transfer.victim)
-        self._balances, self._entries = balances, self._entries + len(entries)
-        self._transfers += 1
-        if self._transfers % _SWITCHED_EVERY == 0:
-            self._stand_in.apply([{"switch": 1}])
+        for account, change, note in transfer.moves:
+            self._balances[account] += change
+            transaction.update(
+                f"{SCHEMA}.accounts", {"id": account}, balance=self._balances[account], note=note
+            )
+        transaction.insert_all(f"{SCHEMA}.ledger", entries)
+        if transfer.victim is not None:
+            transaction.delete(f"{SCHEMA}.ledger", id=transfer.victim)
 
     def head(self) -> int:
         return int(self._stand_in.call("scn"))

@@ -20,10 +20,12 @@ from tests.sinks.contract.subjects import (
     FileSubject,
     KafkaSubject,
     ParquetSubject,
+    ReplicaSubject,
     SinkSubject,
     StandardOutputSubject,
 )
 from tests.sinks.kafka.records import fresh_name
+from tests.sinks.lake.readers import LAKES
 
 PAGE = Path(__file__).parents[3] / "docs" / "adding-a-sink.md"
 _METADATA = "Metadata-Version: 2.1\nName: batch-files\nVersion: 1\n"
@@ -67,6 +69,8 @@ def subject(request: pytest.FixtureRequest, tmp_path: Path) -> SinkSubject:
     if name == "batch-files":
         request.getfixturevalue("installed_sink")
         return BatchFilesSubject(tmp_path)
+    if name in LAKES:
+        return ReplicaSubject(tmp_path, name)
     return {"file": FileSubject, "parquet": ParquetSubject}[name](tmp_path)
 
 

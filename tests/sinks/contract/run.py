@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.cli.messages import Messages
 from headrace.cli.pipeline import check_pipeline
-from headrace.cli.sinks import PipelineStream
+from headrace.cli.sinks import PipelineStream, with_sink
 from headrace.config.source import read_mapping
 from headrace.errors import HeadraceError
 from headrace.spark.checkpoint import finished_batch
@@ -56,8 +56,9 @@ class SinkRun:
             **self.subject.properties(),
             **{name.replace("_", "."): text for name, text in more.items()},
         }
-        overrides = {**self._definition.overrides, "headrace.checkpoint.dir": str(self.state)}
+        overrides = {"headrace.checkpoint.dir": str(self.state)}
         pipeline = check_pipeline(read_mapping(given), overrides, Messages(quiet=True))
+        pipeline = with_sink(pipeline, self._definition)
         query = SinkQuery(pipeline.config, self.state / self._definition.name, self.checkpoint)
         self._sink = self._definition.make(query)
         self._sink.open()

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from headrace.spark.sinks.definition import Delivery
 from tests.servers.kafka import KafkaServer
 from tests.sinks.kafka.records import read_topic
+from tests.sinks.lake.readers import LAKES
 
 
 class SinkSubject:
@@ -118,6 +119,26 @@ class ParquetSubject(_Files):
 
     def target(self) -> Path:
         return self.folder / "rows"
+
+
+class ReplicaSubject(_Files):
+    """Tables of a lake: a row that came twice is there twice, as a row of its key each."""
+
+    delivery = Delivery.EXACTLY_ONCE
+
+    def __init__(self, folder: Path, name: str) -> None:
+        super().__init__(folder)
+        self.name = name
+        self._lake = LAKES[name](self.target())
+
+    def properties(self) -> Mapping[str, str]:
+        return self._lake.properties()
+
+    def ids(self) -> list[int]:
+        return [int(row["id"]) for row in self._lake.rows("public", "t")]
+
+    def target(self) -> Path:
+        return self.folder / "lake"
 
 
 class StandardOutputSubject(SinkSubject):

@@ -17,7 +17,9 @@ from tests.sinks.contract.subjects import SinkSubject
 pytestmark = [pytest.mark.spark, pytest.mark.postgres]
 
 # The words "kafka: KafkaServer" make the file share a worker with others that need the broker.
-SINKS = ("file", "kafka", "batch-files", "parquet", "standard output", "console")
+SINKS = (
+    "file", "kafka", "batch-files", "iceberg", "delta", "parquet", "standard output", "console",
+)  # fmt: skip
 ROUNDS = {Delivery.EXACTLY_ONCE: 5, Delivery.AT_LEAST_ONCE: 2}
 BY_TASKS = {"headrace_range_direct_max_bytes": "0"}
 
@@ -40,7 +42,7 @@ def test_the_suite_has_every_sink_of_headrace() -> None:
     assert {sink.name for sink in sinks()} <= set(SINKS)
 
 
-@pytest.mark.parametrize("subject", some_of_all("file", "kafka"), indirect=True)
+@pytest.mark.parametrize("subject", some_of_all("file", "kafka", "iceberg"), indirect=True)
 def test_micro_batches_that_come_again_are_delivered_as_declared(run: SinkRun) -> None:
     run.run()
     again = last = 0
@@ -52,7 +54,9 @@ def test_micro_batches_that_come_again_are_delivered_as_declared(run: SinkRun) -
     assert_delivered(run.subject, last)
 
 
-@pytest.mark.parametrize("subject", some_of_all("batch-files", of=SINKS[:4]), indirect=True)
+@pytest.mark.parametrize(
+    "subject", some_of_all("batch-files", "delta", of=SINKS[:6]), indirect=True
+)
 def test_a_target_that_cannot_be_written_for_a_while_gets_everything(run: SinkRun) -> None:
     run.run()
     run.insert(1, 10)

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError
 from headrace.java import find_java
+from headrace.spark.jvm.maven import NotFetched, fetch_jars, spark_jar
 from headrace.testing.server import Server, free_port
 from headrace_demo.db2.bridge import UTC_NAME
-from headrace.spark.jvm.maven import NotFetched, fetch_jars, spark_jar
 from headrace_demo.processes import with_sources
 
 if TYPE_CHECKING:

@@ -176,6 +176,14 @@ class Replica:
                 log.info("%s: somebody else has committed meanwhile; once more", self.name)
         raise AssertionError
 
+    def take_over(self, batch: MicroBatch) -> None:
+        """Remove every row of a table that was another query's, before a micro-batch. Raises
+        HeadraceError."""
+        if self._table is not None:
+            self._table.refresh()
+            if self._table.properties().get(QUERY, batch.query) != batch.query:
+                self.empty(batch)
+
     def empty(self, batch: MicroBatch) -> None:
         """Remove every row, before a micro-batch: the table is copied again, or was another
         query's. Raises HeadraceError."""

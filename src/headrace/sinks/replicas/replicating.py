@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSource
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from headrace.spark.sinks.definition import Sink
-
 _TYPE, _CHECKPOINT, _TRIGGER = "type", "checkpoint", "trigger"
 _SINK = "headrace.sink."
 
@@ -56,9 +55,30 @@ class _Stream(EventStream):
 class _Ending(StreamingQueryListener):
     """Lets everything of a query go when it ends."""
 
-    def __init__(self, spark: SparkSession, sink: Sink, held: contextlib.ExitStack) -> None:
-        self._spark, self._sink, self._held = spark, sink, held
-        self.query = ""
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._held = contextlib.ExitStack()
+        self._query: StreamingQuery | None = None
+        self._one = threading.Lock()
+
+    def follow(self, query: StreamingQuery, held: contextlib.ExitStack) -> None:
+        """Wait for the end of a query, which may be over already."""
+        with self._one:
+            self._held.push(held)
+            self._query = query
+        self.end_if_over()
+
+    def end_if_over(self) -> None:
+        """Let everything go where the query is over: Spark tells of it some time later."""
+        if self._query is not None and not self._query.isActive:
+            self._end()
+
+    def _end(self) -> None:
+        with self._one:
+            if self._query is not None:
+                self._query = None
+                self._held.close()
+                self._spark.streams.removeListener(self)
 
     def onQueryStarted(self, event: Any) -> None:
         """Nothing."""
@@ -71,10 +91,12 @@ class _Ending(StreamingQueryListener):
 
     def onQueryTerminated(self, event: Any) -> None:
         """Close the sink."""
-        if str(event.id) == self.query:
-            self._sink.close()
-            self._held.close()
-            self._spark.streams.removeListener(self)
+        if self._query is not None and str(event.id) == str(self._query.id):
+            self._end()
+
+
+_endings: dict[Path, _Ending] = {}
+"""By folder, that of the last query of this process."""
 
 
 def replicate(
@@ -114,6 +136,8 @@ def replicate(
     state = Path(folder).absolute()
     checkpoint = state / "checkpoint"
     made = definition.make(SinkQuery(config, state / definition.name, checkpoint))
+    if state in _endings:
+        _endings[state].end_if_over()
     with contextlib.ExitStack() as held:
         held.enter_context(exclusive(state, definition.name))
         held.callback(made.close)
@@ -127,15 +151,15 @@ def replicate(
             if trigger == "availableNow"
             else writer.trigger(processingTime=trigger or config.headrace_trigger)
         )
-        ending = _Ending(spark, made, contextlib.ExitStack())
+        ending = _Ending(spark)
         spark.streams.addListener(ending)
         try:
             query = writer.start()
         except BaseException:
             spark.streams.removeListener(ending)
             raise
-        ending.query = str(query.id)
-        ending._held.push(held.pop_all())
+        _endings[state] = ending
+        ending.follow(query, held.pop_all())
     return query
 
 

@@ -16,9 +16,10 @@ from headrace.sinks.checkpoint import query_of
 from headrace.sinks.parts import sweep_parts
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.schemas import table_name, table_shape
+from headrace.sinks.replicas.kept import WaitingTable, waiting_tables
 from headrace.sinks.replicas.lake import Lake, LakeFormat, TableName
 from headrace.sinks.replicas.maintaining import note_tables, noted_tables
-from headrace.sinks.replicas.options import RESYNC, Errors, ReplicaOptions
+from headrace.sinks.replicas.options import RESYNC, Errors, Existing, ReplicaOptions
 from headrace.sinks.replicas.replica import MicroBatch, Outcome, Replica
 from headrace.sinks.replicas.resyncing import Stage, resyncs
 from headrace.sinks.replicas.stopped import StoppedTable, stopped_tables
@@ -54,8 +55,10 @@ class ReplicaSink(BatchSink):
         self._format, self._own_options, self._options = table_format, own_options, options
         self._config, self._state, self._checkpoint = query.config, query.state, query.checkpoint
         self._parts, self._stopped = query.state / "parts", query.state / "stopped"
+        self._waiting, self._is_settled = query.state / "waiting", True
         self._requests = query.state / RESYNC
         self._copied: set[TableName] = set()
+        self._takes_over = False
         self._lake: Lake | None = None
         self._runner: Runner | None = None
         self._replicas: dict[TableName, Replica] = {}
@@ -88,6 +91,7 @@ class ReplicaSink(BatchSink):
             self._lake = self._format.open(stream.spark, self._own_options)
         self._runner = SparkRunner(stream.spark.sparkContext)
         self._replicas.clear()
+        self._takes_over = self._options.existing is Existing.REPLACE
         self._resume_stopped()
         self._prepare()
         options = {FOLDER: str(self._state), CHECKPOINT: str(self._checkpoint), SYNC: "true"}
@@ -141,7 +145,7 @@ class ReplicaSink(BatchSink):
 
     def end(self, frame: Any, batch: int) -> None:
         """See BatchSink: one commit for each table that has changes. Raises HeadraceError."""
-        from headrace.sinks.replicas.changes.parts import described, of_rows
+        from headrace.sinks.replicas.changes.parts import described, is_unsettled, of_rows
 
         parts = described(self._state, batch)
         if parts is None:
@@ -149,11 +153,24 @@ class ReplicaSink(BatchSink):
         tables: dict[TableName, list[Part]] = {}
         for part in parts:
             tables.setdefault(self._name(part.topic), []).append(part)
+        self._is_settled = not is_unsettled(self._state, batch)
+        if self._is_settled:
+            for waiting in waiting_tables(self._waiting):
+                tables.setdefault(waiting.name, [])
+        self._take_over(batch)
         self._begin_resyncs(batch)
         publish(query_of(str(self._checkpoint)), self.figures)
         if tables:
             self._commit(self._micro_batch(batch), tables)
         sweep_parts(self._parts, batch)
+
+    def _take_over(self, batch: int) -> None:
+        """Empty the tables of other queries: one that is empty at the source has no change that
+        would do so."""
+        if self._takes_over:
+            for replica in self._replicas.values():
+                replica.take_over(self._micro_batch(batch))
+            self._takes_over = False
 
     def _begin_resyncs(self, batch: int) -> None:
         """Empty tables that are about to be copied again, and forget those that were."""
@@ -162,6 +179,7 @@ class ReplicaSink(BatchSink):
             offset = planned_offset(self._checkpoint, batch) or {}
             if resync.stage is Stage.REQUESTED:
                 StoppedTable(self._stopped, resync.name).resume()
+                WaitingTable(self._waiting, resync.name).forget()
                 self._replica(resync.name).empty(self._micro_batch(batch))
                 log.warning("The table %s is empty, and is copied again", resync.name)
                 resync = resync.at(Stage.EMPTIED)
@@ -198,9 +216,7 @@ class ReplicaSink(BatchSink):
         stopped = StoppedTable(self._stopped, name)
         if not stopped.is_stopped:
             try:
-                return self._replica(name).apply(
-                    batch, parts, self._parts, is_copied=name in self._copied
-                )
+                return self._apply_or_wait(batch, name, parts)
             except HeadraceError as error:
                 if error.retriable or self._options.errors is Errors.FAIL:
                     raise
@@ -209,8 +225,29 @@ class ReplicaSink(BatchSink):
                 )
                 stopped.stop(error)
                 self._replica(name).figures.error = str(error)
+                waiting = WaitingTable(self._waiting, name)
+                if waiting.is_waiting:
+                    for number, position, waited in waiting.kept():
+                        stopped.keep(number, position, waited, waiting.folder)
+                    waiting.forget()
+                    return Outcome(sum(part.rows for part in parts))
         self._keep(stopped, batch, parts)
         return Outcome(sum(part.rows for part in parts))
+
+    def _apply_or_wait(self, batch: MicroBatch, name: TableName, parts: Sequence[Part]) -> Outcome:
+        waiting, replica = WaitingTable(self._waiting, name), self._replica(name)
+        is_copied = name in self._copied
+        if not waiting.is_waiting:
+            lacks = not self._is_settled and any(part.has_untold for part in parts)
+            if not lacks or is_copied:
+                return replica.apply(batch, parts, self._parts, is_copied=is_copied)
+            waiting.begin()
+        waiting.keep(batch.number, batch.position, parts, self._parts)
+        if not self._is_settled and waiting.size <= self._options.kept_bytes:
+            return Outcome()
+        outcome = replica.apply(batch, waiting.parts(), waiting.folder)
+        waiting.forget()
+        return outcome
 
     def _keep(self, stopped: StoppedTable, batch: MicroBatch, parts: Sequence[Part]) -> None:
         size = stopped.size + sum(part.size for part in parts)

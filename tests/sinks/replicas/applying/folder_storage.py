@@ -49,6 +49,12 @@ class FolderStorage:
         }
         return DataFile(path, written.rows, written.size, json.dumps({"path": path}), bounds)
 
+    def sweep(self, prefix: str) -> int:
+        left = [path for path in self.folder.rglob(f"{prefix}*") if path.is_file()]
+        for path in left:
+            path.unlink()
+        return len(left)
+
     def read_vector(self, file: DataFile) -> BitMap:
         if file.vector is None:
             return BitMap()

@@ -90,7 +90,8 @@ class Histories:
             moved = untold[found] & ~self._is_delete[found]
             open_, found = open_[moved], found[moved]
             if is_own:
-                only = found == self._first[found]
+                # A key whose first change is a move to it was free before.
+                only = self._former[self._first[found]] != ABSENT
                 made.own[open_[only]] = self._numbers[found[only]]
                 is_own = False
             places = self._before_move(found)

@@ -219,6 +219,23 @@ def expect_tasks(folder: Path, batch: int) -> None:
         _note(folder, batch).unlink(missing_ok=True)
 
 
+def note_unsettled(folder: Path, batch: int, *, is_settled: bool) -> None:
+    """Note whether the log up to the end of a micro-batch is older than rows that a snapshot read.
+    Raises as `describe`."""
+    note = _unsettled(folder, batch)
+    with _writing(note):
+        note.parent.mkdir(parents=True, exist_ok=True)
+        if is_settled:
+            note.unlink(missing_ok=True)
+        else:
+            note.touch()
+
+
+def is_unsettled(folder: Path, batch: int) -> bool:
+    """Whether `note_unsettled` noted it."""
+    return _unsettled(folder, batch).exists()
+
+
 def described(folder: Path, batch: int) -> list[Part] | None:
     """The parts of a micro-batch that the source process wrote by itself; None: its parts are in
     the rows of the stream. `folder` is that of the sink's state."""
@@ -236,3 +253,7 @@ def parts_folder(folder: Path) -> Path:
 
 def _note(folder: Path, batch: int) -> Path:
     return parts_folder(folder) / f"{batch}-descriptions.json"
+
+
+def _unsettled(folder: Path, batch: int) -> Path:
+    return parts_folder(folder) / f"{batch}-unsettled"

@@ -23,6 +23,7 @@ from headrace.sinks.replicas.changes.parts import (
     as_rows,
     describe,
     expect_tasks,
+    note_unsettled,
     parts_folder,
 )
 from headrace.spark.checkpoint import planned_batch
@@ -48,7 +49,7 @@ _FULL_UPDATES = "full"
 
 class ReplicaPartsSource(SinkSource):
     """Options: FOLDER, CHECKPOINT and SYNC of `headrace.spark.query.told`. A row is a part
-    (`headrace.sinks.replicas.changes.parts.COLUMNS`). OVERRIDES stand in place of the configuration's."""
+    (see the module `parts`). OVERRIDES stand in place of the configuration's."""
 
     columns = COLUMNS
     overrides = OVERRIDES
@@ -82,6 +83,8 @@ class ReplicaPartsReader(SinkReader):
     def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
         slices = self.session().slices(start, end)
         batch = planned_batch(self.checkpoint, end)
+        is_settled = self.session().is_settled(end)
+        note_unsettled(self._folder, batch, is_settled=is_settled)
         if not self.is_small(slices):
             expect_tasks(self._folder, batch)
             return self.session().partitions(slices)

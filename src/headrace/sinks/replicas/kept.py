@@ -1,0 +1,93 @@
+"""Changes of a table that are kept beside it, in a folder of its own, batch by batch."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from urllib.parse import quote
+
+from headrace.connect.disk import force_to_disk, replace_text
+from headrace.sinks.replicas.changes.part import Part
+from headrace.sinks.replicas.lake import TableName
+
+_NAME = "table.json"
+
+
+class KeptChanges:
+    """Those of one table. Its folder is there while some are kept."""
+
+    def __init__(self, folder: Path, name: TableName) -> None:
+        """`folder` is that of all such tables."""
+        self.name = name
+        self.folder = folder / quote(str(name), safe="")
+
+    def keep(self, number: int, position: str, parts: Sequence[Part], folder: Path) -> None:
+        """Keep the changes of a micro-batch, whose files are in `folder`; the micro-batch may have
+        been kept before. Raises OSError."""
+        for former in self.folder.glob(f"{number}-*"):
+            former.unlink()
+        for part in parts:
+            if part.path:
+                target = self.folder / Path(part.path).name
+                (folder / part.path).rename(target)
+                force_to_disk(target)
+        described = [{**asdict(part), "path": Path(part.path).name} for part in parts]
+        kept = {"position": position, "parts": described}
+        replace_text(self.folder / f"{number}.json", json.dumps(kept))
+
+    def kept(self) -> Iterator[tuple[int, str, list[Part]]]:
+        """Number, position and parts of each micro-batch that is kept, in order."""
+        numbers = sorted(
+            int(path.stem) for path in self.folder.glob("*.json") if path.stem.isdigit()
+        )
+        for number in numbers:
+            kept = json.loads((self.folder / f"{number}.json").read_text())
+            parts = [Part(**{**each, "buckets": tuple(each["buckets"])}) for each in kept["parts"]]
+            yield number, kept["position"], parts
+
+    def drop(self, number: int) -> None:
+        """Forget a micro-batch: the table has it."""
+        (self.folder / f"{number}.json").unlink(missing_ok=True)
+        for path in self.folder.glob(f"{number}-*"):
+            path.unlink()
+
+    @property
+    def size(self) -> int:
+        """Bytes that are kept."""
+        return sum(path.stat().st_size for path in self.folder.iterdir())
+
+
+class WaitingTable(KeptChanges):
+    """A table whose rows are newer than the log: they were read by a snapshot that had to begin
+    again. What the log tells of them until then is kept and applied at once. Bit by bit it would
+    delete rows whose values later changes do not carry."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether changes are kept."""
+        return (self.folder / _NAME).is_file()
+
+    def begin(self) -> None:
+        """From now on the table's changes are kept. Raises OSError."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        known = {"namespace": self.name.namespace, "name": self.name.name}
+        replace_text(self.folder / _NAME, json.dumps(known))
+
+    def parts(self) -> list[Part]:
+        """All that are kept."""
+        return [part for _, _, parts in self.kept() for part in parts]
+
+    def forget(self) -> None:
+        """The table has everything."""
+        (self.folder / _NAME).unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def waiting_tables(folder: Path) -> Iterator[WaitingTable]:
+    """The tables that wait."""
+    for path in sorted(folder.glob(f"*/{_NAME}")):
+        known = json.loads(path.read_text())
+        yield WaitingTable(folder, TableName(tuple(known["namespace"]), known["name"]))

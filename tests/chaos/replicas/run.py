@@ -1,0 +1,59 @@
+"""`headrace run` into replicas, in a session of its own whose processes can be killed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from tests.chaos.replicas.banks.bank import TABLES, Bank
+from tests.chaos.run import Run, newest_of
+from tests.sinks.lake.readers import LAKES
+
+
+class ReplicaRun(Run):
+    """One state folder and one lake."""
+
+    database: Bank
+
+    def __init__(self, bank: Bank, folder: Path, table_format: str, **more: str) -> None:
+        self.lake = LAKES[table_format](folder / "lake")
+        super().__init__(
+            bank,
+            folder,
+            **{"headrace_slices": "3", "headrace_range_max_rows": "5000", **more},
+            **self.lake.properties(),
+        )
+
+    def words(self) -> list[str]:
+        return ["run", str(self.folder / "connector.properties"), "--checkpoint", str(self.state)]
+
+    def lines(self) -> int:
+        """Finished micro-batches: each has something."""
+        return newest_of(self.checkpoint / "commits") + 1
+
+    def configure(self, **more: str) -> None:
+        """Set properties (`_` for `.`) from the next start on; the last one of a name counts."""
+        with (self.folder / "connector.properties").open("a") as file:
+            file.writelines(f"{name.replace('_', '.')}={text}\n" for name, text in more.items())
+
+    def shown(self, table: str) -> list[dict[str, object]]:
+        """The rows of a replica as the bank has them."""
+        rows = self.lake.rows(self.database.namespace, table)
+        return [self.database.shown(row) for row in rows]
+
+    def assert_equal(self, *tables: str) -> dict[str, int]:
+        """Compare replicas with their source, row by row; gives how many rows there are."""
+        counts = {}
+        for table in tables or TABLES:
+            wanted = Counter(map(_text, self.database.expected(table)))
+            found = Counter(map(_text, self.shown(table)))
+            lost, more = (sorted(those.elements()) for those in (wanted - found, found - wanted))
+            said = f"{table}, {wanted.total()} rows: "
+            assert not lost, f"{said}{len(lost)} are lost: {lost[:3]}; {len(more)}: {more[:3]}"
+            assert not more, f"{said}{len(more)} more are there: {more[:3]}"
+            counts[table] = wanted.total()
+        return counts
+
+
+def _text(row: dict[str, object]) -> str:
+    return repr(sorted(row.items()))

@@ -1,0 +1,129 @@
+"""kill -9 between two steps of a micro-batch: between writing and committing, between the commits
+of two tables, and after them, before Spark knows it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.servers.postgresql import Database
+from tests.sinks.lake.readers import LAKES, IcebergLake, ReadLake
+
+pytestmark = [pytest.mark.spark, pytest.mark.postgres]
+
+TABLES = ("first", "second")
+_WITHIN_S = 600
+
+
+class Killed:
+    """`headrace run` into replicas of two tables, which ends when there is nothing new, or is
+    killed."""
+
+    def __init__(self, database: Database, folder: Path, lake: ReadLake) -> None:
+        self.database, self.lake = database, lake
+        self._folder, self._stage = folder, 0
+        for table in TABLES:
+            database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, note text, stage int)")
+            database.execute(
+                f"INSERT INTO {table} SELECT i, 'old', 0 FROM generate_series(1, 100) i"
+            )
+        properties = {
+            **database.properties(table_include_list=",".join(f"public.{t}" for t in TABLES)),
+            **lake.properties(),
+            "headrace.sink.threads": "1",
+            "headrace.trigger": "100 milliseconds",
+        }
+        self._file = folder / "run.properties"
+        self._file.write_text("".join(f"{name}={text}\n" for name, text in properties.items()))
+
+    def change(self) -> None:
+        """One transaction with changes of both tables: keys that come, go and move."""
+        self._stage += 1
+        stage = self._stage
+        self.database.execute(
+            ";".join(
+                f"UPDATE {table} SET note = 'new', stage = {stage} WHERE id % 3 = {stage % 3};"
+                f"DELETE FROM {table} WHERE id % 10 = {stage};"
+                f"UPDATE {table} SET id = id + {stage * 1000} WHERE id % 7 = {stage};"
+                f"INSERT INTO {table} SELECT {stage * 1000 + 500} + i, 'more', {stage}"
+                " FROM generate_series(1, 20) i"
+                for table in TABLES
+            )
+        )
+
+    def run(self, *killed: object) -> int:
+        """The exit status; `killed` are the place and the count of `killed.py`."""
+        module = ["tests.chaos.replicas.killed", *map(str, killed)] if killed else ["headrace.cli"]
+        words = ["run", str(self._file), "--checkpoint", str(self._folder / "state")]
+        with (self._folder / "log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *module, *words, "--idle-exit", "2"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+            try:
+                return process.wait(_WITHIN_S)
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+
+    def said(self) -> str:
+        """The end of what the runs said."""
+        return (self._folder / "log").read_text()[-3000:]
+
+    def assert_equal(self, *tables: str) -> None:
+        """Compare replicas with their source, row by row."""
+        for table in tables or TABLES:
+            wanted = self.database.execute(f"SELECT id, note, stage FROM {table} ORDER BY id")
+            rows = self.lake.rows("public", table)
+            found = sorted((row["id"], row["note"], row["stage"]) for row in rows)
+            assert found == wanted, f"{table}: {self.said()}"
+
+    def versions(self) -> dict[str, str]:
+        """Which snapshot or version the tables have."""
+        return {table: self.lake.version("public", table) for table in TABLES}
+
+
+@pytest.mark.parametrize("name", LAKES)
+def test_a_kill_between_two_steps_of_a_micro_batch_loses_and_doubles_nothing(
+    database: Database, tmp_path: Path, name: str
+) -> None:
+    lake = LAKES[name](tmp_path / "lake")
+    run = Killed(database, tmp_path, lake)
+    # The first copy: its files are written, and one of the tables has it.
+    assert run.run("written", 2) == -signal.SIGKILL, run.said()
+    run.assert_equal("first")
+    assert lake.rows("public", "second") == []
+    copied = run.versions()
+
+    run.change()
+    # It comes again, and the table that had it is not written again; then the change.
+    assert run.run("committed", 2) == -signal.SIGKILL, run.said()
+    run.assert_equal()
+    changed = run.versions()
+    assert lake.commits("public", "first") == 2, copied
+    if isinstance(lake, IcebergLake):
+        for table in TABLES:
+            lake.expire("public", table)
+            assert lake.commits("public", table) == 1
+    kept = {table: lake.commits("public", table) for table in TABLES}
+
+    assert run.run() == 0, run.said()
+    run.assert_equal()
+    assert run.versions() == changed
+    run.change()
+    assert run.run("table", 1) == -signal.SIGKILL, run.said()
+    run.assert_equal("first")
+    moved = run.versions()
+    assert moved["first"] != changed["first"]
+    assert moved["second"] == changed["second"]
+    assert run.run() == 0, run.said()
+    run.assert_equal()
+    assert run.versions()["first"] == moved["first"]
+    assert {
+        table: lake.commits("public", table) - kept[table] for table in TABLES
+    } == dict.fromkeys(TABLES, 1)

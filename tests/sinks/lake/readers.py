@@ -1,0 +1,121 @@
+"""Tables of a lake as readers that know nothing of headrace read them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+from pyiceberg.catalog.sql import SqlCatalog
+
+Row = dict[str, Any]
+
+
+class ReadLake(ABC):
+    """A folder with tables of one format."""
+
+    name: ClassVar[str]
+    """The value of `headrace.sink.type`."""
+    option: ClassVar[str]
+    """The option that names the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def properties(self) -> dict[str, str]:
+        """Of a sink of replicas into it."""
+        return {
+            "headrace.sink.type": self.name,
+            "headrace.sink.mode": "replica",
+            f"headrace.sink.{self.option}": str(self.folder),
+        }
+
+    @abstractmethod
+    def table(self, namespace: str, name: str) -> pa.Table:
+        """The rows of a table."""
+
+    @abstractmethod
+    def table_properties(self, namespace: str, name: str) -> dict[str, str]:
+        """The properties of a table."""
+
+    @abstractmethod
+    def version(self, namespace: str, name: str) -> str:
+        """The last snapshot or version of a table."""
+
+    @abstractmethod
+    def commits(self, namespace: str, name: str) -> int:
+        """How many commits of rows a table remembers."""
+
+    @abstractmethod
+    def files(self, namespace: str, name: str) -> int:
+        """How many data files a table has."""
+
+    def rows(self, namespace: str, name: str) -> list[Row]:
+        """The rows of a table."""
+        found: list[Row] = self.table(namespace, name).to_pylist()
+        return found
+
+
+class IcebergLake(ReadLake):
+    """Read by PyIceberg."""
+
+    name, option = "iceberg", "warehouse"
+
+    @property
+    def catalog(self) -> SqlCatalog:
+        uri = f"sqlite:///{self.folder}/catalog.db"
+        return SqlCatalog("headrace", uri=uri, warehouse=str(self.folder))
+
+    def table(self, namespace: str, name: str) -> pa.Table:
+        return self.catalog.load_table((namespace, name)).scan().to_arrow()
+
+    def table_properties(self, namespace: str, name: str) -> dict[str, str]:
+        return dict(self.catalog.load_table((namespace, name)).properties)
+
+    def version(self, namespace: str, name: str) -> str:
+        return str(self.catalog.load_table((namespace, name)).metadata.current_snapshot_id)
+
+    def commits(self, namespace: str, name: str) -> int:
+        return len(self.catalog.load_table((namespace, name)).metadata.snapshots)
+
+    def files(self, namespace: str, name: str) -> int:
+        return len(list(self.catalog.load_table((namespace, name)).scan().plan_files()))
+
+    def expire(self, namespace: str, name: str) -> None:
+        """Forget all snapshots but the last one."""
+        table = self.catalog.load_table((namespace, name))
+        last = table.metadata.current_snapshot_id
+        old = [each.snapshot_id for each in table.metadata.snapshots if each.snapshot_id != last]
+        table.maintenance.expire_snapshots().by_ids(old).commit()
+
+
+class DeltaLake(ReadLake):
+    """Read by delta-rs."""
+
+    name, option = "delta", "path"
+
+    def path(self, namespace: str, name: str) -> str:
+        return str(self.folder / namespace / name)
+
+    def table(self, namespace: str, name: str) -> pa.Table:
+        table = DeltaTable(self.path(namespace, name))
+        return pa.table(QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all())
+
+    def table_properties(self, namespace: str, name: str) -> dict[str, str]:
+        return dict(DeltaTable(self.path(namespace, name)).metadata().configuration)
+
+    def version(self, namespace: str, name: str) -> str:
+        return str(DeltaTable(self.path(namespace, name)).version())
+
+    def commits(self, namespace: str, name: str) -> int:
+        history = DeltaTable(self.path(namespace, name)).history()
+        return sum("CREATE" not in each["operation"] for each in history)
+
+    def files(self, namespace: str, name: str) -> int:
+        return len(DeltaTable(self.path(namespace, name)).file_uris())
+
+
+LAKES: dict[str, type[ReadLake]] = {lake.name: lake for lake in (IcebergLake, DeltaLake)}
+"""By the value of `headrace.sink.type`."""

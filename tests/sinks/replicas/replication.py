@@ -1,0 +1,77 @@
+"""A pipeline from a PostgreSQL database into a lake by `headrace.replicate`, run by run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+import headrace
+from headrace.errors import HeadraceError
+from tests.servers.postgresql import Database
+from tests.sinks.lake.readers import ReadLake
+
+_WITHIN_S = 300
+_SINK = "headrace.sink."
+
+
+class Replication:
+    """Runs of one query, each of which goes on where the last one ended."""
+
+    def __init__(
+        self, spark: SparkSession, database: Database, lake: ReadLake, state: Path
+    ) -> None:
+        self.spark, self.database, self.lake, self.state = spark, database, lake, state
+        self._source: dict[str, str] = {}
+
+    def copy(self, name: str) -> Replication:
+        """Of the same database into the same lake, by a checkpoint and a slot of its own."""
+        made = Replication(self.spark, self.database, self.lake, self.state.with_name(name))
+        made._source = {"slot.name": f"{self.database.name}_{name}"}
+        return made
+
+    def run(self, **options: str) -> None:
+        """Until everything is replicated that is in the source now; `options` are of the sink, with
+        `_` for `.`. Raises HeadraceError for an error before the query, and what it ended with."""
+        sink = {
+            **{name.removeprefix(_SINK): text for name, text in self.lake.properties().items()},
+            "checkpoint": str(self.state),
+            "trigger": "availableNow",
+            **{name.replace("_", "."): text for name, text in options.items()},
+        }
+        del sink["mode"]
+        source = {**self.database.properties(), "skipped.operations": "none", **self._source}
+        query = headrace.replicate(self.spark, source, sink)
+        try:
+            assert query.awaitTermination(_WITHIN_S)
+        except StreamingQueryException:
+            error = headrace.error(query)
+            raise error if error is not None else AssertionError from None
+        finally:
+            query.stop()
+
+    def error(self, **options: str) -> HeadraceError:
+        """What a run ends with."""
+        try:
+            self.run(**options)
+        except HeadraceError as error:
+            return error
+        raise AssertionError("the query ended without an error")
+
+    def rows(self, table: str, *columns: str) -> list[tuple[object, ...]]:
+        """Columns of a replica, in their order."""
+        rows = self.lake.rows("public", table)
+        return sorted(tuple(row[column] for column in columns) for row in rows)
+
+    def assert_equal(self, table: str, *columns: str) -> None:
+        """A replica has the rows of its source."""
+        names = ", ".join(columns)
+        wanted = self.database.execute(f"SELECT {names} FROM {table} ORDER BY {names}")
+        assert self.rows(table, *columns) == wanted
+
+    @property
+    def stopped(self) -> list[str]:
+        """The tables that are stopped."""
+        folder = self.state / self.lake.name / "stopped"
+        return sorted(path.parent.name for path in folder.glob("*/error.json"))

@@ -1,0 +1,115 @@
+"""Who may write a replica: one query, and others that do not change its rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.sinks.delta.format import FORMAT as DELTA
+from headrace.sinks.iceberg.format import FORMAT as ICEBERG
+from headrace.sinks.replicas import applying, compacting
+from headrace.sinks.replicas.lake import ColumnChange, TableName
+from tests.sinks.lake.readers import LAKES
+from tests.sinks.replicas.replication import Replication
+
+pytestmark = [pytest.mark.spark, pytest.mark.postgres]
+
+of_every_format = pytest.mark.parametrize("replication", LAKES, indirect=True)
+FORMATS = {each.name: each for each in (ICEBERG, DELTA)}
+
+
+def fill(replication: Replication, first: int, last: int) -> None:
+    replication.database.execute(
+        f"INSERT INTO t SELECT i, 'v' || i FROM generate_series({first}, {last}) i"
+    )
+
+
+@of_every_format
+def test_a_second_copy_of_a_pipeline_is_refused_or_replaces_the_rows_of_the_first(
+    replication: Replication,
+) -> None:
+    database = replication.database
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    database.execute("CREATE TABLE emptied (id int PRIMARY KEY)")
+    database.execute("INSERT INTO emptied VALUES (1)")
+    fill(replication, 1, 100)
+    replication.run()
+    replication.assert_equal("t", "id", "v")
+    version = replication.lake.version("public", "t")
+
+    second = replication.copy("second")
+    error = second.error()
+    assert error.code == "replicas.other_keeper", error
+    assert "public." in error.message
+    assert replication.lake.version("public", "t") == version
+
+    database.execute("DELETE FROM t WHERE id <= 50; UPDATE t SET v = 'w' WHERE id > 90")
+    database.execute("DELETE FROM emptied")
+    third = replication.copy("third")
+    third.run(existing="replace")
+    third.assert_equal("t", "id", "v")
+    third.assert_equal("emptied", "id")
+    fill(replication, 101, 120)
+    third.run()
+    third.assert_equal("t", "id", "v")
+
+    # The first one is fenced.
+    error = replication.error()
+    assert error.code == "replicas.other_keeper", error
+    third.assert_equal("t", "id", "v")
+
+
+@of_every_format
+def test_a_compaction_by_another_process_between_begin_and_commit_is_kept(
+    replication: Replication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replication.database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    for first in range(1, 200, 20):
+        fill(replication, first, first + 19)
+        replication.run()
+    lake, compacted = replication.lake, []
+    before = lake.files("public", "t")
+    apply_batch = applying.apply_batch
+
+    def with_compaction(*arguments: object, **named: object) -> object:
+        """The other process has planned before, and commits after the files are written."""
+        if compacted:
+            return apply_batch(*arguments, **named)
+        name, options = lake.option, {lake.option: str(lake.folder)}
+        other = FORMATS[lake.name].open(replication.spark, options)
+        table = other.table(TableName(("public",), "t"))
+        transaction = table.begin(ColumnChange())
+        change = compacting.compact(transaction, f"other-{name}")
+        made = apply_batch(*arguments, **named)
+        transaction.commit(change, {})
+        compacted.append(change)
+        other.close()
+        return made
+
+    monkeypatch.setattr(applying, "apply_batch", with_compaction)
+    replication.database.execute(
+        "UPDATE t SET v = 'w' WHERE id % 9 = 0; DELETE FROM t WHERE id < 9"
+    )
+    fill(replication, 1001, 1020)
+    replication.run()
+    replication.assert_equal("t", "id", "v")
+    assert compacted
+    assert lake.files("public", "t") < before
+    replication.database.execute("UPDATE t SET v = 'x' WHERE id % 4 = 0")
+    replication.run()
+    replication.assert_equal("t", "id", "v")
+
+
+@pytest.mark.parametrize("replication", ["delta"], indirect=True)
+def test_an_optimize_by_spark_is_kept(replication: Replication) -> None:
+    replication.database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    for first in range(1, 60, 20):
+        fill(replication, first, first + 19)
+        replication.run()
+    before = replication.lake.files("public", "t")
+    replication.spark.sql(f"OPTIMIZE delta.`{replication.lake.folder}/public/t`").collect()
+    assert replication.lake.files("public", "t") < before
+    replication.database.execute(
+        "UPDATE t SET v = 'w' WHERE id % 9 = 0; DELETE FROM t WHERE id < 9"
+    )
+    replication.run()
+    replication.assert_equal("t", "id", "v")

@@ -1,0 +1,108 @@
+"""A table that cannot take its changes stops alone, keeps them, and takes them later."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sinks.lake.readers import LAKES
+from tests.sinks.replicas.replication import Replication
+
+pytestmark = [pytest.mark.spark, pytest.mark.postgres]
+
+of_every_format = pytest.mark.parametrize("replication", LAKES, indirect=True)
+
+
+def begin(replication: Replication) -> None:
+    """Two tables with rows are replicated."""
+    for table in ("a", "b"):
+        replication.database.execute(
+            f"CREATE TABLE {table} (id int PRIMARY KEY, n int, late text);"
+            f"INSERT INTO {table} SELECT i, i, 'x' FROM generate_series(1, 10) i"
+        )
+    replication.run()
+    assert replication.stopped == []
+
+
+def change(replication: Replication) -> None:
+    """Both tables change."""
+    for table in ("a", "b"):
+        replication.database.execute(
+            f"UPDATE {table} SET n = NULL WHERE id = 3; DELETE FROM {table} WHERE id = 4;"
+            f"INSERT INTO {table} (id) SELECT max(id) + 1 FROM {table}"
+        )
+
+
+@of_every_format
+def test_a_table_stops_at_a_change_of_its_columns_and_goes_on_when_it_is_told_what_it_means(
+    replication: Replication,
+) -> None:
+    begin(replication)
+    replication.database.execute(
+        "ALTER TABLE a DROP COLUMN late, ADD COLUMN later text DEFAULT 'y'"
+    )
+    for _ in range(2):
+        change(replication)
+        replication.run()
+        assert replication.stopped == ["public.a"]
+        replication.assert_equal("b", "id", "n", "late")
+        assert len(replication.rows("a", "id", "n", "late")) == 10
+    # The same configuration again changes nothing.
+    replication.run()
+    assert replication.stopped == ["public.a"]
+    replication.run(ambiguous_columns="replace")
+    assert replication.stopped == []
+    replication.assert_equal("a", "id", "n", "later")
+    change(replication)
+    replication.run()
+    replication.assert_equal("a", "id", "n", "later")
+    replication.assert_equal("b", "id", "n", "late")
+
+
+@of_every_format
+def test_a_type_that_the_column_cannot_become_stops_the_table_and_the_bound_ends_the_query(
+    replication: Replication,
+) -> None:
+    begin(replication)
+    replication.database.execute("ALTER TABLE a ALTER COLUMN n TYPE text")
+    change(replication)
+    replication.run()
+    assert replication.stopped == ["public.a"]
+    replication.assert_equal("b", "id", "n", "late")
+    change(replication)
+    error = replication.error(kept_max_bytes="100")
+    assert error.code == "replicas.kept_too_much", error
+    assert "public.a" in error.message
+    assert "headrace.sink.kept.max.bytes" in error.remedy
+    # Nothing is lost: with more room the micro-batch comes again.
+    replication.run()
+    assert replication.stopped == ["public.a"]
+    replication.assert_equal("b", "id", "n", "late")
+
+
+@of_every_format
+def test_a_truncate_that_is_refused_stops_the_table_until_it_is_allowed(
+    replication: Replication,
+) -> None:
+    begin(replication)
+    replication.database.execute("TRUNCATE a; INSERT INTO a VALUES (7, 7, 'z')")
+    change(replication)
+    replication.run(truncates="fail")
+    assert replication.stopped == ["public.a"]
+    replication.assert_equal("b", "id", "n", "late")
+    assert len(replication.rows("a", "id")) == 10
+    replication.run(truncates="apply")
+    assert replication.stopped == []
+    replication.assert_equal("a", "id", "n", "late")
+
+
+@of_every_format
+def test_an_error_of_a_table_ends_the_query_where_that_is_wanted(replication: Replication) -> None:
+    begin(replication)
+    replication.database.execute("TRUNCATE a")
+    change(replication)
+    error = replication.error(truncates="fail", errors="fail")
+    assert error.code == "replicas.truncated", error
+    assert replication.stopped == []
+    replication.run()
+    for table in ("a", "b"):
+        replication.assert_equal(table, "id", "n", "late")

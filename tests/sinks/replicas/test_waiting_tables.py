@@ -1,0 +1,162 @@
+"""Tables whose rows a snapshot read later than what the log tells at first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headrace.sinks.replicas.changes.part import Operation
+from headrace.sinks.replicas.changes.parts import describe, note_unsettled, parts_folder
+from headrace.sinks.replicas.changes.schemas import to_json
+from headrace.sinks.replicas.lake import (
+    KEY,
+    Column,
+    ColumnChange,
+    TableChange,
+    TableName,
+    TableSchema,
+)
+from headrace.sinks.replicas.options import ReplicaOptions
+from headrace.sinks.replicas.runners import HereRunner
+from headrace.sinks.replicas.sink import ReplicaSink
+from headrace.spark.sinks.definition import SinkQuery
+from tests.sinks.replicas.applying.folder_storage import FolderTable, FolderTransaction
+from tests.sinks.replicas.applying.replay import Change, write_part
+
+SCHEMA = TableSchema(
+    (Column("id", pa.int32()), Column("name", pa.string()), Column("large", pa.string())), ("id",)
+)
+
+
+class _Transaction(FolderTransaction):
+    def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
+        super().commit(change, properties)
+        self._table.kept |= properties
+
+
+class _Table(FolderTable):
+    """See LakeTable, as far as the sink needs it."""
+
+    name = TableName((), "topic")
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, SCHEMA)
+        self.kept: dict[str, str] = {KEY: '["id"]'}
+
+    def schema(self) -> TableSchema:
+        return SCHEMA
+
+    def properties(self) -> Mapping[str, str]:
+        return self.kept
+
+    def refresh(self) -> None:
+        """Nothing."""
+
+    def version(self) -> str:
+        return ""
+
+    def foreign_changes(self) -> Sequence[str]:
+        return []
+
+    def begin(self, change: ColumnChange | None = None) -> _Transaction:
+        assert not change
+        return _Transaction(self)
+
+
+class _Pipeline:
+    """A sink of one table, micro-batch by micro-batch."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "table").mkdir()
+        (folder / "checkpoint").mkdir()
+        (folder / "checkpoint" / "metadata").write_text(json.dumps({"id": "a-query"}))
+        self.state = folder / "state"
+        self.table = _Table(folder / "table")
+        config: Any = SimpleNamespace(topic_prefix="shop")
+        query = SinkQuery(config, self.state, folder / "checkpoint")
+        made_of: Any = None
+        self.sink = ReplicaSink(made_of, {}, ReplicaOptions(), query)
+        self.sink.open()
+        self.sink._lake = SimpleNamespace(table=lambda _: self.table)  # type: ignore[assignment]
+        self.sink._runner = HereRunner()
+        self._places = iter(range(1, 1000))
+
+    def end(self, batch: int, *changes: Change, is_settled: bool = False) -> None:
+        parts = []
+        if changes:
+            numbered = [(next(self._places), change) for change in changes]
+            folder = parts_folder(self.state)
+            made = write_part(folder, f"{batch}-source-0", numbered, SCHEMA)
+            parts.append(replace(made, schema=to_json(SCHEMA)))
+        self.sink._replica(self.table.name)._table = self.table  # type: ignore[assignment]
+        note_unsettled(self.state, batch, is_settled=is_settled)
+        describe(self.state, batch, parts)
+        self.sink.end(None, batch)
+
+    @property
+    def rows(self) -> dict[object, tuple[object, object]]:
+        return {row["id"]: (row["name"], row["large"]) for row in self.table.rows()}
+
+
+def insert(key: int, name: str, large: str) -> Change:
+    return Change(Operation.INSERT, (key,), {"name": name, "large": large})
+
+
+def move(old: int, new: int, name: str) -> tuple[Change, Change]:
+    """A key changes, and the log does not carry the large value."""
+    moved = Change(Operation.INSERT, (new,), {"name": name}, old_key=(old,))
+    return Change(Operation.DELETE, (old,)), moved
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> _Pipeline:
+    """Its table has what a snapshot read after two moves of the row x and one of the row w."""
+    made = _Pipeline(tmp_path)
+    made.end(0, insert(3, "x", "large x"), insert(2, "w", "large w"))
+    return made
+
+
+def test_moves_that_the_snapshot_has_already_lose_no_value(pipeline: _Pipeline) -> None:
+    pipeline.end(1, *move(1, 2, "x"))
+    pipeline.end(2, *move(2, 3, "x"))
+    pipeline.end(2, *move(2, 3, "x"))  # it comes again
+    pipeline.end(3, *move(4, 2, "w"))
+    assert pipeline.rows == {3: ("x", "large x"), 2: ("w", "large w")}
+    assert pipeline.table.kept["headrace.batch"] == "0"
+    pipeline.end(4, is_settled=True)
+    assert pipeline.rows == {3: ("x", "large x"), 2: ("w", "large w")}
+    assert pipeline.table.kept["headrace.batch"] == "4"
+    assert list((pipeline.state / "waiting").iterdir()) == []
+    pipeline.end(5, Change(Operation.UPDATE, (2,), {"name": "later"}), is_settled=True)
+    assert pipeline.rows[2] == ("later", "large w")
+
+
+def test_a_row_that_was_deleted_before_the_snapshot_is_not_missed(pipeline: _Pipeline) -> None:
+    pipeline.end(1, Change(Operation.UPDATE, (9,), {"name": "gone"}))
+    pipeline.end(2, Change(Operation.DELETE, (9,)), insert(10, "new", "large"), is_settled=True)
+    assert pipeline.rows == {
+        3: ("x", "large x"), 2: ("w", "large w"), 10: ("new", "large")
+    }  # fmt: skip
+
+
+def test_changes_with_all_values_do_not_wait(pipeline: _Pipeline) -> None:
+    pipeline.end(1, insert(10, "new", "large"), Change(Operation.DELETE, (2,)))
+    assert pipeline.rows == {3: ("x", "large x"), 10: ("new", "large")}
+
+
+def test_a_row_that_is_missing_for_good_stops_the_table_with_all_that_waited(
+    pipeline: _Pipeline,
+) -> None:
+    pipeline.end(1, Change(Operation.UPDATE, (9,), {"name": "lost"}))
+    pipeline.end(2, Change(Operation.DELETE, (2,)), is_settled=True)
+    (error,) = (pipeline.state / "stopped").glob("*/error.json")
+    assert json.loads(error.read_text())["code"] == "replicas.value_unknown"
+    assert {path.name for path in error.parent.glob("[0-9].json")} == {"1.json", "2.json"}
+    assert not list((pipeline.state / "waiting").glob("*"))
