@@ -10,6 +10,7 @@ from pathlib import Path
 from headrace.cli.messages import Messages
 from headrace.cli.pipeline import add_file_argument, read_pipeline, with_state
 from headrace.cli.signal import add_wait_argument, wait_for_signal
+from headrace.cli.sinks import with_sink
 from headrace.connectors.registry import send_signal
 from headrace.errors import HeadraceError
 from headrace.spark.sinks.registry import find_sink
@@ -37,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints the id of the signal that asks for the rows, and what becomes of it."""
     pipeline = read_pipeline(arguments.file, with_state({}, arguments.checkpoint), Messages())
-    config = pipeline.config
-    definition = find_sink(config.headrace_sink_type or "console")
+    definition = find_sink(pipeline.config.headrace_sink_type or "console")
+    config = with_sink(pipeline, definition).config
     folder = arguments.checkpoint or config.headrace_checkpoint_dir
     if folder is None:
         raise HeadraceError(
