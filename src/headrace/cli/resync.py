@@ -48,13 +48,17 @@ def run(arguments: argparse.Namespace) -> int:
             "Name it with --checkpoint or headrace.checkpoint.dir.",
         )
     signal = str(uuid.uuid4())
-    if arguments.where is None:
-        definition.resync(
-            config, Path(folder).absolute() / definition.name, arguments.table, signal
-        )
+    state = Path(folder).absolute() / definition.name
+
+    def request() -> None:
+        """What a refused signal must not leave: the table would be emptied."""
+        if arguments.where is None:
+            definition.resync(config, state, arguments.table, signal)
+
     data: dict[str, object] = {"data-collections": [arguments.table]}
     if arguments.where is not None:
         condition = {"data-collection": arguments.table, "filter": arguments.where}
         data["additional-conditions"] = [condition]
-    print(send_signal(config, "execute-snapshot", json.dumps(data), name=signal), flush=True)
+    text = json.dumps(data)
+    print(send_signal(config, "execute-snapshot", text, name=signal, before=request), flush=True)
     return 0 if arguments.wait is None else wait_for_signal(config, signal, arguments.wait)
