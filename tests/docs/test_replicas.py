@@ -44,7 +44,7 @@ def terminal(database: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         '"localhost"': f'"{database.server.host}", "database.port": "{database.server.port}"',
         "=localhost": f"={database.server.host}",
     }
-    yield Terminal(tmp_path, address)
+    return Terminal(tmp_path, address)
 
 
 def stored(database: Shop, table: str) -> list[tuple[Any, ...]]:
