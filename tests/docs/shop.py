@@ -23,10 +23,11 @@ INSERT INTO inventory.orders VALUES (1, 1, 5, 'EU'), (2, 2, 1, 'US'), (3, 1, 2, 
 class Shop:
     """The database on a server of its own, with tables and without a role."""
 
-    def __init__(self, server: PostgresServer) -> None:
+    def __init__(self, server: PostgresServer, tables: str = TABLES) -> None:
         self.server = server
         server.create_database("shop")
-        self.execute(TABLES)
+        if tables:
+            self.execute(tables)
 
     @property
     def substitutes(self) -> dict[str, str]:
@@ -56,10 +57,10 @@ class Shop:
 
 
 @contextmanager
-def shop() -> Iterator[Shop]:
+def shop(tables: str = TABLES) -> Iterator[Shop]:
     """One whose server ends with the context."""
     with PostgresServer() as server:
-        yield Shop(server)
+        yield Shop(server, tables)
 
 
 def events(file: Path) -> list[tuple[str, Any, Any]]:

@@ -73,6 +73,13 @@ RUN_BY = {
         "CREATE TABLE inventory.signals": "docs/test_pages_in_spark.py",
     },
     "docs/guides/python-api.md": {"": "docs/test_pages_in_spark.py"},
+    "docs/guides/replicas.md": {
+        **dict.fromkeys(
+            ("CREATE SCHEMA", "CREATE ROLE", "connector.class=", "headrace check", "DELETE FROM",
+             "load_catalog", "iceberg_scan", "QueryBuilder", "headrace.replicate"),
+            "docs/test_replicas.py",
+        ),
+    },
     "docs/guides/sinks.md": {"": "docs/test_pages_in_spark.py"},
     "docs/guides/tables.md": {"": "spark/tables/test_guide.py"},
 }  # fmt: skip

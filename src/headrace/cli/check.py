@@ -19,6 +19,7 @@ from headrace.cli.pipeline import (
     read_pipeline,
     with_state,
 )
+from headrace.cli.sinks import with_sink
 from headrace.connectors.definition import CheckResult
 from headrace.connectors.registry import check
 from headrace.errors import HeadraceError
@@ -187,4 +188,5 @@ def _of_start(pipeline: Pipeline, checkpoint: Path | None, codes: Set[str]) -> F
 
 def _sink_findings(pipeline: Pipeline) -> Findings:
     """What there is to say of the sink. Raises HeadraceError for one that there is not."""
-    return find_sink(pipeline.config.headrace_sink_type or "console").check(pipeline.config)
+    definition = find_sink(pipeline.config.headrace_sink_type or "console")
+    return definition.check(with_sink(pipeline, definition).config)

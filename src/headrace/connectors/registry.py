@@ -203,11 +203,13 @@ def send_signal(
     *,
     name: str | None = None,
     channel: str | None = None,
+    before: Callable[[], None] | None = None,
 ) -> str:
     """Asks the connector that runs with this configuration; returns the signal's id.
 
     `channel` is source, kafka or file; None takes the first that there is. Raises HeadraceError,
-    before anything is written, where nobody could do what the signal asks for.
+    before anything is written, where nobody could do what the signal asks for. `before` is called
+    when that is known, and the signal is about to be sent.
     """
     from headrace.signals.sending import channel_of, check_targets, make_signal, send
     from headrace.signals.signal import Signal
@@ -231,6 +233,8 @@ def send_signal(
         require_driver(definition)
         definition.insert_signal(config, collection, signal)
 
+    if before is not None:
+        before()
     send(config, signal, way, insert)
     return signal.id
 

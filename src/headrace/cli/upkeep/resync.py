@@ -10,6 +10,7 @@ from pathlib import Path
 from headrace.cli.messages import Messages
 from headrace.cli.pipeline import add_file_argument, read_pipeline, with_state
 from headrace.cli.signal import add_wait_argument, wait_for_signal
+from headrace.cli.sinks import with_sink
 from headrace.connectors.registry import send_signal
 from headrace.errors import HeadraceError
 from headrace.spark.sinks.registry import find_sink
@@ -37,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints the id of the signal that asks for the rows, and what becomes of it."""
     pipeline = read_pipeline(arguments.file, with_state({}, arguments.checkpoint), Messages())
-    config = pipeline.config
-    definition = find_sink(config.headrace_sink_type or "console")
+    definition = find_sink(pipeline.config.headrace_sink_type or "console")
+    config = with_sink(pipeline, definition).config
     folder = arguments.checkpoint or config.headrace_checkpoint_dir
     if folder is None:
         raise HeadraceError(
@@ -47,13 +48,17 @@ def run(arguments: argparse.Namespace) -> int:
             "Name it with --checkpoint or headrace.checkpoint.dir.",
         )
     signal = str(uuid.uuid4())
-    if arguments.where is None:
-        definition.resync(
-            config, Path(folder).absolute() / definition.name, arguments.table, signal
-        )
+    state = Path(folder).absolute() / definition.name
+
+    def request() -> None:
+        """What a refused signal must not leave: the table would be emptied."""
+        if arguments.where is None:
+            definition.resync(config, state, arguments.table, signal)
+
     data: dict[str, object] = {"data-collections": [arguments.table]}
     if arguments.where is not None:
         condition = {"data-collection": arguments.table, "filter": arguments.where}
         data["additional-conditions"] = [condition]
-    print(send_signal(config, "execute-snapshot", json.dumps(data), name=signal), flush=True)
+    text = json.dumps(data)
+    print(send_signal(config, "execute-snapshot", text, name=signal, before=request), flush=True)
     return 0 if arguments.wait is None else wait_for_signal(config, signal, arguments.wait)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from headrace.errors import HeadraceError
@@ -12,7 +13,8 @@ _SAFE = "/-_.=~+,@$!"
 
 
 def local_folder(path: str) -> str:
-    """The folder of a path or of a `file:` URI, without a slash at its end.
+    """The folder of a path or of a `file:` URI, without a slash at its end; a relative path begins
+    at the current folder.
 
     Raises HeadraceError("delta.path_not_taken").
     """
@@ -24,10 +26,10 @@ def local_folder(path: str) -> str:
         )
     if (parts.scheme and parts.scheme != "file") or parts.netloc not in ("", "localhost"):
         raise _not_taken(path, "tables are written to local folders and mounted file systems")
-    folder = unquote(parts.path) if parts.scheme else path
-    if not folder.startswith("/"):
-        raise _not_taken(path, "it is relative")
-    return folder.rstrip("/") or "/"
+    folder = Path(unquote(parts.path) if parts.scheme else path)
+    if parts.scheme and not folder.is_absolute():
+        raise _not_taken(path, "a file: URI needs an absolute path")
+    return str(folder.expanduser().absolute())
 
 
 def table_folder(lake: str, name: TableName) -> str:
@@ -68,5 +70,5 @@ def _not_taken(path: str, why: str) -> HeadraceError:
     return HeadraceError(
         "delta.path_not_taken",
         f"headrace.sink.path={path} cannot be used: {why}",
-        "Set it to an absolute path of a local or mounted folder.",
+        "Set it to the path of a local or mounted folder.",
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.sinks.replicas.definition import ReplicaDefinition
+from headrace.sinks.replicas.options import Mode, mode_of
 
 if TYPE_CHECKING:
+    from headrace.config.properties.connector import ConnectorConfig
     from headrace.sinks.replicas.lake import LakeFormat
 
 
@@ -20,6 +22,14 @@ class IcebergDefinition(ReplicaDefinition):
         from headrace.sinks.iceberg.format import FORMAT
 
         return FORMAT
+
+    def own_options(self, config: ConnectorConfig) -> dict[str, str]:
+        """See SinkDefinition. Replicas take debezium-server-iceberg's names, too. Raises
+        HeadraceError("iceberg.impossible_option")."""
+        from headrace.sinks.iceberg.aliases import translated
+
+        options = super().own_options(config)
+        return translated(options) if mode_of(options) is Mode.REPLICA else options
 
 
 DEFINITION = IcebergDefinition()

@@ -21,6 +21,7 @@ from pyroaring import BitMap
 
 from headrace.errors import HeadraceError
 from headrace.sinks.delta.format import FORMAT
+from headrace.sinks.delta.locations import local_folder
 from headrace.sinks.delta.schemas import ID, PHYSICAL_NAME, Field, delta_type
 from headrace.sinks.delta.statistics import loosened, read_statistics
 from headrace.sinks.delta.storage import DeltaStorage
@@ -198,7 +199,7 @@ def test_a_vector_of_an_unknown_kind_is_named(tmp_path: Path) -> None:
         ({}, "delta.path_missing", "headrace.sink.path is not set"),
         ({"path": "s3a://bucket/x"}, "delta.path_not_taken", "a log store with conditional writes"),
         ({"path": "abfss://c@a/x"}, "delta.path_not_taken", "local folders"),
-        ({"path": "lake"}, "delta.path_not_taken", "it is relative"),
+        ({"path": "file:lake"}, "delta.path_not_taken", "needs an absolute path"),
         (
             {"path": "/lake", "table.delta.columnMapping.mode": "none"},
             "delta.table_property",
@@ -221,6 +222,13 @@ def test_paths_and_file_uris_are_taken() -> None:
     for path in ("/lake", "file:/lake/", "file:///lake", " /lake "):
         FORMAT.check({"path": path, "table.delta.logRetentionDuration": "interval 7 days"})
     assert all(each.startswith("io.delta:") for each in FORMAT.packages({}))
+
+
+def test_a_relative_path_is_where_the_command_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert local_folder("lake/") == str(tmp_path / "lake")
 
 
 def _written(

@@ -1,0 +1,106 @@
+"""Options of debezium-server-iceberg (`debezium.sink.iceberg.*`) as those of the sink.
+
+Those that mean what replicas do anyway are taken; those that have no meaning here stay as they are,
+so that they are named as unknown options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from headrace.errors import HeadraceError
+from headrace.sinks.iceberg.options import CATALOG, CLASSES, TABLE
+
+_SAME = {
+    "catalog-name": "catalog.name",
+    "type": "catalog.type",
+    "table-namespace": "namespace",
+    "table-prefix": "prefix",
+}
+_OF_CATALOG = ("uri", "credential", "token", "scope", "oauth2-server-uri")
+_FAMILIES_OF_CATALOG = ("jdbc.", "rest.", "header.")
+_FAMILIES_OF_TABLE = ("write.", "commit.", "history.", "read.")
+_AS_HERE = {
+    "allow-field-addition": "true",
+    "destination-lowercase-table-names": "false",
+    "destination-uppercase-table-names": "false",
+    "nested-as-variant": "false",
+    "openlineage-enabled": "false",
+    "preserve-required-property": "false",
+    "table-mapper": "default-mapper",
+    "upsert-op-field": "__op",
+    "upsert-use-dv": "true",
+    "write.format.default": "parquet",
+}
+"""Options whose value says what every replica is."""
+
+
+def translated(options: Mapping[str, str]) -> dict[str, str]:
+    """Options with headrace's names; one that is written both ways is headrace's. Raises
+    HeadraceError("iceberg.impossible_option") for values that no replica can have."""
+    made: dict[str, str] = {}
+    for name, text in options.items():
+        if name in _VALUES:
+            made |= {n: value for n, value in _VALUES[name](text).items() if n not in options}
+        elif name in _AS_HERE:
+            if text.strip().lower() != _AS_HERE[name]:
+                made[name] = text
+        else:
+            ours = _name(name)
+            if ours == name or ours not in options:
+                made[ours] = text
+    return made
+
+
+def _name(name: str) -> str:
+    if name in _SAME:
+        return _SAME[name]
+    if name in _OF_CATALOG or name.startswith(_FAMILIES_OF_CATALOG):
+        return f"{CATALOG}{name}"
+    return f"{TABLE}{name}" if name.startswith(_FAMILIES_OF_TABLE) else name
+
+
+def _upsert(text: str) -> dict[str, str]:
+    if _flag("upsert", text):
+        return {}
+    raise _impossible(
+        "upsert",
+        text,
+        "a replica has one row for each key of its source",
+        "Leave it out, or set headrace.sink.mode=events to append events.",
+    )
+
+
+def _deletes(text: str) -> dict[str, str]:
+    return {"deletes": "soft" if _flag("upsert-keep-deletes", text) else "hard"}
+
+
+def _catalog(text: str) -> dict[str, str]:
+    for kind, name in CLASSES.items():
+        if name == text.strip():
+            return {"catalog.type": kind}
+    raise _impossible(
+        "catalog-impl",
+        text,
+        "headrace does not know this catalog",
+        f"Use headrace.sink.catalog.type, which is one of {', '.join(CLASSES)}.",
+    )
+
+
+_VALUES: Mapping[str, Callable[[str], dict[str, str]]] = {
+    "upsert": _upsert,
+    "upsert-keep-deletes": _deletes,
+    "catalog-impl": _catalog,
+}
+
+
+def _flag(name: str, text: str) -> bool:
+    if text.strip().lower() not in ("true", "false"):
+        raise _impossible(name, text, "it is a switch", "Set it to true or false.")
+    return text.strip().lower() == "true"
+
+
+def _impossible(name: str, text: str, why: str, remedy: str) -> HeadraceError:
+    return HeadraceError(
+        "iceberg.impossible_option", f"debezium.sink.iceberg.{name} = {text!r}: {why}", remedy
+    )
