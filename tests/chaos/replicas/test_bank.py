@@ -59,13 +59,13 @@ def bank(request: pytest.FixtureRequest) -> Iterator[Bank]:
 
             yield PostgresBank(running.enter_context(PostgresServer()))
         elif request.param == "mongodb":
-            request.getfixturevalue("mongodb")  # skips where there is none
+            request.getfixturevalue("mongodb")  # skips where it cannot be had
             from tests.chaos.replicas.banks.mongodb import MongoBank
 
             options = {"oplogSize": str(MongoBank.oplog_megabytes)}
             yield MongoBank(running.enter_context(MongoServer(options)))
         elif request.param == "db2":
-            request.getfixturevalue("derby_server")  # skips where there is none
+            request.getfixturevalue("derby_server")  # skips where it cannot be had
             from tests.chaos.replicas.banks.db2 import Db2Bank  # it needs IBM's driver
 
             made = Db2Bank(running.enter_context(DerbyServer()))
@@ -109,7 +109,8 @@ def survive(run: ReplicaRun, kills: Sequence[Kill], seed: int) -> None:
     assert sum(row["balance"] for row in database.expected("accounts")) == ACCOUNTS * START_BALANCE
     starts, seconds = len(run.sessions), time.monotonic() - killer.begun
     print(
-        f"{counts}, {run.lines()} micro-batches, {starts} starts, {seconds:.0f} s, {cpu():.0f} CPU-s"
+        f"{counts}, {run.lines()} micro-batches, {starts} starts, {seconds:.0f} s, "
+        f"{cpu():.0f} CPU-s"
     )
 
 
