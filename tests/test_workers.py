@@ -53,8 +53,8 @@ class Worker:
         return TESTS[self.waiting[0]].partition("::")[0] if ready else None
 
 
-def run(folder: Path, count: int, moments: list[list[str]]) -> list[Worker]:
-    """Workers that ran all tests; `moments` gets the files that ran at the same time."""
+def begin(folder: Path, count: int) -> tuple[Scheduling, list[Worker]]:
+    """Workers with their first tests."""
     for name, text in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -69,6 +69,18 @@ def run(folder: Path, count: int, moments: list[list[str]]) -> list[Worker]:
     for worker in workers:
         scheduling.add_node_collection(worker, TESTS)
     scheduling.schedule()
+    return scheduling, workers
+
+
+def run(folder: Path, count: int, moments: list[list[str]]) -> list[Worker]:
+    """Workers that ran all tests; `moments` gets the files that ran at the same time."""
+    scheduling, workers = begin(folder, count)
+    finish(scheduling, workers, moments)
+    return workers
+
+
+def finish(scheduling: Scheduling, workers: list[Worker], moments: list[list[str]]) -> None:
+    """Run what waits."""
     while any(worker.waiting for worker in workers):
         running = [worker for worker in workers if worker.current]
         assert running, "every worker waits"
@@ -77,13 +89,20 @@ def run(folder: Path, count: int, moments: list[list[str]]) -> list[Worker]:
             test = worker.waiting.pop(0)
             worker.done.append(TESTS[test])
             scheduling.mark_test_complete(worker, test)
-    return workers
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_every_test_runs_once(tmp_path: Path, count: int) -> None:
     workers = run(tmp_path, count, [])
     assert sorted(test for worker in workers for test in worker.done) == sorted(TESTS)
+
+
+def test_what_a_worker_that_crashed_has_not_done_is_done_by_others(tmp_path: Path) -> None:
+    scheduling, (crashing, *others) = begin(tmp_path, 3)
+    begun = TESTS[crashing.waiting[0]]
+    assert scheduling.remove_node(crashing) == begun
+    finish(scheduling, others, [])
+    assert sorted(test for worker in others for test in worker.done) == sorted(TESTS)
 
 
 def test_one_worker_runs_them_in_order(tmp_path: Path) -> None:
