@@ -19,13 +19,18 @@ FILES = {
     "test_signals.py": "def test_0(kafka: KafkaServer): ...",
     "test_ends.py": "@pytest.mark.spark\ndef test_0(resident: Resident): ...",
     "test_demo.py": "@pytest.mark.spark\ndef test_0(resident: Resident): ...",
+    "test_avro.py": "@pytest.mark.spark\ndef test_0(registry: RegistryServer): ...",
+    "test_schemas.py": "def test_0(registry: RegistryServer): ...",
     "test_metrics.py": "@pytest.mark.spark",
     "test_triggers.py": "@pytest.mark.spark",
     "tests/chaos/test_kills.py": "@pytest.mark.spark",
 }
 CHAOS = "tests/chaos/test_kills.py"
-SHARED = ("test_topic.py", "test_signals.py", "test_ends.py", "test_demo.py")
-"""Two files with Kafka, and two with a resident `headrace`."""
+SHARED = (
+    *("test_topic.py", "test_signals.py", "test_ends.py", "test_demo.py"),
+    *("test_avro.py", "test_schemas.py"),
+)
+"""Two files with Kafka, two with a resident `headrace`, and two with a registry."""
 TESTS = [f"{file}::test_{number}" for file in FILES for number in range(4)]
 
 
@@ -129,7 +134,7 @@ def test_what_belongs_together_has_one_worker(tmp_path: Path, count: int) -> Non
     workers = run(tmp_path, count, [])
     alone = (*SHARED, CHAOS)
     together = [[file] for file, text in FILES.items() if text and file not in alone]
-    for files in [*together, SHARED[:2], SHARED[2:]]:
+    for files in [*together, SHARED[:2], SHARED[2:4], SHARED[4:]]:
         holders = [
             worker for worker in workers if any(t.startswith(tuple(files)) for t in worker.done)
         ]

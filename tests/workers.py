@@ -13,14 +13,16 @@ _CHAOS = "tests/chaos/"
 """Its tests start every process by themselves and share nothing: each is one piece of work. They
 are the last ones of a run, and one worker would take them all while the others rest."""
 _RESIDENT = "resident"
+_REGISTRY = "registry"
 _SPARK_WORKERS = 3  # a test with Spark starts a session of its own: a gigabyte, and a core or two
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     """One test after the other, in the order of the run. Files with Spark, and files whose tests
     share a fixture, are one piece of work each; files with Kafka are one together, which has one
-    broker, and so are those with a resident `headrace`, which is one with its Spark. One worker
-    begins with Spark while the others do the rest; then two others join it."""
+    broker, and so are those with a resident `headrace`, which is one with its Spark, and those with
+    a schema registry, most of which have Spark. One worker begins with Spark while the others do
+    the rest; then two others join it."""
 
     def __init__(self, config: Any, log: Any = None) -> None:
         super().__init__(config, log)
@@ -63,6 +65,8 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
             return "kafka"
         if "resident: Resident" in text:
             return _RESIDENT
+        if "RegistryServer" in text:
+            return _REGISTRY
         return path if self._has_spark(path) or 'scope="module"' in text else nodeid
 
     def _assign_work_unit(self, node: Any) -> None:
@@ -94,7 +98,7 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
 
     def _has_spark(self, scope: str) -> bool:
         path, _, test = scope.partition("::")
-        if scope == _RESIDENT:
+        if scope in (_RESIDENT, _REGISTRY):
             return True
         is_piece = path.startswith(_CHAOS) if test else path.endswith(".py")
         return is_piece and "pytest.mark.spark" in _text(self._root / path)
