@@ -94,6 +94,9 @@ def finish(scheduling: Scheduling, workers: list[Worker], moments: list[list[str
             test = worker.waiting.pop(0)
             worker.done.append(TESTS[test])
             scheduling.mark_test_complete(worker, test)
+        if scheduling.tests_finished:  # as xdist does
+            for worker in workers:
+                worker.shutdown()
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
@@ -102,12 +105,20 @@ def test_every_test_runs_once(tmp_path: Path, count: int) -> None:
     assert sorted(test for worker in workers for test in worker.done) == sorted(TESTS)
 
 
-def test_what_a_worker_that_crashed_has_not_done_is_done_by_others(tmp_path: Path) -> None:
-    scheduling, (crashing, *others) = begin(tmp_path, 3)
-    begun = TESTS[crashing.waiting[0]]
-    assert scheduling.remove_node(crashing) == begun
-    finish(scheduling, others, [])
-    assert sorted(test for worker in others for test in worker.done) == sorted(TESTS)
+def test_what_workers_that_crashed_have_not_done_is_done_by_others(tmp_path: Path) -> None:
+    scheduling, (one, other, left) = begin(tmp_path, 3)
+    begun = [TESTS[crashing.waiting[0]] for crashing in (one, other)]
+    assert [scheduling.remove_node(crashing) for crashing in (one, other)] == begun
+    replacing = [Worker(number) for number in (3, 4)]
+    for worker in replacing:
+        scheduling.add_node(worker)
+    for worker in replacing:  # the second one still collects while the first one begins
+        scheduling.add_node_collection(worker, TESTS)
+        scheduling.schedule()
+    workers = [left, *replacing]
+    finish(scheduling, workers, [])
+    assert all(worker.done for worker in workers)
+    assert sorted(test for worker in workers for test in worker.done) == sorted(TESTS)
 
 
 def test_one_worker_runs_them_in_order(tmp_path: Path) -> None:

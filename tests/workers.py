@@ -38,6 +38,9 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
             for scope in dict.fromkeys(map(self._split_scope, nodeids)):
                 self._waiting.setdefault(self._has_spark(scope), deque()).append(scope)
         super().schedule()
+        for node in self.nodes:  # a worker begins a test when it has another one
+            if sum(map(len, self.assigned_work[node].values())) == 1:
+                self._reschedule(node)
 
     def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
         """As xdist's; work that is done is not counted again for each later test."""
@@ -68,6 +71,10 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         if "RegistryServer" in text:
             return _REGISTRY
         return path if self._has_spark(path) or 'scope="module"' in text else nodeid
+
+    def _reschedule(self, node: Any) -> None:
+        if node in self.registered_collections:  # one that replaces another may still collect
+            super()._reschedule(node)
 
     def _assign_work_unit(self, node: Any) -> None:
         scope = self._next_scope(node)
