@@ -44,8 +44,8 @@ gc.disable()
 _SLOW = ("oracle", "postgres", "mongodb", "db2", "spark", "chaos")
 
 # A test says what is right, never how fast the machine is. `make test` tries the same examples in
-# each run; `make fuzz` asks for the profile "random" and tries others.
-settings.register_profile("headrace", deadline=None, derandomize=True)
+# each run; `make fuzz` asks for the profile "random" and tries others, and twice as many.
+settings.register_profile("headrace", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("random", deadline=None)
 settings.load_profile("headrace")
 

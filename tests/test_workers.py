@@ -19,13 +19,18 @@ FILES = {
     "test_signals.py": "def test_0(kafka: KafkaServer): ...",
     "test_ends.py": "@pytest.mark.spark\ndef test_0(resident: Resident): ...",
     "test_demo.py": "@pytest.mark.spark\ndef test_0(resident: Resident): ...",
+    "test_avro.py": "@pytest.mark.spark\ndef test_0(registry: RegistryServer): ...",
+    "test_schemas.py": "def test_0(registry: RegistryServer): ...",
     "test_metrics.py": "@pytest.mark.spark",
     "test_triggers.py": "@pytest.mark.spark",
     "tests/chaos/test_kills.py": "@pytest.mark.spark",
 }
 CHAOS = "tests/chaos/test_kills.py"
-SHARED = ("test_topic.py", "test_signals.py", "test_ends.py", "test_demo.py")
-"""Two files with Kafka, and two with a resident `headrace`."""
+SHARED = (
+    *("test_topic.py", "test_signals.py", "test_ends.py", "test_demo.py"),
+    *("test_avro.py", "test_schemas.py"),
+)
+"""Two files with Kafka, two with a resident `headrace`, and two with a registry."""
 TESTS = [f"{file}::test_{number}" for file in FILES for number in range(4)]
 
 
@@ -53,8 +58,8 @@ class Worker:
         return TESTS[self.waiting[0]].partition("::")[0] if ready else None
 
 
-def run(folder: Path, count: int, moments: list[list[str]]) -> list[Worker]:
-    """Workers that ran all tests; `moments` gets the files that ran at the same time."""
+def begin(folder: Path, count: int) -> tuple[Scheduling, list[Worker]]:
+    """Workers with their first tests."""
     for name, text in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -69,6 +74,18 @@ def run(folder: Path, count: int, moments: list[list[str]]) -> list[Worker]:
     for worker in workers:
         scheduling.add_node_collection(worker, TESTS)
     scheduling.schedule()
+    return scheduling, workers
+
+
+def run(folder: Path, count: int, moments: list[list[str]]) -> list[Worker]:
+    """Workers that ran all tests; `moments` gets the files that ran at the same time."""
+    scheduling, workers = begin(folder, count)
+    finish(scheduling, workers, moments)
+    return workers
+
+
+def finish(scheduling: Scheduling, workers: list[Worker], moments: list[list[str]]) -> None:
+    """Run what waits."""
     while any(worker.waiting for worker in workers):
         running = [worker for worker in workers if worker.current]
         assert running, "every worker waits"
@@ -77,12 +94,30 @@ def run(folder: Path, count: int, moments: list[list[str]]) -> list[Worker]:
             test = worker.waiting.pop(0)
             worker.done.append(TESTS[test])
             scheduling.mark_test_complete(worker, test)
-    return workers
+        if scheduling.tests_finished:  # as xdist does
+            for worker in workers:
+                worker.shutdown()
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_every_test_runs_once(tmp_path: Path, count: int) -> None:
     workers = run(tmp_path, count, [])
+    assert sorted(test for worker in workers for test in worker.done) == sorted(TESTS)
+
+
+def test_what_workers_that_crashed_have_not_done_is_done_by_others(tmp_path: Path) -> None:
+    scheduling, (one, other, left) = begin(tmp_path, 3)
+    begun = [TESTS[crashing.waiting[0]] for crashing in (one, other)]
+    assert [scheduling.remove_node(crashing) for crashing in (one, other)] == begun
+    replacing = [Worker(number) for number in (3, 4)]
+    for worker in replacing:
+        scheduling.add_node(worker)
+    for worker in replacing:  # the second one still collects while the first one begins
+        scheduling.add_node_collection(worker, TESTS)
+        scheduling.schedule()
+    workers = [left, *replacing]
+    finish(scheduling, workers, [])
+    assert all(worker.done for worker in workers)
     assert sorted(test for worker in workers for test in worker.done) == sorted(TESTS)
 
 
@@ -110,7 +145,7 @@ def test_what_belongs_together_has_one_worker(tmp_path: Path, count: int) -> Non
     workers = run(tmp_path, count, [])
     alone = (*SHARED, CHAOS)
     together = [[file] for file, text in FILES.items() if text and file not in alone]
-    for files in [*together, SHARED[:2], SHARED[2:]]:
+    for files in [*together, SHARED[:2], SHARED[2:4], SHARED[4:]]:
         holders = [
             worker for worker in workers if any(t.startswith(tuple(files)) for t in worker.done)
         ]

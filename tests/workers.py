@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,18 +13,51 @@ _CHAOS = "tests/chaos/"
 """Its tests start every process by themselves and share nothing: each is one piece of work. They
 are the last ones of a run, and one worker would take them all while the others rest."""
 _RESIDENT = "resident"
+_REGISTRY = "registry"
 _SPARK_WORKERS = 3  # a test with Spark starts a session of its own: a gigabyte, and a core or two
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     """One test after the other, in the order of the run. Files with Spark, and files whose tests
     share a fixture, are one piece of work each; files with Kafka are one together, which has one
-    broker, and so are those with a resident `headrace`, which is one with its Spark. One worker
-    begins with Spark while the others do the rest; then two others join it."""
+    broker, and so are those with a resident `headrace`, which is one with its Spark, and those with
+    a schema registry, most of which have Spark. One worker begins with Spark while the others do
+    the rest; then two others join it."""
 
     def __init__(self, config: Any, log: Any = None) -> None:
         super().__init__(config, log)
         self._root = config.rootpath
+        self._waiting: dict[bool, deque[str]] = {}
+        self._places: dict[str, int] = {}
+
+    def schedule(self) -> None:
+        """As xdist's, with an order for each kind of work."""
+        if self.collection is None and self.registered_collections:
+            nodeids = next(iter(self.registered_collections.values()))
+            self._places = {nodeid: place for place, nodeid in enumerate(nodeids)}
+            for scope in dict.fromkeys(map(self._split_scope, nodeids)):
+                self._waiting.setdefault(self._has_spark(scope), deque()).append(scope)
+        super().schedule()
+        for node in self.nodes:  # a worker begins a test when it has another one
+            if sum(map(len, self.assigned_work[node].values())) == 1:
+                self._reschedule(node)
+
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+        """As xdist's; work that is done is not counted again for each later test."""
+        nodeid = self.registered_collections[node][item_index]
+        scope = self._split_scope(nodeid)
+        unit = self.assigned_work[node][scope]
+        unit[nodeid] = True
+        if all(unit.values()):
+            del self.assigned_work[node][scope]
+        self._reschedule(node)
+
+    def remove_node(self, node: Any) -> str | None:
+        """As xdist's: what a worker that crashed has not done waits again."""
+        for scope in reversed(self.assigned_work[node]):
+            self._waiting.setdefault(self._has_spark(scope), deque()).appendleft(scope)
+        crashed: str | None = super().remove_node(node)
+        return crashed
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
@@ -35,43 +68,47 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
             return "kafka"
         if "resident: Resident" in text:
             return _RESIDENT
+        if "RegistryServer" in text:
+            return _REGISTRY
         return path if self._has_spark(path) or 'scope="module"' in text else nodeid
+
+    def _reschedule(self, node: Any) -> None:
+        if node in self.registered_collections:  # one that replaces another may still collect
+            super()._reschedule(node)
 
     def _assign_work_unit(self, node: Any) -> None:
         scope = self._next_scope(node)
         if scope is None:
             node.shutdown()
             return
-        self.workqueue.move_to_end(scope, last=False)
-        super()._assign_work_unit(node)
+        unit = self.assigned_work[node][scope] = self.workqueue.pop(scope)
+        node.send_runtest_some([self._places[nodeid] for nodeid, done in unit.items() if not done])
 
     def _next_scope(self, node: Any) -> str | None:
         """The piece of work that waits and is the next one for `node`; None: none is."""
-        with_spark = [scope for scope in self.workqueue if self._has_spark(scope)]
-        without = [scope for scope in self.workqueue if not self._has_spark(scope)]
-        others = sum(self._runs_spark(other) for other in self.nodes if other is not node)
         if self.numnodes == 1:
             return next(iter(self.workqueue))
-        if others == 0:
-            return _first([*with_spark, *without])
-        return _first([*without, *with_spark] if others < _SPARK_WORKERS else without)
+        others = sum(self._runs_spark(other) for other in self.nodes if other is not node)
+        kinds = [True, False] if others == 0 else [False, True]
+        if others >= _SPARK_WORKERS:
+            kinds.remove(True)
+        return next(filter(None, map(self._first, kinds)), None)
+
+    def _first(self, with_spark: bool) -> str | None:
+        waiting = self._waiting.get(with_spark, deque())
+        while waiting and waiting[0] not in self.workqueue:
+            waiting.popleft()
+        return waiting[0] if waiting else None
 
     def _runs_spark(self, node: Any) -> bool:
-        assigned = self.assigned_work[node]
-        return any(
-            self._has_spark(scope) and not all(assigned[scope].values()) for scope in assigned
-        )
+        return any(map(self._has_spark, self.assigned_work[node]))
 
     def _has_spark(self, scope: str) -> bool:
         path, _, test = scope.partition("::")
-        if scope == _RESIDENT:
+        if scope in (_RESIDENT, _REGISTRY):
             return True
         is_piece = path.startswith(_CHAOS) if test else path.endswith(".py")
         return is_piece and "pytest.mark.spark" in _text(self._root / path)
-
-
-def _first(scopes: Iterable[str]) -> str | None:
-    return next(iter(scopes), None)
 
 
 @cache

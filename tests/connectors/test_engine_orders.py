@@ -25,6 +25,7 @@ from tests.connectors.lines import (
     retriable,
     snapshotting,
 )
+from tests.examples import examples
 
 ENOUGH = 4 * CHUNKS + 40  # polls that end every snapshot and read every line
 ERRORS: tuple[Callable[[], list[Exception]], ...] = (
@@ -127,7 +128,7 @@ ACTIONS = (
 _ACTION = st.tuples(st.sampled_from(ACTIONS), st.integers(0, 7))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.booleans(), st.booleans(), st.lists(_ACTION, max_size=30))
 @example(True, True, [("poll on", 2), ("chunk", 1), ("poll", 0), ("poll", 0)])
 @example(True, True, [("poll on", 3), ("poll an earlier offset", 7), ("poll", 0)])

@@ -46,6 +46,7 @@ from tests.converters.node_trees import (
 )
 from tests.converters.plain_renderer import PlainRenderer
 from tests.converters.plain_values import NOW
+from tests.examples import examples
 
 OPTIONS = JsonOptions()
 
@@ -69,7 +70,7 @@ def converted(
 OPTION = st.builds(JsonOptions, st.booleans(), st.booleans(), st.booleans())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(sources(), st.lists(st.tuples(st.none() | TREES, TREES), min_size=2, max_size=2), OPTION,
        OPTION)  # fmt: skip
 def test_any_tree_over_any_rows_renders_as_its_nodes_say(

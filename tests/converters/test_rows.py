@@ -32,6 +32,7 @@ from tests.connectors.postgresql.replication.pgoutput import (
 from tests.converters.json_converter import json_converter
 from tests.converters.plain_renderer import PlainRenderer
 from tests.converters.plain_values import NOW
+from tests.examples import examples
 
 OPTIONS = JsonOptions()
 SETTINGS = PostgresSettings("server", PostgresSource("shop"), run="a-run")
@@ -112,7 +113,7 @@ def changes(draw: st.DrawFn) -> bytes:
     return b"".join([*parts, commit(1000, 1010)])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(changes())
 def test_the_compiled_programs_give_what_the_nodes_say(raw: bytes) -> None:
     index = Index(raw, [6, 6])

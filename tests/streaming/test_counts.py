@@ -14,6 +14,7 @@ from headrace.debezium.java_collections import java_hash
 from headrace.spool.index import SegmentIndex
 from headrace.streaming.changes.kernels import row_kernel
 from headrace.streaming.counts import TransactionCounts
+from tests.examples import examples
 
 NAMES = ['public."quoted"', "public.ä", "s.𝄞", *(f"public.t{i}" for i in range(60))]
 TRANSACTIONS = st.lists(st.lists(st.integers(0, len(NAMES) - 1), max_size=80), max_size=6)
@@ -27,7 +28,7 @@ def hash_map_order(names: list[str]) -> list[str]:
     return sorted(names, key=lambda name: java_hash(name) % size)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(TRANSACTIONS, st.lists(st.integers(1, 40), min_size=1, max_size=8))
 def test_counts_are_those_of_a_plain_model(transactions: list[list[int]], steps: list[int]) -> None:
     operations, relations, expected, endings = [], [], [], []

@@ -3,7 +3,7 @@ on from them, and loses and repeats nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,16 @@ BLOCKS = {SNAPSHOT: [1, 2, 3], STREAM: [0, 1, 2, 3], KAFKA: [2, 3]}
 """The blocks of changes that were committed after each run had its position in the log."""
 
 
-def stored(run: str = STREAM) -> list[Any]:
-    """Every release with every database that it has checkpoints of this run of."""
+def stored(run: str = STREAM, *, of_chaos: Sequence[str] = ()) -> list[Any]:
+    """Every release with every database that it has checkpoints of this run of; `make chaos` has
+    those named in `of_chaos`."""
+    chaos = {name: [pytest.mark.chaos] for name in of_chaos}
     return [
-        pytest.param(folder, marks=MARKS[folder.name], id=f"{release.name}-{folder.name}")
+        pytest.param(
+            folder,
+            marks=[MARKS[folder.name], *chaos.get(folder.name, [])],
+            id=f"{release.name}-{folder.name}",
+        )
         for release in RELEASES
         for folder in sorted(release.iterdir())
         if (folder / f"{run}.tar.xz").exists()
@@ -70,7 +76,8 @@ def test_a_killed_run_of_a_former_release_goes_on_without_loss_or_duplicates(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("folder", stored(KAFKA), indirect=True)
+# What the sink has in a checkpoint is of no database.
+@pytest.mark.parametrize("folder", stored(KAFKA, of_chaos=["mongodb"]), indirect=True)
 def test_a_killed_run_into_kafka_of_a_former_release_goes_on_without_loss_or_duplicates(
     folder: Path, database: StoredDatabase, tmp_path: Path, resident: Resident
 ) -> None:

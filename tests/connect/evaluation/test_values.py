@@ -36,6 +36,7 @@ from tests.connectors.postgresql.replication.pgoutput import cell, image
 from tests.converters.node_trees import TREES, Memory, Sources, cells, sources, text_cell
 from tests.converters.plain_renderer import PlainRenderer
 from tests.converters.plain_values import NOW
+from tests.examples import examples
 
 PLAIN = JsonOptions(replace_null_with_default=False)
 
@@ -50,7 +51,7 @@ def of_all(
     return Records(Shape("t", None, node), table, chosen, chosen, columns or {})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(sources(), TREES, st.randoms(use_true_random=False))
 def test_any_tree_over_any_rows_has_the_values_that_are_rendered(
     given_: Sources, node: Node, random: object
@@ -68,7 +69,7 @@ def test_any_tree_over_any_rows_has_the_values_that_are_rendered(
     assert nulls(records, node).tolist() == [value is None for value in found]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(sources(), TREES, st.sampled_from([None, *Image]), st.none() | cells())
 def test_a_lifted_node_is_null_where_its_struct_is(
     given_: Sources, node: Node, guard: Image | None, presence: Cell | Column | None

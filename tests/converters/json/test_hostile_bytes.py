@@ -18,6 +18,7 @@ from tests.converters.json.encoders import (
     given,
     output_of,
 )
+from tests.examples import examples
 
 _encode = callable_part(json_cells.encode)
 
@@ -29,7 +30,7 @@ hostile = (
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @hypothesis.given(hostile, st.integers(-10, 60) | st.integers(-(2**63), 2**63 - 1))
 def test_no_bytes_harm_any_encoder(data: bytes, parameter: int) -> None:
     for code in CODES:

@@ -29,6 +29,7 @@ from tests.converters.node_trees import TREES, Sources, sources
 from tests.converters.plain_values import NOW, PlainValues
 from tests.converters.registry_double import numbered_avro
 from tests.converters.value_trees import ValueRow
+from tests.examples import examples
 
 OPTIONS = AvroOptions()
 
@@ -62,7 +63,7 @@ def converted(
     return records, headers, next(iter(registry.schemas), None)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(sources(), TREES)
 def test_any_tree_over_any_rows_is_written_as_its_values_are(given_: Sources, tree: Node) -> None:
     tree = fit_for_avro(tree, itertools.count())
@@ -105,7 +106,7 @@ SCALARS: st.SearchStrategy[tuple[Schema, object]] = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(SCALARS, min_size=1, max_size=6))
 def test_another_reader_of_avro_finds_the_values(given_: list[tuple[Schema, object]]) -> None:
     fields = tuple(Field(f"f{n}", schema) for n, (schema, _) in enumerate(given_))

@@ -25,6 +25,7 @@ from headrace.converters.reading.plain import BytesReader
 from headrace.converters.reading.records import ReadBatch, RecordReader
 from headrace.errors import HeadraceError
 from tests.converters.reading.schemas import trees
+from tests.examples import examples
 
 OPTIONS = AvroOptions()
 NAMES = st.text("abcXYZ", min_size=1, max_size=4)
@@ -139,7 +140,7 @@ def test_a_registry_that_does_not_answer_ends_the_batch() -> None:
 
 
 @given(st.binary(max_size=40))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_hostile_bytes_end_in_an_error_of_their_record(raw: bytes) -> None:
     inner = Schema(Type.STRUCT, name="I", optional=True, fields=(Field("x", Schema(Type.INT8)),))
     schema = Schema(

@@ -26,6 +26,7 @@ from headrace.converters.reading.records import ReadBatch, RecordReader
 from headrace.converters.rows import SliceConverter
 from tests.compiled import callable_part
 from tests.converters.reading.schemas import DECIMALS, SCALARS, trees
+from tests.examples import examples
 
 _canonical_value = callable_part(canonical_value)
 
@@ -80,7 +81,7 @@ def canonical_end(text: str) -> int:
 
 
 @given(JSON_VALUES)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_a_text_that_passes_as_canonical_is_what_jackson_writes_of_it(value: Any) -> None:
     for text in (json.dumps(value), json.dumps(value, separators=(",", ":"), ensure_ascii=False),
                  json_text(value)):  # fmt: skip
@@ -180,7 +181,7 @@ def test_a_record_that_is_not_understood_is_an_error_beside_good_ones(
 
 
 @given(st.text('{}[]",:\\0123456789.eE+-tfn au', max_size=40))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_hostile_texts_end_in_an_error_of_their_record(text: str) -> None:
     schema = Schema(Type.STRUCT, fields=(Field("a", SCALARS[0][0].as_optional()),))
     for options, whole in ((WITH, with_schema(schema, text)), (WITH, text), (WITHOUT, text)):

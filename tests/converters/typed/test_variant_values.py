@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from headrace.converters.typed.variant_values import variants
 from headrace.errors import HeadraceError
 from tests.converters.typed.plain_variant import read
+from tests.examples import examples
 
 TEXT = st.text(max_size=80)
 MOMENTS = st.datetimes()
@@ -87,7 +88,7 @@ def arrow(kind: pa.DataType, value: Any) -> Any:
     return value
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data(), TYPES)
 def test_a_plain_reader_finds_the_values(data: st.DataObject, typed: Typed) -> None:
     kind, strategy = typed

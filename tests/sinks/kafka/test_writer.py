@@ -22,6 +22,7 @@ from headrace.sinks.kafka.markers import Kind, Step, Turn, key_of
 from headrace.sinks.kafka.options import SINK, KafkaOptions
 from headrace.sinks.kafka.ranges import step_of_slice
 from headrace.sinks.kafka.writer import Writer, fence
+from tests.examples import examples
 from tests.servers.kafka import KafkaServer
 from tests.sinks.kafka.records import (
     Record,
@@ -124,7 +125,7 @@ records_strategy = st.lists(
 )
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=st.lists(records_strategy, max_size=3))
 def test_what_goes_in_comes_out_where_java_puts_it(
     kafka: KafkaServer, batches: list[list[Record]]

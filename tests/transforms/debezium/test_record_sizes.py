@@ -19,6 +19,7 @@ from headrace.connect.records import Constant, Header, Node, Records, Shape
 from headrace.connect.schema import DECIMAL, Field, Schema, Type
 from headrace.transforms.debezium.record_sizes import RecordSizes
 from tests.converters.node_trees import TREES, Sources, sources
+from tests.examples import examples
 
 TEXT = Schema(Type.STRING, optional=True)
 RAW = Schema(Type.BYTES, optional=True)
@@ -52,7 +53,7 @@ def java_size(schema: Schema, value: Any) -> int:
     return 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(sources(), TREES, TREES, st.integers(0, 3))
 def test_any_tree_over_any_rows_is_as_large_as_its_values(
     given_: Sources, key: Node, value: Node, headers: int
@@ -107,7 +108,7 @@ def typed(digits: int) -> st.SearchStrategy[tuple[Schema, st.SearchStrategy[Any]
     return st.recursive(st.sampled_from(leaves), _extended, max_leaves=6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data(), st.sampled_from([70, 200]))
 def test_lists_maps_structs_and_decimals_of_any_size_count_with_their_parts(
     data: st.DataObject, digits: int

@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.transforms.expressions.rows import (
     ROWS,
     Condition,
@@ -150,7 +151,7 @@ def larger(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
 CONDITIONS = st.recursive(st.one_of(fields(read), CONSTANTS), larger, max_leaves=8)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(CONDITIONS, st.lists(ROWS, min_size=1, max_size=5))
 def test_columns_give_what_rows_give_one_by_one(condition: Condition, rows: list[Row]) -> None:
     expected = [outcome(condition, row) for row in rows]

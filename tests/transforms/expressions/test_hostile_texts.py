@@ -15,6 +15,7 @@ from headrace.connect.records import Shape
 from headrace.errors import HeadraceError
 from headrace.transforms.expressions.constancy import is_constant
 from headrace.transforms.expressions.languages import LANGUAGES, expression
+from tests.examples import examples
 from tests.transforms.expressions.rows import filtered
 
 ROW = {"i": 1, "n": 2, "d": 0.5, "t": "ab", "b": True}
@@ -135,7 +136,7 @@ PIECES = [
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join) | st.text(max_size=30)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from(LANGUAGES), TEXTS)
 def test_any_text_is_refused_at_a_column_or_gives_results(language: str, text: str) -> None:
     check(language, text)

@@ -25,6 +25,7 @@ from tests.connectors.mongodb.streaming.scripted import (
     token,
 )
 from tests.documents.plain_bson import encode_value
+from tests.examples import examples
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 NOON_MS = 1714564800000
@@ -373,7 +374,7 @@ members = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(members, min_size=1, max_size=12), st.data())
 def test_any_events_become_their_rows(drawn: list[dict[str, Any]], data: st.DataObject) -> None:
     changes, increment = [], 1

@@ -15,6 +15,7 @@ from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.postgresql.reading.copy_text import Status, transcode, transcode_rows
 from tests.compiled import callable_part
 from tests.connectors.postgresql.reading.copy_rows import Row, copy_row, image
+from tests.examples import examples
 
 _transcode = callable_part(transcode)
 
@@ -100,7 +101,7 @@ def test_too_little_room_is_an_error_and_writes_nothing() -> None:
     assert transcoded(b"a\n", -1) == transcoded(b"a\n", 40000, 10**6) == Status.MALFORMED
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @hypothesis.given(
     st.binary(max_size=100) | st.text("\t\n\\Nab.", max_size=100).map(str.encode),
     st.integers(-2, 50),
@@ -175,7 +176,7 @@ def test_other_messages_and_broken_ones_are_told_apart() -> None:
     assert images_of(copy_data(b""), 1)[2] is Status.MALFORMED
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @hypothesis.given(
     st.lists(st.binary(max_size=30) | st.just(copy_data(b"a\t\\N\n")), max_size=8).map(b"".join),
     st.integers(0, 5),

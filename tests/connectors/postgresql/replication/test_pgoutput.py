@@ -24,6 +24,7 @@ from tests.connectors.postgresql.replication.pgoutput import (
     keep_alive,
     update,
 )
+from tests.examples import examples
 
 ROW_1 = image(cell(b"1"), cell(b"one"))
 ROW_2 = image(cell(b"2"), cell(b"two"))
@@ -121,13 +122,13 @@ def test_a_change_outside_a_transaction_is_broken() -> None:
     assert Index(insert(0, ROW_1), [2]).status == row_kernel.BROKEN
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_end_in_a_status(raw: bytes) -> None:
     assert 0 <= Index(raw, [2]).status <= decoder.COPY_DONE
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.binary(max_size=60), max_size=10))
 def test_any_messages_in_valid_frames_end_in_a_status(bodies: list[bytes]) -> None:
     assert 0 <= Index(b"".join(frame(body) for body in bodies), [2]).status <= decoder.COPY_DONE
@@ -181,7 +182,7 @@ def test_an_image_that_is_cut_short_is_seen_to_leave_its_memory() -> None:
 texts = st.none() | st.text("10.é😀", max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.tuples(texts, texts), min_size=4, max_size=4))
 def test_an_update_is_dropped_when_both_images_show_the_same(
     pairs: list[tuple[str | None, str | None]],
@@ -208,7 +209,7 @@ def test_an_update_is_dropped_when_both_images_show_the_same(
     assert len(index.rows) == (0 if same else 1)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.binary(max_size=40))
 def test_any_bytes_of_an_origin_are_understood_or_refused(rest: bytes) -> None:
     if len(rest) < 8 or not _is_text(rest[8:].partition(b"\0")):

@@ -19,6 +19,7 @@ from headrace.connectors.oracle.streaming.transactions.buffer import Names
 from headrace.errors import HeadraceError
 from tests.connectors.oracle.streaming import redo
 from tests.connectors.oracle.streaming.tables import FoundTable
+from tests.examples import examples
 
 A = "0100020003000000"
 _ACTIONS = {
@@ -91,7 +92,7 @@ def _assert_plain(words: np.ndarray, row: dict[str, Any], users: Names) -> None:
 
 
 @given(st.lists(_ROW, min_size=1, max_size=12), st.integers(0, 11), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_words_are_what_the_rows_say_also_of_a_part_of_a_batch(
     rows: list[dict[str, Any]], first: int, is_read_before: bool
 ) -> None:
