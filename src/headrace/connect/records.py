@@ -14,6 +14,7 @@ from enum import Enum, IntEnum
 import numpy as np
 
 from headrace.connect.encoding import Encoding
+from headrace.connect.origins import TableOrigin
 from headrace.connect.rows import RowTable
 from headrace.connect.schema import Field, Schema, Type
 
@@ -248,6 +249,7 @@ class Shape:
     whose `key` or `value` node is null has none either (a tombstone, with and without schemas)
     unless `null_has_schema`: then it is null with the node's schema. `timestamp` is the record's
     own time, an int64 of milliseconds since 1970-01-01 UTC; most records of a connector have none.
+    `origin` says more of the table that they are of; None: nothing is known.
     """
 
     topic: str
@@ -256,6 +258,7 @@ class Shape:
     headers: tuple[Header, ...] = ()
     null_has_schema: bool = False
     timestamp: Node | None = None
+    origin: TableOrigin | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -74,6 +74,7 @@ class TableCapture:
             tuple(self._columns_of(table)),
             self.keys.key_columns(table.name, columns, table.key),
             key_fields=self.topics.key_fields(*table.path),
+            own_id=table.own_id,
         )
         captured = (column.name for column in facts.columns if column.captured)
         field_names(table.name, captured, self.names)
@@ -90,6 +91,8 @@ class TableCapture:
                 captured=self.takes_column(name),
                 rule=self._rules.rule_for(name, f"{table.name}.{column.type.name}"),
                 comment=column.comment if self._comments else None,
+                id=column.id,
+                filler=column.filler,
             )
 
     def _with_lookup(self, facts: RelationFacts, present: Table | None) -> RelationFacts:

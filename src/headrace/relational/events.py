@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from headrace.connect.images import Buffer, is_whole
+from headrace.connect.origins import ColumnOrigin, TableOrigin
 from headrace.connect.records import Cell, Constant, Image, Shape, Struct
 from headrace.connect.schema import Schema, Type
 from headrace.debezium.column_rules import ColumnRule
@@ -18,6 +19,7 @@ from headrace.debezium.events import ColumnCells, change_event
 from headrace.errors import HeadraceError
 from headrace.relational.column_rendering import under_rule
 from headrace.relational.reselection import Lookup
+from headrace.relational.table import Filler
 from headrace.relational.types.column_type import ColumnName, ColumnType, DeclaredType
 from headrace.relational.types.options import TypeOptions
 from headrace.streaming.facts import EventSettings, SourceBlock
@@ -47,7 +49,7 @@ class ColumnFacts:
 
     `default` is the expression of its default (None: none); `captured` False keeps it out of
     `before` and `after` (a key column stays in the key). `rule` is what the configuration asks for
-    the column, `comment` its comment in the database.
+    the column, `comment` its comment in the database, `id` and `filler` as in `Column`.
     """
 
     name: str
@@ -57,6 +59,8 @@ class ColumnFacts:
     captured: bool = True
     rule: ColumnRule | None = None
     comment: str | None = None
+    id: str = ""
+    filler: Filler | None = field(default=None, compare=False)
 
 
 class RelationKind(StrEnum):
@@ -74,7 +78,7 @@ class RelationKind(StrEnum):
 class RelationFacts:
     """A table between two schema changes. `key_fields` are constants behind the key columns;
     `lookup` says what of new rows is read again; `origin` names where the transaction was
-    replicated from."""
+    replicated from, and `own_id` is as in `Table`."""
 
     schema: str
     table: str
@@ -85,6 +89,7 @@ class RelationFacts:
     key_fields: tuple[tuple[str, str], ...] = ()
     lookup: Lookup | None = None
     origin: str | None = None
+    own_id: str = ""
 
     @property
     def name(self) -> str:
@@ -173,7 +178,7 @@ class RelationFacts:
                 ColumnCells(name, Constant(Schema(Type.STRING), value))
                 for name, value in self.key_fields
             ]
-        return change_event(
+        made = change_event(
             self.topic,
             rows,
             key,
@@ -183,6 +188,32 @@ class RelationFacts:
             settings.format,
             settings.names,
         )
+        return replace(made, origin=self._origin(settings))
+
+    def _origin(self, settings: EventSettings) -> TableOrigin:
+        columns = {
+            column.name: ColumnOrigin(column.id, *_filler(self, index, settings))
+            for index, column in enumerate(self.columns)
+            if column.captured
+        }
+        return TableOrigin(self.name, self.own_id, columns)
+
+
+def _filler(facts: RelationFacts, index: int, settings: EventSettings) -> tuple[object, bool]:
+    """What older rows have in a column, and whether that is known."""
+    column = facts.columns[index]
+    cell = column_cell(facts, index, settings)
+    if cell is None:
+        return None, True
+    shown = _as_shown(cell, column)
+    if isinstance(shown, Constant):
+        return shown.value, True
+    if column.filler is None:
+        default = shown.schema.default
+        return default, default is not None or column.default is None
+    if column.filler.text is None or not column.filler.is_known:
+        return None, column.filler.is_known
+    return shown.decode(column.filler.text.encode()), True
 
 
 def _relational(settings: EventSettings) -> RelationalSettings:

@@ -10,10 +10,21 @@ from headrace.relational.types.column_type import DeclaredType
 
 
 @dataclass(frozen=True)
+class Filler:
+    """What rows have in a column that is younger than they: a value as the database's text, or null
+    (None). `is_known` False: they have values that nobody can tell."""
+
+    text: str | None = None
+    is_known: bool = True
+
+
+@dataclass(frozen=True)
 class Column:
     """A column. `default` is the default's expression in the database's SQL, None: none (also for
     generated columns, whose values other columns determine). `defaults_to_null`: a schema history
-    tells of null as its default although it accepts none, since it once did."""
+    tells of null as its default although it accepts none, since it once did. `id` tells it from
+    others of its table, also from one that had its name before (empty: it is not known); `filler`
+    None: what older rows have is its default."""
 
     name: str
     type: DeclaredType
@@ -22,6 +33,8 @@ class Column:
     comment: str | None = None
     generated: bool = False
     defaults_to_null: bool = False
+    id: str = field(default="", compare=False)
+    filler: Filler | None = field(default=None, compare=False)
 
     @property
     def order(self) -> str:
@@ -39,6 +52,8 @@ class Table:
     columns: tuple[Column, ...] = ()
     key: tuple[str, ...] = ()
     comment: str | None = field(default=None, kw_only=True)
+    own_id: str = field(default="", compare=False, kw_only=True)
+    """Tells it from a table that had its name before; empty: it is not known."""
 
     @property
     def name(self) -> str:

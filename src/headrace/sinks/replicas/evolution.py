@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
@@ -10,6 +11,9 @@ from headrace.sinks.replicas.options import Ambiguous
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+OWN = "__"
+"""How names of columns begin that headrace adds to those of the source."""
 
 
 def change_of_columns(
@@ -22,7 +26,8 @@ def change_of_columns(
 ) -> ColumnChange:
     """What makes the columns of a table those that its source has.
 
-    A new name in the place of one that vanished, before the columns that stay, is a column that was
+    Where the source tells its columns by ids, these say what became of each. Otherwise a new name
+    in the place of one that vanished, before the columns that stay, is a column that was
     renamed: columns that are added come last. At the end of the columns the two look alike, and
     `ambiguous` decides. A column that a narrower type replaces keeps its type. The wanted schema
     has the columns of the source only; `current` may have been extended by headrace
@@ -34,22 +39,37 @@ def change_of_columns(
     """
     if is_empty:
         return _of_empty(current, wanted)
-    kept = [column for column in current.columns if wanted.column(column.name) is not None]
-    vanished = [
+    others = _of_other_columns(current, wanted)
+    if others.intersection(wanted.key):
+        raise _key_replaced(name, sorted(others.intersection(wanted.key)))
+    renamed = _renamed_by_id(current, wanted)
+    come = {*renamed.values()}
+    kept = [
         column
         for column in current.columns
-        if wanted.column(column.name) is None and not column.name.startswith(OWN)
+        if wanted.column(column.name) is not None
+        and column.name not in others
+        and column.name not in renamed
     ]
-    new = [column for column in wanted.columns if current.column(column.name) is None]
-    renamed = _renamed(current, wanted, vanished, new)
+    stay = {*renamed, *(column.name for column in kept)}
+    vanished = [c for c in current.columns if c.name not in stay and not c.name.startswith(OWN)]
+    come |= {column.name for column in kept}
+    new = [column for column in wanted.columns if column.name not in come]
+    # Where every column has an id, it is known what became of it. Else names and their order tell.
+    is_known = all(column.id for column in (*vanished, *new))
+    guessable = [] if is_known else [c for c in vanished if c.name not in others]
+    guessed = [] if is_known else [c for c in new if c.name not in others]
+    by_order = _renamed(current, wanted, guessable, guessed)
+    renamed |= by_order
+    guessable = [column for column in guessable if column.name not in by_order]
+    guessed = [column for column in guessed if column.name not in by_order.values()]
+    if guessable and guessed:
+        if ambiguous is Ambiguous.FAIL:
+            raise _ambiguous(name, guessable, guessed)
+        if ambiguous is Ambiguous.RENAME and len(guessable) == len(guessed):
+            renamed |= {old.name: late.name for old, late in zip(guessable, guessed, strict=True)}
     vanished = [column for column in vanished if column.name not in renamed]
     new = [column for column in new if column.name not in renamed.values()]
-    if vanished and new:
-        if ambiguous is Ambiguous.FAIL:
-            raise _ambiguous(name, vanished, new)
-        if ambiguous is Ambiguous.RENAME and len(vanished) == len(new):
-            renamed |= {old.name: late.name for old, late in zip(vanished, new, strict=True)}
-            vanished, new = [], []
     stays: list[tuple[Column | None, Column | None]] = [
         (column, wanted.column(column.name)) for column in kept
     ]
@@ -58,7 +78,7 @@ def change_of_columns(
     for had, has in stays:
         assert had is not None
         assert has is not None
-        if had.type != has.type and not holds(had.type, has.type):
+        if had.type != has.type and not _stays(had.type, has.type):
             if not holds(has.type, had.type):
                 raise _not_taken(name, had, has)
             retyped[had.name] = has.type
@@ -82,7 +102,7 @@ def _of_empty(current: TableSchema, wanted: TableSchema) -> ColumnChange:
         name
         for name, column in has.items()
         if name in had
-        and not holds(had[name].type, column.type)
+        and not _stays(had[name].type, column.type)
         and not holds(column.type, had[name].type)
     }
     both = [name for name in had if name in has and name not in other]
@@ -90,13 +110,9 @@ def _of_empty(current: TableSchema, wanted: TableSchema) -> ColumnChange:
         tuple(column for name, column in has.items() if name not in had or name in other),
         tuple(n for n in had if n in other or (n not in has and not n.startswith(OWN))),
         {},
-        {n: has[n].type for n in both if not holds(had[n].type, has[n].type)},
+        {n: has[n].type for n in both if not _stays(had[n].type, has[n].type)},
         {n: has[n].comment for n in both if had[n].comment != has[n].comment},
     )
-
-
-OWN = "__"
-"""How names of columns begin that headrace adds to those of the source."""
 
 
 def _renamed(
@@ -130,6 +146,53 @@ def _runs(names: list[str], chosen: set[str]) -> dict[str | None, list[str]]:
     if run:
         runs[None] = run
     return runs
+
+
+def _of_other_columns(current: TableSchema, wanted: TableSchema) -> set[str]:
+    """Names that other columns have than before."""
+    return {
+        late.name
+        for late in wanted.columns
+        if (had := current.column(late.name)) is not None and had.id and late.id
+        if had.id != late.id
+    }
+
+
+def _renamed_by_id(current: TableSchema, wanted: TableSchema) -> dict[str, str]:
+    """New names by old ones, as the source's ids of columns tell."""
+    late = {column.id: column.name for column in wanted.columns if column.id}
+    return {
+        column.name: late[column.id]
+        for column in current.columns
+        if column.id in late and late[column.id] != column.name
+    }
+
+
+def steps_of(change: ColumnChange, current: TableSchema) -> list[ColumnChange]:
+    """A change as changes that are made one after the other, so that none gives a column a name
+    that another one has."""
+    come = {column.name for column in change.added} | {*change.renamed.values()}
+    first = tuple(name for name in change.dropped if name in come)
+    taken = {*current.names}.difference(first)
+    aside = {old: f"{OWN}headrace_{old}" for old, late in change.renamed.items() if late in taken}
+    if not first and not aside:
+        return [change]
+    now = {**{name: name for name in current.names}, **aside}
+    later = replace(
+        change,
+        dropped=tuple(name for name in change.dropped if name not in first),
+        renamed={now[old]: late for old, late in change.renamed.items()},
+        retyped={now[name]: kind for name, kind in change.retyped.items()},
+    )
+    return [ColumnChange(dropped=first, renamed=aside), later]
+
+
+def _stays(had: pa.DataType, has: pa.DataType) -> bool:
+    """Whether a column may keep its type when the source's has another one. A float that became
+    narrower was rounded in every row."""
+    import pyarrow as pa
+
+    return holds(had, has) and not (pa.types.is_float64(had) and pa.types.is_float32(has))
 
 
 def holds(wide: pa.DataType, narrow: pa.DataType) -> bool:
@@ -166,6 +229,14 @@ def _not_taken(name: TableName, had: Column, has: Column) -> HeadraceError:
         "replicas.column_not_taken",
         f"{name}: the column {has.name} is {has.type} at the source now, which a column of "
         f"{had.type} cannot become",
+        f"Copy the table again: headrace resync {name}.",
+    )
+
+
+def _key_replaced(name: TableName, columns: list[str]) -> HeadraceError:
+    return HeadraceError(
+        "replicas.key_changed",
+        f"{name}: {', '.join(columns)} of the key was dropped, and another column has the name now",
         f"Copy the table again: headrace resync {name}.",
     )
 

@@ -19,14 +19,16 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
     from pyspark.sql import SparkSession
 
-KEY, QUERY, BATCH, POSITION, TIME = (
+KEY, SOURCE, QUERY, BATCH, POSITION, TIME = (
     "headrace.key",
+    "headrace.source",
     "headrace.query",
     "headrace.batch",
     "headrace.position",
     "headrace.time",
 )
-"""Properties of a table: the names of its key's columns (a JSON list), the id of the query that
+"""Properties of a table: the names of its key's columns (a JSON list), which
+table and columns of the source it has (JSON), the id of the query that
 keeps it, its last micro-batch in the table (a number), the source's position after it (JSON), and
 when it was committed (ISO 8601)."""
 
@@ -47,13 +49,16 @@ class Column:
     """A column: its Arrow type is one that `headrace.converters.typed.types.typed` gives, with
     string, binary and list for their large forms. All columns of a replica may be null;
     `is_required` says that the source's may not, and `default` is the value that rows have there
-    which are older than the column (a Python value; None: null, or it is not known)."""
+    which are older than the column (a Python value; None: null); `is_known` says whether this
+    value is known. `id` is the source's own (see `headrace.connect.origins`; empty: unknown)."""
 
     name: str
     type: pa.DataType
     comment: str | None = None
     default: object = field(default=None, compare=False)
     is_required: bool = field(default=False, compare=False)
+    id: str = field(default="", compare=False)
+    is_known: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,9 @@ class TableSchema:
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     comment: str | None = None
+    source: str = field(default="", compare=False)
+    source_id: str = field(default="", compare=False)
+    """The name and the id of the source's table (empty: unknown)."""
 
     @property
     def names(self) -> tuple[str, ...]:

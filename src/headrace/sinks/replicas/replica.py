@@ -12,12 +12,13 @@ from pathlib import Path
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.schemas import of_json
-from headrace.sinks.replicas.evolution import change_of_columns
+from headrace.sinks.replicas.evolution import OWN, change_of_columns, steps_of
 from headrace.sinks.replicas.lake import (
     BATCH,
     KEY,
     POSITION,
     QUERY,
+    SOURCE,
     TIME,
     Column,
     ColumnChange,
@@ -31,6 +32,7 @@ from headrace.sinks.replicas.lake import (
 from headrace.sinks.replicas.maintaining import merge_small_files
 from headrace.sinks.replicas.options import Deletes, Existing, ReplicaOptions, Truncates
 from headrace.sinks.replicas.runners import HereRunner, Runner
+from headrace.sinks.replicas.told_columns import after, is_replaced, property_of, with_ids
 
 log = logging.getLogger(__name__)
 _CONFLICT = "replicas.conflict"
@@ -143,7 +145,8 @@ class Replica:
         table = self._lake.table(self.name)
         if table is None:
             wanted = self._extended(schema)
-            table = self._lake.create(self.name, wanted, {KEY: json.dumps(list(wanted.key))})
+            properties = {KEY: json.dumps(list(wanted.key)), **_source(wanted)}
+            table = self._lake.create(self.name, wanted, properties)
         elif self._options.existing is not Existing.REPLACE:
             self._require_own(table, query)
         self._table = table
@@ -212,11 +215,16 @@ class Replica:
             return Outcome(is_repeated=True)
         if table.version() != self._own_version and (foreign := table.foreign_changes()):
             raise self._changed_by_others(foreign)
-        truncated = max(part.truncated for part in parts)
+        former = with_ids(table.schema(), properties.get(SOURCE, ""), work.schema)
+        if is_replaced(former, work.schema):
+            self._begin_again(batch, work)
+        parts = [part for part in parts if not _is_of_another(part, work.schema)]
+        truncated = max((part.truncated for part in parts), default="")
         if truncated and self._options.truncates is Truncates.FAIL:
             raise self._truncated()
         self._require_key(work.schema)
         wanted = self._extended(work.schema)
+        renamed = self._renamed(parts, work.schema)
         transaction = self._begin(table, wanted, work.name)
         if not self._own_version:
             # A run that was killed may have left files of this micro-batch.
@@ -230,13 +238,14 @@ class Replica:
                 work.name,
                 str(self.name),
                 soft_deletes=self._options.deletes is Deletes.SOFT,
-                defaults=_defaults(wanted.columns),
-                renamed=self._renamed(parts, work.schema),
+                defaults=self._older_values(parts, renamed, wanted),
+                renamed=renamed,
                 drops_unknown=work.is_copied,
             ),
             self._runner,
         )
         marked = {**batch.properties, KEY: json.dumps(list(wanted.key))}
+        marked |= _source(wanted, table)
         transaction.commit(made, marked)
         self._own_version = table.version()
         self._count_files(transaction, made)
@@ -276,46 +285,74 @@ class Replica:
         HeadraceError."""
         transaction = table.begin(ColumnChange())
         is_empty = not any(file.rows > file.deleted for file in transaction.files)
+        current = with_ids(table.schema(), table.properties().get(SOURCE, ""), wanted)
         change = change_of_columns(
-            self.name, table.schema(), wanted, self._options.ambiguous, is_empty=is_empty
+            self.name, current, wanted, self._options.ambiguous, is_empty=is_empty
         )
         if not change:
             return transaction
-        again = {column.name for column in change.added}.intersection(change.dropped)
-        if again:
-            first = table.begin(ColumnChange(dropped=tuple(again)))
-            first.commit(TableChange(removed=list(first.files)), _keeper(table))
-            kept = tuple(name for name in change.dropped if name not in again)
-            change = replace(change, dropped=kept)
-        if change.added and not is_empty and self._fill(table, change, name):
-            change = ColumnChange()
-        return table.begin(change)
+        *first, last = steps_of(change, current)
+        for step in first:
+            begun = table.begin(step)
+            current = after(current, step)
+            removed = list(begun.files) if is_empty else []
+            begun.commit(TableChange(removed=removed), _keeper(table, current))
+        if last.added and not is_empty and self._fill(table, last, name, after(current, last)):
+            last = ColumnChange()
+        return table.begin(last)
 
-    def _fill(self, table: LakeTable, change: ColumnChange, name: str) -> bool:
+    def _fill(self, table: LakeTable, change: ColumnChange, name: str, late: TableSchema) -> bool:
         """Give the rows that the table has the values that new columns have in rows that are older
         than these, and commit the change; False: null is what they have. Raises HeadraceError."""
         from headrace.sinks.replicas.files.compacting import fill
 
         for column in change.added:
-            if column.is_required and column.default is None:
+            if not column.is_known:
                 raise self._no_default(column)
         defaults = _defaults(change.added)
         if not defaults:
             return False
         transaction = table.begin(change)
         made = fill(transaction, f"fill-{name}", self._runner, defaults)
-        transaction.commit(made, _keeper(table))
+        transaction.commit(made, _keeper(table, late))
         return True
+
+    def _begin_again(self, batch: MicroBatch, work: Work) -> None:
+        """The source's table was dropped and made again: none of its rows is left."""
+        log.warning("%s was dropped at the source, and made again", self.name)
+        self.empty(batch)
+
+    def _older_values(
+        self,
+        parts: Sequence[Part],
+        renamed: Mapping[str, Mapping[str, str]],
+        wanted: TableSchema,
+    ) -> dict[str, object]:
+        """The values of columns that some parts lack, because they are older. Raises
+        HeadraceError("replicas.default_unknown")."""
+        lacking: set[str] = set()
+        for part in parts:
+            if part.path:
+                now = renamed.get(part.path, {})
+                had = {now.get(name, name) for name in of_json(part.schema).names}
+                lacking |= {name for name in wanted.names if name not in had}
+        columns = [column for column in wanted.columns if column.name in lacking]
+        for column in columns:
+            if not column.is_known:
+                raise self._no_default(column)
+        return _defaults(columns)
 
     def _renamed(self, parts: Sequence[Part], newest: TableSchema) -> dict[str, Mapping[str, str]]:
         """New names of columns by former ones, by the paths of the parts that have the former."""
         renamed: dict[str, Mapping[str, str]] = {}
         for part in parts:
             had = of_json(part.schema) if part.path else newest
-            if had.names != newest.names:
+            if _ids(had) != _ids(newest):
                 change = change_of_columns(self.name, had, newest, self._options.ambiguous)
-                if change.renamed:
-                    renamed[part.path] = change.renamed
+                # What was dropped may have the name of another column now.
+                gone = {name: f"{OWN}headrace_dropped_{name}" for name in change.dropped}
+                if change.renamed or gone:
+                    renamed[part.path] = {**gone, **change.renamed}
         return renamed
 
     def _extended(self, schema: TableSchema) -> TableSchema:
@@ -361,8 +398,8 @@ class Replica:
     def _no_default(self, column: Column) -> HeadraceError:
         return HeadraceError(
             "replicas.default_unknown",
-            f"{self.name}: the column {column.name} was added at the source and is never null "
-            "there, and the log does not say which value it has in the rows that are there",
+            f"{self.name}: the column {column.name} was added at the source, and the log does not "
+            "say which values it has in the rows that were there before it",
             f"Copy the table again: headrace resync {self.name}.",
         )
 
@@ -374,10 +411,27 @@ class Replica:
         )
 
 
-def _keeper(table: LakeTable) -> dict[str, str]:
-    """The properties by which a commit within a micro-batch is known as the query's own."""
+def _keeper(table: LakeTable, late: TableSchema) -> dict[str, str]:
+    """The properties by which a commit within a micro-batch is known as the query's own, and those
+    of the columns that it leaves."""
     properties = table.properties()
-    return {name: properties[name] for name in (QUERY, BATCH) if name in properties}
+    kept = {name: properties[name] for name in (QUERY, BATCH) if name in properties}
+    return kept | _source(late, table)
+
+
+def _source(schema: TableSchema, table: LakeTable | None = None) -> dict[str, str]:
+    former = "" if table is None else table.properties().get(SOURCE, "")
+    made = property_of(schema, former)
+    return {SOURCE: made} if made else {}
+
+
+def _is_of_another(part: Part, newest: TableSchema) -> bool:
+    """Whether a part is of a table that had the name of the source's before."""
+    return bool(part.schema) and is_replaced(of_json(part.schema), newest)
+
+
+def _ids(schema: TableSchema) -> list[tuple[str, str]]:
+    return [(column.name, column.id) for column in schema.columns]
 
 
 def _defaults(columns: Sequence[Column]) -> dict[str, object]:

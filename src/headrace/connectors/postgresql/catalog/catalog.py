@@ -15,7 +15,7 @@ from headrace.connectors.postgresql.types.resolve import PostgresType
 from headrace.connectors.postgresql.types.type_facts import NO_TYPMOD, TypeFacts
 from headrace.connectors.postgresql.visibility import VisibleTransactions
 from headrace.relational.catalog import StoredTable, TableReading
-from headrace.relational.table import Column
+from headrace.relational.table import Column, Filler
 from headrace.snapshots.tables import Leaf
 
 _Answer = TypeVar("_Answer")
@@ -33,6 +33,8 @@ class CatalogColumn(Column):
     fills: bool = False
     number: int = field(default=0, compare=False)
     collation: int = field(default=0, compare=False)
+    changed_by: int = field(default=0, compare=False)
+    """The transaction that changed the column last."""
 
     @property
     def order(self) -> str:
@@ -68,7 +70,8 @@ SELECT a.attrelid, a.attname, a.atttypid, a.atttypmod,
        a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
        CASE WHEN a.attgenerated = '' THEN pg_get_expr(d.adbin, d.adrelid) END,
        a.attgenerated <> '', col_description(a.attrelid, a.attnum), a.atthasmissing,
-       a.attnum, a.attcollation
+       a.attnum, a.attcollation, (a.attmissingval::text::text[])[1],
+       a.attgenerated <> '' OR a.attidentity <> '', a.xmin::text::bigint
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = ANY (%s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
@@ -287,6 +290,7 @@ def _read(
             tuple(leaves[oid]),
             partitioned,
             identity,
+            own_id=str(oid),
         )
         for oid, schema, table, partitioned, identity in listed
     }
@@ -296,7 +300,8 @@ def _read(
 
 def _column(row: tuple[Any, ...], types: Mapping[int, TypeFacts]) -> CatalogColumn:
     """A column from a row of `_COLUMNS` without its table."""
-    name, type_oid, typmod, not_null, default, generated, comment, fills, number, collation = row
+    name, type_oid, typmod, not_null, default, generated, comment, fills, *more = row
+    number, collation, missing, is_computed, changed_by = more
     declared = PostgresType(types.get(type_oid) or _no_type(type_oid), typmod)
     return CatalogColumn(
         name,
@@ -308,7 +313,19 @@ def _column(row: tuple[Any, ...], types: Mapping[int, TypeFacts]) -> CatalogColu
         fills=fills,
         number=number,
         collation=collation,
+        changed_by=changed_by,
+        id=str(number),
+        filler=_filler(default, missing, fills=fills, is_computed=is_computed),
     )
+
+
+def _filler(default: str | None, missing: str | None, *, fills: bool, is_computed: bool) -> Filler:
+    """What older rows have in a column. The server keeps the value that they do not have themselves,
+    also of an expression like `now()`, whatever the default is today. Where it keeps none, ADD
+    COLUMN may have written a value into each of them, or the default is younger than the column."""
+    if fills:
+        return Filler(missing)
+    return Filler(is_known=default is None and not is_computed)
 
 
 def _types(rows: list[tuple[Any, ...]]) -> dict[int, TypeFacts]:

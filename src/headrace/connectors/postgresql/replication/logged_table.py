@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogReading
+from headrace.connectors.postgresql.catalog.catalog import (
+    Catalog,
+    CatalogColumn,
+    CatalogReading,
+)
 from headrace.connectors.postgresql.replication.pgoutput_messages import RelationMessage
 from headrace.connectors.postgresql.source import CONNECTOR
 from headrace.connectors.postgresql.types.resolve import PostgresType
@@ -39,9 +44,10 @@ class LoggedTables(KnownTables[CatalogReading]):
         self.begin_reading(oids, lambda: self._tables.read(oids, names=names, types=types), xid)
 
 
-def logged_table(message: RelationMessage, catalog: CatalogReading) -> Table:
-    """The table that a relation message describes. The catalogue's moment may be later: what it no
-    longer knows is as the message says."""
+def logged_table(message: RelationMessage, catalog: CatalogReading, xid: int) -> Table:
+    """The table that a relation message of the transaction `xid` describes. The catalogue's moment
+    may be later: what it no longer knows is as the message says, and a column that was changed
+    later may be another one of the same name."""
     present = catalog.describe(message.oid)
     columns = []
     for column in message.columns:
@@ -51,9 +57,17 @@ def logged_table(message: RelationMessage, catalog: CatalogReading) -> Table:
             not_null = column.in_identity and message.identity in _BY_KEY
             columns.append(Column(column.name, kind, not_null, None, None))
         else:
-            columns.append(Column(column.name, kind, now.not_null, now.default, now.comment))
+            told = Column(column.name, kind, now.not_null, now.default, now.comment)
+            if isinstance(now, CatalogColumn) and not _is_later(now.changed_by, xid):
+                told = replace(told, id=now.id)
+            columns.append(replace(told, filler=now.filler))
     key = key_of(message, present, catalog)
-    return Table(message.schema, message.table, tuple(columns), key)
+    return Table(message.schema, message.table, tuple(columns), key, own_id=str(message.oid))
+
+
+def _is_later(changed_by: int, xid: int) -> bool:
+    """Whether a transaction began after another one, as PostgreSQL compares their numbers."""
+    return 0 < (changed_by - xid) % (1 << 32) < 1 << 31
 
 
 def key_of(

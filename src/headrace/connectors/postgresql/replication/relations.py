@@ -54,7 +54,7 @@ class Relations(RelationVersions):
             reading = self.tables.known(message, xid)
             if reading is None:
                 return None
-            table = logged_table(message, reading)
+            table = logged_table(message, reading, xid)
             facts = self.capture.relation(table, reading.describe(message.oid))
         else:
             facts = RelationFacts(message.schema, message.table, "", (), ())

@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headrace.connect.origins import ColumnOrigin, TableOrigin
 from headrace.connect.records import Constant, Node, Shape, Struct
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member
@@ -106,7 +107,8 @@ def table_shape(shape: Shape, envelope: Struct) -> TableShape:
     for name, node in keys.items():
         _check_key(topic, name, node, members)
     nodes = members | keys
-    return _table(topic, nodes, {name: node.schema for name, node in members.items()}, tuple(keys))
+    schemas = {name: node.schema for name, node in members.items()}
+    return _table(topic, nodes, schemas, tuple(keys), origin=shape.origin)
 
 
 def _of_documents(topic: str, after: Node | None, key: Struct | None) -> TableShape:
@@ -154,20 +156,32 @@ def _table(
     key: tuple[str, ...],
     *,
     has_documents: bool = False,
+    origin: TableOrigin | None = None,
 ) -> TableShape:
     _refuse_alike(topic, schemas)
-    columns = tuple(
-        Column(
-            name,
-            lake_type(each),
-            None if each.doc in _OWN_DOCS else each.doc,
-            _default(each),
-            not each.optional,
-        )
-        for name, each in schemas.items()
-    )
-    schema = TableSchema(columns, key)
+    origin = origin or TableOrigin("")
+    columns = tuple(_column(n, each, origin.columns.get(n)) for n, each in schemas.items())
+    schema = TableSchema(columns, key, source=origin.name, source_id=origin.id)
     return TableShape(schema, to_json(schema), nodes, has_documents)
+
+
+def _column(name: str, schema: Schema, origin: ColumnOrigin | None) -> Column:
+    default, is_known = schema.default if origin is None else origin.filler, True
+    if origin is not None:
+        is_known = origin.is_known
+    try:
+        value = _value(schema, default)
+    except (TypeError, ValueError, pa.ArrowException, HeadraceError):
+        value, is_known = None, False
+    return Column(
+        name,
+        lake_type(schema),
+        None if schema.doc in _OWN_DOCS else schema.doc,
+        value,
+        not schema.optional,
+        "" if origin is None else origin.id,
+        is_known,
+    )
 
 
 def _refuse_alike(topic: str, names: Iterable[str]) -> None:
@@ -212,11 +226,15 @@ def to_json(schema: TableSchema) -> str:
         | ({} if each.comment is None else {"comment": each.comment})
         | ({} if each.default is None else {"default": _default_json(each.default)})
         | ({"required": True} if each.is_required else {})
+        | ({"id": each.id} if each.id else {})
+        | ({} if each.is_known else {"unknown": True})
         for each in schema.columns
     ]
     made: dict[str, object] = {"columns": columns, "key": schema.key}
     if schema.comment is not None:
         made["comment"] = schema.comment
+    if schema.source:
+        made["source"] = [schema.source, schema.source_id]
     return json.dumps(made, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -231,11 +249,14 @@ def of_json(text: str) -> TableSchema:
             each.get("comment"),
             _default_of(each.get("default"), kind),
             each.get("required", False),
+            each.get("id", ""),
+            not each.get("unknown", False),
         )
         for each in held["columns"]
         for kind in (_type_of(each["type"]),)
     )
-    return TableSchema(tuple(columns), tuple(held["key"]), held.get("comment"))
+    source = held.get("source", ("", ""))
+    return TableSchema(tuple(columns), tuple(held["key"]), held.get("comment"), *source)
 
 
 def _type_json(kind: pa.DataType) -> object:
@@ -265,11 +286,11 @@ def _type_of(held: Any) -> pa.DataType:
     return pa.struct([(name, _type_of(each)) for name, each in parts])
 
 
-def _default(schema: Schema) -> object:
-    """The default of a column as a Python value of its type; None: it has none."""
-    if schema.default is None:
+def _value(schema: Schema, default: object) -> object:
+    """A Connect value as a Python value of a column's type."""
+    if default is None:
         return None
-    value: object = typed_constants(schema, [schema.default])[0].as_py()
+    value: object = typed_constants(schema, [default])[0].as_py()
     return value
 
 
