@@ -217,7 +217,8 @@ class Replica:
             raise self._changed_by_others(foreign)
         former = with_ids(table.schema(), properties.get(SOURCE, ""), work.schema)
         if is_replaced(former, work.schema):
-            self._begin_again(batch, work)
+            log.warning("%s was dropped at the source, and made again", self.name)
+            self.empty(batch)
         parts = [part for part in parts if not _is_of_another(part, work.schema)]
         truncated = max((part.truncated for part in parts), default="")
         if truncated and self._options.truncates is Truncates.FAIL:
@@ -316,11 +317,6 @@ class Replica:
         made = fill(transaction, f"fill-{name}", self._runner, defaults)
         transaction.commit(made, _keeper(table, late))
         return True
-
-    def _begin_again(self, batch: MicroBatch, work: Work) -> None:
-        """The source's table was dropped and made again: none of its rows is left."""
-        log.warning("%s was dropped at the source, and made again", self.name)
-        self.empty(batch)
 
     def _older_values(
         self,

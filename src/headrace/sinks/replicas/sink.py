@@ -115,6 +115,9 @@ class ReplicaSink(BatchSink):
             if stopped.name in copied:
                 stopped.resume()
                 continue
+            if stopped.is_lost:
+                log.warning("The table %s is still stopped: %s", stopped.name, stopped.error)
+                continue
             replica = self._replica(stopped.name)
             try:
                 for number, position, parts in stopped.kept():
@@ -214,6 +217,9 @@ class ReplicaSink(BatchSink):
         """An error of a table stops this one, unless it is one that may pass: its changes are kept
         until it is repaired."""
         stopped = StoppedTable(self._stopped, name)
+        failed = next((part for part in parts if part.error), None)
+        if failed is not None:
+            return self._lose(stopped, failed, sum(part.rows for part in parts))
         if not stopped.is_stopped:
             try:
                 return self._apply_or_wait(batch, name, parts)
@@ -249,7 +255,27 @@ class ReplicaSink(BatchSink):
         waiting.forget()
         return outcome
 
+    def _lose(self, stopped: StoppedTable, failed: Part, rows: int) -> Outcome:
+        """Stop a table of which changes could not be made where the log was read. Raises
+        HeadraceError."""
+        known = json.loads(failed.error)
+        if self._options.errors is Errors.FAIL:
+            raise HeadraceError(known["code"], known["message"], known["remedy"])
+        error = HeadraceError(
+            known["code"],
+            f"{known['message']}. Changes of {stopped.name} are left out from here on",
+            f"{known['remedy']} Then copy the table again: headrace resync {stopped.name}.",
+        )
+        WaitingTable(self._waiting, stopped.name).forget()
+        if not (stopped.is_stopped and stopped.is_lost):
+            log.warning("Replication of %s has stopped: %s", stopped.name, error)
+            stopped.stop(error, loses=True)
+        self._replica(stopped.name).figures.error = str(error)
+        return Outcome(rows)
+
     def _keep(self, stopped: StoppedTable, batch: MicroBatch, parts: Sequence[Part]) -> None:
+        if stopped.is_lost:
+            return
         size = stopped.size + sum(part.size for part in parts)
         if size > self._options.kept_bytes:
             raise HeadraceError(

@@ -34,8 +34,14 @@ class StoppedTable(KeptChanges):
         known = json.loads((self.folder / _ERROR).read_text())
         return HeadraceError(known["code"], known["message"], known["remedy"])
 
-    def stop(self, error: HeadraceError) -> None:
-        """From now on the table's changes are kept. Raises OSError."""
+    @property
+    def is_lost(self) -> bool:
+        """Whether changes of the table are lost, so that only another copy repairs it."""
+        return bool(json.loads((self.folder / _ERROR).read_text()).get("lost"))
+
+    def stop(self, error: HeadraceError, *, loses: bool = False) -> None:
+        """From now on the table's changes are kept; `loses`: they are not, because some of them
+        are lost. Raises OSError."""
         self.folder.mkdir(parents=True, exist_ok=True)
         known = {
             "namespace": self.name.namespace,
@@ -43,8 +49,12 @@ class StoppedTable(KeptChanges):
             "code": error.code,
             "message": error.message,
             "remedy": error.remedy,
+            "lost": loses,
         }
         replace_text(self.folder / _ERROR, json.dumps(known))
+        if loses:
+            for number in [number for number, _, _ in self.kept()]:
+                self.drop(number)
 
     def resume(self) -> None:
         """Forget everything: the table takes changes again."""

@@ -1,5 +1,5 @@
-"""Which table and which columns of the source a replica has: ids that the source gives them, kept in
-a property of the replica."""
+"""Which table and which columns of the source a replica has: ids that the source gives them, kept
+in a property of the replica."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def after(current: TableSchema, change: ColumnChange) -> TableSchema:
 
 
 def property_of(schema: TableSchema, former: str = "") -> str:
-    """The property with the ids of a schema; those that it lacks are as before. `former` stays where
-    it is of another table of the source; empty: nothing is known."""
+    """The property with the ids of a schema; those that it lacks are as before. `former`, the
+    property before (empty: there was none), stays where it is of another table of the source."""
     held: Any = json.loads(former) if former else {"table": schema.source, "id": "", "columns": {}}
     if not schema.source or held["table"] != schema.source:
         return former

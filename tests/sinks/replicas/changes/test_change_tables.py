@@ -62,7 +62,10 @@ def records(shape: Shape, rows: RowTable, *numbers: int) -> Records:
 
 
 def changes_of(*pieces: Records) -> list[Changes]:
-    return ChangeTables().of_piece(pieces, SEQUENCES)
+    made, failures = ChangeTables().of_piece(pieces, SEQUENCES)
+    for failure in failures:
+        raise failure.error
+    return made
 
 
 CREATED = {"op": "c", "new": ("1", "a")}

@@ -68,8 +68,8 @@ class Load:
         with connection.transaction():
             if action < 0.4 or not texts:
                 self._next += 1
-                row = {keys[0]: self._next}
-                row |= {each: f"{self._next}" for each in texts}
+                row: dict[str, object] = {keys[0]: self._next}
+                row |= dict.fromkeys(texts, str(self._next))
                 statement = sql.SQL("INSERT INTO {} ({}) VALUES ({})").format(
                     name,
                     sql.SQL(", ").join(map(sql.Identifier, row)),

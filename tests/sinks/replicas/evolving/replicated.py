@@ -16,6 +16,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import duckdb_extension_delta
 import psycopg
 from psycopg.rows import dict_row
 from pyiceberg.catalog.sql import SqlCatalog
@@ -122,14 +124,16 @@ class Replicated:
             catalog.close()
 
     def _of_delta(self, table: str) -> Rows | None:
-        import pyarrow as pa
-        from deltalake import DeltaTable, QueryBuilder
-
         path = self.lake / "public" / table
         if not (path / "_delta_log").exists():
             return None
-        found = QueryBuilder().register("t", DeltaTable(str(path))).execute("SELECT * FROM t")
-        return pa.table(found.read_all()).to_pylist()
+        # delta-rs does not read tables with columns whose types were widened.
+        extension = next(Path(duckdb_extension_delta.__file__).parent.rglob("*.duckdb_extension"))
+        with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
+            connection.execute(f"LOAD '{extension}'")
+            connection.execute("SET TimeZone = 'UTC'")
+            found = connection.execute(f"SELECT * FROM delta_scan('{path}')")
+            return list(found.to_arrow_table().to_pylist())
 
     def difference(self, table: str) -> str:
         """What is not equal; empty: the replica equals the source, names of columns and rows."""

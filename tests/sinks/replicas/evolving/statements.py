@@ -17,10 +17,12 @@ INSERT INTO {0} SELECT i, 'name ' || i, i * 1.5, i / 4.0, i, 'c' || i, repeat('x
 @dataclass(frozen=True)
 class Statement:
     """A statement of a table `{0}` (of the table's name), or several that come as one change, and
-    the code of the error that stops the table; empty: it goes on."""
+    the code of the error that stops the table (empty: it goes on). `repair` is what makes it
+    possible to copy it again."""
 
     sql: str
     stops: str = ""
+    repair: str = ""
 
     @property
     def name(self) -> str:
@@ -114,9 +116,35 @@ EVERY = (
     Statement(
         "DROP TABLE {0}; CREATE TABLE {0} (id int PRIMARY KEY, name text, price numeric(10, 2))"
     ),
-    Statement("ALTER TABLE {0} DROP CONSTRAINT {0}_pkey", "replicas.no_key"),
+    Statement(
+        "ALTER TABLE {0} DROP CONSTRAINT {0}_pkey",
+        "replicas.no_key",
+        "ALTER TABLE {0} ADD PRIMARY KEY (id)",
+    ),
     Statement(
         "ALTER TABLE {0} DROP CONSTRAINT {0}_pkey; ALTER TABLE {0} ADD PRIMARY KEY (id, many)",
         "replicas.key_changed",
     ),
 )
+
+QUICK = tuple(
+    statement
+    for statement in EVERY
+    if statement.sql.removeprefix("ALTER TABLE {0} ")
+    in (
+        "ADD COLUMN added int",
+        "ADD COLUMN added timestamptz NOT NULL DEFAULT now()",
+        "ADD COLUMN added float8 DEFAULT random()",
+        "ADD COLUMN added int NOT NULL DEFAULT 5; ALTER TABLE {0} ALTER added DROP DEFAULT",
+        "DROP COLUMN ratio",
+        "DROP COLUMN at; ALTER TABLE {0} ADD COLUMN at timestamptz",
+        "RENAME COLUMN at TO since",
+        "RENAME COLUMN id TO number",
+        "ALTER COLUMN many TYPE bigint",
+        "ALTER COLUMN many TYPE text",
+        "TRUNCATE {0}",
+        "DROP TABLE {0}; CREATE TABLE {0} (id int PRIMARY KEY, name text, price numeric(10, 2))",
+        "DROP CONSTRAINT {0}_pkey; ALTER TABLE {0} ADD PRIMARY KEY (id, many)",
+    )
+)
+"""Thirteen of them, of every kind."""

@@ -320,9 +320,9 @@ def _column(row: tuple[Any, ...], types: Mapping[int, TypeFacts]) -> CatalogColu
 
 
 def _filler(default: str | None, missing: str | None, *, fills: bool, is_computed: bool) -> Filler:
-    """What older rows have in a column. The server keeps the value that they do not have themselves,
-    also of an expression like `now()`, whatever the default is today. Where it keeps none, ADD
-    COLUMN may have written a value into each of them, or the default is younger than the column."""
+    """What older rows have in a column. The server keeps the value that they lack themselves, also
+    of an expression like `now()`, whatever the default is today. Where it keeps none, ADD COLUMN
+    may have written a value into each of them, or the default is younger than the column."""
     if fills:
         return Filler(missing)
     return Filler(is_known=default is None and not is_computed)

@@ -22,7 +22,7 @@ from headrace.converters.typed.converters import is_of_no_table
 from headrace.converters.typed.evaluation import CarriedValues
 from headrace.debezium.envelope import OLD_KEY_HEADER
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.changes.changed_rows import Changes, joined
+from headrace.sinks.replicas.changes.changed_rows import Changes, Failure, joined
 from headrace.sinks.replicas.changes.part import (
     OLD_KEY,
     OPERATION,
@@ -44,6 +44,7 @@ for _letters, _number in (
 ):
     _OPERATIONS[[ord(letter) for letter in _letters]] = _number
 _SCHEMA_CHANGE = ".SchemaChangeValue"
+_NO_ENVELOPE = "replicas.no_envelope"
 _CREATES = Header(OLD_KEY_HEADER, Constant(Schema(Type.STRING, optional=True), None), On.CREATE)
 
 
@@ -56,22 +57,31 @@ class ChangeTables:
         self._looks_up_documents = looks_up_documents
         self._tables: WeakKeyDictionary[Shape, TableShape] = WeakKeyDictionary()
 
-    def of_piece(self, pieces: Sequence[Records], sequences: Sequences) -> list[Changes]:
-        """The changes in a piece of a slice, a table and schema each. What is no change of a table
-        is left out.
+    def of_piece(
+        self, pieces: Sequence[Records], sequences: Sequences
+    ) -> tuple[list[Changes], list[Failure]]:
+        """The changes in a piece of a slice, a table and schema each, and what became none. What is
+        no change of a table is left out.
 
-        Raises HeadraceError for values that their columns cannot hold
-        ("replicas.value_not_taken"), for events without an envelope ("replicas.no_envelope"), for
-        updates without their document ("replicas.no_document"), and as
-        `headrace.sinks.replicas.changes.schemas.table_shape`.
+        Failures are values that their columns cannot hold ("replicas.value_not_taken"), updates
+        without their document ("replicas.no_document"), and what
+        `headrace.sinks.replicas.changes.schemas.table_shape` raises. Raises HeadraceError for events
+        without an envelope ("replicas.no_envelope"), and for errors that may pass.
         """
         made: dict[tuple[str, str], list[tuple[Changes, np.ndarray]]] = {}
+        failures: list[Failure] = []
         for records in pieces:
-            found = self._of_records(records, sequences) if len(records) else None
+            try:
+                found = self._of_records(records, sequences) if len(records) else None
+            except HeadraceError as error:
+                if error.retriable or error.code == _NO_ENVELOPE:
+                    raise
+                failures.append(Failure(records.shape.topic, len(records), error))
+                continue
             if found is not None:
                 changes = found[0]
                 made.setdefault((changes.topic, changes.table.json), []).append(found)
-        return [_in_order(parts) for parts in made.values()]
+        return [_in_order(parts) for parts in made.values()], failures
 
     def _of_records(
         self, records: Records, sequences: Sequences
@@ -130,7 +140,7 @@ def _require_no_rows(records: Records) -> None:
     if not records.table.rows["operation"][records.rows].any():
         return
     raise HeadraceError(
-        "replicas.no_envelope",
+        _NO_ENVELOPE,
         f"records of {shape.topic} are no change events with Debezium's envelope",
         "A replica needs op, before and after: leave out ExtractNewRecordState, "
         "ExtractNewDocumentState and other transforms that take the envelope away.",

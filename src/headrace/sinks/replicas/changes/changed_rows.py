@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.part import UNTOLD
 from headrace.sinks.replicas.changes.schemas import TableShape
 
@@ -26,6 +27,15 @@ class Changes:
     rows: pa.Table
     truncated: str = ""
     source_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Records of a table of which no changes could be made."""
+
+    topic: str
+    records: int
+    error: HeadraceError
 
 
 def joined(tables: Sequence[pa.Table]) -> pa.Table:

@@ -41,6 +41,8 @@ class Part:
     those of the record batches of the file; empty: it is not divided. `first` and `last` are
     sequences of its changes, `truncated` that of the last TRUNCATE of the table in the slice
     (empty: there was none), `source_ms` the greatest time of the database in it (0: unknown).
+    `error` says why `rows` changes could not be made (JSON of code, message and remedy; `path` is
+    empty then): they are lost to the table.
     """
 
     topic: str
@@ -55,3 +57,4 @@ class Part:
     has_untold: bool
     has_old_keys: bool
     source_ms: int
+    error: str = ""

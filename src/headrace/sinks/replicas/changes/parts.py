@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from headrace.connect.disk import replace_text
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.changes.changed_rows import Changes, joined
+from headrace.sinks.replicas.changes.changed_rows import Changes, Failure, joined
 from headrace.sinks.replicas.changes.part import OLD_KEY, SEQUENCE, UNTOLD, Part
 from headrace.sinks.replicas.changes.schemas import TableShape
 from headrace.sinks.replicas.keys import bucket_of
@@ -25,7 +25,7 @@ from headrace.sinks.replicas.keys import bucket_of
 COLUMNS = (
     "topic string, path string, rows bigint, size bigint, schema string, buckets binary, "
     "first string, last string, truncated string, has_untold boolean, has_old_keys boolean, "
-    "source_ms bigint"
+    "source_ms bigint, error string"
 )
 """Of descriptions in a stream, in the order of the fields of `Part`."""
 UNDIVIDED_ROWS = 50_000
@@ -65,6 +65,7 @@ class PartWriter:
         self._bytes = 0
         self._parts: list[Part] = []
         self._truncated: dict[str, str] = {}
+        self._failed: dict[str, Failure] = {}
         self._written: list[Path] = []
 
     def __enter__(self) -> PartWriter:
@@ -93,15 +94,27 @@ class PartWriter:
         if self._bytes > PENDING_BYTES:
             self._flush()
 
+    def fail(self, failure: Failure) -> None:
+        """Note the first failure of a table, and how many records failed."""
+        first = self._failed.get(failure.topic)
+        if first is not None:
+            failure = replace(first, records=first.records + failure.records)
+        self._failed[failure.topic] = failure
+
     def finish(self) -> list[Part]:
         """Write what is left. Gives all parts, and one without a file for each topic that had a
-        TRUNCATE and nothing else. Raises as `add`."""
+        TRUNCATE and nothing else, or a failure. Raises as `add`."""
         self._flush()
         parts = [replace(part, truncated=self._truncated[part.topic]) for part in self._parts]
         with_rows = {part.topic for part in parts}
         for topic, truncated in self._truncated.items():
             if truncated and topic not in with_rows:
                 parts.append(_without_rows(topic, truncated))
+        for topic, failure in self._failed.items():
+            error = failure.error
+            known = {"code": error.code, "message": error.message, "remedy": error.remedy}
+            none = _without_rows(topic, "")
+            parts.append(replace(none, rows=failure.records, error=json.dumps(known)))
         return parts
 
     def _flush(self) -> None:

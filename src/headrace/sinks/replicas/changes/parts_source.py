@@ -111,8 +111,11 @@ def write_parts(
     with PartWriter(parts_folder(folder), name) as writer:
         for part in slices:
             for records in read_records(part, config):
-                for changes in tables.of_piece(records, part.sequences):
+                made, failures = tables.of_piece(records, part.sequences)
+                for changes in made:
                     writer.add(changes)
+                for failure in failures:
+                    writer.fail(failure)
         return writer.finish()
 
 
