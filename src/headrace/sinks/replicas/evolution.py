@@ -174,7 +174,11 @@ def steps_of(change: ColumnChange, current: TableSchema) -> list[ColumnChange]:
     come = {column.name for column in change.added} | {*change.renamed.values()}
     first = tuple(name for name in change.dropped if name in come)
     taken = {*current.names}.difference(first)
-    aside = {old: f"{OWN}headrace_{old}" for old, late in change.renamed.items() if late in taken}
+    aside = {
+        old: f"{OWN}headrace_{old}"
+        for old, late in change.renamed.items()
+        if late in taken or old in come
+    }
     if not first and not aside:
         return [change]
     now = {**{name: name for name in current.names}, **aside}

@@ -1,0 +1,52 @@
+"""The ids of a source's table and columns, as a replica keeps them."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+
+from headrace.sinks.replicas.lake import Column, TableSchema
+from headrace.sinks.replicas.told_columns import is_replaced, property_of, with_ids
+
+
+def schema(table: str = "s.t", number: str = "7", **ids: str) -> TableSchema:
+    columns = tuple(Column(name, pa.int32(), id=each) for name, each in ids.items())
+    return TableSchema(columns, (), source=table, source_id=number)
+
+
+def plain(*names: str) -> TableSchema:
+    return TableSchema(tuple(Column(name, pa.int32()) for name in names), ())
+
+
+def test_a_replica_has_the_ids_that_it_kept() -> None:
+    kept = property_of(schema(a="1", b="2"))
+    found = with_ids(plain("a", "b", "c"), kept, schema())
+    assert [column.id for column in found.columns] == ["1", "2", ""]
+    assert not is_replaced(found, schema())
+
+
+def test_an_id_that_a_change_does_not_have_stays() -> None:
+    kept = property_of(schema(a="", b="3"), property_of(schema(a="1", b="2")))
+    assert json.loads(kept)["columns"] == {"a": "1", "b": "3"}
+
+
+def test_a_table_that_was_made_again_has_none_of_the_former_ids() -> None:
+    former = property_of(schema(a="1"))
+    found = with_ids(plain("a"), former, schema(number="8"))
+    assert found.columns[0].id == ""
+    assert is_replaced(found, schema(number="8"))
+    assert json.loads(property_of(schema(number="8", b="1"), former))["columns"] == {"b": "1"}
+
+
+def test_a_second_table_that_goes_into_the_same_replica_changes_no_id() -> None:
+    former = property_of(schema(a="1"))
+    other = schema("s.other", "8", a="5")
+    assert property_of(other, former) == former
+    found = with_ids(plain("a"), former, other)
+    assert found.columns[0].id == ""
+    assert not is_replaced(found, other)
+
+
+def test_a_source_without_ids_keeps_no_property() -> None:
+    assert property_of(plain("a")) == ""
