@@ -1,5 +1,5 @@
-"""What becomes of replicas when the tables of their source change under load: they equal the source,
-or stop with an error and are copied again."""
+"""What becomes of replicas when the tables of their source change under load: they equal the
+source, or stop with an error and are copied again."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def _touch(dsn: str, tables: dict[str, Statement]) -> None:
             assert key is not None
             names = sorted({key[0], *(each for (each,) in others)})
             values = ", ".join(["5000"] * len(names))
-            connection.execute(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({values})".encode())
+            connection.execute(
+                f"INSERT INTO {table} ({', '.join(names)}) VALUES ({values})".encode()
+            )
             if "_pkey" not in tables[table].sql:
                 connection.execute(f"DELETE FROM {table} WHERE {key[0]} = 7".encode())
 

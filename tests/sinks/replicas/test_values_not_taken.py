@@ -1,5 +1,5 @@
-"""A value that a column of a replica cannot hold stops that table only, and `headrace resync` copies
-it again: end to end, by both channels of signals."""
+"""A value that a column of a replica cannot hold stops that table only, and `headrace resync`
+copies it again: end to end."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ INSERT INTO prices SELECT i, 'name ' || i, i FROM generate_series(1, 500) i
 
 
 @pytest.fixture
-def run(
-    postgres_servers: Callable[[int], PostgresServer], tmp_path: Path
-) -> Iterator[Replicated]:
+def run(postgres_servers: Callable[[int], PostgresServer], tmp_path: Path) -> Iterator[Replicated]:
     more = {
         "signal_data_collection": "public.signals",
         "signal_enabled_channels": "source,file",

@@ -217,7 +217,8 @@ class Replica:
             raise self._changed_by_others(foreign)
         former = with_ids(table.schema(), properties.get(SOURCE, ""), work.schema)
         if is_replaced(former, work.schema):
-            log.warning("%s was dropped at the source, and made again", self.name)
+            if not work.is_copied:
+                raise self._replaced()
             self.empty(batch)
         parts = [part for part in parts if not _is_of_another(part, work.schema)]
         truncated = max((part.truncated for part in parts), default="")
@@ -396,6 +397,14 @@ class Replica:
             "replicas.default_unknown",
             f"{self.name}: the column {column.name} was added at the source, and the log does not "
             "say which values it has in the rows that were there before it",
+            f"Copy the table again: headrace resync {self.name}.",
+        )
+
+    def _replaced(self) -> HeadraceError:
+        return HeadraceError(
+            "replicas.table_replaced",
+            f"Another table has the name of {self.name} at the source now: it was dropped and made "
+            "again, or two tables were renamed",
             f"Copy the table again: headrace resync {self.name}.",
         )
 

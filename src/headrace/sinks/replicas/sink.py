@@ -15,11 +15,12 @@ from headrace.errors import HeadraceError
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.parts import sweep_parts
 from headrace.sinks.replicas.changes.part import Part
-from headrace.sinks.replicas.changes.schemas import table_name, table_shape
+from headrace.sinks.replicas.changes.schemas import of_json, table_name, table_shape
 from headrace.sinks.replicas.kept import WaitingTable, waiting_tables
 from headrace.sinks.replicas.lake import Lake, LakeFormat, TableName
 from headrace.sinks.replicas.maintaining import note_tables, noted_tables
 from headrace.sinks.replicas.options import RESYNC, Errors, Existing, ReplicaOptions
+from headrace.sinks.replicas.renaming import RENAMED, KnownTables
 from headrace.sinks.replicas.replica import MicroBatch, Outcome, Replica
 from headrace.sinks.replicas.resyncing import Stage, resyncs
 from headrace.sinks.replicas.stopped import StoppedTable, stopped_tables
@@ -57,6 +58,7 @@ class ReplicaSink(BatchSink):
         self._parts, self._stopped = query.state / "parts", query.state / "stopped"
         self._waiting, self._is_settled = query.state / "waiting", True
         self._requests = query.state / RESYNC
+        self._known = KnownTables(query.state)
         self._copied: set[TableName] = set()
         self._takes_over = False
         self._lake: Lake | None = None
@@ -105,8 +107,16 @@ class ReplicaSink(BatchSink):
         for before in event_shapes(self._config):
             for shape in chain.expected(before):
                 name, envelope = self._name(shape.topic), envelope_of(shape)
-                if envelope is not None and not StoppedTable(self._stopped, name).is_stopped:
-                    self._replica(name).prepare(table_shape(shape, envelope).schema, query)
+                stopped = StoppedTable(self._stopped, name)
+                if envelope is None or stopped.is_stopped:
+                    continue
+                schema = table_shape(shape, envelope).schema
+                try:
+                    self._known.require_new(name, schema)
+                except HeadraceError as error:
+                    self._stop(stopped, error, loses=True)
+                else:
+                    self._replica(name).prepare(schema, query)
 
     def _resume_stopped(self) -> None:
         """Bring the changes that were kept into their tables: what stopped these may be over."""
@@ -222,17 +232,14 @@ class ReplicaSink(BatchSink):
             return self._lose(stopped, failed, sum(part.rows for part in parts))
         if not stopped.is_stopped:
             try:
+                self._require_known(name, parts)
                 return self._apply_or_wait(batch, name, parts)
             except HeadraceError as error:
                 if error.retriable or self._options.errors is Errors.FAIL:
                     raise
-                log.warning(
-                    "Replication of %s has stopped, and its changes are kept: %s", name, error
-                )
-                stopped.stop(error)
-                self._replica(name).figures.error = str(error)
+                self._stop(stopped, error, loses=error.code == RENAMED)
                 waiting = WaitingTable(self._waiting, name)
-                if waiting.is_waiting:
+                if waiting.is_waiting and not stopped.is_lost:
                     for number, position, waited in waiting.kept():
                         stopped.keep(number, position, waited, waiting.folder)
                     waiting.forget()
@@ -255,6 +262,21 @@ class ReplicaSink(BatchSink):
         waiting.forget()
         return outcome
 
+    def _require_known(self, name: TableName, parts: Sequence[Part]) -> None:
+        for schema in {part.schema for part in parts if part.schema}:
+            if name in self._copied:
+                self._known.add(name, of_json(schema))
+            else:
+                self._known.require_new(name, of_json(schema))
+
+    def _stop(self, stopped: StoppedTable, error: HeadraceError, *, loses: bool) -> None:
+        kept = "left out" if loses else "kept"
+        log.warning(
+            "Replication of %s has stopped, and its changes are %s: %s", stopped.name, kept, error
+        )
+        stopped.stop(error, loses=loses)
+        self._replica(stopped.name).figures.error = str(error)
+
     def _lose(self, stopped: StoppedTable, failed: Part, rows: int) -> Outcome:
         """Stop a table of which changes could not be made where the log was read. Raises
         HeadraceError."""
@@ -268,9 +290,7 @@ class ReplicaSink(BatchSink):
         )
         WaitingTable(self._waiting, stopped.name).forget()
         if not (stopped.is_stopped and stopped.is_lost):
-            log.warning("Replication of %s has stopped: %s", stopped.name, error)
-            stopped.stop(error, loses=True)
-        self._replica(stopped.name).figures.error = str(error)
+            self._stop(stopped, error, loses=True)
         return Outcome(rows)
 
     def _keep(self, stopped: StoppedTable, batch: MicroBatch, parts: Sequence[Part]) -> None:

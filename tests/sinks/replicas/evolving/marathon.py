@@ -35,7 +35,10 @@ MARATHON = (
     ("b", "ALTER TABLE b ALTER COLUMN number TYPE bigint"),
     ("c", "ALTER TABLE c ALTER COLUMN since SET DEFAULT now()"),
     ("d", "ALTER TABLE d ADD COLUMN twice int GENERATED ALWAYS AS (extra * 2) STORED"),
-    ("a", "ALTER TABLE a ADD COLUMN kind varchar(10) DEFAULT 'old'; ALTER TABLE a ALTER kind DROP DEFAULT"),
+    (
+        "a",
+        "ALTER TABLE a ADD COLUMN kind text DEFAULT 'old'; ALTER TABLE a ALTER kind DROP DEFAULT",
+    ),
     ("b", "ALTER TABLE b DROP COLUMN big"),
     ("b", "ALTER TABLE b ADD COLUMN big text"),
     ("c", "ALTER TABLE c ADD COLUMN tags text[] NOT NULL DEFAULT '{}'"),
@@ -45,5 +48,12 @@ MARATHON = (
     ("c", "DROP TABLE c; CREATE TABLE c (id int PRIMARY KEY, code int, name text)"),
     ("d", "ALTER TABLE d RENAME COLUMN id TO number"),
 )
-STOPPING = ("chance float8", "number serial", "many TYPE text", "TYPE numeric(14, 4)", "stamp uuid")
+STOPPING = (
+    "chance float8",
+    "number serial",
+    "many TYPE text",
+    "TYPE numeric(14, 4)",
+    "stamp uuid",
+    "CREATE TABLE",
+)
 """Parts of those that stop their table."""

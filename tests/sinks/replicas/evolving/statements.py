@@ -112,9 +112,13 @@ EVERY = (
     Statement("ALTER TABLE {0} ALTER COLUMN name SET NOT NULL"),
     Statement("COMMENT ON COLUMN {0}.name IS 'how it is called'"),
     Statement("TRUNCATE {0}"),
-    Statement("DROP TABLE {0}; CREATE TABLE {0} (id int PRIMARY KEY, other text, more int)"),
     Statement(
-        "DROP TABLE {0}; CREATE TABLE {0} (id int PRIMARY KEY, name text, price numeric(10, 2))"
+        "DROP TABLE {0}; CREATE TABLE {0} (id int PRIMARY KEY, other text, more int)",
+        "replicas.table_replaced",
+    ),
+    Statement(
+        "DROP TABLE {0}; CREATE TABLE {0} (id int PRIMARY KEY, name text, price numeric(10, 2))",
+        "replicas.table_replaced",
     ),
     Statement(
         "ALTER TABLE {0} DROP CONSTRAINT {0}_pkey",

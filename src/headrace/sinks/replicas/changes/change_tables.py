@@ -60,13 +60,13 @@ class ChangeTables:
     def of_piece(
         self, pieces: Sequence[Records], sequences: Sequences
     ) -> tuple[list[Changes], list[Failure]]:
-        """The changes in a piece of a slice, a table and schema each, and what became none. What is
-        no change of a table is left out.
+        """The changes in a piece of a slice, a table and schema each, and what became none. What
+        is no change of a table is left out.
 
         Failures are values that their columns cannot hold ("replicas.value_not_taken"), updates
-        without their document ("replicas.no_document"), and what
-        `headrace.sinks.replicas.changes.schemas.table_shape` raises. Raises HeadraceError for events
-        without an envelope ("replicas.no_envelope"), and for errors that may pass.
+        without their document ("replicas.no_document"), and what `table_shape` raises. Raises
+        HeadraceError for events without an envelope ("replicas.no_envelope"), and for errors that
+        may pass.
         """
         made: dict[tuple[str, str], list[tuple[Changes, np.ndarray]]] = {}
         failures: list[Failure] = []
