@@ -209,8 +209,16 @@ def _filler(facts: RelationFacts, index: int, settings: EventSettings) -> tuple[
     if isinstance(shown, Constant):
         return shown.value, True
     if column.filler is None:
-        default = shown.schema.default
-        return default, default is not None or column.default is None
+        # For a column that may be null, a function gives no default; else it may give a made-up one.
+        kind = column.type.resolve(
+            _relational(settings).types,
+            optional=True,
+            default=column.default,
+            column=ColumnName(facts.name, column.name),
+        )
+        default = None if kind is None else kind.schema.default
+        is_null = column.default is None or column.default.strip().upper() == "NULL"
+        return default, default is not None or is_null
     if column.filler.text is None or not column.filler.is_known:
         return None, column.filler.is_known
     return shown.decode(column.filler.text.encode()), True

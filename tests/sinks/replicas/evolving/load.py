@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from types import TracebackType
 
 import psycopg
@@ -46,6 +47,14 @@ class Load:
     ) -> None:
         self._stop.set()
         self._thread.join()
+
+    def go_on(self, transactions: int) -> None:
+        """Wait for that many transactions more."""
+        wanted = self.done + transactions
+        deadline = time.monotonic() + 120
+        while self.done < wanted:
+            assert time.monotonic() < deadline, self.failed
+            time.sleep(0.01)
 
     def _run(self) -> None:
         with psycopg.connect(self._dsn, autocommit=True) as connection:
