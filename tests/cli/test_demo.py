@@ -9,7 +9,7 @@ import pytest
 from pymongo import MongoClient
 
 from headrace.cli import main
-from headrace.cli.demo import RebuiltTables
+from headrace.cli.demo.events import RebuiltTables
 from headrace.connectors.mongodb import demo as mongodb_demo
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.connection import connect

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import datetime as dt
 
     import pyarrow as pa
@@ -248,6 +250,15 @@ class LakeFormat(Protocol):
     @abstractmethod
     def check(self, options: Mapping[str, str]) -> None:
         """Raise HeadraceError for options that are wrong, missing or contradict each other."""
+
+    @abstractmethod
+    def local(self, folder: Path) -> dict[str, str]:
+        """The options for tables in a folder of this host."""
+
+    @abstractmethod
+    def reading(self, folder: Path, name: TableName) -> Sequence[str]:
+        """Lines of Python that print the rows of a table which `local` has put there, by a reader
+        that is independent of headrace."""
 
     @abstractmethod
     def open(self, spark: SparkSession, options: Mapping[str, str]) -> Lake:
