@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import datetime as dt
+    from pathlib import Path
 
     import pyarrow as pa
     import pyarrow.fs
