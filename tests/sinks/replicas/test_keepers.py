@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from headrace.sinks.delta.format import FORMAT as DELTA
@@ -111,5 +113,26 @@ def test_an_optimize_by_spark_is_kept(replication: Replication) -> None:
     replication.database.execute(
         "UPDATE t SET v = 'w' WHERE id % 9 = 0; DELETE FROM t WHERE id < 9"
     )
+    replication.run()
+    replication.assert_equal("t", "id", "v")
+
+
+@of_every_format
+def test_a_checkpoint_from_a_backup_is_refused(replication: Replication) -> None:
+    replication.database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    fill(replication, 1, 10)
+    replication.run()
+    backup = replication.state.with_name("backup")
+    shutil.copytree(replication.state, backup)
+    fill(replication, 11, 20)
+    replication.run()
+    newest = replication.state.with_name("newest")
+    replication.state.rename(newest)
+    backup.rename(replication.state)
+    fill(replication, 21, 30)
+    error = replication.error()
+    assert error.code == "replicas.older_checkpoint", error
+    shutil.rmtree(replication.state)
+    newest.rename(replication.state)
     replication.run()
     replication.assert_equal("t", "id", "v")

@@ -25,7 +25,7 @@ _OF_EVENTS = """headrace reads what is there (read), then follows the log (creat
 update, delete) as Debezium events in a Spark stream. Updates show what
 changed: before → after. Live changes run {until};
 then what the events rebuild is compared with the database."""
-_OF_TABLES = """headrace copies each table into one of {format}, then follows the log, so
+_OF_TABLES = """headrace copies each one into a table of {format}, then follows the log, so
 that these tables stay equal to the shop's while it changes.
 Live changes run {until};
 then all tables are compared with the database, row by row."""

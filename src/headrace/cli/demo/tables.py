@@ -131,9 +131,9 @@ class TablesDemo(Demonstration):
 
     def _shown(self, table: LakeTable) -> dict[tuple[Any, ...], Row]:
         """The rows of a table by key, as its files and their vectors have them."""
-        from headrace.sinks.replicas.compacting import live_rows
+        from headrace.sinks.replicas.changes.schemas import DOCUMENT, ID
+        from headrace.sinks.replicas.files.compacting import live_rows
         from headrace.sinks.replicas.lake import ColumnChange
-        from headrace.sinks.replicas.schemas import DOCUMENT, ID
 
         transaction = table.begin(ColumnChange())
         storage, key = transaction.storage, table.schema().key
