@@ -28,7 +28,7 @@ def finished_batch(folder: Path) -> int:
 
 
 def last_planned_batch(folder: Path) -> int:
-    """The number of the last planned micro-batch; -1 when there is none."""
+    """The number of the last planned micro-batch; -1 before the first."""
     return max(_numbers(folder / "offsets"), default=-1)
 
 
