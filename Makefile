@@ -52,8 +52,8 @@ $(STAMP): pyproject.toml demo/pyproject.toml constraints.txt
 setup: $(STAMP)  ## Create .venv and install everything
 	@echo "ready: $(BIN)/headrace; make demo shows it, make test tries it"
 
-demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 ends it; DATABASE=mongodb, db2 or oracle)
-	@$(BIN)/headrace demo $(if $(DATABASE),--database $(DATABASE)) $(if $(SECONDS),--seconds $(SECONDS))
+demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 ends it; DATABASE=mongodb, db2 or oracle; TABLES=iceberg or delta: as tables)
+	@$(BIN)/headrace demo $(if $(DATABASE),--database $(DATABASE)) $(if $(TABLES),--tables $(TABLES)) $(if $(SECONDS),--seconds $(SECONDS))
 
 test: $(STAMP)  ## Run the tests, fast ones first (TESTS=tests/cli: these; WORKERS=1: one at a time; SEED=1: other examples; PYTHON=python3.12: on that; NUMBA=0.63.0 likewise; SPARK=4.3.0: those with Spark, on that)
 	@$(BIN)/python -m pytest -q -m "$(if $(SPARK),spark and )not chaos and not golden_live" -n $(WORKERS) --no-loadscope-reorder \

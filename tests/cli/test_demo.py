@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from pymongo import MongoClient
 
 from headrace.cli import main
-from headrace.cli.demo import RebuiltTables
+from headrace.cli.demo.events import RebuiltTables
 from headrace.connectors.mongodb import demo as mongodb_demo
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.connection import connect
@@ -204,3 +207,62 @@ def test_the_rows_rebuilt_from_the_events_equal_the_databases(
     assert "self-check passed" in demo.stdout
     update = r"update +shop\.\w+\.products  \w+=\d+  (price|stock): .* → "
     assert re.search(update, demo.stdout, re.IGNORECASE)
+
+
+@pytest.mark.spark
+@pytest.mark.postgres
+def test_the_rows_of_tables_equal_the_databases_and_are_read_as_the_demo_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = demo_of_tables("postgresql", "iceberg", tmp_path / "shop")
+    lines = [line.strip() for line in printed.split("in Python:")[1].splitlines()]
+    exec("\n".join(lines[1:4]), {})
+    assert "'id': 1" in capsys.readouterr().out
+
+
+@pytest.mark.spark
+@pytest.mark.chaos
+@pytest.mark.parametrize(
+    ("database", "table_format"),
+    [
+        pytest.param("postgresql", "delta", marks=pytest.mark.postgres),
+        *(
+            pytest.param(database, table_format, marks=getattr(pytest.mark, database))
+            for database in ("mongodb", "db2", "oracle")
+            for table_format in ("iceberg", "delta")
+        ),
+    ],
+)
+def test_the_rows_of_tables_equal_those_of_every_database(
+    database: str, table_format: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if server := {"mongodb": "mongodb", "db2": "derby"}.get(database):
+        request.getfixturevalue(server)  # skips where there is none
+    demo_of_tables(database, table_format, tmp_path / "shop")
+
+
+def demo_of_tables(database: str, table_format: str, output: Path) -> str:
+    """What a demo prints that keeps its tables. It has a session of its own, with the format's
+    jars."""
+    words = ("--database", database, "--tables", table_format, "--output", str(output))
+    demo = subprocess.run(
+        [sys.executable, "-m", "headrace.cli", "demo", *words, "--seconds", "4"],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert demo.returncode == 0, (demo.stdout, demo.stderr)
+    assert "rows of the tables equal the database's" in demo.stdout
+    return demo.stdout
+
+
+def test_tables_go_into_an_empty_folder_and_events_into_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", "--database", "postgresql", "--output", str(tmp_path)]) == 1
+    assert "--tables" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    words = ["--tables", "iceberg", "--output", str(tmp_path)]
+    assert main(["demo", "--database", "postgresql", *words]) == 1
+    assert "is not empty" in capsys.readouterr().err

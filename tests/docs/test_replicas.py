@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
 
@@ -95,7 +96,7 @@ def test_a_program_replicates_into_delta(
     for _ in range(2):
         terminal.type(f"CDC_PASSWORD=secret {sys.executable} {program}")
         exec(block(PAGE, "QueryBuilder").text, names := {})
-        rows = names["stock"].execute("SELECT * FROM stock").read_all().to_pylist()
+        rows = pa.table(names["stock"].execute("SELECT * FROM stock").read_all()).to_pylist()
         assert sorted(tuple(row.values()) for row in rows) == stored(database, "stock")
         database.run(block(PAGE, "DELETE FROM"))
     assert "sku" in capsys.readouterr().out

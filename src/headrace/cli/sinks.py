@@ -80,7 +80,7 @@ def sink_settings(
     settings = spark_settings(pipeline, arguments)
     packages = definition.packages(pipeline.config)
     if packages:
-        folder = pipeline.config.headrace_sink.get("jars")
+        folder = definition.own_options(pipeline.config).get("jars")
         jars = [str(jar) for jar in find_jars(packages, folder)]
         settings[JARS] = ",".join(filter(None, (settings.get(JARS), *jars)))
     return settings

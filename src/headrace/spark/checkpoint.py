@@ -27,13 +27,18 @@ def finished_batch(folder: Path) -> int:
     return max(_numbers(folder / "commits"), default=-1)
 
 
+def last_planned_batch(folder: Path) -> int:
+    """The number of the last planned micro-batch; -1 before the first."""
+    return max(_numbers(folder / "offsets"), default=-1)
+
+
 def planned_batch(folder: Path, end: Mapping[str, Any]) -> int:
     """The number of the micro-batch that ends at `end`, which Spark planned last.
 
     Spark writes its offset before it asks for its range, and the next one's after its end.
     Raises HeadraceError("spark.other_run") when another run has planned more meanwhile.
     """
-    newest = max(_numbers(folder / "offsets"), default=-1)
+    newest = last_planned_batch(folder)
     if newest < 0 or planned_offset(folder, newest) != end:
         raise HeadraceError(
             "spark.other_run",

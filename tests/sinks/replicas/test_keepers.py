@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from headrace.sinks.delta.format import FORMAT as DELTA
 from headrace.sinks.iceberg.format import FORMAT as ICEBERG
-from headrace.sinks.replicas import applying, compacting
+from headrace.sinks.replicas.applying import batches
+from headrace.sinks.replicas.files import compacting
 from headrace.sinks.replicas.lake import ColumnChange, TableName
 from tests.sinks.lake.readers import LAKES
 from tests.sinks.replicas.replication import Replication
@@ -68,7 +71,7 @@ def test_a_compaction_by_another_process_between_begin_and_commit_is_kept(
         replication.run()
     lake, compacted = replication.lake, []
     before = lake.files("public", "t")
-    apply_batch = applying.apply_batch
+    apply_batch = batches.apply_batch
 
     def with_compaction(*arguments: object, **named: object) -> object:
         """The other process has planned before, and commits after the files are written."""
@@ -85,7 +88,7 @@ def test_a_compaction_by_another_process_between_begin_and_commit_is_kept(
         other.close()
         return made
 
-    monkeypatch.setattr(applying, "apply_batch", with_compaction)
+    monkeypatch.setattr(batches, "apply_batch", with_compaction)
     replication.database.execute(
         "UPDATE t SET v = 'w' WHERE id % 9 = 0; DELETE FROM t WHERE id < 9"
     )
@@ -111,5 +114,26 @@ def test_an_optimize_by_spark_is_kept(replication: Replication) -> None:
     replication.database.execute(
         "UPDATE t SET v = 'w' WHERE id % 9 = 0; DELETE FROM t WHERE id < 9"
     )
+    replication.run()
+    replication.assert_equal("t", "id", "v")
+
+
+@of_every_format
+def test_a_checkpoint_from_a_backup_is_refused(replication: Replication) -> None:
+    replication.database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    fill(replication, 1, 10)
+    replication.run()
+    backup = replication.state.with_name("backup")
+    shutil.copytree(replication.state, backup)
+    fill(replication, 11, 20)
+    replication.run()
+    newest = replication.state.with_name("newest")
+    replication.state.rename(newest)
+    backup.rename(replication.state)
+    fill(replication, 21, 30)
+    error = replication.error()
+    assert error.code == "replicas.older_checkpoint", error
+    shutil.rmtree(replication.state)
+    newest.rename(replication.state)
     replication.run()
     replication.assert_equal("t", "id", "v")

@@ -106,3 +106,17 @@ def test_an_error_of_a_table_ends_the_query_where_that_is_wanted(replication: Re
     replication.run()
     for table in ("a", "b"):
         replication.assert_equal(table, "id", "n", "late")
+
+
+@pytest.mark.parametrize("replication", ["delta"], indirect=True)
+def test_a_table_without_a_key_that_comes_later_stops_alone_and_is_refused_at_the_beginning(
+    replication: Replication,
+) -> None:
+    begin(replication)
+    replication.database.execute("CREATE TABLE c (n int); INSERT INTO c VALUES (1)")
+    change(replication)
+    replication.run()
+    assert replication.stopped == ["public.c"]
+    for table in ("a", "b"):
+        replication.assert_equal(table, "id", "n", "late")
+    assert replication.copy("second").error(existing="replace").code == "replicas.no_key"

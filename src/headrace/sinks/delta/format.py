@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
-from headrace.sinks.delta.locations import local_folder
+from headrace.sinks.delta.locations import local_folder, table_folder
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
-    from headrace.sinks.replicas.lake import Lake
+    from headrace.sinks.replicas.lake import Lake, TableName
 
 VERSION = "4.4.0"
 _PATH, _TABLE = "path", "table."
@@ -41,6 +43,19 @@ class DeltaFormat:
         ("delta.table_property")."""
         self._path(options)
         table_properties(options)
+
+    def local(self, folder: Path) -> dict[str, str]:
+        """See LakeFormat."""
+        return {_PATH: str(folder)}
+
+    def reading(self, folder: Path, name: TableName) -> Sequence[str]:
+        """See LakeFormat."""
+        table = table_folder(str(folder), name)
+        return (
+            "from deltalake import DeltaTable, QueryBuilder  # pip install deltalake",
+            f'table = QueryBuilder().register("t", DeltaTable("{table}"))',
+            'print(table.execute("SELECT * FROM t").read_all())',
+        )
 
     def open(self, spark: SparkSession, options: Mapping[str, str]) -> Lake:
         """See LakeFormat. Raises as `check`, and HeadraceError("delta.no_kernel")."""

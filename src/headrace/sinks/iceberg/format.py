@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from headrace.sinks.iceberg.catalog import IcebergCatalog
 from headrace.sinks.iceberg.options import CATALOG, OPTIONS, TABLE, IcebergOptions
-from headrace.sinks.replicas.lake import Lake
+from headrace.sinks.replicas.lake import Lake, TableName
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 
@@ -28,6 +30,18 @@ class IcebergFormat:
     def check(self, options: Mapping[str, str]) -> None:
         """Raise HeadraceError("iceberg.…") for options that are wrong or missing."""
         IcebergOptions.of(options)
+
+    def local(self, folder: Path) -> dict[str, str]:
+        """See LakeFormat."""
+        return {"warehouse": str(folder)}
+
+    def reading(self, folder: Path, name: TableName) -> Sequence[str]:
+        """See LakeFormat."""
+        return (
+            "from pyiceberg.catalog import load_catalog  # pip install 'pyiceberg[sql-sqlite]'",
+            f'catalog = load_catalog("headrace", type="sql", uri="sqlite:///{folder}/catalog.db")',
+            f'print(catalog.load_table("{name}").scan().to_arrow().to_pylist())',
+        )
 
     def open(self, spark: SparkSession, options: Mapping[str, str]) -> Lake:
         """The catalog that the options name. Raises HeadraceError."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import datetime as dt
+    from pathlib import Path
 
     import pyarrow as pa
     import pyarrow.fs
@@ -256,6 +257,15 @@ class LakeFormat(Protocol):
     @abstractmethod
     def check(self, options: Mapping[str, str]) -> None:
         """Raise HeadraceError for options that are wrong, missing or contradict each other."""
+
+    @abstractmethod
+    def local(self, folder: Path) -> dict[str, str]:
+        """The options for tables in a folder of this host."""
+
+    @abstractmethod
+    def reading(self, folder: Path, name: TableName) -> Sequence[str]:
+        """Lines of Python that print the rows of a table which `local` has put there, by a reader
+        that is independent of headrace."""
 
     @abstractmethod
     def open(self, spark: SparkSession, options: Mapping[str, str]) -> Lake:

@@ -36,6 +36,10 @@ from headrace.sinks.replicas.told_columns import after, is_replaced, property_of
 
 log = logging.getLogger(__name__)
 _CONFLICT = "replicas.conflict"
+OTHER_KEEPER, OLDER_CHECKPOINT = "replicas.other_keeper", "replicas.older_checkpoint"
+FENCES = (OTHER_KEEPER, OLDER_CHECKPOINT)
+"""Codes of errors for a table that another query, or somebody else, keeps, and for one that has
+more than the checkpoint of its query: a query does not start with them."""
 _MOST_TRIES = 5
 DELETED = "__deleted"
 """The column of rows that the source deleted, where deletes are soft."""
@@ -138,9 +142,10 @@ class Replica:
         self._since_merge = 0
         self.figures = Figures()
 
-    def prepare(self, schema: TableSchema, query: str) -> None:
+    def prepare(self, schema: TableSchema, query: str, planned: int | None = None) -> None:
         """Create the table where it is missing, and refuse one that this query cannot keep. `query`
-        is empty before its first micro-batch. Raises HeadraceError."""
+        is empty before its first micro-batch; `planned` is the last one that it has planned (None:
+        this one). Raises HeadraceError."""
         self._require_key(schema)
         table = self._lake.table(self.name)
         if table is None:
@@ -149,6 +154,8 @@ class Replica:
             table = self._lake.create(self.name, wanted, properties)
         elif self._options.existing is not Existing.REPLACE:
             self._require_own(table, query)
+        if planned is not None:
+            self._require_planned(table.properties(), query, planned)
         self._table = table
 
     def apply(
@@ -369,6 +376,19 @@ class Replica:
                 "primary key.",
             )
 
+    def _require_planned(self, properties: Mapping[str, str], query: str, planned: int) -> None:
+        """Refuse a checkpoint that is older than the table: micro-batches with the numbers of those
+        that the table has would be left out, with other changes in them."""
+        number = int(properties.get(BATCH, -1))
+        if query and properties.get(QUERY) == query and number > planned:
+            raise HeadraceError(
+                OLDER_CHECKPOINT,
+                f"The table {self.name} has micro-batch {number} of this query, and its checkpoint "
+                f"has planned {planned} at most: it is older than the table, from a backup perhaps",
+                "Go on with the newest checkpoint, or begin with a new one and "
+                "headrace.sink.existing=replace: the rows are then copied again.",
+            )
+
     def _require_own(self, table: LakeTable, query: str) -> None:
         """Refuse a table that another query, or somebody else, keeps."""
         properties: Mapping[str, str] = table.properties()
@@ -377,7 +397,7 @@ class Replica:
             return
         whose = "was not made by headrace" if keeper is None else "belongs to another query"
         raise HeadraceError(
-            "replicas.other_keeper",
+            OTHER_KEEPER,
             f"The table {self.name} exists and {whose}",
             "Go on with that query's checkpoint, name another namespace or prefix, or set "
             "headrace.sink.existing=replace: the table's rows are then replaced by those that the "

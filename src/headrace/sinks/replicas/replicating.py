@@ -70,15 +70,14 @@ class _Ending(StreamingQueryListener):
 
     def end_if_over(self) -> None:
         """Let everything go where the query is over: Spark tells of it some time later."""
-        if self._query is not None and not self._query.isActive:
-            self._end()
+        with self._one:  # who ends it in Spark's listener thread may be about to
+            if self._query is not None and not self._query.isActive:
+                self._end()
 
     def _end(self) -> None:
-        with self._one:
-            if self._query is not None:
-                self._query = None
-                self._held.close()
-                self._spark.streams.removeListener(self)
+        self._query = None
+        self._held.close()
+        self._spark.streams.removeListener(self)
 
     def onQueryStarted(self, event: Any) -> None:
         """Nothing."""
@@ -90,9 +89,10 @@ class _Ending(StreamingQueryListener):
         """Nothing."""
 
     def onQueryTerminated(self, event: Any) -> None:
-        """Close the sink."""
-        if self._query is not None and str(event.id) == str(self._query.id):
-            self._end()
+        """Close the sink. An event of the query's former run may come late: it has the same id."""
+        with self._one:
+            if self._query is not None and str(event.runId) == str(self._query.runId):
+                self._end()
 
 
 _endings: dict[Path, _Ending] = {}

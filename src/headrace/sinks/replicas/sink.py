@@ -21,10 +21,10 @@ from headrace.sinks.replicas.lake import Lake, LakeFormat, TableName
 from headrace.sinks.replicas.maintaining import note_tables, noted_tables
 from headrace.sinks.replicas.options import RESYNC, Errors, Existing, ReplicaOptions
 from headrace.sinks.replicas.renaming import RENAMED, KnownTables
-from headrace.sinks.replicas.replica import MicroBatch, Outcome, Replica
+from headrace.sinks.replicas.replica import FENCES, MicroBatch, Outcome, Replica
 from headrace.sinks.replicas.resyncing import Stage, resyncs
 from headrace.sinks.replicas.stopped import StoppedTable, stopped_tables
-from headrace.spark.checkpoint import planned_offset
+from headrace.spark.checkpoint import last_planned_batch, planned_offset
 from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
 from headrace.spark.sinks.batches import BatchSink
 from headrace.spark.sinks.definition import EventStream, SinkQuery
@@ -103,6 +103,7 @@ class ReplicaSink(BatchSink):
         """Create the tables of what is captured now. A table that comes later is created with its
         first change."""
         query = query_of(str(self._checkpoint))
+        planned = last_planned_batch(self._checkpoint)
         chain = chain_of(self._config)
         for before in event_shapes(self._config):
             for shape in chain.expected(before):
@@ -110,13 +111,19 @@ class ReplicaSink(BatchSink):
                 stopped = StoppedTable(self._stopped, name)
                 if envelope is None or stopped.is_stopped:
                     continue
-                schema = table_shape(shape, envelope).schema
                 try:
+                    schema = table_shape(shape, envelope).schema
                     self._known.require_new(name, schema)
+                    self._replica(name).prepare(schema, query, planned)
                 except HeadraceError as error:
-                    self._stop(stopped, error, loses=True)
-                else:
-                    self._replica(name).prepare(schema, query)
+                    # A query that begins should be right in all; the tables of one that goes on
+                    # do not wait for one that came meanwhile.
+                    is_renamed = error.code == RENAMED
+                    if not is_renamed and (
+                        not query or error.code in FENCES or self._ends_query(error)
+                    ):
+                        raise
+                    self._stop(stopped, error, loses=is_renamed)
 
     def _resume_stopped(self) -> None:
         """Bring the changes that were kept into their tables: what stopped these may be over."""
@@ -235,7 +242,7 @@ class ReplicaSink(BatchSink):
                 self._require_known(name, parts)
                 return self._apply_or_wait(batch, name, parts)
             except HeadraceError as error:
-                if error.retriable or self._options.errors is Errors.FAIL:
+                if self._ends_query(error):
                     raise
                 self._stop(stopped, error, loses=error.code == RENAMED)
                 waiting = WaitingTable(self._waiting, name)
@@ -246,6 +253,16 @@ class ReplicaSink(BatchSink):
                     return Outcome(sum(part.rows for part in parts))
         self._keep(stopped, batch, parts)
         return Outcome(sum(part.rows for part in parts))
+
+    def _ends_query(self, error: HeadraceError) -> bool:
+        return error.retriable or self._options.errors is Errors.FAIL
+
+    def _stop(self, stopped: StoppedTable, error: HeadraceError) -> None:
+        """Replicate this table no further."""
+        name = stopped.name
+        log.warning("Replication of %s has stopped, and its changes are kept: %s", name, error)
+        stopped.stop(error)
+        self._replica(name).figures.error = str(error)
 
     def _apply_or_wait(self, batch: MicroBatch, name: TableName, parts: Sequence[Part]) -> Outcome:
         waiting, replica = WaitingTable(self._waiting, name), self._replica(name)

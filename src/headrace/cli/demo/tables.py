@@ -1,0 +1,196 @@
+"""The shop as tables of a lake that stay equal to it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from rich.live import Live
+from rich.text import Text
+
+from headrace.cli.demo.demonstration import Demonstration, Row, row_differences
+from headrace.cli.pipeline import Pipeline, Session, check_pipeline
+from headrace.cli.sinks import PipelineStream, with_sink
+from headrace.config.source import read_mapping
+from headrace.errors import HeadraceError
+from headrace.spark.sinks.registry import sinks
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from headrace.sinks.replicas.definition import ReplicaDefinition
+    from headrace.sinks.replicas.lake import Lake, LakeTable, TableName
+    from headrace.sinks.replicas.sink import ReplicaSink
+    from headrace.spark.supervisor import Summary
+
+_TRIGGER = "1 second"
+_REFRESHES = 4
+
+
+class TablesDemo(Demonstration):
+    """Keeps tables, and compares them with the shop's."""
+
+    catch_up_s = 120.0
+
+    def _configured(self) -> Pipeline:
+        self._definition = _definition(self._arguments.tables)
+        self._sink: ReplicaSink | None = None
+        self._lake: Lake | None = None
+        self._rows = 0
+        name = self._definition.name
+        of_sink = {"type": name, "mode": "replica", **self._definition.format().local(self._tables)}
+        properties = {
+            **self._database.properties,
+            **{f"headrace.sink.{option}": text for option, text in of_sink.items()},
+            "headrace.trigger": _TRIGGER,
+        }
+        pipeline = check_pipeline(read_mapping(properties), {}, self._messages)
+        return with_sink(pipeline, self._definition)
+
+    @property
+    def _tables(self) -> Path:
+        return self._folder / "lake"
+
+    def _kernels(self) -> Mapping[str, Sequence[str]]:
+        return self._definition.kernels
+
+    def _settings(self) -> Mapping[str, str]:
+        from headrace.spark.jvm.jars import JARS, find_jars
+
+        jars = find_jars(self._definition.packages(self._pipeline.config), None)
+        return {JARS: ",".join(map(str, jars))}
+
+    @contextlib.contextmanager
+    def _opened(
+        self, session: Session
+    ) -> Iterator[tuple[Callable[[], StreamingQuery], Callable[[Any], None]]]:
+        from headrace.spark.sinks.definition import SinkQuery
+
+        definition, pipeline = self._definition, self._pipeline
+        state = self._folder / "state"
+        checkpoint = state / "checkpoint"
+        query = SinkQuery(pipeline.config, state / definition.name, checkpoint)
+        sink = self._sink = cast("ReplicaSink", definition.make(query))
+        stream = PipelineStream(session.spark, pipeline)
+        with contextlib.ExitStack() as opened:
+            opened.callback(sink.close)
+            sink.open()
+            lake = definition.format().open(session.spark, definition.own_options(pipeline.config))
+            self._lake = lake
+            opened.callback(lake.close)
+
+            def start() -> StreamingQuery:
+                return pipeline.start(sink.writer(stream), checkpoint)
+
+            live = Live(
+                console=self._console, get_renderable=self._line, refresh_per_second=_REFRESHES
+            )
+            opened.enter_context(live)
+            yield start, lambda _: None
+
+    def _line(self) -> Text:
+        """Rows and commits of each table so far."""
+        figures = {} if self._sink is None else self._sink.figures()
+        parts = [
+            f"{name}: {each['written']:,} written, {each['deleted']:,} deleted, "
+            f"{each['commits']:,} commits"
+            for name, each in sorted(figures.items())
+        ]
+        return Text("\n".join(parts) or "waiting for the first rows …")
+
+    def _has_begun(self) -> bool:
+        figures = {} if self._sink is None else self._sink.figures()
+        return any(each["commits"] for each in figures.values())
+
+    def _compare(self) -> list[str]:
+        found, differences = self._found(), []
+        self._rows = 0
+        for name in self._database.tables:
+            table = found.get(name)
+            shown = {} if table is None else self._shown(table)
+            self._rows += len(shown)
+            stored = self._database.rows(name)
+            differences += row_differences(name, shown, stored, "table", self._same_value)
+        return differences
+
+    def _found(self) -> dict[str, LakeTable]:
+        """The tables by their names, which are those of the source."""
+        from headrace.sinks.replicas.maintaining import noted_tables
+
+        assert self._lake is not None
+        found = {}
+        for name in noted_tables(self._folder / "state" / self._definition.name):
+            table = self._lake.table(name)
+            if table is not None:
+                found[name.name] = table
+        return found
+
+    def _shown(self, table: LakeTable) -> dict[tuple[Any, ...], Row]:
+        """The rows of a table by key, as its files and their vectors have them."""
+        from headrace.sinks.replicas.changes.schemas import DOCUMENT, ID
+        from headrace.sinks.replicas.files.compacting import live_rows
+        from headrace.sinks.replicas.lake import ColumnChange
+
+        transaction = table.begin(ColumnChange())
+        storage, key = transaction.storage, table.schema().key
+        rows = [row for file in transaction.files for row in live_rows(storage, file).to_pylist()]
+        if table.schema().names == (ID, DOCUMENT):
+            database = self._database
+            return {database.key({"id": row[ID]}): database.row(row[DOCUMENT]) for row in rows}
+        return {tuple(row[name] for name in key): row for row in rows}
+
+    def _same_value(self, held: object, stored: object) -> bool:
+        """Whether a value of a table is the one that the database gave: decimals in any form,
+        times without a zone as UTC."""
+        if isinstance(held, Decimal) and stored is not None:
+            return held == Decimal(str(stored))
+        if isinstance(held, datetime) and isinstance(stored, datetime):
+            held, stored = (
+                each.replace(tzinfo=UTC) if each.tzinfo is None else each for each in (held, stored)
+            )
+            return held == stored
+        return self._database.same_value(held, stored)
+
+    def _said(self, summary: Summary) -> Sequence[str]:
+        figures = {} if self._sink is None else self._sink.figures()
+        changes, commits = (
+            sum(each[name] for each in figures.values()) for name in ("changes", "commits")
+        )
+        return (
+            f"{changes:,} changes of {self._shop.transactions} live transactions in {commits:,} "
+            f"commits of {len(figures)} tables in {summary.seconds:.0f} s",
+            f"the {self._rows} rows of the tables equal the database's",
+        )
+
+    def _closing(self) -> Sequence[str]:
+        if self._arguments.output is None:
+            return ("the tables are gone with the demo; --output DIR keeps them",)
+        names = list(self._names())
+        return (
+            f"the tables are in {self._tables}; in Python:",
+            *(f"    {line}" for line in self._definition.format().reading(self._tables, names[0])),
+        )
+
+    def _names(self) -> Iterator[TableName]:
+        from headrace.sinks.replicas.maintaining import noted_tables
+
+        yield from noted_tables(self._folder / "state" / self._definition.name)
+
+
+def _definition(table_format: str) -> ReplicaDefinition:
+    """Raises HeadraceError("cli.demo_format")."""
+    from headrace.sinks.replicas.definition import ReplicaDefinition
+
+    known = [each for each in sinks() if isinstance(each, ReplicaDefinition)]
+    for definition in known:
+        if definition.name == table_format.lower():
+            return definition
+    raise HeadraceError(
+        "cli.demo_format",
+        f"The demo has no tables of the format {table_format}",
+        f"Use --tables {' or --tables '.join(each.name for each in known)}.",
+    )
