@@ -90,8 +90,8 @@ class _Ending(StreamingQueryListener):
         """Nothing."""
 
     def onQueryTerminated(self, event: Any) -> None:
-        """Close the sink."""
-        if self._query is not None and str(event.id) == str(self._query.id):
+        """Close the sink. The query of the next run has the same id, and another one of its run."""
+        if self._query is not None and str(event.runId) == str(self._query.runId):
             self._end()
 
 
