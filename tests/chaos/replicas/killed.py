@@ -16,12 +16,12 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.cli import main
-from headrace.sinks.replicas import applying
+from headrace.sinks.replicas.applying import batches
 from headrace.sinks.replicas.replica import Replica
 from headrace.sinks.replicas.sink import ReplicaSink
 
 PLACES = {
-    "written": (applying, "apply_batch"),
+    "written": (batches, "apply_batch"),
     "table": (Replica, "apply"),
     "committed": (ReplicaSink, "_commit"),
 }

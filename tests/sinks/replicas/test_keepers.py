@@ -6,7 +6,8 @@ import pytest
 
 from headrace.sinks.delta.format import FORMAT as DELTA
 from headrace.sinks.iceberg.format import FORMAT as ICEBERG
-from headrace.sinks.replicas import applying, compacting
+from headrace.sinks.replicas.applying import batches
+from headrace.sinks.replicas.files import compacting
 from headrace.sinks.replicas.lake import ColumnChange, TableName
 from tests.sinks.lake.readers import LAKES
 from tests.sinks.replicas.replication import Replication
@@ -68,7 +69,7 @@ def test_a_compaction_by_another_process_between_begin_and_commit_is_kept(
         replication.run()
     lake, compacted = replication.lake, []
     before = lake.files("public", "t")
-    apply_batch = applying.apply_batch
+    apply_batch = batches.apply_batch
 
     def with_compaction(*arguments: object, **named: object) -> object:
         """The other process has planned before, and commits after the files are written."""
@@ -85,7 +86,7 @@ def test_a_compaction_by_another_process_between_begin_and_commit_is_kept(
         other.close()
         return made
 
-    monkeypatch.setattr(applying, "apply_batch", with_compaction)
+    monkeypatch.setattr(batches, "apply_batch", with_compaction)
     replication.database.execute(
         "UPDATE t SET v = 'w' WHERE id % 9 = 0; DELETE FROM t WHERE id < 9"
     )
