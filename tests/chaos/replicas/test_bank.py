@@ -59,13 +59,13 @@ def bank(request: pytest.FixtureRequest) -> Iterator[Bank]:
 
             yield PostgresBank(running.enter_context(PostgresServer()))
         elif request.param == "mongodb":
-            request.getfixturevalue("mongodb")  # skips where there is none
+            request.getfixturevalue("mongodb")  # may skip
             from tests.chaos.replicas.banks.mongodb import MongoBank
 
             options = {"oplogSize": str(MongoBank.oplog_megabytes)}
             yield MongoBank(running.enter_context(MongoServer(options)))
         elif request.param == "db2":
-            request.getfixturevalue("derby_server")  # skips where there is none
+            request.getfixturevalue("derby_server")  # may skip
             from tests.chaos.replicas.banks.db2 import Db2Bank  # it needs IBM's driver
 
             made = Db2Bank(running.enter_context(DerbyServer()))
