@@ -97,7 +97,7 @@ def survive(run: ReplicaRun, kills: Sequence[Kill], seed: int) -> None:
     try:
         for number, (moment, kind) in enumerate(kills, 1):
             killer.strike(number, moment, kind)
-            database.moves |= not run.copies()
+            database.is_copied |= not run.copies()
         wait_for(run.tail, killer.streams(), pause=0.2)
         wait_for(run.tail, killer.goes_on(), pause=0.2)
     finally:

@@ -64,7 +64,7 @@ class Killed:
         words = ["run", str(self._file), "--checkpoint", str(self._folder / "state")]
         with (self._folder / "log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", *module, *words, "--idle-exit", "2"],
+                [sys.executable, "-m", *module, *words, "--idle-exit", "10"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
             try:

@@ -39,6 +39,12 @@ _WEIGHTS = {
     Step.VISIT: 8,
     Step.CLEAR: 0.03,
 }
+_BEFORE = {
+    Step.MOVE: Step.RENAME,
+    Step.RENAME_AND_MOVE: Step.RENAME,
+    Step.CLEAR: Step.VISIT,
+}
+"""Steps while the first copy goes on, in place of others."""
 
 
 class Bank(ChaosDatabase):
@@ -46,17 +52,17 @@ class Bank(ChaosDatabase):
 
     namespace: ClassVar[str]
     """Of the tables in a lake."""
-    moves = False
-    """Whether numbers of cards change. While several snapshots read a first copy, the picture of a
-    card that moves may be in none of them: the table then stops, and has to be copied again."""
+    is_copied = False
+    """Whether the first copy is over. Before, numbers of cards do not change: where several
+    snapshots read a copy, the picture of a card that moves may be in none of them, and the table
+    stops. And nothing is truncated: each TRUNCATE makes a snapshot begin again."""
 
     def steps(self, transfer: Transfer) -> Iterator[tuple[Step, random.Random]]:
         """What the transaction of a transfer does besides, and chance of its own: the same for the
         same transfer."""
         chance = random.Random(repr(transfer))
         for step in chance.choices([*_WEIGHTS], [*_WEIGHTS.values()], k=chance.randint(0, 3)):
-            is_move = step in (Step.MOVE, Step.RENAME_AND_MOVE)
-            yield (step if self.moves or not is_move else Step.RENAME), chance
+            yield (step if self.is_copied else _BEFORE.get(step, step)), chance
 
     @abstractmethod
     def expected(self, table: str) -> list[Row]:
