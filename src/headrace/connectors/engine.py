@@ -103,9 +103,8 @@ class Engine(Generic[P]):
 
     def validate(self, stored: OffsetObject | None) -> None:
         """See the contract."""
-        offset = None if stored is None else self._source.read_offset(stored)
         try:
-            self._source.validate(offset)
+            self._source.validate(None if stored is None else self._source.read_offset(stored))
         except Exception as error:
             translated = self._source.translate(error)
             if translated is None:
@@ -125,11 +124,8 @@ class Engine(Generic[P]):
         return self._retried(lambda: self._slices(first, last))
 
     def is_settled(self, offset: OffsetObject) -> bool:
-        """See Connector."""
-        end = self._source.read_offset(offset)
-        if end.snapshot is not None:
-            return False
-        return end.consistent is None or end.position.committed >= end.consistent
+        """See the contract."""
+        return self._source.read_offset(offset).is_settled
 
     def bounded(self) -> None:
         """See the contract."""

@@ -63,6 +63,13 @@ class Offset(Generic[P]):
         return self.epoch == 0
 
     @property
+    def is_settled(self) -> bool:
+        """Whether the log up to here has everything that rows of snapshots have."""
+        if self.snapshot is not None:
+            return False
+        return self.consistent is None or self.position.committed >= self.consistent
+
+    @property
     def sequences(self) -> Sequences:
         """How the records of the range that ends here are numbered."""
         short = self.version == 1

@@ -1,14 +1,16 @@
 """`headrace` in a process that kills itself at a place between two steps of a micro-batch:
 
-    python -m tests.chaos.replicas.killed written|table|committed COUNT WORDS…
+    python -m tests.chaos.replicas.killed written|table|committed|expired COUNT WORDS…
 
 after the files of COUNT commits were written and before the last one of them is committed
 (`written`), after COUNT tables were committed (`table`), or after COUNT micro-batches with changes
-were committed to all their tables, before Spark knows it (`committed`). WORDS are of the command.
+were committed to all their tables, before Spark knows it (`committed`), and their older snapshots
+were expired (`expired`). WORDS are of the command.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import signal
 import sys
@@ -16,18 +18,28 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.cli import main
-from headrace.sinks.replicas import applying
+from headrace.sinks.iceberg.table import IcebergTable
+from headrace.sinks.replicas.applying import batches
 from headrace.sinks.replicas.replica import Replica
 from headrace.sinks.replicas.sink import ReplicaSink
 
 PLACES = {
-    "written": (applying, "apply_batch"),
+    "written": (batches, "apply_batch"),
     "table": (Replica, "apply"),
     "committed": (ReplicaSink, "_commit"),
+    "expired": (ReplicaSink, "_commit"),
 }
 
 
-def _killing(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+def _expire(sink: ReplicaSink) -> None:
+    """The last snapshots of Iceberg's tables are left."""
+    for replica in sink._replicas.values():
+        table = replica._table
+        assert isinstance(table, IcebergTable)
+        table.expire(dt.datetime.now(dt.UTC) + dt.timedelta(minutes=1))
+
+
+def _killing(place: str, function: Callable[..., Any], count: int) -> Callable[..., Any]:
     """A function that kills its process when it was called so often."""
     calls = 0
 
@@ -36,6 +48,8 @@ def _killing(function: Callable[..., Any], count: int) -> Callable[..., Any]:
         made = function(*arguments, **named)
         calls += 1
         if calls == count:
+            if place == "expired":
+                _expire(*arguments[:1])
             os.kill(os.getpid(), signal.SIGKILL)
         return made
 
@@ -45,5 +59,5 @@ def _killing(function: Callable[..., Any], count: int) -> Callable[..., Any]:
 if __name__ == "__main__":
     place, count, *words = sys.argv[1:]
     owner, name = PLACES[place]
-    setattr(owner, name, _killing(getattr(owner, name), int(count)))
+    setattr(owner, name, _killing(place, getattr(owner, name), int(count)))
     sys.exit(main(words))

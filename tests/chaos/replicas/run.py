@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 
 from tests.chaos.replicas.banks.bank import TABLES, Bank
 from tests.chaos.run import Run, newest_of
 from tests.sinks.lake.readers import LAKES
+
+_LONGEST = 60
 
 
 class ReplicaRun(Run):
@@ -31,10 +35,9 @@ class ReplicaRun(Run):
         """Finished micro-batches: each has something."""
         return newest_of(self.checkpoint / "commits") + 1
 
-    def configure(self, **more: str) -> None:
-        """Set properties (`_` for `.`) from the next start on; the last one of a name counts."""
-        with (self.folder / "connector.properties").open("a") as file:
-            file.writelines(f"{name.replace('_', '.')}={text}\n" for name, text in more.items())
+    def copies(self) -> bool:
+        """Whether the first copy goes on."""
+        return self.planned() < 0 or "snapshot" in self.offset()
 
     def shown(self, table: str) -> list[dict[str, object]]:
         """The rows of a replica as the bank has them."""
@@ -56,4 +59,14 @@ class ReplicaRun(Run):
 
 
 def _text(row: dict[str, object]) -> str:
-    return repr(sorted(row.items()))
+    shown = {name: _plain(value) for name, value in row.items()}
+    return repr(sorted(shown.items()))
+
+
+def _plain(value: object) -> object:
+    """A value in which the same ones look alike, and large ones are short."""
+    if isinstance(value, datetime):
+        return value.timestamp()
+    if isinstance(value, str) and len(value) > _LONGEST:
+        return f"{value[:20]}… {sha256(value.encode()).hexdigest()[:12]}"
+    return value

@@ -83,13 +83,6 @@ class IcebergLake(ReadLake):
     def files(self, namespace: str, name: str) -> int:
         return len(list(self.catalog.load_table((namespace, name)).scan().plan_files()))
 
-    def expire(self, namespace: str, name: str) -> None:
-        """Forget all snapshots but the last one."""
-        table = self.catalog.load_table((namespace, name))
-        last = table.metadata.current_snapshot_id
-        old = [each.snapshot_id for each in table.metadata.snapshots if each.snapshot_id != last]
-        table.maintenance.expire_snapshots().by_ids(old).commit()
-
 
 class DeltaLake(ReadLake):
     """Read by delta-rs."""

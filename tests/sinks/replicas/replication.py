@@ -68,7 +68,8 @@ class Replication:
         """A replica has the rows of its source."""
         names = ", ".join(columns)
         wanted = self.database.execute(f"SELECT {names} FROM {table} ORDER BY {names}")
-        assert self.rows(table, *columns) == wanted
+        found = self.rows(table, *columns)
+        assert found == wanted, f"{found[:20]} instead of {wanted[:20]}"
 
     @property
     def stopped(self) -> list[str]:

@@ -66,7 +66,7 @@ def test_a_compaction_by_another_process_between_begin_and_commit_is_kept(
     replication: Replication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replication.database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
-    for first in range(1, 200, 20):
+    for first in range(1, 160, 20):
         fill(replication, first, first + 19)
         replication.run()
     lake, compacted = replication.lake, []
@@ -105,7 +105,7 @@ def test_a_compaction_by_another_process_between_begin_and_commit_is_kept(
 @pytest.mark.parametrize("replication", ["delta"], indirect=True)
 def test_an_optimize_by_spark_is_kept(replication: Replication) -> None:
     replication.database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
-    for first in range(1, 60, 20):
+    for first in range(1, 40, 20):
         fill(replication, first, first + 19)
         replication.run()
     before = replication.lake.files("public", "t")

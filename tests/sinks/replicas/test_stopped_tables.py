@@ -28,7 +28,7 @@ def change(replication: Replication) -> None:
     for table in ("a", "b"):
         replication.database.execute(
             f"UPDATE {table} SET n = NULL WHERE id = 3; DELETE FROM {table} WHERE id = 4;"
-            f"INSERT INTO {table} (id) SELECT max(id) + 1 FROM {table}"
+            f"INSERT INTO {table} (id) SELECT coalesce(max(id), 0) + 1 FROM {table}"
         )
 
 

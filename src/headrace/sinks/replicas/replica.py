@@ -171,9 +171,12 @@ class Replica:
         Raises HeadraceError."""
         newest = max((part for part in parts if part.schema), key=_last, default=None)
         if self._table is None:
-            if newest is None:
+            if newest is not None:
+                self.prepare(of_json(newest.schema), batch.query)
+            elif (table := self._lake.table(self.name)) is None:
                 return Outcome()  # a TRUNCATE of a table that never had a row here
-            self.prepare(of_json(newest.schema), batch.query)
+            else:
+                self._table = table
         assert self._table is not None
         schema = self._table.schema() if newest is None else of_json(newest.schema)
         for attempt in range(1, _MOST_TRIES + 1):

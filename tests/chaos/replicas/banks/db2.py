@@ -10,7 +10,7 @@ from headrace_demo.db2.capture import Execute
 from headrace_demo.db2.derby import DerbyServer
 from tests.chaos.databases.database import Row, Transfer
 from tests.chaos.databases.db2 import ChaosDb2
-from tests.chaos.replicas.banks.bank import FIRST_CARDS, TABLES, Bank, Step, picture, steps
+from tests.chaos.replicas.banks.bank import FIRST_CARDS, TABLES, Bank, Step, picture
 from tests.servers.db2 import SCHEMA
 
 _MORE = {
@@ -48,7 +48,7 @@ class Db2Bank(ChaosDb2, Bank):
 
     def take(self, execute: Execute, transfer: Transfer) -> None:
         super().take(execute, transfer)
-        for step, chance in steps(transfer):
+        for step, chance in self.steps(transfer):
             self._step(execute, step, chance)
 
     def _step(self, execute: Execute, step: Step, chance: random.Random) -> None:

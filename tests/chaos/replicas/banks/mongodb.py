@@ -10,7 +10,7 @@ from bson import json_util
 
 from tests.chaos.databases.database import Row, Transfer
 from tests.chaos.databases.mongodb import ChaosMongo
-from tests.chaos.replicas.banks.bank import FIRST_CARDS, TABLES, Bank, Step, picture, steps
+from tests.chaos.replicas.banks.bank import FIRST_CARDS, TABLES, Bank, Step, picture
 
 
 class MongoBank(ChaosMongo, Bank):
@@ -40,7 +40,7 @@ class MongoBank(ChaosMongo, Bank):
     def commit(self, connection: pymongo.MongoClient[Row], transfer: Transfer) -> None:
         super().commit(connection, transfer)
         with connection.start_session() as session, session.start_transaction():
-            for step, chance in steps(transfer):
+            for step, chance in self.steps(transfer):
                 self._take(connection[self.namespace], session, step, chance)
 
     def _take(self, bank: Any, session: Any, step: Step, chance: random.Random) -> None:

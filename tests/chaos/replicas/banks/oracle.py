@@ -11,7 +11,7 @@ from typing import Any
 from headrace_demo.oracle.server import OracleServer, Transaction
 from tests.chaos.databases.database import Row, Transfer
 from tests.chaos.databases.oracle import ChaosOracle
-from tests.chaos.replicas.banks.bank import FIRST_CARDS, TABLES, Bank, Step, picture, steps
+from tests.chaos.replicas.banks.bank import FIRST_CARDS, TABLES, Bank, Step, picture
 from tests.servers.oracle import SCHEMA
 
 _MORE = {
@@ -59,12 +59,12 @@ class OracleBank(ChaosOracle, Bank):
             except BaseException:
                 self._cards = before
                 raise
-            if any(step is Step.CLEAR for step, _ in steps(transfer)):
+            if any(step is Step.CLEAR for step, _ in self.steps(transfer)):
                 self._stand_in.ddl(f'TRUNCATE TABLE {SCHEMA}."visits"')
 
     def take(self, transaction: Transaction, transfer: Transfer) -> None:
         super().take(transaction, transfer)
-        for step, chance in steps(transfer):
+        for step, chance in self.steps(transfer):
             self._step(transaction, step, chance)
 
     def _step(self, transaction: Transaction, step: Step, chance: random.Random) -> None:

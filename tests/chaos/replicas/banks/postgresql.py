@@ -10,7 +10,7 @@ from psycopg.rows import dict_row
 
 from tests.chaos.databases.database import Row, Transfer
 from tests.chaos.databases.postgresql import ChaosPostgres
-from tests.chaos.replicas.banks.bank import FIRST_CARDS, TABLES, Bank, Step, picture, steps
+from tests.chaos.replicas.banks.bank import FIRST_CARDS, TABLES, Bank, Step, picture
 
 _MORE = f"""
 ALTER TABLE accounts REPLICA IDENTITY DEFAULT;
@@ -58,7 +58,7 @@ class PostgresBank(ChaosPostgres, Bank):
     def commit(self, connection: psycopg.Connection[Any], transfer: Transfer) -> None:
         with connection.transaction():
             super().commit(connection, transfer)
-            for step, chance in steps(transfer):
+            for step, chance in self.steps(transfer):
                 self._take(connection, step, chance)
 
     def _take(self, connection: psycopg.Connection[Any], step: Step, chance: random.Random) -> None:
