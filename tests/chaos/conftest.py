@@ -27,7 +27,7 @@ def database(request: pytest.FixtureRequest) -> Iterator[ChaosDatabase]:
             yield ChaosPostgres(postgres)
         return
     if request.param == "db2":
-        request.getfixturevalue("derby_server")  # skips where there is none
+        request.getfixturevalue("derby_server")  # skips where it cannot be had
         from tests.chaos.databases.db2 import opened  # it needs IBM's driver
 
         with DerbyServer() as server, opened(server) as db2:
@@ -37,6 +37,6 @@ def database(request: pytest.FixtureRequest) -> Iterator[ChaosDatabase]:
         with OracleServer() as server:
             yield ChaosOracle(server)
         return
-    request.getfixturevalue("mongodb")  # skips where there is none
+    request.getfixturevalue("mongodb")  # skips where it cannot be had
     with MongoServer({"oplogSize": str(ChaosMongo.oplog_megabytes)}) as mongodb:
         yield ChaosMongo(mongodb)

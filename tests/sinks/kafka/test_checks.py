@@ -64,7 +64,7 @@ def test_a_setting_that_librdkafka_does_not_know_is_an_error_without_its_secrets
 
 @pytest.fixture(scope="module")
 def secured(kafka_server: KafkaServer) -> Iterator[SecuredKafka]:
-    """`kafka_server` is asked for because it skips where there is none."""
+    """`kafka_server` is asked for because it skips where it cannot be had."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl makes the certificate")
     server = SecuredKafka()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headrace.sinks.replicas.runners import Runner
 
 log = logging.getLogger(__name__)
-_TABLES = "tables.json"
+_TABLES = "replicas.json"
 _MOST_TRIES = 3
 _CONFLICT = "replicas.conflict"
 

@@ -257,13 +257,6 @@ class ReplicaSink(BatchSink):
     def _ends_query(self, error: HeadraceError) -> bool:
         return error.retriable or self._options.errors is Errors.FAIL
 
-    def _stop(self, stopped: StoppedTable, error: HeadraceError) -> None:
-        """Replicate this table no further."""
-        name = stopped.name
-        log.warning("Replication of %s has stopped, and its changes are kept: %s", name, error)
-        stopped.stop(error)
-        self._replica(name).figures.error = str(error)
-
     def _apply_or_wait(self, batch: MicroBatch, name: TableName, parts: Sequence[Part]) -> Outcome:
         waiting, replica = WaitingTable(self._waiting, name), self._replica(name)
         is_copied = name in self._copied
@@ -286,7 +279,8 @@ class ReplicaSink(BatchSink):
             else:
                 self._known.require_new(name, of_json(schema))
 
-    def _stop(self, stopped: StoppedTable, error: HeadraceError, *, loses: bool) -> None:
+    def _stop(self, stopped: StoppedTable, error: HeadraceError, *, loses: bool = False) -> None:
+        """Replicate this table no further. `loses`: its changes cannot be kept."""
         kept = "left out" if loses else "kept"
         log.warning(
             "Replication of %s has stopped, and its changes are %s: %s", stopped.name, kept, error
