@@ -209,7 +209,7 @@ def _filler(facts: RelationFacts, index: int, settings: EventSettings) -> tuple[
     if isinstance(shown, Constant):
         return shown.value, True
     if column.filler is None:
-        # For a column that may be null, a function gives no default; else it may give a made-up one.
+        # In a column that may not be null, a function may have a made-up default.
         kind = column.type.resolve(
             _relational(settings).types,
             optional=True,
