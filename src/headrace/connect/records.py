@@ -14,9 +14,29 @@ from enum import Enum, IntEnum
 import numpy as np
 
 from headrace.connect.encoding import Encoding
-from headrace.connect.origins import TableOrigin
 from headrace.connect.rows import RowTable
 from headrace.connect.schema import Field, Schema, Type
+
+
+@dataclass(frozen=True)
+class ColumnOrigin:
+    """A column. `id` tells it from others of its table, also from one that had its name before
+    (empty: it is not known). `filler` is the Connect value of rows that are older than it, and
+    `is_known` says whether that is known."""
+
+    id: str = ""
+    filler: object = None
+    is_known: bool = True
+
+
+@dataclass(frozen=True)
+class TableOrigin:
+    """A table: its name in the database, an `id` that tells it from one that had its name before
+    (empty: it is not known), and its columns by name."""
+
+    name: str
+    id: str = ""
+    columns: Mapping[str, ColumnOrigin] = field(default_factory=dict)
 
 
 class Image(IntEnum):

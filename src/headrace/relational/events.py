@@ -11,8 +11,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from headrace.connect.images import Buffer, is_whole
-from headrace.connect.origins import ColumnOrigin, TableOrigin
-from headrace.connect.records import Cell, Constant, Image, Shape, Struct
+from headrace.connect.records import Cell, ColumnOrigin, Constant, Image, Shape, Struct, TableOrigin
 from headrace.connect.schema import Schema, Type
 from headrace.debezium.column_rules import ColumnRule
 from headrace.debezium.events import ColumnCells, change_event
@@ -209,7 +208,7 @@ def _filler(facts: RelationFacts, index: int, settings: EventSettings) -> tuple[
     if isinstance(shown, Constant):
         return shown.value, True
     if column.filler is None:
-        # Of a column that may be null a function gives no default, else it may give a made-up one.
+        # In a column that may not be null, a function may have a made-up default.
         kind = column.type.resolve(
             _relational(settings).types,
             optional=True,

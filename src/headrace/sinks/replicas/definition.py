@@ -93,7 +93,7 @@ class ReplicaDefinition(SinkDefinition):
         if self.mode(config) is Mode.EVENTS:
             super().resync(config, state, table, signal)
         from headrace.sinks.replicas.changes.schemas import table_name
-        from headrace.sinks.replicas.resyncing import Resync
+        from headrace.sinks.replicas.state.resyncing import Resync
 
         options = self._checked(config)
         topic = f"{config.topic_prefix}.{table}"
@@ -116,12 +116,15 @@ class ReplicaDefinition(SinkDefinition):
         """See SinkDefinition."""
         from headrace.sinks.replicas.maintaining import maintain, noted_tables
         from headrace.sinks.replicas.runners import SparkRunner
+        from headrace.sinks.replicas.state.resyncing import resyncs
 
         options = self._checked(query.config)
         lake = self.format().open(spark, self.own_options(query.config))
         try:
             runner = SparkRunner(spark.sparkContext)
-            for done in maintain(lake, noted_tables(query.state), runner, options.keep):
+            copied = {each.name for each in resyncs(query.state / RESYNC)}
+            names = [name for name in noted_tables(query.state) if name not in copied]
+            for done in maintain(lake, names, runner, options.keep):
                 yield f"{done.name}: {counted(done.merged, 'file')} merged into {done.made}"
         finally:
             lake.close()

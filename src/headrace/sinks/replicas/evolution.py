@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 OWN = "__"
 """How names of columns begin that headrace adds to those of the source."""
 
+OF_COLUMNS = (
+    "replicas.column_not_taken",
+    "replicas.column_ambiguous",
+    "replicas.default_unknown",
+    "replicas.key_changed",
+)
+"""Codes of errors of columns that a table without rows could take."""
+
 
 def change_of_columns(
     name: TableName,

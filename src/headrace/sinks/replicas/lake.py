@@ -51,7 +51,7 @@ class Column:
     string, binary and list for their large forms. All columns of a replica may be null;
     `is_required` says that the source's may not, and `default` is the value that rows have there
     which are older than the column (a Python value; None: null); `is_known` says whether this
-    value is known. `id` is the source's own (see `headrace.connect.origins`; empty: unknown)."""
+    value is known. `id` is the source's own (see `headrace.connect.records`; empty: unknown)."""
 
     name: str
     type: pa.DataType

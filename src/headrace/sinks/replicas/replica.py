@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.schemas import of_json
-from headrace.sinks.replicas.evolution import OWN, change_of_columns, steps_of
+from headrace.sinks.replicas.evolution import OF_COLUMNS, OWN, change_of_columns, steps_of
 from headrace.sinks.replicas.lake import (
     BATCH,
     KEY,
-    POSITION,
     QUERY,
     SOURCE,
-    TIME,
     Column,
     ColumnChange,
     Lake,
@@ -31,6 +29,7 @@ from headrace.sinks.replicas.lake import (
 )
 from headrace.sinks.replicas.maintaining import merge_small_files
 from headrace.sinks.replicas.options import Deletes, Existing, ReplicaOptions, Truncates
+from headrace.sinks.replicas.outcomes import Figures, MicroBatch, Outcome, Work
 from headrace.sinks.replicas.runners import HereRunner, Runner
 from headrace.sinks.replicas.told_columns import after, is_replaced, property_of, with_ids
 
@@ -43,90 +42,6 @@ more than the checkpoint of its query: a query does not start with them."""
 _MOST_TRIES = 5
 DELETED = "__deleted"
 """The column of rows that the source deleted, where deletes are soft."""
-
-
-@dataclass(frozen=True)
-class MicroBatch:
-    """A micro-batch of a query: its number, the query's id, and the position after it (JSON)."""
-
-    query: str
-    number: int
-    position: str
-
-    @property
-    def name(self) -> str:
-        """The beginning of the names of its files."""
-        return f"headrace-{self.query[:8]}-{self.number}"
-
-    @property
-    def properties(self) -> dict[str, str]:
-        """Of a table that has it."""
-        return {
-            QUERY: self.query,
-            BATCH: str(self.number),
-            POSITION: self.position,
-            TIME: datetime.now(UTC).isoformat(timespec="milliseconds"),
-        }
-
-
-@dataclass(frozen=True)
-class Work:
-    """A micro-batch's changes of one table: parts, whose files are in `folder`, the newest schema,
-    the beginning of the names of files that are written, and `is_copied` as in `Replica.apply`."""
-
-    parts: Sequence[Part]
-    folder: Path
-    schema: TableSchema
-    name: str
-    is_copied: bool
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a micro-batch did to a table: changes that came, rows that were written and deleted,
-    bytes and files that were written, and the time of the database of the last change (ms; 0:
-    unknown). `is_repeated`: the table had it already."""
-
-    changes: int = 0
-    written: int = 0
-    deleted: int = 0
-    bytes: int = 0
-    files: int = 0
-    source_ms: int = 0
-    is_repeated: bool = False
-
-
-@dataclass
-class Figures:
-    """What a run did to a table, and what its last commit left: live data files, how many of them
-    have a deletion vector, and the delay of the last change from its time in the database to its
-    commit (ms; None: unknown)."""
-
-    changes: int = 0
-    written: int = 0
-    deleted: int = 0
-    bytes: int = 0
-    commits: int = 0
-    last_commit: str | None = None
-    delay_ms: int | None = None
-    files: int = 0
-    vectors: int = 0
-    error: str | None = None
-
-    def add(self, outcome: Outcome) -> None:
-        """Count a micro-batch that was committed just now."""
-        if outcome.is_repeated:
-            return
-        now = datetime.now(UTC)
-        self.changes += outcome.changes
-        self.written += outcome.written
-        self.deleted += outcome.deleted
-        self.bytes += outcome.bytes
-        self.commits += 1
-        self.last_commit = now.isoformat(timespec="milliseconds")
-        self.error = None
-        if outcome.source_ms:
-            self.delay_ms = max(0, int(now.timestamp() * 1000) - outcome.source_ms)
 
 
 class Replica:
@@ -165,10 +80,11 @@ class Replica:
         folder: Path,
         *,
         is_copied: bool = False,
+        may_empty: bool = False,
     ) -> Outcome:
         """Bring a micro-batch's changes into the table, unless it has them. `folder` has the files
-        of the parts. `is_copied`: the table is being copied again, so that rows are still missing.
-        Raises HeadraceError."""
+        of the parts. `is_copied`: the table is being copied again, so that rows are still missing;
+        `may_empty`: none was copied yet. Raises HeadraceError."""
         newest = max((part for part in parts if part.schema), key=_last, default=None)
         if self._table is None:
             if newest is not None:
@@ -180,7 +96,7 @@ class Replica:
         assert self._table is not None
         schema = self._table.schema() if newest is None else of_json(newest.schema)
         for attempt in range(1, _MOST_TRIES + 1):
-            work = Work(parts, folder, schema, f"{batch.name}-{attempt}", is_copied)
+            work = Work(parts, folder, schema, f"{batch.name}-{attempt}", is_copied, may_empty)
             try:
                 return self._attempt(batch, work)
             except HeadraceError as error:
@@ -206,8 +122,34 @@ class Replica:
         if table is None:
             return
         transaction = table.begin(ColumnChange())
-        before = {**batch.properties, BATCH: str(batch.number - 1)}
+        before = {**batch.properties, BATCH: str(batch.number - 1), SOURCE: ""}
         transaction.commit(TableChange(removed=list(transaction.files)), before)
+
+    def files(self) -> list[str]:
+        """The paths of the live data files; empty where there is no table. Raises
+        HeadraceError."""
+        if self._table is None:
+            self._table = self._lake.table(self.name)
+        if self._table is None:
+            return []
+        return [file.path for file in self._table.begin(ColumnChange()).files]
+
+    def remove(self, paths: Collection[str]) -> None:
+        """Remove what is left of data files. Raises HeadraceError."""
+        if self._table is None:
+            self._table = self._lake.table(self.name)
+        if self._table is None or not paths:
+            return
+        for attempt in range(1, _MOST_TRIES + 1):
+            transaction = self._table.begin(ColumnChange())
+            removed = [file for file in transaction.files if file.path in paths]
+            if not removed:
+                return
+            try:
+                transaction.commit(TableChange(removed=removed), _own(self._table))
+            except HeadraceError as error:
+                if error.code != _CONFLICT or attempt == _MOST_TRIES:
+                    raise
 
     def _attempt(self, batch: MicroBatch, work: Work) -> Outcome:
         from headrace.sinks.replicas.applying.batches import Batch, apply_batch
@@ -226,7 +168,7 @@ class Replica:
         if table.version() != self._own_version and (foreign := table.foreign_changes()):
             raise self._changed_by_others(foreign)
         former = with_ids(table.schema(), properties.get(SOURCE, ""), work.schema)
-        if is_replaced(former, work.schema):
+        if QUERY in properties and is_replaced(former, work.schema):
             if not work.is_copied:
                 raise self._replaced()
             self.empty(batch)
@@ -237,7 +179,13 @@ class Replica:
         self._require_key(work.schema)
         wanted = self._extended(work.schema)
         renamed = self._renamed(parts, work.schema)
-        transaction = self._begin(table, wanted, work.name)
+        try:
+            transaction = self._begin(table, wanted, work)
+        except HeadraceError as error:
+            if not work.may_empty or error.code not in OF_COLUMNS:
+                raise
+            self.empty(batch)
+            transaction = self._begin(table, wanted, work)
         if not self._own_version:
             # A run that was killed may have left files of this micro-batch.
             transaction.storage.sweep(f"{batch.name}-")
@@ -267,10 +215,12 @@ class Replica:
             applied.deleted,
             applied.bytes,
             applied.files,
-            max(part.source_ms for part in parts),
+            max((part.source_ms for part in parts), default=0),
+            left_out=applied.left_out,
         )
         self.figures.add(outcome)
-        self._look_after()
+        if not work.is_copied:  # merged files would be neither older nor newer than the copy
+            self._look_after()
         return outcome
 
     def _look_after(self) -> None:
@@ -292,7 +242,7 @@ class Replica:
         self.figures.files = len(transaction.files) - len(gone) + len(change.added)
         self.figures.vectors = len(vectors - gone)
 
-    def _begin(self, table: LakeTable, wanted: TableSchema, name: str) -> Transaction:
+    def _begin(self, table: LakeTable, wanted: TableSchema, work: Work) -> Transaction:
         """A transaction after which the table has the columns that are wanted. Raises
         HeadraceError."""
         transaction = table.begin(ColumnChange())
@@ -309,7 +259,8 @@ class Replica:
             current = after(current, step)
             removed = list(begun.files) if is_empty else []
             begun.commit(TableChange(removed=removed), _keeper(table, current))
-        if last.added and not is_empty and self._fill(table, last, name, after(current, last)):
+        fills = last.added and not is_empty and not work.is_copied
+        if fills and self._fill(table, last, work.name, after(current, last)):
             last = ColumnChange()
         return table.begin(last)
 
@@ -442,9 +393,13 @@ class Replica:
 def _keeper(table: LakeTable, late: TableSchema) -> dict[str, str]:
     """The properties by which a commit within a micro-batch is known as the query's own, and those
     of the columns that it leaves."""
+    return _own(table) | _source(late, table)
+
+
+def _own(table: LakeTable) -> dict[str, str]:
+    """The properties by which a commit within a micro-batch is known as the query's own."""
     properties = table.properties()
-    kept = {name: properties[name] for name in (QUERY, BATCH) if name in properties}
-    return kept | _source(late, table)
+    return {name: properties[name] for name in (QUERY, BATCH) if name in properties}
 
 
 def _source(schema: TableSchema, table: LakeTable | None = None) -> dict[str, str]:

@@ -7,7 +7,7 @@ import logging
 import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.registry import event_shapes
@@ -16,14 +16,15 @@ from headrace.sinks.checkpoint import query_of
 from headrace.sinks.parts import sweep_parts
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.schemas import of_json, table_name, table_shape
-from headrace.sinks.replicas.kept import WaitingTable, waiting_tables
 from headrace.sinks.replicas.lake import Lake, LakeFormat, TableName
 from headrace.sinks.replicas.maintaining import note_tables, noted_tables
 from headrace.sinks.replicas.options import RESYNC, Errors, Existing, ReplicaOptions
-from headrace.sinks.replicas.renaming import RENAMED, KnownTables
-from headrace.sinks.replicas.replica import FENCES, MicroBatch, Outcome, Replica
-from headrace.sinks.replicas.resyncing import Stage, resyncs
-from headrace.sinks.replicas.stopped import StoppedTable, stopped_tables
+from headrace.sinks.replicas.outcomes import MicroBatch, Outcome
+from headrace.sinks.replicas.replica import FENCES, Replica
+from headrace.sinks.replicas.state.kept import WaitingTable, waiting_tables
+from headrace.sinks.replicas.state.renaming import RENAMED, KnownTables
+from headrace.sinks.replicas.state.resyncing import Resync, Stage, resyncs
+from headrace.sinks.replicas.state.stopped import StoppedTable, stopped_tables
 from headrace.spark.checkpoint import last_planned_batch, planned_offset
 from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
 from headrace.spark.sinks.batches import BatchSink
@@ -40,6 +41,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _OF_ROWS = ("snapshot", "signals")
 """Members of an offset that hold keys of rows, which are no business of a table's readers."""
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A table that is copied again; `may_empty`: no row was copied yet."""
+
+    resync: Resync
+    may_empty: bool
 
 
 class ReplicaSink(BatchSink):
@@ -59,7 +68,7 @@ class ReplicaSink(BatchSink):
         self._waiting, self._is_settled = query.state / "waiting", True
         self._requests = query.state / RESYNC
         self._known = KnownTables(query.state)
-        self._copied: set[TableName] = set()
+        self._copied: dict[TableName, Copied] = {}
         self._takes_over = False
         self._lake: Lake | None = None
         self._runner: Runner | None = None
@@ -193,23 +202,39 @@ class ReplicaSink(BatchSink):
             self._takes_over = False
 
     def _begin_resyncs(self, batch: int) -> None:
-        """Empty tables that are about to be copied again, and forget those that were."""
-        self._copied = set()
-        for resync in resyncs(self._requests):
-            offset = planned_offset(self._checkpoint, batch) or {}
+        """Note the data files of tables that are about to be copied again, and remove what is left
+        of them when that is over."""
+        self._copied = {}
+        offset = planned_offset(self._checkpoint, batch) or {}
+        for request in resyncs(self._requests):
+            resync, replica = request, self._replica(request.name)
+            stopped = StoppedTable(self._stopped, resync.name)
             if resync.stage is Stage.REQUESTED:
-                StoppedTable(self._stopped, resync.name).resume()
+                stopped.resume()
                 WaitingTable(self._waiting, resync.name).forget()
-                self._replica(resync.name).empty(self._micro_batch(batch))
-                log.warning("The table %s is empty, and is copied again", resync.name)
-                resync = resync.at(Stage.EMPTIED)
+                log.warning("The table %s is copied again", resync.name)
+                resync = resync.at(Stage.BEGUN, replica.files())
+            was_copying = resync.stage is Stage.COPYING
             if resync.is_in(offset):
-                resync.at(Stage.COPYING)
-            elif resync.stage is Stage.COPYING:
-                log.warning("The table %s was copied again", resync.name)
-                resync.finish()
+                resync = resync.at(Stage.COPYING)
+            elif was_copying:
+                self._finish_resync(resync, replica, stopped)
                 continue
-            self._copied.add(resync.name)
+            self._copied[resync.name] = Copied(resync, may_empty=not was_copying)
+
+    def _finish_resync(self, resync: Resync, replica: Replica, stopped: StoppedTable) -> None:
+        if resync.lost and not stopped.is_stopped:
+            error = HeadraceError(
+                "replicas.copy_incomplete",
+                f"While {resync.name} was copied, {resync.lost} changes did not carry all values "
+                "of rows that the table did not have",
+                f"Copy the table once more: headrace resync {resync.name}.",
+            )
+            self._stop(stopped, error, loses=True)
+        elif not stopped.is_stopped:
+            replica.remove(set(resync.files))
+            log.warning("The table %s was copied again", resync.name)
+        resync.finish()
 
     def _micro_batch(self, number: int) -> MicroBatch:
         offset = planned_offset(self._checkpoint, number) or {}
@@ -259,17 +284,30 @@ class ReplicaSink(BatchSink):
 
     def _apply_or_wait(self, batch: MicroBatch, name: TableName, parts: Sequence[Part]) -> Outcome:
         waiting, replica = WaitingTable(self._waiting, name), self._replica(name)
-        is_copied = name in self._copied
+        copied = self._copied.get(name)
         if not waiting.is_waiting:
             lacks = not self._is_settled and any(part.has_untold for part in parts)
-            if not lacks or is_copied:
-                return replica.apply(batch, parts, self._parts, is_copied=is_copied)
+            if copied is not None:
+                return self._copy(copied, replica, batch, parts)
+            if not lacks:
+                return replica.apply(batch, parts, self._parts)
             waiting.begin()
         waiting.keep(batch.number, batch.position, parts, self._parts)
         if not self._is_settled and waiting.size <= self._options.kept_bytes:
             return Outcome()
         outcome = replica.apply(batch, waiting.parts(), waiting.folder)
         waiting.forget()
+        return outcome
+
+    def _copy(
+        self, copied: Copied, replica: Replica, batch: MicroBatch, parts: Sequence[Part]
+    ) -> Outcome:
+        outcome = replica.apply(
+            batch, parts, self._parts, is_copied=True, may_empty=copied.may_empty
+        )
+        if outcome.left_out:
+            resync = copied.resync
+            resync.at(resync.stage, lost=outcome.left_out)
         return outcome
 
     def _require_known(self, name: TableName, parts: Sequence[Part]) -> None:

@@ -19,8 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headrace.connect.origins import ColumnOrigin, TableOrigin
-from headrace.connect.records import Constant, Node, Shape, Struct
+from headrace.connect.records import ColumnOrigin, Constant, Node, Shape, Struct, TableOrigin
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member
 from headrace.converters.typed.types import typed, typed_constants

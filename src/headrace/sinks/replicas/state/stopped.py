@@ -14,8 +14,8 @@ from pathlib import Path
 
 from headrace.connect.disk import replace_text
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.kept import KeptChanges
 from headrace.sinks.replicas.lake import TableName
+from headrace.sinks.replicas.state.kept import KeptChanges
 
 _ERROR = "error.json"
 

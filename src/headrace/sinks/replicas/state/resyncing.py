@@ -2,13 +2,14 @@
 and the sink heeds them before its next micro-batch.
 
 The request is written before the signal that asks for the rows is sent. So the micro-batch with the
-first of these rows begins after it, and the sink has emptied the table by then.
+first of these rows begins after it, and the sink knows by then which data files are older. A table
+that takes every change of its columns only while it is empty is emptied.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -23,18 +24,22 @@ class Stage(StrEnum):
     """How far a table that is copied again has come."""
 
     REQUESTED = "requested"
-    EMPTIED = "emptied"
+    BEGUN = "begun"
     COPYING = "copying"
 
 
 @dataclass(frozen=True)
 class Resync:
-    """A table that is copied again by a signal."""
+    """A table that is copied again by a signal. `files` are the data files that it had when that
+    began: rows of these that are left when every row was copied are no rows of the source. `lost`
+    counts rows that were left out, because changes did not carry all of their values."""
 
     folder: Path
     name: TableName
     signal: str
     stage: Stage = Stage.REQUESTED
+    files: tuple[str, ...] = ()
+    lost: int = 0
 
     def write(self) -> None:
         """Keep it, in place of a former request of the table. Raises OSError."""
@@ -44,13 +49,17 @@ class Resync:
             "name": self.name.name,
             "signal": self.signal,
             "stage": self.stage,
+            "files": self.files,
+            "lost": self.lost,
         }
         replace_text(self._path, json.dumps(known))
 
-    def at(self, stage: Stage) -> Resync:
+    def at(self, stage: Stage, files: Iterable[str] | None = None, lost: int = 0) -> Resync:
         """The same at another stage, written. Raises OSError."""
-        later = replace(self, stage=stage)
-        later.write()
+        kept = self.files if files is None else tuple(files)
+        later = replace(self, stage=stage, files=kept, lost=self.lost + lost)
+        if later != self:
+            later.write()
         return later
 
     def finish(self) -> None:
@@ -75,4 +84,5 @@ def resyncs(folder: Path) -> Iterator[Resync]:
     for path in sorted(folder.glob("*.json")):
         known = json.loads(path.read_text())
         name = TableName(tuple(known["namespace"]), known["name"])
-        yield Resync(folder, name, known["signal"], Stage(known["stage"]))
+        stage, files = Stage(known["stage"]), tuple(known["files"])
+        yield Resync(folder, name, known["signal"], stage, files, known["lost"])

@@ -1,0 +1,98 @@
+"""What goes into a replica with a micro-batch, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from headrace.sinks.replicas.changes.part import Part
+from headrace.sinks.replicas.lake import BATCH, POSITION, QUERY, TIME, TableSchema
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """A micro-batch of a query: its number, the query's id, and the position after it (JSON)."""
+
+    query: str
+    number: int
+    position: str
+
+    @property
+    def name(self) -> str:
+        """The beginning of the names of its files."""
+        return f"headrace-{self.query[:8]}-{self.number}"
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Of a table that has it."""
+        return {
+            QUERY: self.query,
+            BATCH: str(self.number),
+            POSITION: self.position,
+            TIME: datetime.now(UTC).isoformat(timespec="milliseconds"),
+        }
+
+
+@dataclass(frozen=True)
+class Work:
+    """A micro-batch's changes of one table: parts, whose files are in `folder`, the newest schema,
+    the beginning of the names of files that are written, and `is_copied` and `may_empty` as in
+    `Replica.apply`."""
+
+    parts: Sequence[Part]
+    folder: Path
+    schema: TableSchema
+    name: str
+    is_copied: bool
+    may_empty: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a micro-batch did to a table: changes that came, rows that were written and deleted,
+    bytes and files that were written, and the time of the database of the last change (ms; 0:
+    unknown). `is_repeated`: the table had it already."""
+
+    changes: int = 0
+    written: int = 0
+    deleted: int = 0
+    bytes: int = 0
+    files: int = 0
+    source_ms: int = 0
+    is_repeated: bool = False
+    left_out: int = 0
+
+
+@dataclass
+class Figures:
+    """What a run did to a table, and what its last commit left: live data files, how many of them
+    have a deletion vector, and the delay of the last change from its time in the database to its
+    commit (ms; None: unknown)."""
+
+    changes: int = 0
+    written: int = 0
+    deleted: int = 0
+    bytes: int = 0
+    commits: int = 0
+    last_commit: str | None = None
+    delay_ms: int | None = None
+    files: int = 0
+    vectors: int = 0
+    error: str | None = None
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a micro-batch that was committed just now."""
+        if outcome.is_repeated:
+            return
+        now = datetime.now(UTC)
+        self.changes += outcome.changes
+        self.written += outcome.written
+        self.deleted += outcome.deleted
+        self.bytes += outcome.bytes
+        self.commits += 1
+        self.last_commit = now.isoformat(timespec="milliseconds")
+        self.error = None
+        if outcome.source_ms:
+            self.delay_ms = max(0, int(now.timestamp() * 1000) - outcome.source_ms)

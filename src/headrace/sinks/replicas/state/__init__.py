@@ -1,0 +1,1 @@
+"""What a sink of replicas keeps of its tables in its folder of state."""
