@@ -19,7 +19,7 @@ class KnownTables:
 
     def __init__(self, folder: Path) -> None:
         """`folder` is that of the sink's state."""
-        self._path = folder / "tables.json"
+        self._path = folder / "known-tables.json"
         self._lock = threading.Lock()
         self._names: dict[str, str] = {}
         if self._path.is_file():
