@@ -33,29 +33,47 @@ def change(replication: Replication) -> None:
 
 
 @of_every_format
-def test_a_table_stops_at_a_change_of_its_columns_and_goes_on_when_it_is_told_what_it_means(
+def test_columns_that_are_dropped_added_and_renamed_at_once_are_told_apart(
     replication: Replication,
 ) -> None:
     begin(replication)
     replication.database.execute(
-        "ALTER TABLE a DROP COLUMN late, ADD COLUMN later text DEFAULT 'y'"
+        "ALTER TABLE a DROP COLUMN late, ADD COLUMN later text DEFAULT 'y';"
+        "ALTER TABLE b RENAME COLUMN late TO later;"
+        "ALTER TABLE b DROP COLUMN n, ADD COLUMN n int DEFAULT 9"
     )
     for _ in range(2):
         change(replication)
         replication.run()
-        assert replication.stopped == ["public.a"]
-        replication.assert_equal("b", "id", "n", "late")
-        assert len(replication.rows("a", "id", "n", "late")) == 10
-    # The same configuration again changes nothing.
+        assert replication.stopped == []
+        replication.assert_equal("a", "id", "n", "later")
+        replication.assert_equal("b", "id", "n", "later")
+    replication.database.execute(
+        "ALTER TABLE a RENAME COLUMN later TO temp; ALTER TABLE a RENAME COLUMN n TO later;"
+        "ALTER TABLE a RENAME COLUMN temp TO n; UPDATE a SET later = 5 WHERE id = 5"
+    )
     replication.run()
-    assert replication.stopped == ["public.a"]
-    replication.run(ambiguous_columns="replace")
-    assert replication.stopped == []
     replication.assert_equal("a", "id", "n", "later")
+
+
+@of_every_format
+def test_a_value_that_its_column_cannot_hold_stops_the_table_and_its_changes_are_left_out(
+    replication: Replication,
+) -> None:
+    begin(replication)
+    for table in ("a", "b"):
+        replication.database.execute(
+            f"ALTER TABLE {table} ADD COLUMN price numeric(10, 2) NOT NULL DEFAULT 1.5"
+        )
     change(replication)
     replication.run()
-    replication.assert_equal("a", "id", "n", "later")
-    replication.assert_equal("b", "id", "n", "late")
+    replication.database.execute("UPDATE a SET price = 'NaN' WHERE id = 5")
+    assert replication.error(errors="fail").code == "replicas.value_not_taken"
+    for _ in range(2):
+        change(replication)
+        replication.run()
+        assert replication.stopped == ["public.a"]
+        replication.assert_equal("b", "id", "n", "late", "price")
 
 
 @of_every_format

@@ -206,7 +206,7 @@ class Replica:
         if table is None:
             return
         transaction = table.begin(ColumnChange())
-        before = {**batch.properties, BATCH: str(batch.number - 1)}
+        before = {**batch.properties, BATCH: str(batch.number - 1), SOURCE: ""}
         transaction.commit(TableChange(removed=list(transaction.files)), before)
 
     def _attempt(self, batch: MicroBatch, work: Work) -> Outcome:
@@ -226,7 +226,7 @@ class Replica:
         if table.version() != self._own_version and (foreign := table.foreign_changes()):
             raise self._changed_by_others(foreign)
         former = with_ids(table.schema(), properties.get(SOURCE, ""), work.schema)
-        if is_replaced(former, work.schema):
+        if QUERY in properties and is_replaced(former, work.schema):
             if not work.is_copied:
                 raise self._replaced()
             self.empty(batch)
