@@ -167,17 +167,21 @@ class Replicated:
 
     def start(self) -> None:
         """`headrace run`, until it is ended."""
-        temporary = self.folder / "tmp"
-        temporary.mkdir(exist_ok=True)
-        folders = {"TMPDIR": str(temporary), "SPARK_LOCAL_DIRS": str(temporary)}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "headrace.cli", "run", str(self.file),
                  "--checkpoint", str(self.state), "--seconds", str(LEFT_ALONE_S)],
-                env={**os.environ, **folders},
+                env=self._environment(),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         self._sessions.append(self._process.pid)
+
+    def _environment(self) -> dict[str, str]:
+        """What becomes of a signal is told in the folder of temporary files."""
+        temporary = self.folder / "tmp"
+        temporary.mkdir(exist_ok=True)
+        folders = {"TMPDIR": str(temporary), "SPARK_LOCAL_DIRS": str(temporary)}
+        return {**os.environ, **folders}
 
     def kill(self) -> None:
         """SIGKILL to the command and all that it started."""
@@ -207,7 +211,7 @@ class Replicated:
         return subprocess.run(
             [sys.executable, "-m", "headrace.cli", "resync", str(self.file), f"public.{table}",
              "--checkpoint", str(self.state), *words],
-            capture_output=True, text=True, timeout=600, check=False,
+            env=self._environment(), capture_output=True, text=True, timeout=600, check=False,
         )  # fmt: skip
 
     def said(self) -> str:
