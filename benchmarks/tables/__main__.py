@@ -238,8 +238,8 @@ def _print(name: str, lane: Lane, found: Round) -> None:
 
 def _table(figures: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
     lines = [
-        "| | between the sizes | CPU-s per million | a second | CPU-s of the start | MB written per "
-        "million | MB, command and JVM |",
+        "| | between the sizes | CPU-s per million | a second | CPU-s of the start | "
+        "MB written per million | MB, command and JVM |",
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for name, lanes in figures.items():

@@ -2,7 +2,7 @@
 TABLE`, which takes what the log holds and ends.
 
 LANE is `merge`, Spark's MERGE into a Delta table with deletion vectors, or `upsert`, PyIceberg's
-into an Iceberg table. Both fold our stream of typed rows. `copy URL FOLDER TABLE ROWS JAR` is
+into an Iceberg table. Both fold our stream of typed rows. `copy URL FOLDER TABLE JAR` is
 Spark's JDBC source into a Delta table.
 """
 
@@ -91,7 +91,7 @@ def _follow(lane: str, file: str, state: str, folder: str, table: str) -> None:
     spark.stop()
 
 
-def _copy(url: str, folder: str, table: str, rows: str, jar: str) -> None:
+def _copy(url: str, folder: str, table: str, jar: str) -> None:
     spark = _session([Path(jar)])
     frame = spark.read.jdbc(
         url, table, column="id", lowerBound=1, upperBound=4294967291, numPartitions=4,
