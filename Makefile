@@ -95,7 +95,7 @@ golden-live: $(STAMP)  ## Compare with golden events on servers, before each rel
 
 bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a short run; ONLY=… one database)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'
-	@for name in $(or $(ONLY),postgresql mongodb db2 oracle transforms kafka); do QUICK=$(QUICK) $(BIN)/python -m benchmarks.$$name || exit 1; done
+	@for name in $(or $(ONLY),postgresql mongodb db2 oracle transforms kafka tables); do QUICK=$(QUICK) $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 chaos: $(STAMP)  ## Kill every process twenty times (make test: each database twice); SEED=… repeats a run
 	@time $(BIN)/python -m pytest -q -m chaos

@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Limits:
     """Up to these a batch is applied in this process: changes and their bytes, and the rows of the
-    data files that may have their keys."""
+    data files that may have their keys. A range of usual rows is within them: tasks would start
+    workers of their own for it, and fold twice."""
 
-    changes: int = 200_000
-    change_bytes: int = 64 << 20
+    changes: int = 400_000
+    change_bytes: int = 128 << 20
     file_rows: int = 10_000_000
 
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 ROW_GROUP = 131_072
 """Rows of a row group: a scan of keys leaves out groups by their statistics."""
+DICTIONARY_BYTES = 1 << 17
+"""A column with more distinct values in a row group is written without a dictionary, which would
+take longer to make, to compress and to read than it saves."""
 FIELD_ID = b"PARQUET:field_id"
 
 
@@ -55,6 +58,7 @@ def write_parquet(filesystem: pyarrow.fs.FileSystem, path: str, rows: pa.Table) 
                 metadata_collector=collected,
                 coerce_timestamps=None,
                 write_batch_size=4096,
+                dictionary_pagesize_limit=DICTIONARY_BYTES,
             ) as writer,
         ):
             writer.write_table(rows, row_group_size=ROW_GROUP)

@@ -1,0 +1,276 @@
+"""`python -m benchmarks.tables [SCENARIO …]`, part of `make bench`: replicas of a table of
+PostgreSQL, beside Spark's MERGE and PyIceberg's upsert over the same changes. Results go to
+benchmarks/results/.
+
+CPU is that of all processes of a lane, but for the database server; what a million changes or rows
+take is the difference of two sizes, in which the start has no part. Every lane's table is compared
+with its source by PyIceberg or delta-rs. QUICK=1 takes less data, once.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks import reaped, report
+from benchmarks.postgresql.__main__ import SETTINGS
+from benchmarks.scenarios import QUICK, arguments
+from benchmarks.tables import workload
+from benchmarks.tables.lanes import FORMATS, Lane, Round
+from headrace.errors import HeadraceError
+from headrace.spark.jvm.jars import find_jars
+from headrace.testing.embedded import PostgresServer
+
+_SHARE = 5 if QUICK else 1
+_DRIVER = "org.postgresql:postgresql:42.7.8"
+SCENARIOS: dict[str, tuple[int, ...]] = {
+    # Rows of the table, and the two sizes; those of PyIceberg's upsert.
+    "changes": (1_000_000 // _SHARE, 100_000 // _SHARE, 1_000_000 // _SHARE, 5_000, 20_000),
+    # Rows of two tables, and changes into each.
+    "growth": (100_000, 10_000_000 if not QUICK else 1_000_000, 200_000),
+    # Rows, and the changes of each of 20 micro-batches.
+    "reads": (1_000_000 // _SHARE, 10_000 // _SHARE),
+    "first_copy": (300_000 // _SHARE, 1_500_000 // _SHARE),
+}
+
+
+class TablesBenchmark:
+    """The scenarios over one server; `figures` collects what they saw."""
+
+    def __init__(self, server: PostgresServer, work: Path, runs: int) -> None:
+        self._server, self._work, self._runs = server, work, runs
+        self.figures: dict[str, dict[str, dict[str, Any]]] = {}
+        server.create_database(workload.DATABASE)
+        server.execute("CREATE PUBLICATION bench FOR ALL TABLES", database=workload.DATABASE)
+
+    @contextmanager
+    def _lane(self, name: str, table_format: str, table: str) -> Iterator[Lane]:
+        lane = Lane(self._server, self._work, name, table_format, table)
+        try:
+            yield lane
+        finally:
+            lane.close()
+
+    def changes(self, sizes: Sequence[int]) -> None:
+        """Changes of two sizes into tables that are there, by all lanes in turn."""
+        rows, small, large, few, more = sizes
+        workload.make_table(self._server, "changed", rows)
+        with ExitStack() as lanes:
+            replicas = [
+                lanes.enter_context(self._lane(f"replica_{each}", each, "changed")).replica()
+                for each in FORMATS
+            ]
+            for lane in replicas:
+                _print("first copy", lane, lane.run(rows))
+            merge = lanes.enter_context(self._lane("merge", "delta", "changed"))
+            turns = [*replicas, merge.peer("merge", replicas[1])]
+            made = rows
+            rounds: dict[str, list[Round]] = {}
+            for _ in range(self._runs):
+                for count in (small, large):
+                    made = workload.change(self._server, "changed", count, made=made)
+                    self._round(f"{count:,} changes", turns, "changed", count, rounds)
+            self.figures["changes"] = {
+                lane.name: _slope(rounds[lane.name], small, large) for lane in turns
+            }
+            upsert = lanes.enter_context(self._lane("upsert", "iceberg", "changed"))
+            upsert.peer("upsert", replicas[0])
+            for count in (few, more):
+                made = workload.change(self._server, "changed", count, made=made)
+                self._round(f"{count:,} changes", [upsert], "changed", count, rounds)
+            self.figures["changes"]["upsert"] = _slope(rounds["upsert"], few, more)
+
+    def _round(
+        self,
+        name: str,
+        lanes: Sequence[Lane],
+        table: str,
+        count: int,
+        rounds: dict[str, list[Round]],
+    ) -> None:
+        source = workload.sums(self._server, table)
+        for lane in lanes:
+            found = lane.run(count)
+            _print(name, lane, found)
+            lane.require_equal(source)
+            rounds.setdefault(lane.name, []).append(found)
+
+    def growth(self, sizes: Sequence[int]) -> None:
+        """The same number of changes into tables of two sizes."""
+        *rows, count = sizes
+        self.figures["growth"] = {}
+        for table_format in FORMATS:
+            cost = [self._cost(table_format, number, count) for number in rows]
+            self.figures["growth"][table_format] = {
+                "rows": rows,
+                "cpu_seconds": cost,
+                "ratio": cost[1] / cost[0],
+            }
+            print(f"growth: {table_format}: {cost[1] / cost[0]:.2f} times", flush=True)
+
+    def _cost(self, table_format: str, rows: int, count: int) -> float:
+        """CPU of `count` changes into a table of so many rows, without the start: the median."""
+        table, costs, made = f"grown{rows}_{table_format}", [], rows
+        workload.make_table(self._server, table, rows)
+        with self._lane(table, table_format, table) as lane:
+            lane.replica()
+            _print("first copy", lane, lane.run(rows))
+            for _ in range(self._runs):
+                idle = lane.run(0)
+                # As many rows at each round, so that the table stays of one size.
+                made = workload.change(self._server, table, count, made=made)
+                found = lane.run(count)
+                _print(f"{count:,} changes into {rows:,}", lane, found)
+                lane.require_equal(workload.sums(self._server, table))
+                costs.append(found.took.cpu_seconds - idle.took.cpu_seconds)
+        self._server.execute(f"DROP TABLE {table}", database=workload.DATABASE)
+        return statistics.median(costs)
+
+    def reads(self, sizes: Sequence[int]) -> None:
+        """A full read after 20 micro-batches without compaction, and after it."""
+        rows, count = sizes
+        self.figures["reads"] = {}
+        for table_format in FORMATS:
+            table = f"read_{table_format}"
+            workload.make_table(self._server, table, rows)
+            with self._lane(table, table_format, table) as lane:
+                never = {"headrace.sink.compact.commits": "1000000"}
+                lane.replica(never).run(rows)
+                lane.replica({**never, "headrace.range.max.rows": str(count)})
+                workload.change(self._server, table, 20 * count, made=rows)
+                _print("20 micro-batches", lane, lane.run(20 * count))
+                before = lane.read_cpu()
+                took = lane.maintain()
+                after = lane.read_cpu()
+                lane.require_equal(workload.sums(self._server, table))
+            self.figures["reads"][table_format] = {
+                "cpu_seconds_before": before,
+                "cpu_seconds_after": after,
+                "maintain_cpu_seconds": took.cpu_seconds,
+                "ratio": before / after,
+            }
+            print(f"reads: {table_format}: {before:.2f} and {after:.2f} CPU-s", flush=True)
+
+    def first_copy(self, sizes: Sequence[int]) -> None:
+        """First copies of two sizes, beside Spark's JDBC source into Delta."""
+        try:
+            (driver,) = find_jars([_DRIVER], None)
+        except HeadraceError as error:
+            print(f"first copy: no JDBC: {error}", flush=True)
+            driver = None
+        rounds: dict[str, list[Round]] = {}
+        for rows in sizes:
+            table = f"copied{rows}"
+            workload.make_table(self._server, table, rows)
+            source = workload.sums(self._server, table)
+            for number in range(self._runs):
+                for table_format in FORMATS:
+                    with self._lane(f"copy{number}_{table_format}", table_format, table) as lane:
+                        found = lane.replica().run(rows)
+                        _print(f"first copy of {rows:,}", lane, found)
+                        lane.require_equal(source)
+                        rounds.setdefault(table_format, []).append(found)
+                if driver is not None:
+                    with self._lane(f"copy{number}_jdbc", "delta", table) as lane:
+                        found = self._jdbc(lane, rows, driver)
+                        _print(f"first copy of {rows:,}", lane, found)
+                        lane.require_equal(source)
+                        rounds.setdefault("Spark JDBC, delta", []).append(found)
+        self.figures["first copy"] = {name: _slope(rounds[name], *sizes) for name in rounds}
+
+    def _jdbc(self, lane: Lane, rows: int, driver: Path) -> Round:
+        server = self._server
+        url = (
+            f"jdbc:postgresql://{server.host}:{server.port}/{workload.DATABASE}"
+            f"?user={server.user}&password=x"
+        )
+        arguments = ("copy", url, str(lane.lake), lane.table, str(driver))
+        took = reaped.run([sys.executable, "-m", "benchmarks.tables.peers", *arguments])
+        written = sum(each.stat().st_size for each in lane.lake.rglob("*") if each.is_file())
+        return Round(rows, took, written)
+
+
+def _slope(rounds: Sequence[Round], small: int, large: int) -> dict[str, Any]:
+    """What lies between the medians of two sizes; the rate is nan where that is not clear."""
+
+    def median(size: int, name: str) -> float:
+        return statistics.median(
+            getattr(each.took, name) for each in rounds if each.changes == size
+        )
+
+    events = large - small
+    seconds, cpu = (
+        median(large, name) - median(small, name) for name in ("seconds", "cpu_seconds")
+    )
+    return {
+        "events": events,
+        "seconds": seconds,
+        "cpu_seconds": cpu,
+        "events_per_second": events / seconds if seconds > 0 else float("nan"),
+        "cpu_per_million": cpu / events * 1e6,
+        "start_cpu_seconds": median(small, "cpu_seconds") - cpu / events * small,
+        "written_per_million": statistics.median(
+            each.bytes / each.changes * 1e6 for each in rounds if each.changes == large
+        ),
+        "command_memory": max(each.took.command_bytes for each in rounds),
+        "jvm_memory": max(each.took.jvm_bytes for each in rounds),
+        "memory": float(max(each.took.command_bytes + each.took.jvm_bytes for each in rounds)),
+        "runs": [
+            {"changes": each.changes, "bytes": each.bytes, **vars(each.took)} for each in rounds
+        ],
+    }
+
+
+def _print(name: str, lane: Lane, found: Round) -> None:
+    took = found.took
+    print(
+        f"{name:28s} {lane.name:18s} {took.cpu_seconds:7.1f} CPU-s {took.seconds:7.1f} s "
+        f"{found.bytes / 1e6:8.1f} MB written, {took.command_bytes / 1e6:6,.0f} MB command, "
+        f"{took.jvm_bytes / 1e6:6,.0f} MB JVM",
+        flush=True,
+    )
+
+
+def _table(figures: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+    lines = [
+        "| | between the sizes | CPU-s per million | a second | CPU-s of the start | "
+        "MB written per million | MB, command and JVM |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, lanes in figures.items():
+        for lane, found in lanes.items():
+            if "events" in found:
+                lines.append(
+                    f"| {name}: {lane} | {found['events']:,d} | {found['cpu_per_million']:.1f} | "
+                    f"{found['events_per_second']:,.0f} | {found['start_cpu_seconds']:.1f} | "
+                    f"{found['written_per_million'] / 1e6:.1f} | "
+                    f"{found['command_memory'] / 1e6:,.0f}, {found['jvm_memory'] / 1e6:,.0f} |"
+                )
+    for name in ("growth", "reads"):
+        for lane, found in figures.get(name, {}).items():
+            lines.append(f"\n{name}, {lane}: {found['ratio']:.2f} times")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run the scenarios named, or all."""
+    chosen = arguments("tables", SCENARIOS)
+    with (
+        tempfile.TemporaryDirectory(prefix="headrace-bench-") as work,
+        PostgresServer(16, settings=SETTINGS) as server,
+    ):
+        benchmark = TablesBenchmark(server, Path(work), chosen.runs)
+        for name in chosen.scenario:
+            getattr(benchmark, name)(SCENARIOS[name])
+        print("\n" + _table(benchmark.figures))
+        if set(chosen.scenario) == set(SCENARIOS):
+            report.write("tables-quick" if QUICK else "tables", chosen.runs, benchmark.figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The contenders: each keeps one table of one lake, and takes what the log holds and ends."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import reaped
+from benchmarks.tables import readers
+from benchmarks.tables.workload import DATABASE, Sums
+from headrace.testing.embedded import PostgresServer
+
+FORMATS = ("iceberg", "delta")
+_OPTION = {"iceberg": "warehouse", "delta": "path"}
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a lane took for the changes that were in the log; `bytes` are those of files that were
+    written into the lake and are there yet."""
+
+    changes: int
+    took: reaped.Took
+    bytes: int
+
+
+class Lane:
+    """A contender with a lake, a state and a slot of its own, `name`."""
+
+    def __init__(
+        self, server: PostgresServer, work: Path, name: str, table_format: str, table: str
+    ) -> None:
+        self.name, self.table, self.format = name, table, table_format
+        self.work = work / name
+        self.lake, self.state = self.work / "lake", self.work / "state"
+        self.file = self.work / "replica.properties"
+        self._server = server
+        self.work.mkdir()
+        self._peer = ""
+
+    def configure(self, more: Mapping[str, str]) -> None:
+        """Write the properties file."""
+        server = self._server
+        properties = {
+            "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+            "topic.prefix": "bench",
+            "database.hostname": server.host,
+            "database.port": str(server.port),
+            "database.user": server.user,
+            "database.password": "x",
+            "database.dbname": DATABASE,
+            "publication.name": "bench",
+            "slot.name": self.name,
+            "table.include.list": f"public.{self.table}",
+            **more,
+        }
+        self.file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+
+    def replica(self, more: Mapping[str, str] | None = None) -> Lane:
+        """Our replica of the format."""
+        self.configure(
+            {
+                "headrace.sink.type": self.format,
+                "headrace.sink.mode": "replica",
+                f"headrace.sink.{_OPTION[self.format]}": str(self.lake),
+                "headrace.trigger": "availableNow",
+                **(more or {}),
+            }
+        )
+        return self
+
+    def peer(self, lane: str, replica: Lane) -> Lane:
+        """A program of `benchmarks.tables.peers` from now on, over a table that has the rows of a
+        replica."""
+        sql = f"SELECT pg_create_logical_replication_slot('{self.name}', 'pgoutput')"
+        self._server.execute(sql, database=DATABASE)
+        self.configure({"snapshot.mode": "no_data"})
+        self._peer = lane
+        if lane == "merge":
+            shutil.copytree(replica.lake, self.lake)
+            return self
+        rows = readers.rows_of(replica.format, replica.lake, replica.table)
+        self.lake.mkdir()
+        catalog = readers.catalog(self.lake)
+        catalog.create_namespace("public")
+        catalog.create_table(f"public.{self.table}", rows.schema).append(rows)
+        return self
+
+    def run(self, changes: int) -> Round:
+        """Take the changes that are in the log."""
+        before = _files(self.lake)
+        took = reaped.run([sys.executable, "-m", *self._command()])
+        new = {path: size for path, size in _files(self.lake).items() if path not in before}
+        return Round(changes, took, sum(new.values()))
+
+    def _command(self) -> list[str]:
+        if self._peer:
+            places = (self.file, self.state, self.lake, self.table)
+            return ["benchmarks.tables.peers", self._peer, *map(str, places)]
+        return ["headrace.cli", "run", str(self.file), "--checkpoint", str(self.state)]
+
+    def maintain(self) -> reaped.Took:
+        """Merge the small files of a replica."""
+        command = ["headrace.cli", "maintain", str(self.file), "--checkpoint", str(self.state)]
+        return reaped.run([sys.executable, "-m", *command])
+
+    def require_equal(self, source: Sums) -> None:
+        """Raises AssertionError where the table does not have the sums of the source."""
+        found = readers.sums(self.format, self.lake, self.table)
+        assert found == source, f"{self.name}: {found}, and in the source {source}"
+
+    def read_cpu(self) -> float:
+        """CPU of an independent reader of the whole table, its start left out."""
+        command = ["benchmarks.tables.readers", self.format, str(self.lake), self.table]
+        return float(reaped.output([sys.executable, "-m", *command]))
+
+    def close(self) -> None:
+        """Delete the files and the slot."""
+        shutil.rmtree(self.work)
+        sql = (
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
+            f"WHERE slot_name = '{self.name}'"
+        )
+        self._server.execute(sql, database=DATABASE)
+
+
+def _files(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
