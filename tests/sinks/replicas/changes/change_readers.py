@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,10 @@ class WrittenParts:
     def of(self, topic: str) -> list[Part]:
         """The parts with rows of the topic that ends so."""
         return [part for part in self.parts if part.topic.endswith(topic) and part.path]
+
+    def errors(self) -> list[dict[str, str]]:
+        """Why changes could not be made."""
+        return [json.loads(part.error) for part in self.parts if part.error]
 
     def changes(self, topic: str) -> list[dict[str, Any]]:
         """The changes in the order of their sequences; names of headrace's own columns have no

@@ -43,7 +43,9 @@ def test_a_small_range_is_described_by_the_source_and_a_large_one_by_tasks(
     planned(checkpoint, 3, '{"n":1}')
     part = SimpleNamespace(log_bytes=size)
     session = SimpleNamespace(
-        slices=lambda _start, _end: [part], partitions=lambda slices: [("of", *slices)]
+        slices=lambda _start, _end: [part],
+        partitions=lambda slices: [("of", *slices)],
+        is_settled=lambda _end: True,
     )
     names: list[str] = []
 

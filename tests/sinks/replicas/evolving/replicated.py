@@ -177,7 +177,7 @@ class Replicated:
         self._sessions.append(self._process.pid)
 
     def _environment(self) -> dict[str, str]:
-        """What becomes of a signal is told in the folder of temporary files."""
+        """The outcome of a signal is in the folder of temporary files."""
         temporary = self.folder / "tmp"
         temporary.mkdir(exist_ok=True)
         folders = {"TMPDIR": str(temporary), "SPARK_LOCAL_DIRS": str(temporary)}
