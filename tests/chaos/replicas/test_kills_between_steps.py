@@ -14,7 +14,7 @@ import pytest
 
 from headrace.testing.embedded import PostgresServer
 from tests.servers.postgresql import Database
-from tests.sinks.lake.readers import LAKES, IcebergLake, ReadLake
+from tests.sinks.lake.readers import IN_TURN, LAKES, IcebergLake, ReadLake
 
 pytestmark = [pytest.mark.spark, pytest.mark.postgres]
 
@@ -98,7 +98,7 @@ def source(postgres: PostgresServer) -> Iterator[Database]:
     created.drop()
 
 
-@pytest.mark.parametrize("name", LAKES)
+@pytest.mark.parametrize("name", IN_TURN)
 def test_a_kill_between_two_steps_of_a_micro_batch_loses_and_doubles_nothing(
     source: Database, tmp_path: Path, name: str
 ) -> None:

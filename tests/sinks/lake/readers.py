@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyiceberg.catalog.sql import SqlCatalog
 
@@ -111,4 +112,6 @@ class DeltaLake(ReadLake):
 
 
 LAKES: dict[str, type[ReadLake]] = {lake.name: lake for lake in (IcebergLake, DeltaLake)}
+IN_TURN = [IcebergLake.name, pytest.param(DeltaLake.name, marks=pytest.mark.chaos)]
+"""Both, for tests that have another one of each path in `make test`."""
 """By the value of `headrace.sink.type`."""

@@ -11,12 +11,12 @@ from headrace.sinks.iceberg.format import FORMAT as ICEBERG
 from headrace.sinks.replicas.applying import batches
 from headrace.sinks.replicas.files import compacting
 from headrace.sinks.replicas.lake import ColumnChange, TableName
-from tests.sinks.lake.readers import LAKES
+from tests.sinks.lake.readers import IN_TURN
 from tests.sinks.replicas.replication import Replication
 
 pytestmark = [pytest.mark.spark, pytest.mark.postgres]
 
-of_every_format = pytest.mark.parametrize("replication", LAKES, indirect=True)
+of_every_format = pytest.mark.parametrize("replication", IN_TURN, indirect=True)
 FORMATS = {each.name: each for each in (ICEBERG, DELTA)}
 
 

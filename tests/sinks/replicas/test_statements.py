@@ -92,6 +92,7 @@ def _repair(run: Replicated, tables: dict[str, Statement]) -> None:
     assert not [each for table in tables if (each := run.difference(table))]
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize("kind", ["iceberg"])
 def test_replicas_follow_statements_or_stop_and_are_repaired(
     postgres_servers: Servers, kind: str, tmp_path: Path

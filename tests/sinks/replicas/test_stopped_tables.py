@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sinks.lake.readers import LAKES
+from tests.sinks.lake.readers import IN_TURN
 from tests.sinks.replicas.replication import Replication
 
 pytestmark = [pytest.mark.spark, pytest.mark.postgres]
 
-of_every_format = pytest.mark.parametrize("replication", LAKES, indirect=True)
+of_every_format = pytest.mark.parametrize("replication", IN_TURN, indirect=True)
 
 
 def begin(replication: Replication) -> None:

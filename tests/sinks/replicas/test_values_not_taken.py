@@ -36,6 +36,7 @@ def run(postgres_servers: Callable[[int], PostgresServer], tmp_path: Path) -> It
         yield run
 
 
+@pytest.mark.chaos
 def test_a_table_stops_alone_and_is_copied_again_while_it_is_written_and_killed(
     run: Replicated,
 ) -> None:
