@@ -7,7 +7,7 @@ import logging
 import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.registry import event_shapes
@@ -43,14 +43,6 @@ _OF_ROWS = ("snapshot", "signals")
 """Members of an offset that hold keys of rows, which are no business of a table's readers."""
 
 
-@dataclass(frozen=True)
-class Copied:
-    """A table that is copied again; `may_empty`: no row was copied yet."""
-
-    resync: Resync
-    may_empty: bool
-
-
 class ReplicaSink(BatchSink):
     """A micro-batch may come again, and a kill may come between the commits of two tables: each
     table says which micro-batch it has."""
@@ -68,7 +60,7 @@ class ReplicaSink(BatchSink):
         self._waiting, self._is_settled = query.state / "waiting", True
         self._requests = query.state / RESYNC
         self._known = KnownTables(query.state)
-        self._copied: dict[TableName, Copied] = {}
+        self._copied: dict[TableName, Resync] = {}
         self._takes_over = False
         self._lake: Lake | None = None
         self._runner: Runner | None = None
@@ -220,7 +212,7 @@ class ReplicaSink(BatchSink):
             elif was_copying:
                 self._finish_resync(resync, replica, stopped)
                 continue
-            self._copied[resync.name] = Copied(resync, may_empty=not was_copying)
+            self._copied[resync.name] = resync
 
     def _finish_resync(self, resync: Resync, replica: Replica, stopped: StoppedTable) -> None:
         if resync.lost and not stopped.is_stopped:
@@ -300,14 +292,11 @@ class ReplicaSink(BatchSink):
         return outcome
 
     def _copy(
-        self, copied: Copied, replica: Replica, batch: MicroBatch, parts: Sequence[Part]
+        self, resync: Resync, replica: Replica, batch: MicroBatch, parts: Sequence[Part]
     ) -> Outcome:
-        outcome = replica.apply(
-            batch, parts, self._parts, is_copied=True, may_empty=copied.may_empty
-        )
-        if outcome.left_out:
-            resync = copied.resync
-            resync.at(resync.stage, lost=outcome.left_out)
+        may_empty = not resync.has_changes
+        outcome = replica.apply(batch, parts, self._parts, is_copied=True, may_empty=may_empty)
+        resync.after_changes(outcome.left_out)
         return outcome
 
     def _require_known(self, name: TableName, parts: Sequence[Part]) -> None:

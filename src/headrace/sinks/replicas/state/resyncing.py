@@ -32,7 +32,8 @@ class Stage(StrEnum):
 class Resync:
     """A table that is copied again by a signal. `files` are the data files that it had when that
     began: rows of these that are left when every row was copied are no rows of the source. `lost`
-    counts rows that were left out, because changes did not carry all of their values."""
+    counts rows that were left out, because changes did not carry all of their values;
+    `has_changes`: the table has taken changes or rows since then, so it cannot be emptied."""
 
     folder: Path
     name: TableName
@@ -40,6 +41,7 @@ class Resync:
     stage: Stage = Stage.REQUESTED
     files: tuple[str, ...] = ()
     lost: int = 0
+    has_changes: bool = False
 
     def write(self) -> None:
         """Keep it, in place of a former request of the table. Raises OSError."""
@@ -51,13 +53,19 @@ class Resync:
             "stage": self.stage,
             "files": self.files,
             "lost": self.lost,
+            "has_changes": self.has_changes,
         }
         replace_text(self._path, json.dumps(known))
 
-    def at(self, stage: Stage, files: Iterable[str] | None = None, lost: int = 0) -> Resync:
+    def at(self, stage: Stage, files: Iterable[str] | None = None) -> Resync:
         """The same at another stage, written. Raises OSError."""
-        kept = self.files if files is None else tuple(files)
-        later = replace(self, stage=stage, files=kept, lost=self.lost + lost)
+        return self._kept(replace(self, stage=stage, files=tuple(files or self.files)))
+
+    def after_changes(self, left_out: int) -> Resync:
+        """The same after changes, of which rows were left out, written. Raises OSError."""
+        return self._kept(replace(self, lost=self.lost + left_out, has_changes=True))
+
+    def _kept(self, later: Resync) -> Resync:
         if later != self:
             later.write()
         return later
@@ -85,4 +93,5 @@ def resyncs(folder: Path) -> Iterator[Resync]:
         known = json.loads(path.read_text())
         name = TableName(tuple(known["namespace"]), known["name"])
         stage, files = Stage(known["stage"]), tuple(known["files"])
-        yield Resync(folder, name, known["signal"], stage, files, known["lost"])
+        lost, has_changes = known["lost"], known["has_changes"]
+        yield Resync(folder, name, known["signal"], stage, files, lost, has_changes)
