@@ -60,7 +60,7 @@ def test_a_sink_that_is_not_there_is_found_by_the_check(
     assert main(["check", written(tmp_path / "c", given)]) == 1
     shown = capsys.readouterr().out
     assert "[cli.sink_not_supported]" in shown
-    assert "Use console, file, kafka, or a format" in shown
+    assert "Use console, delta, file, iceberg, kafka, or a format" in shown
     assert shown.endswith("2 checks, 2 errors, 0 warnings\n")
 
 
@@ -95,7 +95,7 @@ def test_a_sink_that_is_misspelled_is_an_error(
 @pytest.mark.parametrize(
     ("sink", "meant"),
     [("File", "file"), ("Kafka", "kafka"), ("consol", "console"), ("parqet", "parquet"),
-     ("detla", "delta"), ("icebergs", "iceberg")],
+     ("detla", "delta"), ("DELTA", "delta"), ("icebergs", "iceberg")],
 )  # fmt: skip
 def test_nearly_a_sinks_name_is_taken_for_it(sink: str, meant: str) -> None:
     with pytest.raises(HeadraceError, match=f"did you mean {meant}"):
@@ -104,7 +104,8 @@ def test_nearly_a_sinks_name_is_taken_for_it(sink: str, meant: str) -> None:
 
 @pytest.mark.parametrize(
     "sink",
-    ["console", "file", "kafka", "Parquet", "DELTA", "redis", "bigquery", "cassandra", "orb",
+    ["console", "file", "kafka", "delta", "iceberg", "Parquet", "redis", "bigquery", "orb",
+     "cassandra",
      "org.apache.spark.sql.kafka010.KafkaSourceProvider", "headrace_kafka"],
 )  # fmt: skip
 def test_names_of_other_sinks_are_left_to_spark(sink: str) -> None:

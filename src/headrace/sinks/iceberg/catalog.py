@@ -48,7 +48,7 @@ class IcebergCatalog:
         and one of another format version than 3."""
         identifier = self._identifier(name)
         try:
-            with self._java.failing("load the table", name):
+            with self._java.failing("load it", name):
                 return IcebergTable(name, self._java, self._catalog.loadTable(identifier))
         except HeadraceError as error:
             if not is_java(error, "NoSuchTableException", "NoSuchNamespaceException"):
@@ -74,7 +74,7 @@ class IcebergCatalog:
         if schema.comment is not None:
             merged["comment"] = schema.comment
         merged |= {KEY: json.dumps(list(schema.key))} | dict(properties)
-        with self._java.failing("create the table", name):
+        with self._java.failing("create it", name):
             if name.namespace:
                 self._create_namespace(name)
             table = (
@@ -97,7 +97,7 @@ class IcebergCatalog:
             if self._catalog.namespaceExists(namespace):
                 continue
             try:
-                with self._java.failing("create the namespace of", name):
+                with self._java.failing("create its namespace", name):
                     self._catalog.createNamespace(namespace)
             except HeadraceError:
                 # Somebody was faster; catalogs say so in words of their own.

@@ -23,7 +23,7 @@ def change_columns(
     Raises HeadraceError("replicas.column_not_taken").
     """
     try:
-        with java.failing("change the columns of", name):
+        with java.failing("change its columns", name):
             update = transaction.updateSchema()
             _describe(java, update, schema, change, name)
             update.commit()

@@ -58,7 +58,7 @@ class IcebergJvm:
                 f"({_first_line(error)})",
                 f"Add spark.jars.packages={names.replace(', ', ',')}, or these jars by spark.jars.",
             ) from None
-        with self.failing("open the catalog", self.options.catalog):
+        with self.failing("open it", self.options.catalog):
             self._check_release(self.iceberg.IcebergBuild.version())
             return self.iceberg.CatalogUtil.loadCatalog(
                 CLASSES[self.options.kind],
@@ -140,7 +140,7 @@ class IcebergJvm:
         except (Py4JError, ConnectionError) as error:
             raise HeadraceError(
                 "replicas.not_written",
-                f"Spark's JVM did not answer while headrace wanted to {task} {name}: "
+                f"{name}: Spark's JVM did not answer while headrace wanted to {task}: "
                 f"{self.options.safe(_first_line(error))}",
                 "Look at what Spark's log says, and start the command again.",
                 retriable=True,
@@ -157,19 +157,19 @@ class IcebergJvm:
         if short in _CONFLICTS or (commits and short == _REFUSED):
             return HeadraceError(
                 "replicas.conflict",
-                f"Could not {task} {name}, since somebody else changed it meanwhile: {said}",
+                f"{name}: could not {task}, since somebody else changed it meanwhile: {said}",
                 "It is tried again on what is there now.",
                 retriable=True,
             )
         if short == "NoSuchTableException":
             return HeadraceError(
                 "iceberg.no_table",
-                f"Could not {task} {name}, since the table is gone: {said}",
+                f"{name}: could not {task}, since the table is gone: {said}",
                 "Let headrace copy the table again, or take it out of table.include.list.",
             )
         return HeadraceError(
             "replicas.not_written",
-            f"Could not {task} {name}: {said}",
+            f"{name}: could not {task}: {said}",
             "Look at the catalog headrace.sink.catalog.* and at the storage of the warehouse.",
             retriable=short not in _FINAL,
         )

@@ -50,7 +50,7 @@ class IcebergTable:
         self._snapshot: int | None = None
         self._files: tuple[DataFile, ...] = ()
         self._files_of: int | None = None
-        with java.failing("read the table", name):
+        with java.failing("read it", name):
             self._check()
             self._read()
 
@@ -64,7 +64,7 @@ class IcebergTable:
 
     def _rolled_back(self) -> list[str]:
         """A sentence if somebody has made an older snapshot of headrace's the last one."""
-        with self._java.failing("read the snapshots of", self.name):
+        with self._java.failing("read its snapshots", self.name):
             last, history = self._table.currentSnapshot(), self._table.history()
             if history.size() < 2 or last is None:
                 return []
@@ -80,7 +80,7 @@ class IcebergTable:
     def expire(self, older_than: dt.datetime) -> None:
         """Forget the snapshots before a moment, but not the last one, and delete the files that
         only they had. What the last one removed goes when it is forgotten itself."""
-        with self._java.failing("expire snapshots of", self.name):
+        with self._java.failing("expire its snapshots", self.name):
             expiry = self._table.expireSnapshots()
             expiry.expireOlderThan(int(older_than.timestamp() * 1000)).retainLast(1).commit()
         self.refresh()
@@ -91,13 +91,13 @@ class IcebergTable:
 
     def refresh(self) -> None:
         """Read the table's metadata, if they changed."""
-        with self._java.failing("read the table", self.name):
+        with self._java.failing("read it", self.name):
             self._table.refresh()
             self._read()
 
     def begin(self, change: ColumnChange) -> Transaction:
         """Refresh, and begin a commit."""
-        with self._java.failing("begin a commit to", self.name):
+        with self._java.failing("begin a commit", self.name):
             transaction = self._table.newTransaction()  # refreshes
             self._read()
             spec = self._table.spec()
@@ -128,7 +128,7 @@ class IcebergTable:
         """What others did to the rows since headrace's last commit, the last first: a sentence a
         snapshot. Compactions are left out, and what is older than the oldest snapshot."""
         made: list[str] = self._rolled_back()
-        with self._java.failing("read the snapshots of", self.name):
+        with self._java.failing("read its snapshots", self.name):
             snapshot = self._table.currentSnapshot()
             while snapshot is not None and len(made) < _MOST_NAMED:
                 summary = self._java.values_of(snapshot.summary())
@@ -152,7 +152,7 @@ class IcebergTable:
     def _follow(self, staged: int | None, files: tuple[DataFile, ...]) -> None:
         """After a commit on the state of the last `begin`."""
         before, self._metadata = self._snapshot, ""
-        with suppress(HeadraceError), self._java.failing("read the table", self.name):
+        with suppress(HeadraceError), self._java.failing("read it", self.name):
             # What is committed is committed: the next `begin` reads what cannot be read now.
             self._table.refresh()
             self._read()
@@ -168,7 +168,7 @@ class IcebergTable:
         else:
             # Files of before a column change have the same ids, so one schema reads all bounds.
             storage = self._storage(self.schema(), self._fields)
-            with self._java.failing("read the files of", self.name):
+            with self._java.failing("read its files", self.name):
                 self._files = live_files(self._java, self._table, storage)
         self._files_of = self._snapshot
 
@@ -203,7 +203,7 @@ class IcebergTable:
     def _unfit(self, what: str, remedy: str) -> HeadraceError:
         return HeadraceError(
             "iceberg.no_table",
-            f"The Iceberg table {self.name} {what}",
+            f"The Iceberg table {self.name} cannot be a replica: it {what}",
             f"{remedy}, or let headrace keep a table of another name.",
         )
 

@@ -41,7 +41,7 @@ class IcebergTransaction:
 
     def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
         """Commit. A change without files makes no snapshot, only properties."""
-        with self._java.failing("commit to the table", self._name, commits=True):
+        with self._java.failing("commit", self._name, commits=True):
             staged = None
             if change.added or change.vectors or change.removed:
                 if change.is_compaction:

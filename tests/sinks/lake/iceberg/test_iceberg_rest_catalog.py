@@ -69,7 +69,7 @@ def test_a_catalog_that_fails_can_be_asked_again(
     with pytest.raises(HeadraceError) as raised:
         kept.apply([row(2)])
     assert (raised.value.code, raised.value.retriable) == ("replicas.not_written", True)
-    assert "commit to the table shop.items" in raised.value.message
+    assert "shop.items: could not commit" in raised.value.message
     server.refuse = None
     kept.apply([row(2)])
     assert by_pyiceberg(tmp_path) == kept.expected()

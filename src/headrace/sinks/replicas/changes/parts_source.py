@@ -44,7 +44,7 @@ OVERRIDES = {
 }
 """Of what a configuration says: no event is converted, and no value becomes null because its column
 cannot hold it."""
-_FULL_UPDATES = "full"
+_CAPTURE_MODE, _FULL_UPDATES = "capture_mode", "full"
 
 
 class ReplicaPartsSource(SinkSource):
@@ -121,4 +121,4 @@ def write_parts(
 
 def _looks_up_documents(config: ConnectorConfig) -> bool:
     """Whether the source looks up the document of each update."""
-    return _FULL_UPDATES in str(getattr(config, "capture_mode", ""))
+    return hasattr(config, _CAPTURE_MODE) and _FULL_UPDATES in str(getattr(config, _CAPTURE_MODE))
