@@ -227,9 +227,8 @@ def test_a_repeated_batch_is_seen_after_all_snapshots_expired(lake: Lake, tmp_pa
 def test_a_table_that_somebody_dropped_is_named(lake: Lake) -> None:
     table = lake.create(NAME, EVERY_TYPE, {})
     lake._catalog.dropTable(lake._identifier(NAME))  # type: ignore[attr-defined]
-    with pytest.raises(
-        HeadraceError, match=r"shop\.items: could not .*, since the table is gone"
-    ) as raised:
+    gone = r"shop\.items: could not .*, since the table is gone"
+    with pytest.raises(HeadraceError, match=gone) as raised:
         table.begin(NO_CHANGE)
     assert (raised.value.code, raised.value.retriable) == ("iceberg.no_table", False)
     assert lake.table(NAME) is None
