@@ -201,7 +201,7 @@ def test_the_rows_rebuilt_from_the_events_equal_the_databases(
     database: str, resident: Resident, request: pytest.FixtureRequest
 ) -> None:
     if server := {"mongodb": "mongodb", "db2": "derby"}.get(database):
-        request.getfixturevalue(server)  # skips where there is none
+        request.getfixturevalue(server)  # skips where it cannot be had
     demo = resident.run("demo", "--database", database, "--seconds", "4")
     assert demo.returncode == 0, (demo.stdout, demo.stderr)
     assert "self-check passed" in demo.stdout
@@ -237,7 +237,7 @@ def test_the_rows_of_tables_equal_those_of_every_database(
     database: str, table_format: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     if server := {"mongodb": "mongodb", "db2": "derby"}.get(database):
-        request.getfixturevalue(server)  # skips where there is none
+        request.getfixturevalue(server)  # skips where it cannot be had
     demo_of_tables(database, table_format, tmp_path / "shop")
 
 

@@ -1,5 +1,5 @@
 """Requests to copy tables again, as files of the state folder: `headrace resync` writes them,
-and the sink heeds them before its next micro-batch.
+and the sink acts on them before its next micro-batch.
 
 The request is written before the signal that asks for the rows is sent. So the micro-batch with the
 first of these rows begins after it, and the sink knows by then which data files are older. A table
