@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.types import StringType
+from pyspark.sql import SparkSession
 
 Row = dict[str, Any]
 
@@ -53,6 +55,10 @@ class ReadLake(ABC):
     def files(self, namespace: str, name: str) -> int:
         """How many data files a table has."""
 
+    @abstractmethod
+    def add_column(self, namespace: str, name: str, column: str) -> None:
+        """Add a column of texts, as somebody does who knows nothing of headrace."""
+
     def rows(self, namespace: str, name: str) -> list[Row]:
         """The rows of a table."""
         found: list[Row] = self.table(namespace, name).to_pylist()
@@ -84,6 +90,10 @@ class IcebergLake(ReadLake):
     def files(self, namespace: str, name: str) -> int:
         return len(list(self.catalog.load_table((namespace, name)).scan().plan_files()))
 
+    def add_column(self, namespace: str, name: str, column: str) -> None:
+        with self.catalog.load_table((namespace, name)).update_schema() as update:
+            update.add_column(column, StringType())
+
 
 class DeltaLake(ReadLake):
     """Read by delta-rs."""
@@ -110,8 +120,14 @@ class DeltaLake(ReadLake):
     def files(self, namespace: str, name: str) -> int:
         return len(DeltaTable(self.path(namespace, name)).file_uris())
 
+    def add_column(self, namespace: str, name: str, column: str) -> None:
+        session = SparkSession.getActiveSession()
+        assert session is not None
+        path = self.path(namespace, name)
+        session.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({column} STRING)").collect()
+
 
 LAKES: dict[str, type[ReadLake]] = {lake.name: lake for lake in (IcebergLake, DeltaLake)}
+"""By the value of `headrace.sink.type`."""
 IN_TURN = [IcebergLake.name, pytest.param(DeltaLake.name, marks=pytest.mark.chaos)]
 """Both, for tests that have another one of each path in `make test`."""
-"""By the value of `headrace.sink.type`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -104,6 +106,18 @@ def test_another_key_is_refused() -> None:
 
 def test_columns_that_headrace_added_stay() -> None:
     assert not change(schema("id a __deleted"), schema("id a"))
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_columns_that_others_added_stay(is_empty: bool) -> None:
+    foreign = Column("note", pa.string(), is_foreign=True)
+    current = replace(schema("id a"), columns=(*schema("id a").columns, foreign))
+    made = change_of_columns(NAME, current, schema("id b c"), Ambiguous.REPLACE, is_empty=is_empty)
+    assert made.dropped == ("a",)
+    assert [column.name for column in made.added] == ["b", "c"]
+    with pytest.raises(HeadraceError, match="somebody else has added") as caught:
+        change(current, schema("id a note", note=pa.string()))
+    assert caught.value.code == "replicas.column_not_taken"
 
 
 def test_comments_follow_their_columns() -> None:

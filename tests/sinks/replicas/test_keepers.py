@@ -119,6 +119,27 @@ def test_an_optimize_by_spark_is_kept(replication: Replication) -> None:
 
 
 @of_every_format
+def test_a_column_that_somebody_else_adds_stays(replication: Replication) -> None:
+    database, lake = replication.database, replication.lake
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    fill(replication, 1, 10)
+    replication.run()
+    lake.add_column("public", "t", "note")
+    database.execute("UPDATE t SET v = 'w' WHERE id < 4; DELETE FROM t WHERE id = 5")
+    replication.run()
+    database.execute("ALTER TABLE t RENAME v TO late; ALTER TABLE t ADD added int DEFAULT 7")
+    database.execute("UPDATE t SET late = 'x', id = id + 100 WHERE id > 8")
+    replication.run()
+    replication.assert_equal("t", "id", "late", "added")
+    assert lake.table("public", "t").column_names == ["id", "late", "note", "added"]
+    assert {row["note"] for row in lake.rows("public", "t")} == {None}
+
+    database.execute("ALTER TABLE t ADD note text; UPDATE t SET note = 'of the source'")
+    replication.run()
+    assert replication.stopped == ["public.t"]
+
+
+@of_every_format
 def test_a_checkpoint_from_a_backup_is_refused(replication: Replication) -> None:
     replication.database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     fill(replication, 1, 10)

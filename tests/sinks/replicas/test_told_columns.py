@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 
 from headrace.sinks.replicas.lake import Column, TableSchema
-from headrace.sinks.replicas.told_columns import is_replaced, property_of, with_ids
+from headrace.sinks.replicas.told_columns import is_replaced, property_of, with_ids, without_ids
 
 
 def schema(table: str = "s.t", number: str = "7", **ids: str) -> TableSchema:
@@ -24,6 +24,20 @@ def test_a_replica_has_the_ids_that_it_kept() -> None:
     found = with_ids(plain("a", "b", "c"), kept, schema())
     assert [column.id for column in found.columns] == ["1", "2", ""]
     assert not is_replaced(found, schema())
+
+
+def test_columns_that_the_property_does_not_name_are_foreign_and_stay_so() -> None:
+    kept = property_of(schema(a="1", b=""))
+    for text in (kept, without_ids(kept)):
+        found = with_ids(plain("a", "b", "c", "__deleted"), text, schema())
+        assert [column.name for column in found.columns if column.is_foreign] == ["c"]
+    assert json.loads(property_of(found, kept))["columns"] == {"a": "1", "b": "", "__deleted": ""}
+
+
+def test_a_replica_that_is_filled_again_may_be_of_another_table() -> None:
+    kept = without_ids(property_of(schema(a="1")))
+    assert not is_replaced(with_ids(plain("a"), kept, schema(number="8")), schema(number="8"))
+    assert without_ids("") == ""
 
 
 def test_an_id_that_a_change_does_not_have_stays() -> None:

@@ -6,14 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.lake import Column, ColumnChange, TableName, TableSchema
+from headrace.sinks.replicas.lake import OWN, Column, ColumnChange, TableName, TableSchema
 from headrace.sinks.replicas.options import Ambiguous
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-OWN = "__"
-"""How names of columns begin that headrace adds to those of the source."""
 
 OF_COLUMNS = (
     "replicas.column_not_taken",
@@ -39,12 +36,16 @@ def change_of_columns(
     renamed: columns that are added come last. At the end of the columns the two look alike, and
     `ambiguous` decides. A column that a narrower type replaces keeps its type. The wanted schema
     has the columns of the source only; `current` may have been extended by headrace
-    (`__deleted`), which stays. A table that `is_empty` takes every change: a column whose type
-    cannot change is dropped and added.
+    (`__deleted`) or by others, which stays. A table that `is_empty` takes every change: a column
+    whose type cannot change is dropped and added.
 
     Raises HeadraceError("replicas.column_not_taken", "replicas.column_ambiguous",
     "replicas.key_changed").
     """
+    foreign = [column for column in current.columns if column.is_foreign]
+    if taken := [column for column in foreign if wanted.column(column.name) is not None]:
+        raise _foreign(name, taken)
+    current = replace(current, columns=tuple(c for c in current.columns if not c.is_foreign))
     if is_empty:
         return _of_empty(current, wanted)
     others = _of_other_columns(current, wanted)
@@ -242,6 +243,15 @@ def _not_taken(name: TableName, had: Column, has: Column) -> HeadraceError:
         f"{name}: the column {has.name} is {has.type} at the source now, which a column of "
         f"{had.type} cannot become",
         f"Copy the table again: headrace resync {name}.",
+    )
+
+
+def _foreign(name: TableName, columns: list[Column]) -> HeadraceError:
+    return HeadraceError(
+        "replicas.column_not_taken",
+        f"{name}: the source has a column {_types(columns)} now, and somebody else has added one "
+        "of that name to the replica",
+        "Rename or drop the column of the replica, and start again.",
     )
 
 

@@ -33,6 +33,9 @@ table and columns of the source it has (JSON), the id of the query that
 keeps it, its last micro-batch in the table (a number), the source's position after it (JSON), and
 when it was committed (ISO 8601)."""
 
+OWN = "__"
+"""How names of columns begin that headrace adds to those of the source."""
+
 
 @dataclass(frozen=True)
 class TableName:
@@ -60,6 +63,8 @@ class Column:
     is_required: bool = field(default=False, compare=False)
     id: str = field(default="", compare=False)
     is_known: bool = field(default=True, compare=False)
+    is_foreign: bool = field(default=False, compare=False)
+    """Whether somebody else added the column to the replica: the source does not have it."""
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ from pathlib import Path
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.schemas import of_json
-from headrace.sinks.replicas.evolution import OF_COLUMNS, OWN, change_of_columns, steps_of
+from headrace.sinks.replicas.evolution import OF_COLUMNS, change_of_columns, steps_of
 from headrace.sinks.replicas.lake import (
     BATCH,
     KEY,
+    OWN,
     QUERY,
     SOURCE,
     Column,
@@ -31,7 +32,13 @@ from headrace.sinks.replicas.maintaining import merge_small_files
 from headrace.sinks.replicas.options import Deletes, Existing, ReplicaOptions, Truncates
 from headrace.sinks.replicas.outcomes import Figures, MicroBatch, Outcome, Work
 from headrace.sinks.replicas.runners import HereRunner, Runner
-from headrace.sinks.replicas.told_columns import after, is_replaced, property_of, with_ids
+from headrace.sinks.replicas.told_columns import (
+    after,
+    is_replaced,
+    property_of,
+    with_ids,
+    without_ids,
+)
 
 log = logging.getLogger(__name__)
 _CONFLICT = "replicas.conflict"
@@ -122,7 +129,8 @@ class Replica:
         if table is None:
             return
         transaction = table.begin(ColumnChange())
-        before = {**batch.properties, BATCH: str(batch.number - 1), SOURCE: ""}
+        source = without_ids(table.properties().get(SOURCE, ""))
+        before = {**batch.properties, BATCH: str(batch.number - 1), SOURCE: source}
         transaction.commit(TableChange(removed=list(transaction.files)), before)
 
     def files(self) -> list[str]:
@@ -201,6 +209,7 @@ class Replica:
                 defaults=self._older_values(parts, renamed, wanted),
                 renamed=renamed,
                 drops_unknown=work.is_copied,
+                foreign=frozenset(c.name for c in former.columns if c.is_foreign),
             ),
             self._runner,
         )

@@ -1,25 +1,31 @@
-"""Which table and which columns of the source a replica has: ids that the source gives them, kept
-in a property of the replica."""
+"""Which table and which columns of the source a replica has, and the ids that the source gives
+them: kept in a property of the replica. Other columns of a replica are somebody else's."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from headrace.sinks.replicas.lake import Column, ColumnChange, TableSchema
+from headrace.sinks.replicas.lake import OWN, Column, ColumnChange, TableSchema
 
 
 def with_ids(schema: TableSchema, text: str, wanted: TableSchema) -> TableSchema:
     """The schema of a replica with the ids of its property (empty: it has none), where these are of
-    the table that the wanted schema is of: several tables may go into one replica."""
+    the table that the wanted schema is of: several tables may go into one replica. Columns that the
+    property does not name are foreign."""
     if not text:
         return schema
     held = json.loads(text)
     if held["table"] != wanted.source:
         return schema
-    ids = held["columns"] if wanted.source_id in ("", held["id"]) else {}
-    columns = tuple(replace(each, id=ids.get(each.name, "")) for each in schema.columns)
+    names = held["columns"]
+    ids = names if wanted.source_id in ("", held["id"]) else {}
+    columns = tuple(
+        replace(each, id=ids.get(each.name, ""), is_foreign=_is_foreign(each.name, names))
+        for each in schema.columns
+    )
     return replace(schema, columns=columns, source=held["table"], source_id=held["id"])
 
 
@@ -47,10 +53,23 @@ def property_of(schema: TableSchema, former: str = "") -> str:
         return former
     same = schema.source_id in ("", held["id"])
     known = held["columns"] if same else {}
-    ids = {each.name: each.id or known.get(each.name, "") for each in schema.columns}
-    made = {
-        "table": schema.source,
-        "id": schema.source_id or held["id"],
-        "columns": {name: number for name, number in ids.items() if number},
+    ids = {
+        each.name: each.id or known.get(each.name, "")
+        for each in schema.columns
+        if not each.is_foreign
     }
+    made = {"table": schema.source, "id": schema.source_id or held["id"], "columns": ids}
     return json.dumps(made, ensure_ascii=False)
+
+
+def without_ids(text: str) -> str:
+    """The property of a replica that is filled again, perhaps from another table of that name."""
+    if not text:
+        return text
+    held = json.loads(text)
+    made = {"table": held["table"], "id": "", "columns": dict.fromkeys(held["columns"], "")}
+    return json.dumps(made, ensure_ascii=False)
+
+
+def _is_foreign(name: str, names: Mapping[str, str]) -> bool:
+    return name not in names and not name.startswith(OWN)

@@ -132,6 +132,25 @@ def test_a_value_that_neither_changes_nor_the_table_have_is_an_error() -> None:
             fold([table], SCHEMA, stored)
 
 
+def test_a_column_that_the_source_does_not_have_keeps_its_values_or_is_null() -> None:
+    table = changes(
+        change(INSERT, 1, a="x"),
+        change(UPDATE, 2, a="y"),
+        change(DELETE, 3),
+        change(UPDATE, 5, old_key=4, a="z"),
+        change(DELETE, 6),
+        change(INSERT, 6, a="again"),
+    ).drop_columns(["b", UNTOLD + "b"])
+    folding = Folding([table], SCHEMA, foreign=frozenset({"b"}))
+    stored = kept({"id": 2, "a": "", "b": 20}, {"id": 4, "a": "", "b": 40}, {"id": 6, "b": 60})
+    assert rows(folding.rows(stored)) == [
+        (1, "x", None),
+        (2, "y", 20),
+        (5, "z", 40),
+        (6, "again", None),
+    ]
+
+
 def test_a_row_with_an_unknown_value_is_left_out_while_the_table_is_copied() -> None:
     table = changes(
         change(UPDATE, 1, b=1), change(UPDATE, 2, b=2), change(UPDATE, 3, a="z"), change(DELETE, 4)

@@ -70,6 +70,8 @@ class Batch:
     drops_unknown: bool = False
     """Whether rows with a value that neither changes nor the table have are left out, because they
     will come: the table is being copied while its changes are applied."""
+    foreign: frozenset[str] = frozenset()
+    """Columns that the source does not have: rows keep what they have there, or have null."""
 
     @property
     def truncated(self) -> str:
@@ -90,6 +92,7 @@ class Batch:
             soft_deletes=self.soft_deletes,
             drops_unknown=self.drops_unknown,
             defaults=self.defaults,
+            foreign=self.foreign,
             table=self.table,
         )
 

@@ -61,7 +61,8 @@ class Folding:
     older, have the value of `defaults`, or null; columns that `schema` lacks are left out.
     With `soft_deletes` a deleted row stays, and DELETED is true in it. With `drops_unknown`
     rows with a value that is found nowhere are left out: for tables whose rows are being copied,
-    so that they come later. `table` is for messages.
+    so that they come later. No change carries the columns in `foreign`: a row keeps what it has
+    there, and null is what a new one has. `table` is for messages.
 
     Raises HeadraceError("replicas.value_not_taken") for values that a column cannot have.
     """
@@ -75,6 +76,7 @@ class Folding:
         soft_deletes: bool = False,
         drops_unknown: bool = False,
         defaults: Mapping[str, object] | None = None,
+        foreign: frozenset[str] = frozenset(),
         table: str = "",
     ) -> None:
         self._tables = [_after(each, truncated) for each in changes]
@@ -84,6 +86,7 @@ class Folding:
         self.left_out = 0
         """How many rows `rows` left out."""
         self._defaults = defaults or {}
+        self._foreign = foreign
         self._table = table
         self._count = sum(each.num_rows for each in self._tables)
         self._operations = self._numbers(OPERATION, np.int8)
@@ -160,6 +163,8 @@ class Folding:
         known = self._operations[self._rows] == Operation.DELETE
         must = ~known
         for name, places in found.items():
+            if name in self._foreign:
+                continue
             unknown = int((must & (places == ABSENT)).sum())
             if unknown and not self._drops_unknown:
                 raise HeadraceError(
@@ -217,6 +222,9 @@ class Folding:
         made: dict[str, NDArray[np.bool_]] = {}
         names = {name for each in self._tables for name in each.column_names}
         for name in self._schema.names:
+            if name in self._foreign:
+                made[name] = np.ones(self._count, np.bool_)
+                continue
             if name in self._schema.key or UNTOLD + name not in names:
                 continue
             flags = np.concatenate(

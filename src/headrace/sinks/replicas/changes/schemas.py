@@ -158,7 +158,7 @@ def _table(
     origin: TableOrigin | None = None,
 ) -> TableShape:
     _refuse_alike(topic, schemas)
-    origin = origin or TableOrigin("")
+    origin = origin or TableOrigin(topic)
     columns = tuple(_column(n, each, origin.columns.get(n)) for n, each in schemas.items())
     schema = TableSchema(columns, key, source=origin.name, source_id=origin.id)
     return TableShape(schema, to_json(schema), nodes, has_documents)
