@@ -125,6 +125,11 @@ class LogReader(Protocol):
         waits for the log returns at once. Any thread."""
         return
 
+    def judged(self, error: HeadraceError, place: int) -> HeadraceError:  # noqa: ARG002
+        """An error of this reader, after everything up to `place` was handed out: where going on
+        from there would leave something out, one that is not retriable. Any thread."""
+        return error
+
     def translate(self, error: Exception) -> HeadraceError | None:  # noqa: ARG002
         """What a method of this reader raised that is an error of the driver, in our words; None:
         it is not the driver's. Readers whose methods raise HeadraceError alone leave it out."""

@@ -343,7 +343,7 @@ class Streaming(Generic[P]):
 
     def _raise_error(self) -> None:
         if self.receiver.error is not None:
-            raise self.receiver.error
+            raise self.reader.judged(self.receiver.error, self._delivered.committed)
 
     def _drop_delivered(self) -> None:
         """Give back the segments that no range needs any more."""

@@ -173,7 +173,9 @@ class Replica:
             properties = table.properties()
         if QUERY in properties and int(properties.get(BATCH, -1)) >= batch.number:
             return Outcome(is_repeated=True)
-        if table.version() != self._own_version and (foreign := table.foreign_changes()):
+        # A copy that begins replaces whatever others did.
+        is_own = table.version() == self._own_version or work.may_empty
+        if not is_own and (foreign := table.foreign_changes()):
             raise self._changed_by_others(foreign)
         former = with_ids(table.schema(), properties.get(SOURCE, ""), work.schema)
         if QUERY in properties and is_replaced(former, work.schema):
@@ -208,7 +210,7 @@ class Replica:
                 soft_deletes=self._options.deletes is Deletes.SOFT,
                 defaults=self._older_values(parts, renamed, wanted),
                 renamed=renamed,
-                drops_unknown=work.is_copied,
+                is_copied=work.is_copied,
                 foreign=frozenset(c.name for c in former.columns if c.is_foreign),
             ),
             self._runner,

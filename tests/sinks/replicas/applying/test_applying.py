@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -248,7 +249,7 @@ def test_rows_that_a_copy_has_not_brought_yet_are_left_out(pipeline: Pipeline) -
         (100 + key, Change(Operation.UPDATE, (key,), {"text": "new"})) for key in (3, 30)
     ]
     part = write_part(pipeline.folder, "p", steps, INTEGER)
-    batch = Batch([part], pipeline.folder, INTEGER, "b", drops_unknown=True)
+    batch = Batch([part], pipeline.folder, INTEGER, "b", is_copied=True)
     change, applied = apply_batch(pipeline.table.begin(), batch, PicklingRunner(), pipeline.limits)
     assert (applied.upserted, applied.left_out) == (1, 1)
     pipeline.table.begin().commit(change, {})
@@ -283,6 +284,12 @@ def test_two_rows_of_a_key_in_different_groups_of_files_are_an_error(pipeline: P
     assert caught.value.code == "replicas.key_not_unique"
     assert "shop.orders" in caught.value.message
     assert [path.name for path in pipeline.folder.glob("apply-*")] == []
+    # A copy replaces all rows of a key.
+    for limits in (pipeline.limits, SMALL):
+        copying = replace(batch, name=f"copy-{limits.changes}", is_copied=True)
+        change, _ = apply_batch(pipeline.table.begin(), copying, PicklingRunner(), limits)
+        dead = sum(deleted for _, _, deleted in change.vectors)
+        assert dead + sum(file.rows for file in change.removed) == 3
 
 
 def test_parts_whose_keys_have_different_types_are_folded_together(tmp_path: Path) -> None:

@@ -38,7 +38,11 @@ from headrace.connectors.oracle.streaming.redo_rows import StatementParts
 from headrace.connectors.oracle.streaming.remining import GivenUp, Remined
 from headrace.connectors.oracle.streaming.tables import Describe, StreamTables, TextOptions
 from headrace.connectors.oracle.streaming.windows.flushing import LogFlush
-from headrace.connectors.oracle.streaming.windows.ordering import RowOrder, commit_order
+from headrace.connectors.oracle.streaming.windows.ordering import (
+    LateCommit,
+    RowOrder,
+    commit_order,
+)
 from headrace.connectors.oracle.streaming.windows.pacing import SWITCHED, Pacing
 from headrace.connectors.oracle.streaming.windows.redo import (
     InconsistentLogsError,
@@ -123,6 +127,7 @@ class RedoReader(SegmentReader):
         self._open: deque[OpenTransactions] = deque()
         """Of LogMiner_Unbuffered: what was open at SCNs that are not read yet."""
         self._reached = scn_of(start.committed)
+        self._late: LateCommit | None = None
         self._outgoing: deque[np.ndarray | bytes | int] = deque()
         self._written_apart: Iterator[bytes] | None = None
         self._bytes, self._pacing, self._began = b"", Pacing(config), 0.0
@@ -188,6 +193,10 @@ class RedoReader(SegmentReader):
         add_rare(piece, self.state, self.indexed, self.versions)
         return True
 
+    def judged(self, error: HeadraceError, place: int) -> HeadraceError:
+        """See LogReader."""
+        return error if self._late is None else self._late.judged(error, place)
+
     def translate(self, error: Exception) -> HeadraceError | None:
         """See LogReader."""
         return self._translate(error)
@@ -249,14 +258,8 @@ class RedoReader(SegmentReader):
             mined = self._oldest_mined(min([scn, *(scn_of(one.place) for one, _ in changes)]))
         commits = self._buffer.commits()
         if len(commits) and int(commits.scns[0]) < self._reached:
-            raise HeadraceError(
-                "oracle.redo_out_of_order",
-                f"LogMiner gave the commit of transaction {format_xid(int(commits.xids[0]))} at "
-                f"SCN {int(commits.scns[0])} after redo of SCN {self._reached}",
-                "The redo is read again from the checkpoint; if it happens again, set "
-                "internal.log.mining.redo.thread.scn.adjustment to a larger number.",
-                retriable=True,
-            )
+            self._late = LateCommit(int(commits.xids[0]), int(commits.scns[0]))
+            raise self._late.error(self._reached)
         count = int(np.searchsorted(commits.scns, scn))
         taken = self._buffer.take(commits, count)
         if count:

@@ -44,7 +44,7 @@ class Limits:
 @dataclass(frozen=True)
 class Applied:
     """What became of a batch: rows written, keys that it deleted, the data files' bytes and number,
-    and rows that were left out (see `Batch.drops_unknown`)."""
+    and rows that were left out (see `Batch.is_copied`)."""
 
     upserted: int
     deleted: int
@@ -67,9 +67,10 @@ class Batch:
     soft_deletes: bool = False
     defaults: Mapping[str, object] = field(default_factory=dict)
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    drops_unknown: bool = False
-    """Whether rows with a value that neither changes nor the table have are left out, because they
-    will come: the table is being copied while its changes are applied."""
+    is_copied: bool = False
+    """Whether the table is being copied while its changes are applied: rows with a value that
+    neither changes nor the table have are left out, because they will come, and the table may have
+    several rows of a key, which somebody else wrote."""
     foreign: frozenset[str] = frozenset()
     """Columns that the source does not have: rows keep what they have there, or have null."""
 
@@ -90,7 +91,7 @@ class Batch:
             self.schema,
             self.truncated,
             soft_deletes=self.soft_deletes,
-            drops_unknown=self.drops_unknown,
+            drops_unknown=self.is_copied,
             defaults=self.defaults,
             foreign=self.foreign,
             table=self.table,
@@ -185,7 +186,15 @@ def scan_files(step: FileStep) -> Scanned:
         columns = tuple(dict.fromkeys(name for each in needing for name in each.columns))
         tables = [_read(each.needed) for each in needing if each.needed is not None]
         needed = pa.concat_tables(tables), columns
-    found = scan(storage, step.files, keys, needed, defaults=batch.defaults, table=batch.table)
+    found = scan(
+        storage,
+        step.files,
+        keys,
+        needed,
+        defaults=batch.defaults,
+        table=batch.table,
+        is_unique=not batch.is_copied,
+    )
     vectors, removed = _new_vectors(storage, step.files, found.positions, batch.name)
     kept = None if found.kept is None else _write(found.kept, step.work)
     return Scanned(vectors, removed, found.found, kept)
@@ -239,6 +248,7 @@ class _Application:
                 folding.needed(),
                 defaults=batch.defaults,
                 table=batch.table,
+                is_unique=not batch.is_copied,
             )
             vectors, removed = _new_vectors(storage, self._files, found.positions, batch.name)
             kept = found.kept
@@ -273,7 +283,7 @@ class _Application:
         )
         found = bitmap()
         for each, group in zip(scanned, groups, strict=True):
-            if found.intersect(each.found):
+            if not self._batch.is_copied and found.intersect(each.found):
                 raise not_unique(self._batch.table, self._batch.schema.key, group[0].path)
             found |= each.found
         return (

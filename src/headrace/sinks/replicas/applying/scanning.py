@@ -64,15 +64,17 @@ def scan(
     *,
     defaults: Mapping[str, object] | None = None,
     table: str = "",
+    is_unique: bool = True,
 ) -> Scan:
     """Find the live rows of distinct keys (the columns of the table's key), and of some of them
     the values of columns. Row groups whose statistics leave no key are not read.
 
-    Raises HeadraceError("replicas.key_not_unique") for a key with more than one live row,
-    ("replicas.key_not_in_file") for a file without a column of the key, and OSError.
+    Raises HeadraceError("replicas.key_not_unique") for a key with more than one live row, unless
+    `is_unique` is false: then all of its rows are found. Raises ("replicas.key_not_in_file") for a
+    file without a column of the key, and OSError.
     """
     key_set = keys if isinstance(keys, KeySet) else KeySet(keys)
-    return _Scanning(storage, key_set, needed, defaults or {}, table).run(files)
+    return _Scanning(storage, key_set, needed, defaults or {}, table, is_unique).run(files)
 
 
 def may_have_keys(storage: Storage, file: DataFile, keys: KeySet) -> bool:
@@ -101,8 +103,10 @@ class _Scanning:
         needed: tuple[pa.Table, Sequence[str]] | None,
         defaults: Mapping[str, object],
         table: str,
+        is_unique: bool,
     ) -> None:
         self._storage = storage
+        self._is_unique = is_unique
         self._keys = keys
         self._names = storage.schema.key
         self._most = min(max(LEAST_ROWS, ROWS_PER_KEY * len(keys)), MOST_ROWS)
@@ -187,7 +191,7 @@ class _Scanning:
             return
         seen = int(self._seen.sum())
         self._seen[numbers] = True
-        if int(self._seen.sum()) != seen + len(numbers):
+        if self._is_unique and int(self._seen.sum()) != seen + len(numbers):
             raise not_unique(self._table, self._names, piece.file.path)
         path = piece.file.path
         found = bitmap(positions.astype(np.uint32))

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
+from headrace.connectors.oracle.scn import format_xid, scn_of
 from headrace.connectors.oracle.streaming import redo_rows
+from headrace.errors import HeadraceError
+
+_OUT_OF_ORDER = "oracle.redo_out_of_order"
+_ADJUSTMENT = "internal.log.mining.redo.thread.scn.adjustment"
 
 
 class RowOrder:
@@ -28,6 +35,39 @@ class RowOrder:
         released = min(self._highest, int(scns.min()))
         self._last, self._highest = int(scns[-1]), max(self._highest, int(scns.max()))
         return released
+
+
+@dataclass(frozen=True)
+class LateCommit:
+    """A commit of a smaller SCN than what was released."""
+
+    xid: int
+    scn: int
+
+    def error(self, released: int) -> HeadraceError:
+        """The error for it, when everything below an SCN was released."""
+        return HeadraceError(
+            _OUT_OF_ORDER,
+            f"LogMiner gave the commit of transaction {format_xid(self.xid)} at SCN {self.scn} "
+            f"after redo of SCN {released}",
+            f"The redo is read again from the checkpoint; if it happens again, set {_ADJUSTMENT} "
+            "to a larger number.",
+            retriable=True,
+        )
+
+    def judged(self, error: HeadraceError, place: int) -> HeadraceError:
+        """`error`, unless it is that for this commit and everything up to a place at or after it
+        was handed out: reading on from the checkpoint would leave the changes out."""
+        if error.code != _OUT_OF_ORDER or (self.scn << 64 | self.xid) > place:
+            return error
+        return HeadraceError(
+            "oracle.commit_left_out",
+            f"LogMiner gave the commit of transaction {format_xid(self.xid)} at SCN {self.scn} "
+            f"after the events up to SCN {scn_of(place)} were delivered, so its changes are not "
+            "among them",
+            f"Set {_ADJUSTMENT} to a larger number, start again, and read the tables that the "
+            "transaction changed by an incremental snapshot.",
+        )
 
 
 def commit_order(batch: pa.RecordBatch) -> np.ndarray:
