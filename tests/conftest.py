@@ -53,7 +53,7 @@ settings.load_profile("headrace")
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Tests wait for servers half of their time, and a Spark session takes a gigabyte."""
-    return min(8, 2 + (os.cpu_count() or 1))
+    return min(8, 3 + (os.cpu_count() or 1))
 
 
 @pytest.hookimpl(optionalhook=True)

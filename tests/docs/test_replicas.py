@@ -88,6 +88,7 @@ def test_ten_lines_lead_to_five_tables_that_are_equal_to_their_source(
     assert capsys.readouterr().out == "[('A', 100), ('B', 5)]\n"
 
 
+@pytest.mark.chaos
 def test_a_program_replicates_into_delta(
     database: Shop, terminal: Terminal, capsys: pytest.CaptureFixture[str]
 ) -> None:

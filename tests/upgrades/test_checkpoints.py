@@ -59,7 +59,7 @@ def database(folder: Path, request: pytest.FixtureRequest) -> Iterator[StoredDat
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("folder", stored(), indirect=True)
+@pytest.mark.parametrize("folder", stored(of_chaos=["mongodb", "db2"]), indirect=True)
 def test_a_killed_run_of_a_former_release_goes_on_without_loss_or_duplicates(
     folder: Path, database: StoredDatabase, tmp_path: Path, resident: Resident
 ) -> None:

@@ -68,7 +68,7 @@ def check(case: Case, database: Database, kafka: KafkaServer, folder: Path) -> N
     assert compare(recorded, came, database.normalise) == on_purpose(HERE, case.name)
 
 
-LONG = ("postgresql_body", "postgresql_pair")
+LONG = ("postgresql_body", "postgresql_pair", "mongodb_server")
 """Other forms of what the others run: `make chaos` has them."""
 
 

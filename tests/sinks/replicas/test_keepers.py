@@ -61,6 +61,7 @@ def test_a_second_copy_of_a_pipeline_is_refused_or_replaces_the_rows_of_the_firs
     third.assert_equal("t", "id", "v")
 
 
+@pytest.mark.chaos
 @of_every_format
 def test_a_compaction_by_another_process_between_begin_and_commit_is_kept(
     replication: Replication, monkeypatch: pytest.MonkeyPatch

@@ -57,7 +57,9 @@ def filled(database: MongoDatabase) -> dict[str, str]:
     return database.properties()
 
 
-@pytest.mark.parametrize("converter", ["json", "variant", "row"])
+@pytest.mark.parametrize(
+    "converter", ["variant", *(pytest.param(n, marks=pytest.mark.chaos) for n in ("json", "row"))]
+)
 def test_the_fold_of_a_collections_changes_is_the_collection(
     spark: SparkSession, mongo_database: MongoDatabase, tmp_path: Path, converter: str
 ) -> None:

@@ -95,7 +95,7 @@ def test_every_block_is_python() -> None:
 
 # Variants are the table in `test_documents`, too, and their types are those of `test_converters`.
 @pytest.mark.parametrize(
-    "converter", ["json", pytest.param("variant", marks=pytest.mark.chaos), "row"]
+    "converter", ["json", *(pytest.param(n, marks=pytest.mark.chaos) for n in ("variant", "row"))]
 )
 def test_a_delta_table_is_the_table_after_each_merge(
     delta: SparkSession, database: Database, tmp_path: Path, converter: str

@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 
 import headrace
 from headrace.errors import HeadraceError
+from tests.matrices import in_turn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,20 +52,22 @@ def failure(frame: DataFrame) -> HeadraceError:
     return error
 
 
-@pytest.mark.parametrize("form", ["plain", "with schema"])
 @pytest.mark.parametrize(
-    ("column", "kind", "value"),
-    [
-        ("id", "int", 3_000_000_000),
-        ("id", "int", "secret"),
-        ("id", "int", 1.5),
-        ("flag", "boolean", "secret"),
-        ("total", "decimal(10,2)", "secret!"),
-        ("day", "date", "secret"),
-        ("raw", "binary", "secret!"),
-        ("tags", "array<int>", ["secret"]),
-        ("at.x", "double", {"x": "secret"}),
-    ],
+    ("column", "kind", "value", "form"),
+    in_turn(
+        [
+            ("id", "int", 3_000_000_000),
+            ("id", "int", "secret"),
+            ("id", "int", 1.5),
+            ("flag", "boolean", "secret"),
+            ("total", "decimal(10,2)", "secret!"),
+            ("day", "date", "secret"),
+            ("raw", "binary", "secret!"),
+            ("tags", "array<int>", ["secret"]),
+            ("at.x", "double", {"x": "secret"}),
+        ],
+        ["plain", "with schema"],
+    ),
 )
 def test_the_error_names_the_column_and_its_type_and_not_the_value(
     spark: SparkSession, form: str, column: str, kind: str, value: object

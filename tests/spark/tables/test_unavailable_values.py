@@ -65,7 +65,8 @@ def merged(frame: DataFrame) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in shown.collect())
 
 
-@pytest.mark.parametrize("converter", ["json", pytest.param("row", marks=pytest.mark.chaos)])
+@pytest.mark.chaos  # in `make test` replicas keep them: tests/sinks/replicas/applying
+@pytest.mark.parametrize("converter", ["json", "row"])
 def test_a_merge_keeps_the_large_values_that_an_update_did_not_change(
     delta: SparkSession, database: Database, tmp_path: Path, converter: str
 ) -> None:

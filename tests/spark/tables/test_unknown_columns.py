@@ -35,7 +35,14 @@ def events(spark: SparkSession, form: str, *rows: dict[str, Any]) -> DataFrame:
     )
 
 
-@pytest.mark.parametrize("form", ["plain", "with schema", "binary", "variant"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "plain",
+        "variant",
+        *(pytest.param(n, marks=pytest.mark.chaos) for n in ("with schema", "binary")),
+    ],
+)
 def test_a_column_that_the_query_does_not_know_ends_it_or_is_left_out(
     spark: SparkSession, database: Database, form: str
 ) -> None:

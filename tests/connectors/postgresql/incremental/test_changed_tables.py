@@ -11,6 +11,7 @@ import pytest
 from tests.connectors.postgresql.harness import Reader
 from tests.connectors.postgresql.incremental.tables import ask
 from tests.connectors.postgresql.incremental.tables import properties as properties_of
+from tests.matrices import in_turn
 from tests.servers.postgresql import Database
 
 pytestmark = pytest.mark.postgres
@@ -95,8 +96,7 @@ def assert_whole(reader: Reader, database: Database, table: str = "t") -> None:
         assert {name: found[name] for name in row} == row
 
 
-@pytest.mark.parametrize("restarted", [False, True], ids=["goes on", "killed"])
-@pytest.mark.parametrize("change", KEYS)
+@pytest.mark.parametrize(("change", "restarted"), in_turn(KEYS, [False, True]))
 def test_a_table_that_becomes_another_one_is_read_from_its_first_row_on(
     reader: Reader,
     tables: Database,
@@ -154,9 +154,14 @@ def planned_chunk(reader: Reader) -> dict[str, Any]:
         reader.offsets.append(end)
 
 
-@pytest.mark.parametrize("change", ["other columns", "another type", "another table", "made again"])
-@pytest.mark.parametrize("last", [False, True], ids=["first chunk", "all chunks"])
-@pytest.mark.parametrize("again", [False, True], ids=["", "killed again"])
+@pytest.mark.parametrize(
+    ("change", "last", "again"),
+    in_turn(
+        ["other columns", "another type", "another table", "made again"],
+        [False, True],
+        [True, False],
+    ),
+)
 def test_a_range_that_was_planned_before_the_change_goes_on_after_a_kill(
     reader: Reader, tables: Database, change: str, last: bool, again: bool
 ) -> None:

@@ -235,6 +235,7 @@ def test_the_rows_of_a_range_are_limited_where_they_are_narrow(tables: Database)
     assert max(sizes) <= (1 << 20) // 64
 
 
+@pytest.mark.chaos
 def test_the_spool_counts_its_index(tables: Database) -> None:
     tables.execute("INSERT INTO narrow SELECT generate_series(1, 3000000)")
     reader = Reader(properties(tables, headrace__spool__max__bytes="256MB"))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
+from tests.matrices import in_turn
 from tests.servers.postgresql import Database
 
 pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("small_chunks")]
@@ -224,8 +225,7 @@ def test_an_incremental_snapshot_leaves_out_what_a_filter_cannot_select_any_more
     assert "public.t is not read: its filter names the column n" in caplog.text
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("change", REWRITTEN)
+@pytest.mark.parametrize(("change", "moment"), in_turn(REWRITTEN, MOMENTS))
 def test_a_table_that_a_statement_joins_may_be_rewritten_while_the_snapshot_is_read(
     database: Database, change: str, moment: Moment
 ) -> None:

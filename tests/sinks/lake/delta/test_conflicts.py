@@ -190,7 +190,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", [pytest.param("before", marks=pytest.mark.chaos), "after"])
 def test_a_kill_leaves_the_batch_out_or_in_and_files_that_nobody_names(
     when: str, lake: Lake, other: LakeTable, tmp_path: Path, kernel_spark: SparkSession
 ) -> None:

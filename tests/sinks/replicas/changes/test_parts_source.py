@@ -90,7 +90,7 @@ def test_no_kernels_that_make_texts_of_events_are_needed() -> None:
 
 @pytest.mark.spark
 @pytest.mark.postgres
-@pytest.mark.parametrize("direct", ["0", "1000000"])
+@pytest.mark.parametrize("direct", ["0", pytest.param("1000000", marks=pytest.mark.chaos)])
 def test_a_query_gets_the_parts_of_a_snapshot_and_of_the_log(
     spark: SparkSession, database: Database, tmp_path: Path, direct: str
 ) -> None:

@@ -38,11 +38,7 @@ from headrace.connectors.oracle.streaming.redo_rows import StatementParts
 from headrace.connectors.oracle.streaming.remining import GivenUp, Remined
 from headrace.connectors.oracle.streaming.tables import Describe, StreamTables, TextOptions
 from headrace.connectors.oracle.streaming.windows.flushing import LogFlush
-from headrace.connectors.oracle.streaming.windows.ordering import (
-    LateCommit,
-    RowOrder,
-    commit_order,
-)
+from headrace.connectors.oracle.streaming.windows.ordering import LateCommit, RowOrder, commit_order
 from headrace.connectors.oracle.streaming.windows.pacing import SWITCHED, Pacing
 from headrace.connectors.oracle.streaming.windows.redo import (
     InconsistentLogsError,
