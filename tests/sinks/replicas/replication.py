@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
@@ -31,9 +32,10 @@ class Replication:
         made._source = {"slot.name": f"{self.database.name}_{name}"}
         return made
 
-    def run(self, **options: str) -> None:
+    def run(self, source: Mapping[str, str] | None = None, **options: str) -> None:
         """Until everything is replicated that is in the source now; `options` are of the sink, with
-        `_` for `.`. Raises HeadraceError for an error before the query, and what it ended with."""
+        `_` for `.`, and `source` more properties of the connector. Raises HeadraceError for an
+        error before the query, and what it ended with."""
         sink = {
             **{name.removeprefix(_SINK): text for name, text in self.lake.properties().items()},
             "checkpoint": str(self.state),
@@ -41,8 +43,8 @@ class Replication:
             **{name.replace("_", "."): text for name, text in options.items()},
         }
         del sink["mode"]
-        source = {**self.database.properties(), "skipped.operations": "none", **self._source}
-        query = headrace.replicate(self.spark, source, sink)
+        properties = {**self.database.properties(), "skipped.operations": "none", **self._source}
+        query = headrace.replicate(self.spark, properties | dict(source or {}), sink)
         try:
             assert query.awaitTermination(_WITHIN_S)
         except StreamingQueryException:

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.part import Operation
 from headrace.sinks.replicas.changes.parts import describe, note_unsettled, parts_folder
 from headrace.sinks.replicas.changes.schemas import to_json
@@ -23,7 +24,7 @@ from headrace.sinks.replicas.lake import (
     TableName,
     TableSchema,
 )
-from headrace.sinks.replicas.options import ReplicaOptions
+from headrace.sinks.replicas.options import FirstCopy, ReplicaOptions
 from headrace.sinks.replicas.runners import HereRunner
 from headrace.sinks.replicas.sink import ReplicaSink
 from headrace.spark.sinks.definition import SinkQuery
@@ -73,22 +74,27 @@ class _Table(FolderTable):
 class _Pipeline:
     """A sink of one table, micro-batch by micro-batch."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, options: ReplicaOptions | None = None) -> None:
         (folder / "table").mkdir()
-        (folder / "checkpoint").mkdir()
+        (folder / "checkpoint" / "offsets").mkdir(parents=True)
         (folder / "checkpoint" / "metadata").write_text(json.dumps({"id": "a-query"}))
         self.state = folder / "state"
         self.table = _Table(folder / "table")
         config: Any = SimpleNamespace(topic_prefix="shop")
-        query = SinkQuery(config, self.state, folder / "checkpoint")
+        self.checkpoint = folder / "checkpoint"
+        query = SinkQuery(config, self.state, self.checkpoint)
         made_of: Any = None
-        self.sink = ReplicaSink(made_of, {}, ReplicaOptions(), query)
+        self.sink = ReplicaSink(made_of, {}, options or ReplicaOptions(), query)
         self.sink.open()
         self.sink._lake = SimpleNamespace(table=lambda _: self.table)  # type: ignore[assignment]
         self.sink._runner = HereRunner()
         self._places = iter(range(1, 1000))
 
-    def end(self, batch: int, *changes: Change, is_settled: bool = False) -> None:
+    def end(
+        self, batch: int, *changes: Change, is_settled: bool = False, copies: bool = False
+    ) -> None:
+        offset = json.dumps({"snapshot": {}} if copies else {})
+        (self.checkpoint / "offsets" / str(batch)).write_text(f"v1\n{{}}\n{offset}")
         parts = []
         if changes:
             numbered = [(next(self._places), change) for change in changes]
@@ -160,3 +166,31 @@ def test_a_row_that_is_missing_for_good_stops_the_table_with_all_that_waited(
     assert json.loads(error.read_text())["code"] == "replicas.value_unknown"
     assert {path.name for path in error.parent.glob("[0-9].json")} == {"1.json", "2.json"}
     assert not list((pipeline.state / "waiting").glob("*"))
+
+
+def test_a_staged_first_copy_is_seen_when_it_is_whole(tmp_path: Path) -> None:
+    pipeline = _Pipeline(tmp_path, ReplicaOptions(first_copy=FirstCopy.STAGED))
+    pipeline.end(0, insert(1, "a", "large"), is_settled=True, copies=True)
+    pipeline.end(1, insert(2, "b", "large"), is_settled=True, copies=True)
+    pipeline.end(1, insert(2, "b", "large"), is_settled=True, copies=True)  # it comes again
+    assert pipeline.rows == {}
+    assert "headrace.batch" not in pipeline.table.kept
+    pipeline.end(2, is_settled=True)
+    assert pipeline.rows == {1: ("a", "large"), 2: ("b", "large")}
+    assert pipeline.table.kept["headrace.batch"] == "2"
+    # A snapshot that a signal asks for is no first copy.
+    pipeline.end(3, insert(3, "c", "large"), is_settled=True, copies=True)
+    assert set(pipeline.rows) == {1, 2, 3}
+
+
+def test_a_first_copy_that_has_no_room_ends_the_query_and_goes_on_with_other_options(
+    tmp_path: Path,
+) -> None:
+    pipeline = _Pipeline(tmp_path, ReplicaOptions(first_copy=FirstCopy.STAGED, kept_bytes=10))
+    with pytest.raises(HeadraceError, match=r"headrace\.sink\.first\.copy=visible") as caught:
+        pipeline.end(0, insert(1, "a", "large"), is_settled=True, copies=True)
+    assert caught.value.code == "replicas.staged_too_much"
+    assert not list(pipeline.state.glob("stopped/*"))
+    pipeline.sink._options = ReplicaOptions()
+    pipeline.end(0, insert(1, "a", "large"), is_settled=True, copies=True)
+    assert pipeline.rows == {1: ("a", "large")}

@@ -60,6 +60,13 @@ class Ambiguous(StrEnum):
     REPLACE = "replace"
 
 
+class FirstCopy(StrEnum):
+    """When readers see the rows of a table's first copy."""
+
+    VISIBLE = "visible"
+    STAGED = "staged"
+
+
 _NAMESPACE, _PREFIX, _JARS, _INCOMPLETE, _THREADS, _KEPT, _COMPACT, _KEEP = (
     "namespace",
     "prefix",
@@ -76,6 +83,7 @@ _CHOICES: Mapping[str, type[StrEnum]] = {
     "existing": Existing,
     "ambiguous.columns": Ambiguous,
     "errors": Errors,
+    "first.copy": FirstCopy,
 }
 OPTIONS = (
     MODE,
@@ -96,16 +104,17 @@ OPTIONS = (
 class ReplicaOptions:
     """Options of a sink of replicas, checked. `namespace` takes the place of that of every table
     (None: it is made of the topic), `prefix` stands before every table's name, and `threads` is how
-    many tables are committed side by side. Of a table that stopped at most `kept_bytes` of changes
-    are kept. After `compact_commits` of a table its small files are merged, and snapshots older
-    than `keep` expire. `is_incomplete`: the tables are meant to hold a part of their source
-    only."""
+    many tables are committed side by side. Of a table that stopped, or whose first copy is staged,
+    at most `kept_bytes` of changes are kept. After `compact_commits` of a table its small files are
+    merged, and snapshots older than `keep` expire. `is_incomplete`: the tables are meant to hold a
+    part of their source only."""
 
     deletes: Deletes = Deletes.HARD
     truncates: Truncates = Truncates.APPLY
     existing: Existing = Existing.FAIL
     ambiguous: Ambiguous = Ambiguous.FAIL
     errors: Errors = Errors.STOP_TABLE
+    first_copy: FirstCopy = FirstCopy.VISIBLE
     namespace: tuple[str, ...] | None = None
     prefix: str = ""
     is_incomplete: bool = False
@@ -125,6 +134,7 @@ class ReplicaOptions:
             Existing(chosen["existing"]),
             Ambiguous(chosen["ambiguous.columns"]),
             Errors(chosen["errors"]),
+            FirstCopy(chosen["first.copy"]),
             None if namespace is None else tuple(filter(None, namespace.strip().split("."))),
             options.get(_PREFIX, "").strip(),
             _flag(options, _INCOMPLETE),

@@ -112,6 +112,11 @@ class Replica:
                 log.info("%s: somebody else has committed meanwhile; once more", self.name)
         raise AssertionError
 
+    def has_changes_of(self, query: str) -> bool:
+        """Whether the table has a micro-batch of this query. Raises HeadraceError."""
+        table = self._table or self._lake.table(self.name)
+        return table is not None and table.properties().get(QUERY) == query
+
     def take_over(self, batch: MicroBatch) -> None:
         """Remove every row of a table that was another query's, before a micro-batch. Raises
         HeadraceError."""

@@ -18,7 +18,7 @@ from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.schemas import of_json, table_name, table_shape
 from headrace.sinks.replicas.lake import Lake, LakeFormat, TableName
 from headrace.sinks.replicas.maintaining import note_tables, noted_tables
-from headrace.sinks.replicas.options import RESYNC, Errors, Existing, ReplicaOptions
+from headrace.sinks.replicas.options import RESYNC, Errors, Existing, FirstCopy, ReplicaOptions
 from headrace.sinks.replicas.outcomes import MicroBatch, Outcome
 from headrace.sinks.replicas.replica import FENCES, Replica
 from headrace.sinks.replicas.state.kept import WaitingTable, waiting_tables
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from headrace.sinks.replicas.runners import Runner
 
 log = logging.getLogger(__name__)
+_STAGED_TOO_MUCH = "replicas.staged_too_much"
 _OF_ROWS = ("snapshot", "signals")
 """Members of an offset that hold keys of rows, which are no business of a table's readers."""
 
@@ -58,6 +59,7 @@ class ReplicaSink(BatchSink):
         self._config, self._state, self._checkpoint = query.config, query.state, query.checkpoint
         self._parts, self._stopped = query.state / "parts", query.state / "stopped"
         self._waiting, self._is_settled = query.state / "waiting", True
+        self._is_staged = False
         self._requests = query.state / RESYNC
         self._known = KnownTables(query.state)
         self._copied: dict[TableName, Resync] = {}
@@ -175,10 +177,13 @@ class ReplicaSink(BatchSink):
         for part in parts:
             tables.setdefault(self._name(part.topic), []).append(part)
         self._is_settled = not is_unsettled(self._state, batch)
-        if self._is_settled:
+        is_copying = "snapshot" in (planned_offset(self._checkpoint, batch) or {})
+        self._is_staged = is_copying and self._options.first_copy is FirstCopy.STAGED
+        if self._is_settled and not self._is_staged:
             for waiting in waiting_tables(self._waiting):
                 tables.setdefault(waiting.name, [])
-        self._take_over(batch)
+        if not self._is_staged:
+            self._take_over(batch)
         self._begin_resyncs(batch)
         publish(query_of(str(self._checkpoint)), self.figures)
         if tables:
@@ -272,7 +277,8 @@ class ReplicaSink(BatchSink):
         return Outcome(sum(part.rows for part in parts))
 
     def _ends_query(self, error: HeadraceError) -> bool:
-        return error.retriable or self._options.errors is Errors.FAIL
+        is_final = error.retriable or error.code == _STAGED_TOO_MUCH
+        return is_final or self._options.errors is Errors.FAIL
 
     def _apply_or_wait(self, batch: MicroBatch, name: TableName, parts: Sequence[Part]) -> Outcome:
         waiting, replica = WaitingTable(self._waiting, name), self._replica(name)
@@ -281,15 +287,30 @@ class ReplicaSink(BatchSink):
             lacks = not self._is_settled and any(part.has_untold for part in parts)
             if copied is not None:
                 return self._copy(copied, replica, batch, parts)
-            if not lacks:
+            if not lacks and (not self._is_staged or replica.has_changes_of(batch.query)):
                 return replica.apply(batch, parts, self._parts)
             waiting.begin()
+        self._require_room(waiting, parts)
         waiting.keep(batch.number, batch.position, parts, self._parts)
+        if self._is_staged:
+            return Outcome()
         if not self._is_settled and waiting.size <= self._options.kept_bytes:
             return Outcome()
         outcome = replica.apply(batch, waiting.parts(), waiting.folder)
         waiting.forget()
         return outcome
+
+    def _require_room(self, waiting: WaitingTable, parts: Sequence[Part]) -> None:
+        size = waiting.size + sum(part.size for part in parts)
+        if self._is_staged and size > self._options.kept_bytes:
+            raise HeadraceError(
+                _STAGED_TOO_MUCH,
+                f"The rows of {waiting.name} that are kept until its first copy is whole would "
+                f"take {size} bytes",
+                "Set headrace.sink.kept.max.bytes to more than now "
+                f"({self._options.kept_bytes}), or headrace.sink.first.copy=visible, and start "
+                "again: the copy goes on.",
+            )
 
     def _copy(
         self, resync: Resync, replica: Replica, batch: MicroBatch, parts: Sequence[Part]
