@@ -26,6 +26,7 @@ from headrace.errors import HeadraceError
 from headrace.findings import Finding, Findings, counted, statements, steps
 from headrace.offsets.offset import OffsetObject
 from headrace.spark.checkpoint import finished_batch, stored_offset
+from headrace.spark.jvm.jars import other_releases
 from headrace.spark.sinks.registry import find_sink
 from headrace.spark.state_folder import refuse_file
 
@@ -189,4 +190,17 @@ def _of_start(pipeline: Pipeline, checkpoint: Path | None, codes: Set[str]) -> F
 def _sink_findings(pipeline: Pipeline) -> Findings:
     """What there is to say of the sink. Raises HeadraceError for one that there is not."""
     definition = find_sink(pipeline.config.headrace_sink_type or "console")
-    return definition.check(with_sink(pipeline, definition).config)
+    config = with_sink(pipeline, definition).config
+    findings = definition.check(config)
+    if any(finding.level == "error" for finding in findings):
+        return findings
+    packages = definition.packages(config)
+    if others := other_releases(packages, pipeline.spark):
+        findings.add(
+            "spark.other_release",
+            "warning",
+            f"Spark's class path has {', '.join(others)} beside {', '.join(packages)}: which of "
+            "them a class is loaded from is open",
+            "Leave the others out of spark.jars, spark.jars.packages and Spark's own jars.",
+        )
+    return findings
