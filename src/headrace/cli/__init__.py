@@ -85,8 +85,10 @@ def _parser(first: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"headrace {_version()}")
     verbs = parser.add_subparsers(metavar="VERB", required=True)
     chosen = {first: _VERBS[first]} if first in _VERBS else _VERBS
+    if first == "--version":
+        chosen = {}
     modules = {verb: import_module(name) for verb, name in chosen.items()}
-    if first not in _VERBS:
+    if first not in (*_VERBS, "--version"):
         modules |= _connectors_verbs()
     for verb, module in modules.items():
         summary = (module.__doc__ or "").partition("\n")[0]
