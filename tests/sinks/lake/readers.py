@@ -10,8 +10,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.types import StringType
 from pyspark.sql import SparkSession
+
+from headrace.sinks.iceberg.format import FORMAT as ICEBERG
+from headrace.sinks.replicas.lake import TableName
 
 Row = dict[str, Any]
 
@@ -91,8 +93,14 @@ class IcebergLake(ReadLake):
         return len(list(self.catalog.load_table((namespace, name)).scan().plan_files()))
 
     def add_column(self, namespace: str, name: str, column: str) -> None:
-        with self.catalog.load_table((namespace, name)).update_schema() as update:
-            update.add_column(column, StringType())
+        # PyIceberg does not write version 3.
+        session = SparkSession.getActiveSession()
+        assert session is not None
+        lake = ICEBERG.open(session, {self.option: str(self.folder)})
+        table: Any = lake.table(TableName((namespace,), name))
+        kind = table._java.type("string")
+        table._table.updateSchema().addColumn(column, kind).commit()
+        lake.close()
 
 
 class DeltaLake(ReadLake):

@@ -7,17 +7,36 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.types import StringType
+from pyroaring import BitMap
+from pyspark.sql import SparkSession
 
+from headrace.sinks.iceberg.format import FORMAT
+from headrace.sinks.replicas.files.writing import new_vector
+from headrace.sinks.replicas.lake import ColumnChange, TableChange, TableName
 from headrace.testing.embedded import PostgresServer
+from tests.sinks.lake.readers import IcebergLake
 from tests.sinks.replicas.evolving.replicated import replicated
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark, pytest.mark.chaos]
 
 
+def change(spark: SparkSession, warehouse: Path, rows: dict[str, list[object]]) -> None:
+    """What somebody else does to the replica `a`: its seventh row is deleted, and rows are
+    inserted."""
+    lake = FORMAT.open(spark, {"warehouse": str(warehouse)})
+    table = lake.table(TableName(("public",), "a"))
+    assert table is not None
+    transaction = table.begin(ColumnChange())
+    schema = [(column.name, column.type) for column in transaction.storage.schema.columns]
+    file = transaction.storage.write_rows(pa.table(rows, schema=pa.schema(schema)), "of-others")
+    vector = new_vector(transaction.storage, transaction.files[0], BitMap([6]), "of-others")
+    assert vector is not None
+    transaction.commit(TableChange(added=[file], vectors=[vector]), {})
+    lake.close()
+
+
 def test_rows_that_somebody_else_wrote_are_gone_after_another_copy_and_their_columns_stay(
-    postgres_servers: Callable[[int], PostgresServer], tmp_path: Path
+    postgres_servers: Callable[[int], PostgresServer], spark: SparkSession, tmp_path: Path
 ) -> None:
     more = {
         "signal_data_collection": "public.signals",
@@ -35,17 +54,10 @@ def test_rows_that_somebody_else_wrote_are_gone_after_another_copy_and_their_col
         run.start()
         run.catch_up()
 
-        catalog = SqlCatalog(
-            "headrace", uri=f"sqlite:///{run.lake}/catalog.db", warehouse=str(run.lake)
-        )
-        table = catalog.load_table("public.a")
-        with table.update_schema() as update:
-            update.add_column("note", StringType())
-        # A second row of a key, and one that is not at the source.
-        schema = table.schema().as_arrow()
-        rows = {"id": [7, 1000], "name": ["other", "other"], "note": ["kept", "gone"]}
-        table.append(pa.table(rows, schema=schema))
-        catalog.close()
+        IcebergLake(run.lake).add_column("public", "a", "note")
+        # A row is filled, a key has a second one, and one is not at the source.
+        rows: dict[str, list[object]] = {"id": [7, 9, 1000], "name": ["other"] * 3}
+        change(spark, run.lake, rows | {"note": ["kept", None, "gone"]})
         run.execute("UPDATE a SET name = 'late' WHERE id = 8; UPDATE b SET name = 'late'")
         run.catch_up()
         assert run.stopped()["a"]["code"] == "replicas.changed_by_others"

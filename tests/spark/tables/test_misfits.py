@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 
 import headrace
 from headrace.errors import HeadraceError
-from tests.matrices import in_turn
+from tests.chaos.matrices import in_turn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,15 +56,15 @@ def failure(frame: DataFrame) -> HeadraceError:
     ("column", "kind", "value", "form"),
     in_turn(
         [
-            ("id", "int", 3_000_000_000),
-            ("id", "int", "secret"),
-            ("id", "int", 1.5),
-            ("flag", "boolean", "secret"),
-            ("total", "decimal(10,2)", "secret!"),
-            ("day", "date", "secret"),
-            ("raw", "binary", "secret!"),
-            ("tags", "array<int>", ["secret"]),
-            ("at.x", "double", {"x": "secret"}),
+            ["id", "int", 3_000_000_000],
+            ["id", "int", "secret"],
+            ["id", "int", 1.5],
+            ["flag", "boolean", "secret"],
+            ["total", "decimal(10,2)", "secret!"],
+            ["day", "date", "secret"],
+            ["raw", "binary", "secret!"],
+            ["tags", "array<int>", ["secret"]],
+            ["at.x", "double", {"x": "secret"}],
         ],
         ["plain", "with schema"],
     ),

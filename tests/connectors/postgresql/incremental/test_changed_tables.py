@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.chaos.matrices import in_turn
 from tests.connectors.postgresql.harness import Reader
 from tests.connectors.postgresql.incremental.tables import ask
 from tests.connectors.postgresql.incremental.tables import properties as properties_of
-from tests.matrices import in_turn
 from tests.servers.postgresql import Database
 
 pytestmark = pytest.mark.postgres

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.chaos.matrices import in_turn
 from tests.connectors.postgresql.harness import Reader, properties_with, wait_for
-from tests.matrices import in_turn
 from tests.servers.postgresql import Database
 
 pytestmark = pytest.mark.postgres
