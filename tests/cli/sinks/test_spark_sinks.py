@@ -78,6 +78,7 @@ def test_what_is_no_setting_of_spark_is_refused(
 
 @pytest.mark.postgres
 @pytest.mark.spark
+@pytest.mark.chaos
 def test_sparks_sink_for_kafka_comes_with_its_package(
     tmp_path: Path, command, kafka: KafkaServer
 ) -> None:

@@ -103,6 +103,7 @@ def test_a_compaction_by_another_process_between_begin_and_commit_is_kept(
     replication.assert_equal("t", "id", "v")
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize("replication", ["delta"], indirect=True)
 def test_an_optimize_by_spark_is_kept(replication: Replication) -> None:
     replication.database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.chaos
 def test_spark_reads_every_delete_and_wider_columns_and_may_optimize(
     delta_spark: SparkSession, tmp_path: Path
 ) -> None:
