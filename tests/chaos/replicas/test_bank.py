@@ -122,7 +122,6 @@ def cpu() -> float:
 
 
 @pairs(IN_MAKE_TEST)
-@pytest.mark.chaos
 def test_replicas_equal_their_source_after_five_kills(run: ReplicaRun) -> None:
     survive(run, FIVE, seed=7)
 
