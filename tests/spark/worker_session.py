@@ -15,6 +15,7 @@ from headrace.java import find_java
 from headrace.spark.jvm.gateway import DriverJvm
 from headrace.spark.jvm.maven import NotFetched, fetch_jars
 from headrace.spark.session import build_session
+from tests.servers.s3 import has_s3
 from tests.sinks.lake.jars import delta_jars, iceberg_jars
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def _lake_jars() -> list[Path]:
     """What commits of replicas need; none where it cannot be fetched."""
     try:
         rest = {"catalog.type": "rest", "catalog.uri": "http://catalog"}
-        return sorted({*iceberg_jars(), *iceberg_jars(rest), *delta_jars()})
+        on_s3 = iceberg_jars({"warehouse": "s3://bucket"}) if has_s3() else []
+        return sorted({*iceberg_jars(), *iceberg_jars(rest), *on_s3, *delta_jars()})
     except HeadraceError as error:
         if error.code not in ("spark.jars_not_found", "spark.no_java"):
             raise

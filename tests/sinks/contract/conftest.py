@@ -25,7 +25,7 @@ from tests.sinks.contract.subjects import (
     StandardOutputSubject,
 )
 from tests.sinks.kafka.records import fresh_name
-from tests.sinks.lake.readers import LAKES
+from tests.sinks.lake.readers import LAKES, IcebergOnS3
 
 PAGE = Path(__file__).parents[3] / "docs" / "adding-a-sink.md"
 _METADATA = "Metadata-Version: 2.1\nName: batch-files\nVersion: 1\n"
@@ -70,7 +70,10 @@ def subject(request: pytest.FixtureRequest, tmp_path: Path) -> SinkSubject:
         request.getfixturevalue("installed_sink")
         return BatchFilesSubject(tmp_path)
     if name in LAKES:
-        return ReplicaSubject(tmp_path, name)
+        return ReplicaSubject(tmp_path, LAKES[name](tmp_path / "lake"))
+    if name == "iceberg on S3":
+        lake = IcebergOnS3(tmp_path / "lake", request.getfixturevalue("s3"))
+        return ReplicaSubject(tmp_path, lake)
     return {"file": FileSubject, "parquet": ParquetSubject}[name](tmp_path)
 
 

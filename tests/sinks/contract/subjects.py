@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from headrace.spark.sinks.definition import Delivery
 from tests.servers.kafka import KafkaServer
 from tests.sinks.kafka.records import read_topic
-from tests.sinks.lake.readers import LAKES
+from tests.sinks.lake.readers import ReadLake
 
 
 class SinkSubject:
@@ -126,10 +126,9 @@ class ReplicaSubject(_Files):
 
     delivery = Delivery.EXACTLY_ONCE
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, lake: ReadLake) -> None:
         super().__init__(folder)
-        self.name = name
-        self._lake = LAKES[name](self.target())
+        self.name, self._lake = lake.name, lake
 
     def properties(self) -> Mapping[str, str]:
         return self._lake.properties()
@@ -138,7 +137,7 @@ class ReplicaSubject(_Files):
         return [int(row["id"]) for row in self._lake.rows("public", "t")]
 
     def target(self) -> Path:
-        return self.folder / "lake"
+        return self._lake.folder
 
 
 class StandardOutputSubject(SinkSubject):

@@ -42,7 +42,9 @@ def test_the_suite_has_every_sink_of_headrace() -> None:
     assert {sink.name for sink in sinks()} <= set(SINKS)
 
 
-@pytest.mark.parametrize("subject", some_of_all("iceberg"), indirect=True)  # Kafka: tests/chaos
+@pytest.mark.parametrize(  # Kafka: tests/chaos
+    "subject", some_of_all("iceberg", of=(*SINKS, "iceberg on S3")), indirect=True
+)
 def test_micro_batches_that_come_again_are_delivered_as_declared(run: SinkRun) -> None:
     run.run()
     again = last = 0

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from headrace.sinks.iceberg.format import FORMAT as ICEBERG
 from headrace.sinks.replicas.lake import TableName
+from tests.servers.s3 import S3Server
 
 Row = dict[str, Any]
 
@@ -101,6 +102,38 @@ class IcebergLake(ReadLake):
         kind = table._java.type("string")
         table._table.updateSchema().addColumn(column, kind).commit()
         lake.close()
+
+
+class IcebergOnS3(IcebergLake):
+    """In a bucket, by a JDBC catalog in SQLite in a folder."""
+
+    def __init__(self, folder: Path, server: S3Server) -> None:
+        super().__init__(folder)
+        self.server, self.bucket = server, server.bucket()
+        self.warehouse = f"s3://{self.bucket}/lake"
+
+    def options(self) -> dict[str, str]:
+        """Of the sink."""
+        catalog = {f"catalog.{name}": text for name, text in self.server.properties.items()}
+        uri = f"jdbc:sqlite:{self.folder}/catalog.db"
+        return {"warehouse": self.warehouse, "catalog.uri": uri, **catalog}
+
+    def properties(self) -> dict[str, str]:
+        options = {f"headrace.sink.{name}": text for name, text in self.options().items()}
+        return super().properties() | options
+
+    @property
+    def catalog(self) -> SqlCatalog:
+        uri = f"sqlite:///{self.folder}/catalog.db"
+        return SqlCatalog(
+            "headrace", uri=uri, warehouse=self.warehouse, **self.server.properties,
+            **{"s3.region": "us-east-1"},
+        )  # fmt: skip
+
+    def vectors(self, namespace: str, name: str) -> int:
+        """How many data files have deleted rows that a reader has to leave out."""
+        planned = self.catalog.load_table((namespace, name)).scan().plan_files()
+        return sum(bool(file.delete_files) for file in planned)
 
 
 class DeltaLake(ReadLake):

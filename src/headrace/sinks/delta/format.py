@@ -44,6 +44,10 @@ class DeltaFormat:
         self._path(options)
         table_properties(options)
 
+    def prove(self, options: Mapping[str, str]) -> str | None:  # noqa: ARG002
+        """See LakeFormat: folders are not tried."""
+        return None
+
     def local(self, folder: Path) -> dict[str, str]:
         """See LakeFormat."""
         return {_PATH: str(folder)}

@@ -22,7 +22,8 @@ def local_folder(path: str) -> str:
     if parts.scheme in _S3:
         raise _not_taken(
             path,
-            "a commit to S3 needs a log store with conditional writes, which is not configured",
+            "a commit to S3 needs a log store with conditional writes, which is not configured. "
+            "Iceberg tables can be on S3 (headrace.sink.type=iceberg)",
         )
     if (parts.scheme and parts.scheme != "file") or parts.netloc not in ("", "localhost"):
         raise _not_taken(path, "tables are written to local folders and mounted file systems")

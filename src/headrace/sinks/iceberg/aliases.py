@@ -16,9 +16,15 @@ _SAME = {
     "type": "catalog.type",
     "table-namespace": "namespace",
     "table-prefix": "prefix",
+    "fs.s3a.access.key": "catalog.s3.access-key-id",
+    "fs.s3a.endpoint": "catalog.s3.endpoint",
+    "fs.s3a.endpoint.region": "catalog.client.region",
+    "fs.s3a.path.style.access": "catalog.s3.path-style-access",
+    "fs.s3a.secret.key": "catalog.s3.secret-access-key",
+    "fs.s3a.session.token": "catalog.s3.session-token",
 }
-_OF_CATALOG = ("uri", "credential", "token", "scope", "oauth2-server-uri")
-_FAMILIES_OF_CATALOG = ("jdbc.", "rest.", "header.")
+_OF_CATALOG = ("uri", "credential", "token", "scope", "oauth2-server-uri", "io-impl")
+_FAMILIES_OF_CATALOG = ("jdbc.", "rest.", "header.", "s3.", "client.")
 _FAMILIES_OF_TABLE = ("write.", "commit.", "history.", "read.")
 _AS_HERE = {
     "allow-field-addition": "true",

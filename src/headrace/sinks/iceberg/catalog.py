@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.jvm import IcebergJvm, is_java
-from headrace.sinks.iceberg.options import IcebergOptions
-from headrace.sinks.iceberg.storage import local_path
+from headrace.sinks.iceberg.options import SQLITE, IcebergOptions
+from headrace.sinks.iceberg.storage import file_path
 from headrace.sinks.iceberg.table import KEY, IcebergTable
 from headrace.sinks.iceberg.types import iceberg_schema
 from headrace.sinks.replicas.lake import LakeTable, TableName, TableSchema
@@ -37,8 +37,7 @@ class IcebergCatalog:
 
     def __init__(self, spark: SparkSession, options: IcebergOptions) -> None:
         """Raises HeadraceError("iceberg.jars_missing"), ("replicas.not_written")."""
-        if options.kind != "rest":
-            Path(local_path(options.warehouse)).mkdir(parents=True, exist_ok=True)
+        _make_folders(options)
         self._options = options
         self._java = IcebergJvm(spark, options)
         self._catalog = self._java.catalog()
@@ -107,6 +106,15 @@ class IcebergCatalog:
     def _identifier(self, name: TableName) -> object:
         catalog = self._java.iceberg.catalog
         return catalog.TableIdentifier.of(self._java.namespace(name.namespace), name.name)
+
+
+def _make_folders(options: IcebergOptions) -> None:
+    """What is on this host: the warehouse, and the folder of SQLite's file."""
+    if options.kind != "rest" and options.s3 is None:
+        Path(file_path(options.warehouse, None)).mkdir(parents=True, exist_ok=True)
+    uri = options.properties.get("uri", "")
+    if uri.startswith(f"{SQLITE}/"):
+        Path(uri.removeprefix(SQLITE).partition("?")[0]).parent.mkdir(parents=True, exist_ok=True)
 
 
 def _check_names(name: TableName, schema: TableSchema) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from headrace.sinks.iceberg.catalog import IcebergCatalog
 from headrace.sinks.iceberg.options import CATALOG, OPTIONS, TABLE, IcebergOptions
+from headrace.sinks.iceberg.s3 import is_s3, prove
+from headrace.sinks.replicas.files.s3 import s3_path
 from headrace.sinks.replicas.lake import Lake, TableName
 
 if TYPE_CHECKING:
@@ -25,11 +27,26 @@ class IcebergFormat:
         """Coordinates of Iceberg's core and of what the catalog needs; options that are missing do
         not matter. A JDBC catalog on another database than SQLite needs that database's driver,
         which is not among them."""
-        return IcebergOptions.of({"warehouse": "/", **options}).packages
+        options = {"warehouse": "/", **options}
+        if is_s3(options["warehouse"]):
+            options.setdefault("catalog.uri", "")
+        return IcebergOptions.of(options).packages
 
     def check(self, options: Mapping[str, str]) -> None:
         """Raise HeadraceError("iceberg.…") for options that are wrong or missing."""
         IcebergOptions.of(options)
+
+    def prove(self, options: Mapping[str, str]) -> str | None:
+        """See LakeFormat: tried of warehouses on S3."""
+        checked = IcebergOptions.of(options)
+        folder = s3_path(checked.warehouse)
+        if checked.s3 is None or folder is None:
+            return None
+        prove(checked.s3, folder.rstrip("/"))
+        return (
+            f"The warehouse s3://{folder} at {checked.s3.place} takes objects, which can be read "
+            "and deleted"
+        )
 
     def local(self, folder: Path) -> dict[str, str]:
         """See LakeFormat."""

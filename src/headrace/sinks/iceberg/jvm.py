@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.options import CLASSES, RELEASE, SQLITE, IcebergOptions
+from headrace.sinks.iceberg.s3 import CLIENT, FILE_IO
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,6 +28,10 @@ _FINAL = (
     "java.lang.UnsupportedOperationException",
     _REFUSED,
 )
+_FINAL_ANSWERS = re.compile(
+    "Status Code: 403|NoSuchBucket|Unable to load (?:credentials|region)", re.IGNORECASE
+)
+"""What S3's client says where trying again does not help."""
 _MOST_SHOWN = 500
 _OLDEST = (1, 12)
 """The release from which on what is called here is there."""
@@ -51,10 +56,14 @@ class IcebergJvm:
             self._class(CLASSES[self.options.kind])
             if self.options.properties.get("uri", "").startswith(SQLITE):
                 self._class("org.sqlite.JDBC")
+            if self.options.s3 is not None:
+                self._class(FILE_IO)
+                self._class(CLIENT)
         except Exception as error:  # noqa: BLE001
             raise HeadraceError(
                 "iceberg.jars_missing",
                 f"Spark's class path has no Iceberg for {self.options.kind} catalogs "
+                f"{'' if self.options.s3 is None else 'on S3 '}"
                 f"({_first_line(error)})",
                 f"Add spark.jars.packages={names.replace(', ', ',')}, or these jars by spark.jars.",
             ) from None
@@ -171,7 +180,7 @@ class IcebergJvm:
             "replicas.not_written",
             f"{name}: could not {task}: {said}",
             "Look at the catalog headrace.sink.catalog.* and at the storage of the warehouse.",
-            retriable=short not in _FINAL,
+            retriable=short not in _FINAL and not _FINAL_ANSWERS.search(said),
         )
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from headrace.config.secret import names_a_secret, without_passwords, without_secrets
 from headrace.errors import HeadraceError
+from headrace.sinks.iceberg.s3 import access_of, is_s3, java_properties, names_s3, s3_warehouse
+from headrace.sinks.replicas.files.s3 import S3Access
 
 CATALOG, TABLE = "catalog.", "table."
 OPTIONS = ("warehouse", "catalog.type", "catalog.name", "catalog.uri", "format-version")
@@ -31,6 +33,7 @@ _HTTP = (
     "org.apache.httpcomponents.core5:httpcore5:5.4.3",
     "org.apache.httpcomponents.core5:httpcore5-h2:5.4.3",
 )
+_S3 = tuple(f"org.apache.iceberg:iceberg-{part}:{RELEASE}" for part in ("aws", "aws-bundle"))
 _LOCAL_DATABASE = ("org.xerial:sqlite-jdbc:3.46.1.3",)
 _BUSY_MS = "30000"
 """How long a commit waits for those of other tables, which SQLite lets in one by one."""
@@ -41,13 +44,15 @@ _SET_HERE = ("format-version", "comment")
 @dataclass(frozen=True)
 class IcebergOptions:
     """Options, checked. `warehouse` is a location as metadata name it; `properties` are the
-    catalog's, with secrets among them, which `repr` does not show; `table` those of new tables."""
+    catalog's, with secrets among them, which `repr` does not show; `table` those of new tables;
+    `s3` is how data files are reached (None: they are local)."""
 
     kind: str
     catalog: str
     warehouse: str
     properties: Mapping[str, str] = field(repr=False)
     table: Mapping[str, str]
+    s3: S3Access | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> IcebergOptions:
@@ -72,10 +77,15 @@ class IcebergOptions:
             for name, value in options.items()
             if name.startswith(CATALOG) and name not in ("catalog.type", "catalog.name")
         }
-        properties = {"io-impl": "org.apache.iceberg.hadoop.HadoopFileIO"} | properties
+        s3 = None
+        if is_s3(warehouse) or (kind == "rest" and names_s3(properties)):
+            s3, properties = access_of(properties), java_properties(properties)
+        else:
+            properties = {"io-impl": "org.apache.iceberg.hadoop.HadoopFileIO"} | properties
         if warehouse:
             properties["warehouse"] = warehouse
         if kind == "jdbc":
+            _require_database(warehouse, properties)
             folder = warehouse.removeprefix("file:")
             properties.setdefault("uri", f"{SQLITE}{folder}/catalog.db")
             properties.setdefault("jdbc.schema-version", "V1")
@@ -97,16 +107,18 @@ class IcebergOptions:
                 raise _impossible(
                     f"table.{name}", without_passwords(value), "headrace sets it", "Leave it out."
                 )
-        return cls(kind, options.get("catalog.name", "headrace"), warehouse, properties, table)
+        catalog = options.get("catalog.name", "headrace")
+        return cls(kind, catalog, warehouse, properties, table, s3)
 
     @property
     def packages(self) -> tuple[str, ...]:
         """Maven coordinates of the jars that this catalog needs."""
+        files = () if self.s3 is None else _S3
         if self.kind == "rest":
-            return _CORE + _HTTP
+            return _CORE + _HTTP + files
         if self.kind == "jdbc" and self.properties["uri"].startswith(SQLITE):
-            return _CORE + _LOCAL_DATABASE
-        return _CORE
+            return _CORE + _LOCAL_DATABASE + files
+        return _CORE + files
 
     def safe(self, text: str) -> str:
         """What Iceberg said, without the secrets of the options."""
@@ -133,6 +145,8 @@ def _warehouse(text: str, kind: str) -> str:
         return str(Path(text).expanduser().absolute())
     if scheme == "file":
         return "/" + rest.lstrip("/").rstrip("/")
+    if kind == "jdbc" and is_s3(text):
+        return s3_warehouse(text)
     if kind == "hadoop":
         raise _impossible(
             "catalog.type",
@@ -143,9 +157,22 @@ def _warehouse(text: str, kind: str) -> str:
     raise HeadraceError(
         "iceberg.storage_not_supported",
         f"headrace.sink.warehouse is on {scheme}://, and headrace writes Iceberg tables only on "
-        "local file systems yet",
-        "Use a path that this host and all workers have as headrace.sink.warehouse.",
+        "local file systems and on S3",
+        "Set headrace.sink.warehouse to a path that this host and all workers have, or to "
+        "s3://BUCKET/FOLDER.",
     )
+
+
+def _require_database(warehouse: str, properties: Mapping[str, str]) -> None:
+    """SQLite, the default, needs a disk for its file."""
+    if is_s3(warehouse) and "uri" not in properties:
+        raise HeadraceError(
+            "iceberg.option_missing",
+            "headrace.sink.warehouse is on S3, where SQLite cannot keep a JDBC catalog, so it "
+            "needs headrace.sink.catalog.uri",
+            "Set headrace.sink.catalog.uri to jdbc:postgresql://HOST/DATABASE, for example, or to "
+            "jdbc:sqlite:/PATH/catalog.db of this host, or use headrace.sink.catalog.type=rest.",
+        )
 
 
 def _impossible(name: str, value: str, why: str, remedy: str) -> HeadraceError:

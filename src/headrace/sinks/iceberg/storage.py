@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow.fs import LocalFileSystem
 
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.bounds import decode_bound, encode_bound
@@ -19,9 +20,11 @@ from headrace.sinks.replicas.files.bitmaps import bitmap
 from headrace.sinks.replicas.files.data_files import (
     ColumnStatistics,
     WrittenFile,
+    new_file,
     sweep_files,
     write_parquet,
 )
+from headrace.sinks.replicas.files.s3 import S3Access, answering, s3_path
 from headrace.sinks.replicas.files.vectors import decode_vector, encode_vector
 from headrace.sinks.replicas.lake import DataFile, TableSchema
 
@@ -33,21 +36,39 @@ MEASURED_COLUMNS = 100
 """Columns with statistics in manifests, as Iceberg's own writers have it; and those of the key."""
 
 
-def local_path(location: str) -> str:
-    """The path of a local location, as `/a/b`, `file:/a/b` or `file:///a/b`, in which nothing is
-    encoded, as Hadoop has it.
+def file_path(location: str, s3: S3Access | None) -> str:
+    """The path of a location as its file system has it: local ones are `/a/b`, `file:/a/b` or
+    `file:///a/b`, in which nothing is encoded, as Hadoop has it.
 
     Raises HeadraceError("iceberg.storage_not_supported").
     """
+    path = s3_path(location)
+    if path is not None and s3 is not None:
+        return path
+    if path is not None:
+        raise HeadraceError(
+            "iceberg.storage_not_supported",
+            f"The location s3://{path.partition('/')[0]} is on S3, and the sink's properties do "
+            "not say so",
+            "Set headrace.sink.catalog.client.region to the bucket's region, or "
+            "headrace.sink.catalog.s3.endpoint.",
+        )
+    if s3 is not None:
+        raise HeadraceError(
+            "iceberg.storage_not_supported",
+            f"The location {location} is not on S3, where the sink's other files are",
+            "Let headrace keep a table of another name.",
+        )
     if location.startswith("/"):
         return location
     parts = urlsplit(location)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
         raise HeadraceError(
             "iceberg.storage_not_supported",
-            f"The location {parts.scheme}://{parts.hostname or ''} is not on a local file system, "
-            "and headrace writes Iceberg tables only there yet",
-            "Use a path that this host and all workers have as headrace.sink.warehouse.",
+            f"The location {parts.scheme}://{parts.hostname or ''} is neither on a local file "
+            "system nor on S3, and headrace writes Iceberg tables only there",
+            "Set headrace.sink.warehouse to a path that this host and all workers have, or to "
+            "s3://BUCKET/FOLDER.",
         )
     return location.removeprefix("file:").removeprefix("//localhost").replace("///", "/", 1)
 
@@ -55,13 +76,19 @@ def local_path(location: str) -> str:
 @dataclass
 class IcebergStorage:
     """See `headrace.sinks.replicas.lake.Storage`. `fields` is the JSON of the columns, `folder`
-    where data files are, as their metadata name it."""
+    where data files are, as their metadata name it, and `s3` how they are reached (None: they are
+    local)."""
 
     table: str
     schema: TableSchema
-    filesystem: pyarrow.fs.FileSystem
+    s3: S3Access | None
     folder: str
     fields: Sequence[Mapping[str, Any]]
+
+    @property
+    def filesystem(self) -> pyarrow.fs.FileSystem:
+        """See Storage."""
+        return LocalFileSystem() if self.s3 is None else self.s3.filesystem
 
     def field_id(self, column: str) -> int:
         """The id of a column."""
@@ -73,7 +100,7 @@ class IcebergStorage:
         columns = [rows.column(field.name).cast(field.type) for field in fields]
         written = write_parquet(
             self.filesystem,
-            f"{local_path(self.folder)}/{name}.parquet",
+            f"{file_path(self.folder, self.s3)}/{name}.parquet",
             pa.Table.from_arrays(columns, schema=pa.schema(fields)),
         )
         not_numbers = {
@@ -86,11 +113,12 @@ class IcebergStorage:
 
     def read_vector(self, file: DataFile) -> BitMap:
         """The positions of deleted rows. Raises HeadraceError("replicas.vector_not_understood"),
-        OSError."""
+        ("replicas.storage_failed"), OSError."""
         if file.vector is None:
             return bitmap()
         vector = json.loads(file.vector)
-        with self.filesystem.open_input_file(local_path(vector["file-path"])) as opened:
+        path = file_path(vector["file-path"], self.s3)
+        with answering(path), self.filesystem.open_input_file(path) as opened:
             content = opened.read_at(vector["content-size-in-bytes"], vector["content-offset"])
         return decode_vector(content, vector["file-path"])
 
@@ -100,15 +128,8 @@ class IcebergStorage:
         vector = encode_vector(positions)
         content = puffin_file(vector, data_file, len(positions))
         location = f"{self.folder}/{name}.puffin"
-        path = local_path(location)
-        self.filesystem.create_dir(path.rpartition("/")[0], recursive=True)
-        try:
-            with self.filesystem.open_output_stream(path) as output:
-                output.write(content)
-        except BaseException:
-            if self.filesystem.get_file_info(path).is_file:
-                self.filesystem.delete_file(path)
-            raise
+        with new_file(self.filesystem, file_path(location, self.s3)) as output:
+            output.write(content)
         return json.dumps(
             {
                 "spec-id": 0,
@@ -127,14 +148,14 @@ class IcebergStorage:
     def sweep(self, prefix: str) -> int:
         """Delete the files whose names begin with this, data files and vectors: those of a batch
         that was never committed. Gives how many there were."""
-        return sweep_files(self.filesystem, local_path(self.folder), prefix)
+        return sweep_files(self.filesystem, file_path(self.folder, self.s3), prefix)
 
     def data_file(
         self, content: Mapping[str, Any], vector: Mapping[str, Any] | None = None
     ) -> DataFile:
         """A live file from the JSON of it and of its vector, with the bounds of the key."""
         return DataFile(
-            local_path(content["file-path"]),
+            file_path(content["file-path"], self.s3),
             content["record-count"],
             content["file-size-in-bytes"],
             json.dumps(content),

@@ -6,15 +6,14 @@ import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
-
-import pyarrow.fs
+from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.evolution import change_columns
 from headrace.sinks.iceberg.jvm import IcebergJvm
 from headrace.sinks.iceberg.live_files import live_files
-from headrace.sinks.iceberg.storage import IcebergStorage, local_path
+from headrace.sinks.iceberg.s3 import access_of
+from headrace.sinks.iceberg.storage import IcebergStorage, file_path
 from headrace.sinks.iceberg.transaction import IcebergTransaction
 from headrace.sinks.iceberg.types import table_schema
 from headrace.sinks.replicas.lake import (
@@ -25,6 +24,9 @@ from headrace.sinks.replicas.lake import (
     TableSchema,
     Transaction,
 )
+
+if TYPE_CHECKING:
+    from headrace.sinks.replicas.files.s3 import S3Access
 
 KEY = "headrace.key"
 """The names of the key's columns, as a JSON list."""
@@ -51,6 +53,7 @@ class IcebergTable:
         self._files: tuple[DataFile, ...] = ()
         self._files_of: int | None = None
         with java.failing("read it", name):
+            self._s3 = self._access()
             self._check()
             self._read()
 
@@ -188,7 +191,7 @@ class IcebergTable:
     def _check(self) -> None:
         metadata = self._table.operations().current()
         version = metadata.formatVersion()
-        local_path(self._table.location())
+        file_path(self._table.location(), self._s3)
         if version != 3:
             raise self._unfit(
                 f"has the format version {version}, and headrace keeps tables of version 3",
@@ -217,6 +220,11 @@ class IcebergTable:
     def _storage(self, schema: TableSchema, fields: Sequence[Mapping[str, Any]]) -> IcebergStorage:
         location = str(self._table.location()).rstrip("/")
         folder = self._properties.get("write.data.path", f"{location}/data").rstrip("/")
-        return IcebergStorage(
-            str(self.name), schema, pyarrow.fs.LocalFileSystem(), folder, tuple(fields)
-        )
+        return IcebergStorage(str(self.name), schema, self._s3, folder, tuple(fields))
+
+    def _access(self) -> S3Access | None:
+        """A REST catalog may say more of how files are reached than the options do."""
+        options = self._java.options
+        if options.s3 is None or options.kind != "rest":
+            return options.s3
+        return access_of(self._java.values_of(self._table.io().properties()))

@@ -140,6 +140,8 @@ class ReplicaDefinition(SinkDefinition):
                 return
             self._checked(config)
             findings.add("replicas.options", "ok", f"The options of the sink {self.name} are valid")
+            if proved := self.format().prove(self.own_options(config)):
+                findings.add("replicas.storage", "ok", proved)
 
         findings.guard(look)
         return findings

@@ -127,7 +127,11 @@ class Storage(Protocol):
     table has after the schema change of its transaction."""
 
     schema: TableSchema
-    filesystem: pyarrow.fs.FileSystem
+
+    @property
+    @abstractmethod
+    def filesystem(self) -> pyarrow.fs.FileSystem:
+        """Where the paths of data files are."""
 
     @abstractmethod
     def field_id(self, column: str) -> int:
@@ -262,6 +266,11 @@ class LakeFormat(Protocol):
     @abstractmethod
     def check(self, options: Mapping[str, str]) -> None:
         """Raise HeadraceError for options that are wrong, missing or contradict each other."""
+
+    @abstractmethod
+    def prove(self, options: Mapping[str, str]) -> str | None:
+        """Try whether the storage takes, gives and deletes a file, and say of which; None: nothing
+        was tried. Raises HeadraceError where it does not, and as `check` does."""
 
     @abstractmethod
     def local(self, folder: Path) -> dict[str, str]:

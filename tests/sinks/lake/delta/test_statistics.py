@@ -197,7 +197,7 @@ def test_a_vector_of_an_unknown_kind_is_named(tmp_path: Path) -> None:
     ("options", "code", "said"),
     [
         ({}, "delta.path_missing", "headrace.sink.path is not set"),
-        ({"path": "s3a://bucket/x"}, "delta.path_not_taken", "a log store with conditional writes"),
+        ({"path": "s3a://bucket/x"}, "delta.path_not_taken", "Iceberg tables can be on S3"),
         ({"path": "abfss://c@a/x"}, "delta.path_not_taken", "local folders"),
         ({"path": "file:lake"}, "delta.path_not_taken", "needs an absolute path"),
         (

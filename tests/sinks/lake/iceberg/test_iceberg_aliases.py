@@ -55,11 +55,11 @@ def test_what_has_no_meaning_here_is_named() -> None:
     more = (
         "debezium.sink.iceberg.partition-by=day(__ts)\n"
         "debezium.sink.iceberg.allow-field-addition=false\n"
-        "debezium.sink.iceberg.fs.s3a.access.key=key\n"
+        "debezium.sink.iceberg.fs.defaultFS=hdfs://h\n"
     )
     assert sorted(DEFINITION.unknown_options(config(REPLICA + more))) == [
         "allow-field-addition",
-        "fs.s3a.access.key",
+        "fs.defaultFS",
         "partition-by",
     ]
 

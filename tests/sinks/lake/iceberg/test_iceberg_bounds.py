@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.fs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -115,7 +114,7 @@ def test_numbers_of_narrower_types_are_read() -> None:
 
 def storage(schema: TableSchema, folder: Path) -> IcebergStorage:
     fields = json.loads(iceberg_schema(schema))["fields"]
-    return IcebergStorage("t", schema, pyarrow.fs.LocalFileSystem(), f"{folder}/data", fields)
+    return IcebergStorage("t", schema, None, f"{folder}/data", fields)
 
 
 def bounds_of(kind: pa.DataType, values: list[Any], folder: Path) -> tuple[Any, Any]:

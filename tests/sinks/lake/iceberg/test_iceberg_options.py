@@ -30,7 +30,6 @@ WAREHOUSE = {"warehouse": "/lake"}
             "iceberg.impossible_option",
             "renaming a file, which is not atomic on s3a://",
         ),
-        ({"warehouse": "s3://bucket/lake"}, "iceberg.storage_not_supported", "on s3://"),
         (WAREHOUSE | {"table.comment": "x"}, "iceberg.impossible_option", "headrace sets it"),
         (WAREHOUSE | {"table.headrace.key": "x"}, "iceberg.impossible_option", "table.headrace"),
     ],

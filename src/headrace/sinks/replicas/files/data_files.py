@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from headrace.sinks.replicas.files.s3 import answering
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,43 +49,53 @@ def write_parquet(filesystem: pyarrow.fs.FileSystem, path: str, rows: pa.Table) 
     file system's; its folder is made. Nothing is left behind where that fails. Raises OSError."""
     import pyarrow.parquet as pq
 
-    filesystem.create_dir(path.rpartition("/")[0], recursive=True)
     collected: list[Any] = []
-    try:
-        with (
-            filesystem.open_output_stream(path) as output,
-            pq.ParquetWriter(
-                output,
-                rows.schema,
-                compression="zstd",
-                metadata_collector=collected,
-                coerce_timestamps=None,
-                write_batch_size=4096,
-                dictionary_pagesize_limit=DICTIONARY_BYTES,
-            ) as writer,
-        ):
+    with new_file(filesystem, path) as output:
+        with pq.ParquetWriter(
+            output,
+            rows.schema,
+            compression="zstd",
+            metadata_collector=collected,
+            coerce_timestamps=None,
+            write_batch_size=4096,
+            dictionary_pagesize_limit=DICTIONARY_BYTES,
+        ) as writer:
             writer.write_table(rows, row_group_size=ROW_GROUP)
-    except BaseException:
-        if filesystem.get_file_info(path).is_file:
-            filesystem.delete_file(path)
-        raise
-    size = filesystem.get_file_info(path).size
+        size = output.tell()
     metadata = collected[0]
     return WrittenFile(path, rows.num_rows, size, _statistics(metadata), tuple(_offsets(metadata)))
 
 
+@contextmanager
+def new_file(filesystem: pyarrow.fs.FileSystem, path: str) -> Iterator[pa.NativeFile]:
+    """A file that is written; its folder is made where the file system has such. Nothing is left
+    behind where that fails. Raises OSError, HeadraceError("replicas.storage_failed")."""
+    with answering(path):
+        if filesystem.type_name != "s3":
+            filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+        try:
+            with filesystem.open_output_stream(path) as output:
+                yield output
+        except BaseException:
+            with suppress(OSError):
+                if filesystem.get_file_info(path).is_file:
+                    filesystem.delete_file(path)
+            raise
+
+
 def sweep_files(filesystem: pyarrow.fs.FileSystem, folder: str, prefix: str) -> int:
     """Delete the files of a folder whose names begin with this; gives how many there were. Raises
-    OSError."""
+    OSError, HeadraceError("replicas.storage_failed")."""
     from pyarrow.fs import FileSelector
 
-    swept = [
-        file.path
-        for file in filesystem.get_file_info(FileSelector(folder, allow_not_found=True))
-        if file.is_file and file.base_name.startswith(prefix)
-    ]
-    for path in swept:
-        filesystem.delete_file(path)
+    with answering(folder):
+        swept = [
+            file.path
+            for file in filesystem.get_file_info(FileSelector(folder, allow_not_found=True))
+            if file.is_file and file.base_name.startswith(prefix)
+        ]
+        for path in swept:
+            filesystem.delete_file(path)
     return len(swept)
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.files.data_files import FIELD_ID
+from headrace.sinks.replicas.files.s3 import answering
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -41,8 +42,9 @@ class DataFileReader:
 
         self._storage = storage
         self._file = file
-        self._input = storage.filesystem.open_input_file(file.path)
-        self._parquet: pq.ParquetFile = pq.ParquetFile(self._input, pre_buffer=True)
+        with answering(file.path):
+            self._input = storage.filesystem.open_input_file(file.path)
+            self._parquet: pq.ParquetFile = pq.ParquetFile(self._input, pre_buffer=True)
         self._names: dict[int, str] = {}
         for field in self._parquet.schema_arrow:
             if field.metadata and FIELD_ID in field.metadata:
@@ -93,7 +95,8 @@ class DataFileReader:
         lacks has the value of `defaults`, or null."""
         present = {name for name in columns if self.has(name)}
         names = [self._names[self._storage.field_id(name)] for name in columns if name in present]
-        stored = self._parquet.read_row_groups(list(groups), names)
+        with answering(self._file.path):
+            stored = self._parquet.read_row_groups(list(groups), names)
         group_rows = self.group_rows
         rows = sum(group_rows[group] for group in groups)
         made: dict[str, pa.ChunkedArray] = {}

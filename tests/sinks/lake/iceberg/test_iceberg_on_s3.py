@@ -1,0 +1,140 @@
+"""Iceberg tables on S3: Iceberg's client writes the metadata, and Arrow's the files."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from headrace.errors import HeadraceError
+from headrace.sinks.iceberg.catalog import IcebergCatalog
+from headrace.sinks.iceberg.format import FORMAT
+from headrace.sinks.replicas.lake import BATCH, Lake
+from headrace.sinks.replicas.maintaining import maintain
+from headrace.sinks.replicas.runners import SparkRunner
+from tests.sinks.lake.iceberg.replica import NO_CHANGE, KeptTable, compact
+from tests.sinks.lake.iceberg.rest_catalog import RestCatalog
+from tests.sinks.lake.iceberg.rows import EVERY_TYPE, NAME, row
+from tests.sinks.lake.readers import IcebergOnS3
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.servers.s3 import S3Server
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def read(s3: S3Server, tmp_path: Path) -> IcebergOnS3:
+    return IcebergOnS3(tmp_path / "lake", s3)
+
+
+@pytest.fixture
+def lake(spark: SparkSession, read: IcebergOnS3) -> Iterator[Lake]:
+    try:
+        opened = FORMAT.open(spark, read.options())
+    except HeadraceError as error:
+        if error.code == "iceberg.jars_missing":
+            pytest.skip(error.message)
+        raise
+    yield opened
+    opened.close()
+
+
+def rows(read: IcebergOnS3) -> list[dict[str, Any]]:
+    return read.table("shop", "items").sort_by("id").to_pylist()
+
+
+def test_a_table_on_s3_takes_rows_deletes_and_compaction(
+    lake: Lake, read: IcebergOnS3, s3: S3Server
+) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(number) for number in range(20)])
+    kept.apply([row(2, small=1), row(30)], [3, 4])
+    assert rows(read) == kept.expected()
+    assert read.vectors("shop", "items") == 1
+    # A fresh catalog reads the vectors that are there, and adds to them.
+    again = lake.table(NAME)
+    assert again is not None
+    kept.table = again
+    kept.apply([row(7, small=9)], [2])
+    assert rows(read) == kept.expected()
+    assert compact(kept.table) == 3
+    assert rows(read) == kept.expected()
+    assert read.vectors("shop", "items") == 0
+    begun = kept.table.begin(NO_CHANGE)
+    kept.batch += 1
+    kept.prepare(begun, [row(50)], [5])
+    assert begun.storage.sweep(f"b{kept.batch}-") == 2  # of a batch that was never committed
+    kept.table.expire(dt.datetime.now(dt.UTC))
+    left = [path for path in s3.objects(read.bucket) if "/data/" in path]
+    assert left == [begun.files[0].path]
+    assert rows(read) == kept.expected()
+
+
+def test_small_files_on_s3_are_merged_by_tasks_of_spark(
+    lake: Lake, read: IcebergOnS3, spark: SparkSession
+) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    for number in range(10):
+        kept.apply([row(number), row(number + 1)], [])
+    runner = SparkRunner(spark.sparkContext)
+    (done,) = maintain(lake, [NAME], runner, dt.timedelta(0))
+    assert (done.merged, done.made) == (10, 1)
+    assert read.files("shop", "items") == 1
+    assert rows(read) == kept.expected()
+
+
+def test_a_rest_catalog_keeps_tables_on_s3(
+    lake: Lake, read: IcebergOnS3, spark: SparkSession
+) -> None:
+    assert isinstance(lake, IcebergCatalog)
+    token = "a-token-that-nobody-may-see"
+    server = RestCatalog(lake._java, lake._catalog, token)
+    options = read.options() | {"catalog.type": "rest", "catalog.uri": server.uri}
+    del options["warehouse"]
+    rest = FORMAT.open(spark, options | {"catalog.token": token})
+    try:
+        kept = KeptTable(rest.create(NAME, EVERY_TYPE, {}))
+        kept.apply([row(number) for number in range(5)])
+        kept.apply([row(2, small=1)], [3])
+        assert rows(read) == kept.expected()
+        begun = kept.table.begin(NO_CHANGE)
+        change = kept.prepare(begun, [row(4, small=1)], [])
+        other = lake.table(NAME)
+        assert other is not None
+        compact(other)
+        with pytest.raises(HeadraceError) as raised:
+            begun.commit(change, {BATCH: "3"})
+        assert (raised.value.code, raised.value.retriable) == ("replicas.conflict", True)
+    finally:
+        rest.close()
+        server.close()
+
+
+def test_what_s3_refuses_iceberg_is_an_error_without_keys(
+    spark: SparkSession, read: IcebergOnS3, s3: S3Server
+) -> None:
+    lake = FORMAT.open(spark, read.options() | {"warehouse": "s3://nobodys/lake"})
+    try:
+        with pytest.raises(HeadraceError, match="NoSuchBucket") as raised:
+            lake.create(NAME, EVERY_TYPE, {})
+    finally:
+        lake.close()
+    assert (raised.value.code, raised.value.retriable) == ("replicas.not_written", False)
+    for secret in (s3.key_id, s3.secret_key):
+        assert secret not in str(raised.value)
+
+
+def test_a_session_without_the_jars_of_s3_says_which_it_needs(
+    spark: SparkSession, read: IcebergOnS3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headrace.sinks.iceberg.jvm.CLIENT", "software.amazon.awssdk.Missing")
+    with pytest.raises(HeadraceError) as raised:
+        FORMAT.open(spark, read.options())
+    assert raised.value.code == "iceberg.jars_missing"
+    assert "org.apache.iceberg:iceberg-aws-bundle:1.12.0" in raised.value.remedy
