@@ -67,8 +67,8 @@ def access_of(properties: Mapping[str, str]) -> S3Access:
 
     Raises HeadraceError("iceberg.impossible_option"), ("iceberg.option_missing").
     """
-    for name in properties:
-        is_known = name in _OF_BOTH or name.startswith(_OF_METADATA)
+    for name, value in properties.items():
+        is_known = name in _OF_BOTH or name.startswith(_OF_METADATA) or value.lower() == "false"
         if name.startswith(("s3.", "client.")) and not is_known:
             raise HeadraceError(
                 "iceberg.impossible_option",
@@ -92,10 +92,9 @@ def access_of(properties: Mapping[str, str]) -> S3Access:
     if keys:
         for name in (_KEY_ID, _SECRET_KEY):
             if name not in keys:
-                other = next(iter(keys))
                 raise HeadraceError(
                     "iceberg.option_missing",
-                    f"headrace.sink.catalog.{other} needs headrace.sink.catalog.{name}",
+                    f"headrace.sink.catalog.s3.* has keys, and lacks headrace.sink.catalog.{name}",
                     "Set both, or none of the keys: then they are those of the environment, the "
                     "profile or the instance.",
                 )

@@ -85,12 +85,12 @@ def test_sqlite_on_s3_is_refused_and_elsewhere_taken() -> None:
         (
             {"catalog.s3.secret-access-key": "t0p+s3/cret"},
             "iceberg.option_missing",
-            "needs headrace.sink.catalog.s3.access-key-id",
+            "lacks headrace.sink.catalog.s3.access-key-id",
         ),
         (
             {"catalog.s3.session-token": "t0ken"},
             "iceberg.option_missing",
-            "needs headrace.sink.catalog.s3.access-key-id",
+            "lacks headrace.sink.catalog.s3.access-key-id",
         ),
         ({"catalog.s3.sse.type": "kms"}, "iceberg.impossible_option", "catalog.s3.sse.type"),
         (
