@@ -33,7 +33,10 @@ _HTTP = (
     "org.apache.httpcomponents.core5:httpcore5:5.4.3",
     "org.apache.httpcomponents.core5:httpcore5-h2:5.4.3",
 )
-_S3 = tuple(f"org.apache.iceberg:iceberg-{part}:{RELEASE}" for part in ("aws", "aws-bundle"))
+_S3 = (
+    *(f"org.apache.iceberg:iceberg-{part}:{RELEASE}" for part in ("aws", "aws-bundle")),
+    "dev.failsafe:failsafe:3.3.2",
+)
 _LOCAL_DATABASE = ("org.xerial:sqlite-jdbc:3.46.1.3",)
 _BUSY_MS = "30000"
 """How long a commit waits for those of other tables, which SQLite lets in one by one."""

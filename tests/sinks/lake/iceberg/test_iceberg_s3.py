@@ -167,6 +167,7 @@ def test_packages_of_s3_are_there_for_s3_only() -> None:
     of_s3 = {
         "org.apache.iceberg:iceberg-aws:1.12.0",
         "org.apache.iceberg:iceberg-aws-bundle:1.12.0",
+        "dev.failsafe:failsafe:3.3.2",
     }
     assert not of_s3 & set(FORMAT.packages({}))
     assert set(FORMAT.packages({"warehouse": "s3://bucket/lake"})) >= of_s3
