@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,9 @@ from headrace.sinks.iceberg.catalog import IcebergCatalog
 from headrace.sinks.iceberg.format import FORMAT
 from headrace.sinks.replicas.lake import BATCH, Lake
 from headrace.sinks.replicas.maintaining import maintain
-from headrace.sinks.replicas.runners import SparkRunner
+from headrace.sinks.replicas.options import ReplicaOptions
+from headrace.sinks.replicas.replica import Replica
+from headrace.sinks.replicas.runners import HereRunner, SparkRunner
 from tests.sinks.lake.iceberg.replica import NO_CHANGE, KeptTable, compact
 from tests.sinks.lake.iceberg.rest_catalog import RestCatalog
 from tests.sinks.lake.iceberg.rows import EVERY_TYPE, NAME, row
@@ -74,6 +77,16 @@ def test_a_table_on_s3_takes_rows_deletes_and_compaction(
     left = [path for path in s3.objects(read.bucket) if "/data/" in path]
     assert left == [begun.files[0].path]
     assert rows(read) == kept.expected()
+
+
+def test_files_of_before_a_copy_are_removed_when_it_is_whole(lake: Lake, read: IcebergOnS3) -> None:
+    kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
+    kept.apply([row(number) for number in range(5)])
+    replica = Replica(lake, NAME, ReplicaOptions(), HereRunner())
+    former = json.loads(json.dumps(replica.files()))  # as the request to copy it has them
+    kept.apply([row(number) for number in range(3, 9)])
+    replica.remove(former)
+    assert [each["id"] for each in rows(read)] == list(range(3, 9))
 
 
 def test_small_files_on_s3_are_merged_by_tasks_of_spark(

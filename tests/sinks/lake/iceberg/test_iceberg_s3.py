@@ -11,8 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from headrace.config.source import read_mapping
+from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.aliases import translated
+from headrace.sinks.iceberg.definition import DEFINITION
 from headrace.sinks.iceberg.format import FORMAT
 from headrace.sinks.iceberg.options import IcebergOptions
 from headrace.sinks.iceberg.storage import IcebergStorage
@@ -25,6 +28,14 @@ from tests.servers.s3 import S3Server
 
 WAREHOUSE = {"warehouse": "s3://bucket/lake", "catalog.uri": "jdbc:sqlite:/x/catalog.db"}
 KEYS = {"catalog.s3.access-key-id": "AKIAVERYHIDDEN", "catalog.s3.secret-access-key": "t0p+s3/cret"}
+SOURCE = {
+    "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+    "database.hostname": "localhost",
+    "database.user": "u",
+    "database.dbname": "d",
+    "topic.prefix": "shop",
+    "skipped.operations": "none",
+}
 SCHEMA = TableSchema((Column("id", pa.int64()), Column("v", pa.string())), ("id",))
 FIELDS = ({"id": 1, "name": "id", "type": "long"}, {"id": 2, "name": "v", "type": "string"})
 
@@ -233,6 +244,17 @@ def test_the_check_names_bucket_endpoint_and_answer_without_keys(s3: S3Server) -
         assert text in error.message
     for secret in (s3.key_id, s3.secret_key):
         assert secret not in str(error)
+
+
+def test_headrace_check_has_the_storage_among_its_findings(s3: S3Server) -> None:
+    def found(bucket: str) -> list[tuple[str, str]]:
+        options = {"type": "iceberg", "mode": "replica", **options_of(s3, f"s3://{bucket}/lake")}
+        sink = {f"headrace.sink.{name}": text for name, text in options.items()}
+        findings = DEFINITION.check(parse_configuration(read_mapping(SOURCE | sink)))
+        return [(each.code, each.level) for each in findings]
+
+    assert found(s3.bucket()) == [("replicas.options", "ok"), ("replicas.storage", "ok")]
+    assert found("nobodys") == [("replicas.options", "ok"), ("iceberg.storage_refused", "error")]
 
 
 def test_the_check_says_that_nobody_answers() -> None:
