@@ -131,9 +131,9 @@ class IcebergOnS3(IcebergLake):
         )  # fmt: skip
 
     def vectors(self, namespace: str, name: str) -> int:
-        """How many data files have deleted rows that a reader has to leave out."""
+        """How many deletion vectors a reader of a table has to look into."""
         planned = self.catalog.load_table((namespace, name)).scan().plan_files()
-        return sum(bool(file.delete_files) for file in planned)
+        return len({each.file_path for file in planned for each in file.delete_files})
 
 
 class DeltaLake(ReadLake):

