@@ -79,6 +79,7 @@ RUN_BY = {
              "load_catalog", "iceberg_scan", "QueryBuilder", "headrace.replicate"),
             "docs/test_replicas.py",
         ),
+        "warehouse=s3": "sinks/lake/iceberg/test_iceberg_s3.py",
     },
     "docs/guides/sinks.md": {"": "docs/test_pages_in_spark.py"},
     "docs/guides/tables.md": {"": "spark/tables/test_guide.py"},

@@ -173,8 +173,9 @@ def _require_database(warehouse: str, properties: Mapping[str, str]) -> None:
             "iceberg.option_missing",
             "headrace.sink.warehouse is on S3, where SQLite cannot keep a JDBC catalog, so it "
             "needs headrace.sink.catalog.uri",
-            "Set headrace.sink.catalog.uri to jdbc:postgresql://HOST/DATABASE, for example, or to "
-            "jdbc:sqlite:/PATH/catalog.db of this host, or use headrace.sink.catalog.type=rest.",
+            "Set headrace.sink.catalog.uri to a database's address, jdbc:PRODUCT://HOST/DATABASE, "
+            "or to jdbc:sqlite:/PATH/catalog.db of this host, or use "
+            "headrace.sink.catalog.type=rest.",
         )
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headrace.config.source import read_mapping
+from headrace.config.source import read_mapping, read_text
 from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.aliases import translated
@@ -24,6 +24,7 @@ from headrace.sinks.replicas.files.data_files import sweep_files
 from headrace.sinks.replicas.files.reading import DataFileReader
 from headrace.sinks.replicas.files.s3 import S3Access, _is_virtual
 from headrace.sinks.replicas.lake import Column, DataFile, TableSchema
+from tests.docs.pages import block
 from tests.servers.s3 import S3Server
 
 WAREHOUSE = {"warehouse": "s3://bucket/lake", "catalog.uri": "jdbc:sqlite:/x/catalog.db"}
@@ -204,6 +205,19 @@ def test_properties_of_debezium_server_iceberg_reach_both_clients() -> None:
     assert made.endpoint == same["s3.endpoint"]
     assert made.key_id is not None
     assert made.key_id.reveal() == "AKIAVERYHIDDEN"
+
+
+def test_the_properties_of_the_guide_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CATALOG_PASSWORD", "p4ssw0rd")
+    given = block("docs/guides/replicas.md", "warehouse=s3").text
+    sink = {"headrace.sink.type": "iceberg", "headrace.sink.mode": "replica"}
+    lines = "".join(f"{name}={text}\n" for name, text in (SOURCE | sink).items())
+    config = parse_configuration(read_text(lines + given))
+    assert DEFINITION.unknown_options(config) == []
+    made = IcebergOptions.of(DEFINITION.own_options(config))
+    assert made.warehouse == "s3://my-bucket/lake"
+    assert made.s3 == S3Access(region="eu-north-1")
+    assert made.properties["jdbc.password"] == "p4ssw0rd"
 
 
 def test_a_bucket_is_in_the_name_of_the_host_unless_the_path_has_it_or_the_host_is_a_number() -> (
