@@ -1,25 +1,50 @@
-"""A stand-in for S3 on a free port: moto's server, in a process of its own."""
+"""A stand-in for S3 on a free port: moto's server, in a process of its own, which checks keys."""
 
 from __future__ import annotations
 
-import secrets
+import json
+import os
 import subprocess
 import sys
-import urllib.request
 from importlib.util import find_spec
 from typing import IO, Any
 
 import pyarrow.fs
 
 _SERVER = """\
-import logging, sys
+import json, logging, sys
+import boto3
 from moto.server import ThreadedMotoServer
+
 logging.getLogger("werkzeug").setLevel(logging.ERROR)
 server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
 server.start()
-print(server.get_host_and_port()[1], flush=True)
-sys.stdin.read()
+endpoint = f"http://127.0.0.1:{server.get_host_and_port()[1]}"
+
+
+def client(key_id="none", secret_key="none"):
+    return boto3.client(
+        "iam", endpoint_url=endpoint, region_name="us-east-1",
+        aws_access_key_id=key_id, aws_secret_access_key=secret_key,
+    )
+
+
+def user(iam, name, actions):
+    statement = {"Effect": "Allow", "Action": actions, "Resource": "*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    iam.create_user(UserName=name)
+    iam.put_user_policy(UserName=name, PolicyName=name, PolicyDocument=policy)
+    key = iam.create_access_key(UserName=name)["AccessKey"]
+    return key["AccessKeyId"], key["SecretAccessKey"]
+
+
+first = user(client(), "first", ["*"])
+print(json.dumps([endpoint, *first]), flush=True)
+for line in sys.stdin:
+    print(json.dumps(user(client(*first), *json.loads(line))), flush=True)
 """
+_UNCHECKED = "3"
+"""Requests before moto checks keys: those that make the first user."""
 
 
 def has_s3() -> bool:
@@ -28,7 +53,7 @@ def has_s3() -> bool:
 
 
 class S3Server:
-    """Runs until `close`. It takes any keys; those that it names are made up for the test."""
+    """Runs until `close`. It refuses keys that are not its users', and wrong signatures."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -37,25 +62,37 @@ class S3Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
+            env=os.environ | {"INITIAL_NO_AUTH_ACTION_COUNT": _UNCHECKED},
         )
-        printed: IO[str] | None = self._process.stdout
-        assert printed is not None
-        self.endpoint = f"http://127.0.0.1:{int(printed.readline())}"
-        self.key_id, self.secret_key = f"KEY{secrets.token_hex(8)}", secrets.token_hex(20)
-        self._buckets = 0
+        self.endpoint, self.key_id, self.secret_key = self._printed()
+        self._made = 0
 
     def close(self) -> None:
         """End the process."""
         self._process.kill()
         self._process.communicate()
 
+    def _printed(self) -> list[str]:
+        printed: IO[str] | None = self._process.stdout
+        assert printed is not None
+        found: list[str] = json.loads(printed.readline())
+        return found
+
     def bucket(self) -> str:
         """A new bucket."""
-        self._buckets += 1
-        name = f"lake{self._buckets}"
-        request = urllib.request.Request(f"{self.endpoint}/{name}", method="PUT")
-        with urllib.request.urlopen(request):
-            return name
+        self._made += 1
+        name = f"lake{self._made}"
+        self._filesystem(allow_bucket_creation=True).create_dir(name)
+        return name
+
+    def keys_for(self, *actions: str) -> dict[str, str]:
+        """`properties` of a new user who may do this alone, `s3:GetObject` for example."""
+        self._made += 1
+        assert self._process.stdin is not None
+        print(json.dumps([f"user{self._made}", actions]), file=self._process.stdin, flush=True)
+        key_id, secret_key = self._printed()
+        keys = {"s3.access-key-id": key_id, "s3.secret-access-key": secret_key}
+        return self.properties | keys
 
     @property
     def properties(self) -> dict[str, str]:
@@ -70,11 +107,15 @@ class S3Server:
     @property
     def filesystem(self) -> pyarrow.fs.S3FileSystem:
         """To look into buckets."""
+        return self._filesystem()
+
+    def _filesystem(self, **more: Any) -> pyarrow.fs.S3FileSystem:
         return pyarrow.fs.S3FileSystem(
             access_key=self.key_id,
             secret_key=self.secret_key,
             endpoint_override=self.endpoint,
             region="us-east-1",
+            **more,
         )
 
     def objects(self, folder: str) -> dict[str, Any]:

@@ -130,18 +130,27 @@ def test_a_rest_catalog_keeps_tables_on_s3(
         server.close()
 
 
-def test_what_s3_refuses_iceberg_is_an_error_without_keys(
-    spark: SparkSession, read: IcebergOnS3, s3: S3Server
+@pytest.mark.parametrize("case", ["no bucket", "no right", "wrong key"])
+def test_what_s3_refuses_iceberg_is_an_error_without_keys_for_good(
+    spark: SparkSession, read: IcebergOnS3, s3: S3Server, case: str
 ) -> None:
-    lake = FORMAT.open(spark, read.options() | {"warehouse": "s3://nobodys/lake"})
+    options, said = read.options(), "Status Code: 403"
+    if case == "no bucket":
+        options, said = options | {"warehouse": "s3://nobodys/lake"}, "NoSuchBucket"
+    elif case == "no right":
+        keys = s3.keys_for("s3:ListBucket", "s3:GetObject")
+        options |= {f"catalog.{name}": text for name, text in keys.items()}
+    else:
+        options["catalog.s3.secret-access-key"] = "the-secret-of-somebody-else"
+    lake = FORMAT.open(spark, options)
     try:
-        with pytest.raises(HeadraceError, match="NoSuchBucket") as raised:
+        with pytest.raises(HeadraceError, match=said) as raised:
             lake.create(NAME, EVERY_TYPE, {})
     finally:
         lake.close()
     assert (raised.value.code, raised.value.retriable) == ("replicas.not_written", False)
-    for secret in (s3.key_id, s3.secret_key):
-        assert secret not in str(raised.value)
+    for name in ("catalog.s3.access-key-id", "catalog.s3.secret-access-key"):
+        assert options[name] not in str(raised.value)
 
 
 def test_a_session_without_the_jars_of_s3_says_which_it_needs(

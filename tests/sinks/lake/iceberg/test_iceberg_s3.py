@@ -260,6 +260,46 @@ def test_the_check_names_bucket_endpoint_and_answer_without_keys(s3: S3Server) -
         assert secret not in str(error)
 
 
+@pytest.mark.parametrize(
+    ("task", "actions"),
+    [
+        ("write", ["s3:GetObject", "s3:DeleteObject", "s3:ListBucket"]),
+        ("read", ["s3:PutObject", "s3:DeleteObject", "s3:ListBucket"]),
+        ("delete", ["s3:PutObject", "s3:GetObject", "s3:ListBucket"]),
+    ],
+)
+def test_the_check_says_what_the_keys_may_not_do(
+    s3: S3Server, task: str, actions: list[str]
+) -> None:
+    bucket, keys = s3.bucket(), s3.keys_for(*actions)
+    allowed = {f"catalog.{name}": text for name, text in keys.items()}
+    with pytest.raises(HeadraceError) as raised:
+        FORMAT.prove(options_of(s3, f"s3://{bucket}/lake") | allowed)
+    assert f"cannot {task} an object in the bucket {bucket} under lake/" in raised.value.message
+    assert "ACCESS_DENIED" in raised.value.message
+    assert f"s3:{ {'write': 'Put', 'read': 'Get', 'delete': 'Delete'}[task] }Object" in str(
+        raised.value.remedy
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "answer"),
+    [
+        ("s3.secret-access-key", "SIGNATURE_DOES_NOT_MATCH"),
+        ("s3.access-key-id", "INVALID_ACCESS_KEY_ID"),
+    ],
+)
+def test_wrong_keys_are_refused_for_good(s3: S3Server, key: str, answer: str) -> None:
+    options = options_of(s3, f"s3://{s3.bucket()}/lake") | {f"catalog.{key}": "wrong"}
+    with pytest.raises(HeadraceError, match=answer):
+        FORMAT.prove(options)
+    access = IcebergOptions.of(options).s3
+    kept = IcebergStorage("shop.t", SCHEMA, access, options["warehouse"], FIELDS)
+    with pytest.raises(HeadraceError, match=answer) as raised:
+        kept.sweep("b1-")
+    assert (raised.value.code, raised.value.retriable) == ("replicas.storage_failed", False)
+
+
 def test_headrace_check_has_the_storage_among_its_findings(s3: S3Server) -> None:
     def found(bucket: str) -> list[tuple[str, str]]:
         options = {"type": "iceberg", "mode": "replica", **options_of(s3, f"s3://{bucket}/lake")}
