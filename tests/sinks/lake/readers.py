@@ -73,6 +73,10 @@ class IcebergLake(ReadLake):
 
     name, option = "iceberg", "warehouse"
 
+    def options(self) -> dict[str, str]:
+        """Of the sink."""
+        return {self.option: str(self.folder)}
+
     @property
     def catalog(self) -> SqlCatalog:
         uri = f"sqlite:///{self.folder}/catalog.db"
@@ -97,7 +101,7 @@ class IcebergLake(ReadLake):
         # PyIceberg does not write version 3.
         session = SparkSession.getActiveSession()
         assert session is not None
-        lake = ICEBERG.open(session, {self.option: str(self.folder)})
+        lake = ICEBERG.open(session, self.options())
         table: Any = lake.table(TableName((namespace,), name))
         kind = table._java.type("string")
         table._table.updateSchema().addColumn(column, kind).commit()
@@ -113,7 +117,6 @@ class IcebergOnS3(IcebergLake):
         self.warehouse = f"s3://{self.bucket}/lake"
 
     def options(self) -> dict[str, str]:
-        """Of the sink."""
         catalog = {f"catalog.{name}": text for name, text in self.server.properties.items()}
         uri = f"jdbc:sqlite:{self.folder}/catalog.db"
         return {"warehouse": self.warehouse, "catalog.uri": uri, **catalog}
