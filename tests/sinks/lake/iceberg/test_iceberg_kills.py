@@ -38,7 +38,7 @@ def killed_after(warehouse: Path, batch: int, seconds: float) -> None:
 
 @pytest.mark.chaos
 def test_a_killed_commit_leaves_nothing_but_files_of_its_name(lake: Lake, tmp_path: Path) -> None:
-    killed_after(tmp_path, 3, random.uniform(0, 0.3))  # noqa: S311 - any moment will do
+    killed_after(tmp_path, 3, random.uniform(0, 0.3))
     table = lake.table(NAME)
     assert table is not None
     kept = KeptTable(table)
