@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import duckdb
 import duckdb_extension_delta
@@ -256,6 +257,8 @@ def _plain(value: Any) -> Any:
         return f"{len(value)} characters {zlib.crc32(value.encode())}"
     if isinstance(value, dict):
         return json.dumps(value)
+    if isinstance(value, UUID):
+        return str(value)
     if isinstance(value, Decimal):
         return value.normalize()
     if isinstance(value, memoryview):
