@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -98,13 +100,22 @@ class IcebergLake(ReadLake):
         return len(list(self.catalog.load_table((namespace, name)).scan().plan_files()))
 
     def add_column(self, namespace: str, name: str, column: str) -> None:
-        # PyIceberg does not write version 3.
+        with self._written(namespace, name) as table:
+            kind = table._java.type("string")
+            table._table.updateSchema().addColumn(column, kind).commit()
+
+    def drop_column(self, namespace: str, name: str, column: str) -> None:
+        """Drop a column, as somebody does who knows nothing of headrace."""
+        with self._written(namespace, name) as table:
+            table._table.updateSchema().deleteColumn(column).commit()
+
+    @contextmanager
+    def _written(self, namespace: str, name: str) -> Iterator[Any]:
+        """A table for writers; PyIceberg does not write version 3."""
         session = SparkSession.getActiveSession()
         assert session is not None
         lake = ICEBERG.open(session, self.options())
-        table: Any = lake.table(TableName((namespace,), name))
-        kind = table._java.type("string")
-        table._table.updateSchema().addColumn(column, kind).commit()
+        yield lake.table(TableName((namespace,), name))
         lake.close()
 
 

@@ -117,7 +117,10 @@ def test_columns_that_others_added_stay(is_empty: bool) -> None:
     assert [column.name for column in made.added] == ["b", "c"]
     with pytest.raises(HeadraceError, match="somebody else has added") as caught:
         change(current, schema("id a note", note=pa.string()))
-    assert caught.value.code == "replicas.column_not_taken"
+    assert caught.value.code == "replicas.column_taken"
+    twin = schema("id a NOTE", NOTE=pa.string())
+    with pytest.raises(HeadraceError, match="somebody else has added"):
+        change_of_columns(NAME, current, twin, Ambiguous.FAIL, is_empty=is_empty)
 
 
 def test_comments_follow_their_columns() -> None:

@@ -11,7 +11,7 @@ from headrace.sinks.iceberg.format import FORMAT as ICEBERG
 from headrace.sinks.replicas.applying import batches
 from headrace.sinks.replicas.files import compacting
 from headrace.sinks.replicas.lake import ColumnChange, TableName
-from tests.sinks.lake.readers import IN_TURN
+from tests.sinks.lake.readers import IN_TURN, IcebergLake
 from tests.sinks.replicas.replication import Replication
 
 pytestmark = [pytest.mark.spark, pytest.mark.postgres]
@@ -139,6 +139,34 @@ def test_a_column_that_somebody_else_adds_stays(replication: Replication) -> Non
     database.execute("ALTER TABLE t ADD note text; UPDATE t SET note = 'of the source'")
     replication.run()
     assert replication.stopped == ["public.t"]
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("replication", ["iceberg"], indirect=True)
+def test_a_column_of_the_source_that_somebody_else_drops_stops_the_table(
+    replication: Replication,
+) -> None:
+    replication.database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
+    fill(replication, 1, 10)
+    replication.run()
+    assert isinstance(replication.lake, IcebergLake)
+    replication.lake.drop_column("public", "t", "v")
+    replication.database.execute("UPDATE t SET v = 'w' WHERE id < 4")
+    replication.run()
+    assert replication.stopped == ["public.t"]
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("replication", ["delta"], indirect=True)
+def test_two_tables_whose_names_become_one_are_refused(replication: Replication) -> None:
+    replication.database.execute(
+        'CREATE TABLE "a b" (id int PRIMARY KEY); CREATE TABLE a_b (id int PRIMARY KEY);'
+        'INSERT INTO "a b" VALUES (1); INSERT INTO a_b VALUES (1)'
+    )
+    error = replication.error()
+    assert error.code == "replicas.shared_name", error
+    assert "public.a b" in error.message
+    assert "public.a_b" in error.message
 
 
 @of_every_format

@@ -7,7 +7,13 @@ import json
 import pyarrow as pa
 
 from headrace.sinks.replicas.lake import Column, TableSchema
-from headrace.sinks.replicas.told_columns import is_replaced, property_of, with_ids, without_ids
+from headrace.sinks.replicas.told_columns import (
+    is_replaced,
+    lacking,
+    property_of,
+    with_ids,
+    without_ids,
+)
 
 
 def schema(table: str = "s.t", number: str = "7", **ids: str) -> TableSchema:
@@ -32,6 +38,12 @@ def test_columns_that_the_property_does_not_name_are_foreign_and_stay_so() -> No
         found = with_ids(plain("a", "b", "c", "__deleted"), text, schema())
         assert [column.name for column in found.columns if column.is_foreign] == ["c"]
     assert json.loads(property_of(found, kept))["columns"] == {"a": "1", "b": "", "__deleted": ""}
+
+
+def test_columns_that_the_replica_lost_are_named() -> None:
+    kept = property_of(schema(a="1", b=""))
+    assert lacking(plain("a", "c"), kept) == ["b"]
+    assert lacking(plain("a", "b"), kept) == lacking(plain("a"), "") == []
 
 
 def test_a_replica_that_is_filled_again_may_be_of_another_table() -> None:

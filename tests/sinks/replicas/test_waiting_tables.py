@@ -183,6 +183,21 @@ def test_a_staged_first_copy_is_seen_when_it_is_whole(tmp_path: Path) -> None:
     assert set(pipeline.rows) == {1, 2, 3}
 
 
+def test_rows_of_a_snapshot_that_began_again_keep_their_values_in_a_staged_copy(
+    tmp_path: Path,
+) -> None:
+    pipeline = _Pipeline(tmp_path, ReplicaOptions(first_copy=FirstCopy.STAGED))
+    # The key 1 was changed to 3 before the rows were read, and is another row's by now.
+    pipeline.end(0, insert(3, "x", "large x"), insert(1, "new", "large new"), copies=True)
+    pipeline.end(1, *move(1, 3, "x"), copies=True)
+    pipeline.end(2, insert(1, "new", "large new"))
+    assert pipeline.rows == {3: ("x", "large x"), 1: ("new", "large new")}
+    pipeline.end(3, is_settled=True)
+    assert pipeline.rows == {3: ("x", "large x"), 1: ("new", "large new")}
+    assert pipeline.table.kept["headrace.batch"] == "3"
+    assert not [*pipeline.state.glob("staged/*"), *pipeline.state.glob("waiting/*")]
+
+
 def test_a_first_copy_that_has_no_room_ends_the_query_and_goes_on_with_other_options(
     tmp_path: Path,
 ) -> None:

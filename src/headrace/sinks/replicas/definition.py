@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,7 +149,7 @@ class ReplicaDefinition(SinkDefinition):
 
     def _checked(self, config: ConnectorConfig) -> ReplicaOptions:
         options = self.own_options(config)
-        checked = ReplicaOptions.of(options)
+        checked = replace(ReplicaOptions.of(options), merges=bool(config.transforms))
         require_complete(config, checked)
         self.format().check(options)
         return checked

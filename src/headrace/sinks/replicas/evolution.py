@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.lake import OWN, Column, ColumnChange, TableName, TableSchema
+from headrace.sinks.replicas.lake import OWN, Column, ColumnChange, TableName, TableSchema, is_own
 from headrace.sinks.replicas.options import Ambiguous
 
 if TYPE_CHECKING:
@@ -40,10 +40,11 @@ def change_of_columns(
     whose type cannot change is dropped and added.
 
     Raises HeadraceError("replicas.column_not_taken", "replicas.column_ambiguous",
-    "replicas.key_changed").
+    "replicas.column_taken", "replicas.key_changed").
     """
     foreign = [column for column in current.columns if column.is_foreign]
-    if taken := [column for column in foreign if wanted.column(column.name) is not None]:
+    names = {column.name.casefold() for column in wanted.columns}
+    if taken := [column for column in foreign if column.name.casefold() in names]:
         raise _foreign(name, taken)
     current = replace(current, columns=tuple(c for c in current.columns if not c.is_foreign))
     if is_empty:
@@ -61,7 +62,7 @@ def change_of_columns(
         and column.name not in renamed
     ]
     stay = {*renamed, *(column.name for column in kept)}
-    vanished = [c for c in current.columns if c.name not in stay and not c.name.startswith(OWN)]
+    vanished = [c for c in current.columns if c.name not in stay and not is_own(c.name)]
     come |= {column.name for column in kept}
     new = [column for column in wanted.columns if column.name not in come]
     # Where every column has an id, it is known what became of it. Else names and their order tell.
@@ -117,7 +118,7 @@ def _of_empty(current: TableSchema, wanted: TableSchema) -> ColumnChange:
     both = [name for name in had if name in has and name not in other]
     return ColumnChange(
         tuple(column for name, column in has.items() if name not in had or name in other),
-        tuple(n for n in had if n in other or (n not in has and not n.startswith(OWN))),
+        tuple(n for n in had if n in other or (n not in has and not is_own(n))),
         {},
         {n: has[n].type for n in both if not _stays(had[n].type, has[n].type)},
         {n: has[n].comment for n in both if had[n].comment != has[n].comment},
@@ -129,7 +130,7 @@ def _renamed(
 ) -> dict[str, str]:
     """New names by old ones, where the order of the columns shows it: between the same neighbours,
     with a column after them that stays, as many columns vanished as are new."""
-    names = [column.name for column in current.columns if not column.name.startswith(OWN)]
+    names = [column.name for column in current.columns if not is_own(column.name)]
     late = list(wanted.names)
     gone, come = {column.name for column in vanished}, {column.name for column in new}
     renamed: dict[str, str] = {}
@@ -184,9 +185,7 @@ def steps_of(change: ColumnChange, current: TableSchema) -> list[ColumnChange]:
     first = tuple(name for name in change.dropped if name in come)
     taken = {*current.names}.difference(first)
     aside = {
-        old: f"{OWN}headrace_{old}"
-        for old, late in change.renamed.items()
-        if late in taken or old in come
+        old: f"{OWN}{old}" for old, late in change.renamed.items() if late in taken or old in come
     }
     if not first and not aside:
         return [change]
@@ -248,7 +247,7 @@ def _not_taken(name: TableName, had: Column, has: Column) -> HeadraceError:
 
 def _foreign(name: TableName, columns: list[Column]) -> HeadraceError:
     return HeadraceError(
-        "replicas.column_not_taken",
+        "replicas.column_taken",
         f"{name}: the source has a column {_types(columns)} now, and somebody else has added one "
         "of that name to the replica",
         "Rename or drop the column of the replica, and start again.",

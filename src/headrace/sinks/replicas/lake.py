@@ -33,8 +33,15 @@ table and columns of the source it has (JSON), the id of the query that
 keeps it, its last micro-batch in the table (a number), the source's position after it (JSON), and
 when it was committed (ISO 8601)."""
 
-OWN = "__"
-"""How names of columns begin that headrace adds to those of the source."""
+OWN = "__headrace_"
+"""How names begin that columns have for a moment, while others take their names."""
+DELETED = "__deleted"
+"""The column of rows that the source deleted, where deletes are soft."""
+
+
+def is_own(name: str) -> bool:
+    """Whether headrace adds a column of that name to those of the source."""
+    return name == DELETED or name.startswith(OWN)
 
 
 @dataclass(frozen=True)

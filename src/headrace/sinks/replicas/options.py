@@ -122,6 +122,8 @@ class ReplicaOptions:
     kept_bytes: int = 1 << 30
     compact_commits: int = 20
     keep: timedelta = timedelta(minutes=180)
+    merges: bool = False
+    """Whether transforms may give several tables of the source one name."""
 
     @staticmethod
     def of(options: Mapping[str, str]) -> ReplicaOptions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,6 +23,11 @@ class MicroBatch:
     def name(self) -> str:
         """The beginning of the names of its files."""
         return f"headrace-{self.query[:8]}-{self.number}"
+
+    @property
+    def before(self) -> MicroBatch:
+        """What is applied before the changes of this one, in a commit of its own."""
+        return replace(self, number=self.number - 1)
 
     @property
     def properties(self) -> dict[str, str]:
@@ -63,6 +68,10 @@ class Outcome:
     source_ms: int = 0
     is_repeated: bool = False
     left_out: int = 0
+
+    def after(self, earlier: Outcome) -> Outcome:
+        """With the changes of what was applied before."""
+        return replace(self, changes=earlier.changes + self.changes)
 
 
 @dataclass

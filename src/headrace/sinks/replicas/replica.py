@@ -15,6 +15,7 @@ from headrace.sinks.replicas.changes.schemas import of_json
 from headrace.sinks.replicas.evolution import OF_COLUMNS, change_of_columns, steps_of
 from headrace.sinks.replicas.lake import (
     BATCH,
+    DELETED,
     KEY,
     OWN,
     QUERY,
@@ -35,7 +36,9 @@ from headrace.sinks.replicas.runners import HereRunner, Runner
 from headrace.sinks.replicas.told_columns import (
     after,
     is_replaced,
+    lacking,
     property_of,
+    table_of,
     with_ids,
     without_ids,
 )
@@ -47,8 +50,6 @@ FENCES = (OTHER_KEEPER, OLDER_CHECKPOINT)
 """Codes of errors for a table that another query, or somebody else, keeps, and for one that has
 more than the checkpoint of its query: a query does not start with them."""
 _MOST_TRIES = 5
-DELETED = "__deleted"
-"""The column of rows that the source deleted, where deletes are soft."""
 
 
 class Replica:
@@ -74,8 +75,10 @@ class Replica:
             wanted = self._extended(schema)
             properties = {KEY: json.dumps(list(wanted.key)), **_source(wanted)}
             table = self._lake.create(self.name, wanted, properties)
-        elif self._options.existing is not Existing.REPLACE:
-            self._require_own(table, query)
+        else:
+            self._require_source(table.properties().get(SOURCE, ""), [schema])
+            if self._options.existing is not Existing.REPLACE:
+                self._require_own(table, query)
         if planned is not None:
             self._require_planned(table.properties(), query, planned)
         self._table = table
@@ -92,6 +95,7 @@ class Replica:
         """Bring a micro-batch's changes into the table, unless it has them. `folder` has the files
         of the parts. `is_copied`: the table is being copied again, so that rows are still missing;
         `may_empty`: none was copied yet. Raises HeadraceError."""
+        self._require_source("", [of_json(part.schema) for part in parts if part.schema])
         newest = max((part for part in parts if part.schema), key=_last, default=None)
         if self._table is None:
             if newest is not None:
@@ -182,7 +186,11 @@ class Replica:
         is_own = table.version() == self._own_version or work.may_empty
         if not is_own and (foreign := table.foreign_changes()):
             raise self._changed_by_others(foreign)
-        former = with_ids(table.schema(), properties.get(SOURCE, ""), work.schema)
+        told = properties.get(SOURCE, "")
+        self._require_source(told, [work.schema])
+        if not work.may_empty and (gone := lacking(table.schema(), told)):
+            raise self._columns_gone(gone)
+        former = with_ids(table.schema(), told, work.schema)
         if QUERY in properties and is_replaced(former, work.schema):
             if not work.is_copied:
                 raise self._replaced()
@@ -199,6 +207,8 @@ class Replica:
         except HeadraceError as error:
             if not work.may_empty or error.code not in OF_COLUMNS:
                 raise
+            # What an empty table does not take either is raised before its rows are gone.
+            change_of_columns(self.name, former, wanted, self._options.ambiguous, is_empty=True)
             self.empty(batch)
             transaction = self._begin(table, wanted, work)
         if not self._own_version:
@@ -324,14 +334,23 @@ class Replica:
             if _ids(had) != _ids(newest):
                 change = change_of_columns(self.name, had, newest, self._options.ambiguous)
                 # What was dropped may have the name of another column now.
-                gone = {name: f"{OWN}headrace_dropped_{name}" for name in change.dropped}
+                gone = {name: f"{OWN}dropped_{name}" for name in change.dropped}
                 if change.renamed or gone:
                     renamed[part.path] = {**gone, **change.renamed}
         return renamed
 
     def _extended(self, schema: TableSchema) -> TableSchema:
         """With the columns that headrace adds."""
-        if self._options.deletes is not Deletes.SOFT or schema.column(DELETED) is not None:
+        if self._options.deletes is not Deletes.SOFT:
+            return schema
+        if schema.column(DELETED) is not None and schema.source:
+            raise HeadraceError(
+                "replicas.column_reserved",
+                f"{self.name}: the source has a column {DELETED}, which headrace keeps with "
+                "headrace.sink.deletes=soft",
+                "Leave the column out by column.exclude.list, or set headrace.sink.deletes=hard.",
+            )
+        if schema.column(DELETED) is not None:
             return schema
         import pyarrow as pa
 
@@ -372,6 +391,28 @@ class Replica:
             "Go on with that query's checkpoint, name another namespace or prefix, or set "
             "headrace.sink.existing=replace: the table's rows are then replaced by those that the "
             "source has.",
+        )
+
+    def _require_source(self, told: str, schemas: Sequence[TableSchema]) -> None:
+        """Refuse a second table of the source, unless a transform merges tables. `told` is the
+        property of the replica."""
+        if self._options.merges:
+            return
+        sources = {each.source for each in schemas} | {table_of(told)}
+        names = sorted(filter(None, sources))
+        if len(names) > 1:
+            raise HeadraceError(
+                "replicas.shared_name",
+                f"{' and '.join(names)} of the source would both be the table {self.name}",
+                "Leave one of them out by table.exclude.list, or rename it.",
+            )
+
+    def _columns_gone(self, names: Sequence[str]) -> HeadraceError:
+        return HeadraceError(
+            "replicas.changed_by_others",
+            f"Somebody else dropped or renamed columns of {self.name}: {', '.join(names)}",
+            "Leave columns of the source to headrace. Name them as they were, or copy the table "
+            f"again: headrace resync {self.name}.",
         )
 
     def _changed_by_others(self, changes: Sequence[str]) -> HeadraceError:

@@ -59,7 +59,7 @@ class ReplicaSink(BatchSink):
         self._config, self._state, self._checkpoint = query.config, query.state, query.checkpoint
         self._parts, self._stopped = query.state / "parts", query.state / "stopped"
         self._waiting, self._is_settled = query.state / "waiting", True
-        self._is_staged = False
+        self._staged, self._is_staged = query.state / "staged", False
         self._requests = query.state / RESYNC
         self._known = KnownTables(query.state)
         self._copied: dict[TableName, Resync] = {}
@@ -179,10 +179,12 @@ class ReplicaSink(BatchSink):
         self._is_settled = not is_unsettled(self._state, batch)
         is_copying = "snapshot" in (planned_offset(self._checkpoint, batch) or {})
         self._is_staged = is_copying and self._options.first_copy is FirstCopy.STAGED
-        if self._is_settled and not self._is_staged:
-            for waiting in waiting_tables(self._waiting):
-                tables.setdefault(waiting.name, [])
         if not self._is_staged:
+            for waiting in waiting_tables(self._staged):
+                tables.setdefault(waiting.name, [])
+            if self._is_settled:
+                for waiting in waiting_tables(self._waiting):
+                    tables.setdefault(waiting.name, [])
             self._take_over(batch)
         self._begin_resyncs(batch)
         publish(query_of(str(self._checkpoint)), self.figures)
@@ -208,7 +210,7 @@ class ReplicaSink(BatchSink):
             stopped = StoppedTable(self._stopped, resync.name)
             if resync.stage is Stage.REQUESTED:
                 stopped.resume()
-                WaitingTable(self._waiting, resync.name).forget()
+                self._forget_waiting(resync.name)
                 log.warning("The table %s is copied again", resync.name)
                 resync = resync.at(Stage.BEGUN, replica.files())
             was_copying = resync.stage is Stage.COPYING
@@ -267,11 +269,14 @@ class ReplicaSink(BatchSink):
                 if self._ends_query(error):
                     raise
                 self._stop(stopped, error, loses=error.code == RENAMED)
-                waiting = WaitingTable(self._waiting, name)
-                if waiting.is_waiting and not stopped.is_lost:
-                    for number, position, waited in waiting.kept():
-                        stopped.keep(number, position, waited, waiting.folder)
-                    waiting.forget()
+                has_this = False
+                for waiting in self._all_waiting(name):
+                    if waiting.is_waiting and not stopped.is_lost:
+                        for number, position, waited in waiting.kept():
+                            stopped.keep(number, position, waited, waiting.folder)
+                            has_this |= number == batch.number
+                        waiting.forget()
+                if has_this:
                     return Outcome(sum(part.rows for part in parts))
         self._keep(stopped, batch, parts)
         return Outcome(sum(part.rows for part in parts))
@@ -281,27 +286,33 @@ class ReplicaSink(BatchSink):
         return is_final or self._options.errors is Errors.FAIL
 
     def _apply_or_wait(self, batch: MicroBatch, name: TableName, parts: Sequence[Part]) -> Outcome:
-        waiting, replica = WaitingTable(self._waiting, name), self._replica(name)
+        staged, waiting = self._all_waiting(name)
+        replica = self._replica(name)
+        before = Outcome()
+        if staged.is_waiting and not self._is_staged:
+            before = replica.apply(batch.before, staged.parts(), staged.folder)
+            staged.forget()
         copied = self._copied.get(name)
         if not waiting.is_waiting:
             lacks = not self._is_settled and any(part.has_untold for part in parts)
             if copied is not None:
                 return self._copy(copied, replica, batch, parts)
-            if not lacks and (not self._is_staged or replica.has_changes_of(batch.query)):
-                return replica.apply(batch, parts, self._parts)
+            if not lacks and self._is_staged and not replica.has_changes_of(batch.query):
+                return self._wait(staged, batch, parts)
+            if not lacks:
+                return replica.apply(batch, parts, self._parts).after(before)
             waiting.begin()
-        self._require_room(waiting, parts)
-        waiting.keep(batch.number, batch.position, parts, self._parts)
-        if self._is_staged:
-            return Outcome()
-        if not self._is_settled and waiting.size <= self._options.kept_bytes:
-            return Outcome()
+        self._wait(waiting, batch, parts)
+        has_room = waiting.size <= self._options.kept_bytes
+        if staged.is_waiting or (not self._is_settled and has_room):
+            return before
         outcome = replica.apply(batch, waiting.parts(), waiting.folder)
         waiting.forget()
-        return outcome
+        return outcome.after(before)
 
-    def _require_room(self, waiting: WaitingTable, parts: Sequence[Part]) -> None:
-        size = waiting.size + sum(part.size for part in parts)
+    def _wait(self, waiting: WaitingTable, batch: MicroBatch, parts: Sequence[Part]) -> Outcome:
+        """Keep the changes. Raises HeadraceError where a first copy that is staged has no room."""
+        size = waiting.size_with(parts)
         if self._is_staged and size > self._options.kept_bytes:
             raise HeadraceError(
                 _STAGED_TOO_MUCH,
@@ -311,6 +322,18 @@ class ReplicaSink(BatchSink):
                 f"({self._options.kept_bytes}), or headrace.sink.first.copy=visible, and start "
                 "again: the copy goes on.",
             )
+        if not waiting.is_waiting:
+            waiting.begin()
+        waiting.keep(batch.number, batch.position, parts, self._parts)
+        return Outcome()
+
+    def _all_waiting(self, name: TableName) -> tuple[WaitingTable, WaitingTable]:
+        """What is staged of a table, and what waits until its rows are as old as the log."""
+        return WaitingTable(self._staged, name), WaitingTable(self._waiting, name)
+
+    def _forget_waiting(self, name: TableName) -> None:
+        for waiting in self._all_waiting(name):
+            waiting.forget()
 
     def _copy(
         self, resync: Resync, replica: Replica, batch: MicroBatch, parts: Sequence[Part]
@@ -347,7 +370,7 @@ class ReplicaSink(BatchSink):
             f"{known['message']}. Changes of {stopped.name} are left out from here on",
             f"{known['remedy']} Then copy the table again: headrace resync {stopped.name}.",
         )
-        WaitingTable(self._waiting, stopped.name).forget()
+        self._forget_waiting(stopped.name)
         if not (stopped.is_stopped and stopped.is_lost):
             self._stop(stopped, error, loses=True)
         return Outcome(rows)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from headrace.sinks.replicas.lake import OWN, Column, ColumnChange, TableSchema
+from headrace.sinks.replicas.lake import Column, ColumnChange, TableSchema, is_own
 
 
 def with_ids(schema: TableSchema, text: str, wanted: TableSchema) -> TableSchema:
@@ -62,6 +62,17 @@ def property_of(schema: TableSchema, former: str = "") -> str:
     return json.dumps(made, ensure_ascii=False)
 
 
+def lacking(schema: TableSchema, text: str) -> list[str]:
+    """Columns of the source that the property names and the replica does not have any more."""
+    held = json.loads(text) if text else {"columns": ()}
+    return [name for name in held["columns"] if schema.column(name) is None]
+
+
+def table_of(text: str) -> str:
+    """The source's table that the property is of; empty: it says none."""
+    return str(json.loads(text)["table"]) if text else ""
+
+
 def without_ids(text: str) -> str:
     """The property of a replica that is filled again, perhaps from another table of that name."""
     if not text:
@@ -72,4 +83,4 @@ def without_ids(text: str) -> str:
 
 
 def _is_foreign(name: str, names: Mapping[str, str]) -> bool:
-    return name not in names and not name.startswith(OWN)
+    return name not in names and not is_own(name)

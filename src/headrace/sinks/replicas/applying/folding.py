@@ -14,14 +14,12 @@ from headrace.sinks.replicas.applying.untold import Histories, Sources
 from headrace.sinks.replicas.changes.part import OLD_KEY, OPERATION, SEQUENCE, UNTOLD, Operation
 from headrace.sinks.replicas.files.reading import conformed
 from headrace.sinks.replicas.keys import ABSENT, KeySet
+from headrace.sinks.replicas.lake import DELETED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headrace.sinks.replicas.lake import TableSchema
-
-DELETED = "__deleted"
-"""The column of soft deletes."""
 
 
 def fold(
@@ -171,7 +169,7 @@ class Folding:
                     "replicas.value_unknown",
                     f"{self._table or 'A table'}: the log does not carry the value of the column"
                     f" {name} in {unknown} rows, and the table does not have these rows",
-                    "Copy the table again: headrace resync.",
+                    f"Copy the table again: headrace resync {self._table or 'TABLE'}.",
                 )
             must = must & (places != ABSENT)
         known = known | must

@@ -61,9 +61,12 @@ class KeptChanges:
 
 
 class WaitingTable(KeptChanges):
-    """A table whose rows are newer than the log: they were read by a snapshot that had to begin
-    again. What the log tells of them until then is kept and applied at once. Bit by bit it would
-    delete rows whose values later changes do not carry."""
+    """A table whose changes wait, and are applied at once.
+
+    Some wait while its rows are newer than the log: they were read by a snapshot that had to begin
+    again. Bit by bit, what the log has of them until then would delete rows whose values later
+    changes do not carry. Those of a first copy that is staged wait apart from these, because they
+    are in the table when the others are applied."""
 
     @property
     def is_waiting(self) -> bool:
@@ -75,6 +78,10 @@ class WaitingTable(KeptChanges):
         self.folder.mkdir(parents=True, exist_ok=True)
         known = {"namespace": self.name.namespace, "name": self.name.name}
         replace_text(self.folder / _NAME, json.dumps(known))
+
+    def size_with(self, parts: Sequence[Part]) -> int:
+        """Bytes that will be kept with these parts."""
+        return (self.size if self.is_waiting else 0) + sum(part.size for part in parts)
 
     def parts(self) -> list[Part]:
         """All that are kept."""
