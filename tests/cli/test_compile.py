@@ -140,6 +140,33 @@ def test_the_compiler_and_its_processes_die_with_the_command(tmp_path: Path) -> 
         process.stderr.read()  # to the end of the pipe, which all of them have
 
 
+def test_a_compiler_whose_worker_is_killed_ends_with_an_error_and_leaves_no_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    killing = tmp_path / "killing.py"
+    killing.write_text(
+        "import os, signal\n"
+        "from headrace.spark.kernels import __main__ as program, compiler\n"
+        "def end(kernel):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "compiler._load, compiler._cores = end, lambda: 2\n"
+        "if __name__ == '__main__':\n"
+        "    program.main(['--progress', 'a:x', 'a:y', 'a:z'])\n"
+    )
+    compilation = Compilation([str(killing)], Messages(io.StringIO()))
+    try:
+        assert compilation.is_over(120), "it waits for the process that was killed"
+    finally:
+        compilation.kill()
+    with pytest.raises(HeadraceError, match="exit status 1") as failed:
+        compilation.require_success()
+    assert failed.value.code == "kernels.not_compiled"
+    (path,) = tmp_path.rglob("compiling.lock")
+    with path.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def test_a_compiler_that_fails_is_an_error() -> None:
     compilation = Compilation(["-c", "raise SystemExit(3)"], Messages(io.StringIO()))
     wait_for(compilation)

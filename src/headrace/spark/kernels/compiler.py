@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -79,7 +80,8 @@ def compile_kernels(kernels: Kernels, report: Report = lambda _done, _total: Non
 
 
 def _compiled(missing: list[tuple[str, str]]) -> Iterator[None]:
-    """Something for each kernel when it is compiled."""
+    """Something for each kernel when it is compiled. Raises BrokenProcessPool when a process that
+    compiles one is killed, for example because memory is short."""
     places = {name: place for place, name in enumerate(_FIRST)}
     in_order = sorted(missing, key=lambda kernel: places.get(kernel[1], len(places)))
     workers = min(_cores(), len(in_order))
@@ -87,8 +89,12 @@ def _compiled(missing: list[tuple[str, str]]) -> Iterator[None]:
         yield from map(_load, in_order)
         return
     context = multiprocessing.get_context("spawn")
-    with context.Pool(workers, initializer=die_with_parent) as pool:
-        yield from pool.imap_unordered(_load, in_order)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=die_with_parent)
+    try:
+        for compiled in as_completed([pool.submit(_load, kernel) for kernel in in_order]):
+            yield compiled.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _cores() -> int:
