@@ -78,11 +78,11 @@ def load_kernel(module: str, name: str) -> None:
         mark_compiled(module, name)
 
 
-def load_compiled(kernels: Kernels | None = None) -> None:
-    """Load those of the kernels (None: of all) that are compiled and whose modules this process
-    has: loaded kernels take memory, tens of megabytes for one that reads a log."""
-    chosen = all_kernels() if kernels is None else kernels
-    missing = set(missing_kernels(chosen))
-    for module, name in listed(chosen):
+def load_compiled() -> None:
+    """Load the kernels that are compiled and whose modules this process has: loaded kernels take
+    memory, tens of megabytes for one that reads a log."""
+    kernels = all_kernels()
+    missing = set(missing_kernels(kernels))
+    for module, name in listed(kernels):
         if module in sys.modules and (module, name) not in missing:
             load_kernel(module, name)

@@ -19,6 +19,8 @@ from headrace.spark.kernels.needed import Kernels
 
 Report = Callable[[int, int], None]
 """Gets the number of kernels that were compiled, and of those that were not when this began."""
+Wait = Callable[[], None]
+"""Is called once if another process compiles, before this one waits for it."""
 
 _LONGEST_S = 900
 """Longer than any machine compiles."""
@@ -31,26 +33,28 @@ _FIRST = (
     "read_images",
     "run_json",
 )
-"""Those that take longest: who begins with them has no core idle at the end."""
+"""Those that take longest. They are compiled first, so that no core is idle at the end."""
 
 
 def die_with_parent() -> None:
-    """End this process with the thread that started it, where the system can. It would see only
-    after the kernel that it compiles that nobody waits any more."""
+    """End this process with the thread that started it, where the system can. Otherwise it would
+    first finish the kernel that it compiles, which nobody waits for any more."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
 
 
 @contextmanager
-def _only_compiler() -> Iterator[None]:
+def _only_compiler(wait: Wait = lambda: None) -> Iterator[None]:
     """Lets one process compile at a time: those that start beside it wait, and load what it made.
     They compile for themselves where a file system has no locks, and where the other one takes
     longer than a compilation does."""
     folder().mkdir(parents=True, exist_ok=True)
     deadline = Deadline(_LONGEST_S)
     with (folder() / "compiling.lock").open("a") as lock:  # released when it is closed
-        while not _locks(lock) and not deadline.is_over:
-            time.sleep(0.1)
+        if not _locks(lock):
+            wait()
+            while not _locks(lock) and not deadline.is_over:
+                time.sleep(0.1)
         yield
 
 
@@ -65,18 +69,25 @@ def _locks(lock: TextIO) -> bool:
     return True
 
 
-def compile_kernels(kernels: Kernels, report: Report = lambda _done, _total: None) -> int:
-    """Compile those of the kernels that are not compiled; returns how many these were."""
-    if not missing_kernels(kernels):
+def compile_kernels(
+    kernels: Kernels,
+    report: Report = lambda _done, _total: None,
+    wait: Wait = lambda: None,
+) -> int:
+    """Compile those of the kernels that are not compiled; returns how many this process compiled.
+    Those that another process compiled meanwhile are reported, too."""
+    total = len(missing_kernels(kernels))
+    if not total:
         return 0
-    with _only_compiler():
-        missing = missing_kernels(kernels)  # another process may have compiled meanwhile
-        total = len(missing)
-        if total:
-            report(0, total)
-        for done, _ in enumerate(_compiled(missing), 1):
+    report(0, total)
+    with _only_compiler(wait):
+        missing = missing_kernels(kernels)
+        by_others = total - len(missing)
+        if by_others:
+            report(by_others, total)
+        for done, _ in enumerate(_compiled(missing), by_others + 1):
             report(done, total)
-    return total
+    return len(missing)
 
 
 def _compiled(missing: list[tuple[str, str]]) -> Iterator[None]:
