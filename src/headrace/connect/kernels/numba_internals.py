@@ -78,7 +78,7 @@ def _kernel_locator() -> Any:
             """See Numba's _CacheLocator."""
             return str(self._folder / self.get_suitable_cache_subpath(self._py_file))
 
-        def get_source_stamp(self) -> object:
+        def get_source_stamp(self) -> Any:
             """See Numba's _CacheLocator."""
             content = _SourceFileBackedLocatorMixin.get_source_stamp(self)
             return content, release_of(self._module)
