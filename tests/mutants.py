@@ -1,7 +1,8 @@
 """`python -m tests.mutants [SEED] [COUNT]` changes one operator, constant or condition of a module
 at a time, in a copy of the checkout, and runs the tests that ought to notice.
 
-It prints how many of the mutants no test killed, and shows them: each is a line that may be wrong
+The tests of a module run once without a change first, and have to pass. It prints how many of the
+mutants no test killed, and shows them: each is a line that may be wrong
 without a test failing. Not every one can be killed: some are equal to what they replace.
 """
 
@@ -56,6 +57,9 @@ _COMPARED = {
 }  # fmt: skip
 _COMPUTED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.FloorDiv: ast.Mult}
 _WITHIN_S = 900
+_KILLED = (1, 2, None)
+"""The exit status of pytest when a test failed, when a module could not be imported, and of tests
+that do not end. Others say nothing of the mutant."""
 
 
 @dataclass(frozen=True)
@@ -103,24 +107,45 @@ def _changed(node: ast.AST) -> Iterator[ast.AST]:
             yield ast.Constant(value + 1)
 
 
+def exit_status(module: str, checkout: Path) -> int | None:
+    """Pytest's, of the tests that ought to notice a change of the module; None: they do not end."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
+    paths = os.pathsep.join(str(checkout / one) for one in ("src", "demo/src", "."))
+    try:
+        return subprocess.run(
+            [*command, "-m", "not (spark or chaos)", *MODULES[module]],
+            cwd=checkout, env={**os.environ, "PYTHONPATH": paths},
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=_WITHIN_S, check=False,
+        ).returncode  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def require_passing(module: str, checkout: Path) -> None:
+    """Raises SystemExit if the module's tests do not pass without a change."""
+    status = exit_status(module, checkout)
+    if status != 0:
+        raise SystemExit(f"Without a change of {module} {_ending(status)}: repair them first")
+
+
 def is_killed(mutant: Mutant, checkout: Path) -> bool:
-    """Whether a test fails, or does not end, with a mutant in a copy of the checkout."""
+    """Whether a test fails, or does not end, with a mutant in a copy of the checkout. Raises
+    SystemExit if pytest ends in another way."""
     path = checkout / "src" / "headrace" / mutant.module
     original = path.read_text()
     path.write_text(mutant.text)
     try:
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
-        paths = os.pathsep.join(str(checkout / one) for one in ("src", "demo/src", "."))
-        run = subprocess.run(
-            [*command, "-m", "not (spark or chaos)", *MODULES[mutant.module]],
-            cwd=checkout, env={**os.environ, "PYTHONPATH": paths},
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=_WITHIN_S, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return True
+        status = exit_status(mutant.module, checkout)
     finally:
         path.write_text(original)
-    return run.returncode != 0
+    if status not in (0, *_KILLED):
+        raise SystemExit(f"{mutant.module}:{mutant.line}  {mutant.change}: {_ending(status)}")
+    return status in _KILLED
+
+
+def _ending(status: int | None) -> str:
+    ended = "do not end" if status is None else f"end with pytest's exit status {status}"
+    return f"the tests {ended}"
 
 
 def main(seed: int, count: int) -> int:
@@ -132,6 +157,8 @@ def main(seed: int, count: int) -> int:
         checkout = Path(folder) / "headrace"
         leave = shutil.ignore_patterns(".venv*", ".git", "__pycache__", "build", "dist")
         shutil.copytree(ROOT, checkout, ignore=leave)
+        for module in sorted({mutant.module for mutant in chosen}):
+            require_passing(module, checkout)
         for number, mutant in enumerate(chosen, 1):
             killed = is_killed(mutant, checkout)
             print(

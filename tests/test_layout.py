@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
+import tomllib
 from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted(path for top in ("src", "demo", "tests") for path in (ROOT / top).rglob("*.py"))
 MOST_LINES, MOST_FILES, MOST_FUNCTION_LINES = 500, 15, 100
-POSTGRESQL = ROOT / "src/headrace/connectors/postgresql"
+PACKAGE = ROOT / "src/headrace"
+POSTGRESQL = PACKAGE / "connectors/postgresql"
 # Of the whole connector: what other sessions may do to tables that are read takes 700 of them.
 MOST_POSTGRESQL_LINES = 9_200
 
@@ -52,17 +55,64 @@ def test_the_first_connector_stays_within_its_lines() -> None:
     assert sum(map(lines, POSTGRESQL.rglob("*.py"))) <= MOST_POSTGRESQL_LINES
 
 
-def test_kernels_of_shared_rooms_stand_in_packages_called_kernels() -> None:
-    """The import contracts name them there."""
+def paths_with_kernels() -> set[Path]:
     decorators = {"entry", "part", "inlined_part"}
-    rooms = [ROOT / "src/headrace" / room for room in ("streaming", "converters", "documents")]
-    with_kernels = {
+    return {
         path
         for path in FILES
-        if any(room in path.parents for room in rooms)
+        if PACKAGE in path.parents
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.FunctionDef)
         and any(isinstance(d, ast.Name) and d.id in decorators for d in node.decorator_list)
     }
+
+
+def test_kernels_of_shared_rooms_stand_in_packages_called_kernels() -> None:
+    """The import contracts name them there."""
+    rooms = [PACKAGE / room for room in ("streaming", "converters", "documents")]
+    with_kernels = {
+        path for path in paths_with_kernels() if any(room in path.parents for room in rooms)
+    }
     assert len(with_kernels) > 30
     assert {name(path) for path in with_kernels if path.parent.name != "kernels"} == set()
+
+
+OF_DOCUMENTS = {
+    "headrace.connectors.mongodb.reading.document_images",
+    "headrace.connectors.mongodb.streaming.event_parts",
+    "headrace.connectors.mongodb.streaming.frames",
+}
+"""Modules whose kernels are made of those of documents, because their rows are documents."""
+
+
+def kernel_contracts() -> list[dict[str, list[str]]]:
+    """The import contracts of kernels."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    return [
+        contract
+        for contract in contracts["contracts"]
+        if {"headrace.converters", "headrace.documents"} & {*contract.get("forbidden_modules", ())}
+    ]
+
+
+def is_named(module: str, sources: list[str]) -> bool:
+    """Whether a contract names the module or a package that has it. `**` is one name or more."""
+    patterns = (re.escape(source).replace(r"\*\*", r"\w+(\.\w+)*") for source in sources)
+    return any(re.fullmatch(rf"{pattern}(\..+)?", module) for pattern in patterns)
+
+
+def test_what_kernels_import_is_in_a_contract_or_an_exception() -> None:
+    """What a kernel imports is linked into it."""
+    modules = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        for path in paths_with_kernels()
+        if path.relative_to(PACKAGE).parts[0] not in ("connect", "documents")
+    }
+    contracts = kernel_contracts()
+    assert len(contracts) == 2
+    unnamed = {
+        module
+        for module in modules
+        if not any(is_named(module, contract["source_modules"]) for contract in contracts)
+    }
+    assert unnamed == OF_DOCUMENTS

@@ -15,7 +15,7 @@ FILES = {
     "test_java.py": "@pytest.mark.spark",
     "test_tls.py": '@pytest.fixture(scope="module")',
     "test_stop.py": "@pytest.mark.spark",
-    "test_topic.py": "def test_0(kafka: KafkaServer): ...",
+    "test_topic.py": "@pytest.mark.spark\ndef test_0(kafka: KafkaServer): ...",
     "test_signals.py": "def test_0(kafka: KafkaServer): ...",
     "test_ends.py": "@pytest.mark.spark\ndef test_0(resident: Resident): ...",
     "test_demo.py": "@pytest.mark.spark\ndef test_0(resident: Resident): ...",
@@ -134,7 +134,9 @@ def test_spark_runs_from_the_beginning_and_on_three_workers_at_most(
 ) -> None:
     moments: list[list[str]] = []
     run(tmp_path, count, moments)
-    with_spark = [sum("spark" in FILES[file] for file in files) for files in moments]
+    with_spark = [
+        sum("spark" in FILES[file] or file in SHARED for file in files) for files in moments
+    ]
     assert with_spark[0] == 1
     assert max(with_spark) == 3
     assert with_spark[-1] > 0

@@ -12,17 +12,19 @@ from xdist.scheduler import LoadScopeScheduling
 _CHAOS = "tests/chaos/"
 """Its tests start every process by themselves and share nothing: each is one piece of work. They
 are the last ones of a run, and one worker would take them all while the others rest."""
+_KAFKA = "kafka"
 _RESIDENT = "resident"
 _REGISTRY = "registry"
-_SPARK_WORKERS = 3  # a test with Spark starts a session of its own: a gigabyte, and a core or two
+_SPARK_WORKERS = 3
+"""Each starts one session, which all its tests share: a gigabyte, and a core or two in a test."""
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     """One test after the other, in the order of the run. Files with Spark, and files whose tests
     share a fixture, are one piece of work each; files with Kafka are one together, which has one
     broker, and so are those with a resident `headrace`, which is one with its Spark, and those with
-    a schema registry, most of which have Spark. One worker begins with Spark while the others do
-    the rest; then two others join it."""
+    a schema registry. All three count as Spark, which some files of each have. One worker begins
+    with Spark while the others do the rest; then two others join it."""
 
     def __init__(self, config: Any, log: Any = None) -> None:
         super().__init__(config, log)
@@ -65,7 +67,7 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
             return nodeid
         text = _text(self._root / path)
         if "kafka: KafkaServer" in text:
-            return "kafka"
+            return _KAFKA
         if "resident: Resident" in text:
             return _RESIDENT
         if "RegistryServer" in text:
@@ -105,7 +107,7 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
 
     def _has_spark(self, scope: str) -> bool:
         path, _, test = scope.partition("::")
-        if scope in (_RESIDENT, _REGISTRY):
+        if scope in (_KAFKA, _RESIDENT, _REGISTRY):
             return True
         is_piece = path.startswith(_CHAOS) if test else path.endswith(".py")
         return is_piece and "pytest.mark.spark" in _text(self._root / path)

@@ -20,10 +20,11 @@ import numba
 import pytest
 
 from headrace.cli import main
-from headrace.cli.compile import Compilation, compile_kernels
+from headrace.cli.compile import Compilation, start_compiling
 from headrace.cli.messages import LogFormat, Messages
 from headrace.errors import HeadraceError
-from headrace.spark.kernels import process
+from headrace.spark.kernels import __main__ as program
+from headrace.spark.kernels import compiler, process
 from headrace.spark.kernels.compiled import mark_compiled
 from headrace.spark.kernels.needed import listed, named_kernels
 
@@ -55,7 +56,7 @@ def test_the_first_start_says_how_many_kernels_are_compiled(
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(process, "command", counts)
     stream = io.StringIO()
-    wait_for(compile_kernels(KERNELS, Messages(stream, log_format=LogFormat.JSON, clock=minutes())))
+    wait_for(start_compiling(KERNELS, Messages(stream, log_format=LogFormat.JSON, clock=minutes())))
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert lines[0]["message"] == "compiling kernels: 0 of 2, once per installation"
     assert [line["kernels"] for line in lines[1:]] == [*range(1, 46)]
@@ -65,9 +66,9 @@ def test_the_first_start_says_how_many_kernels_are_compiled(
 def test_a_terminal_shows_the_progress_in_one_line(tmp_path: Path) -> None:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "TERM": "xterm"}
     script = (
-        "from headrace.cli.compile import compile_kernels\n"
+        "from headrace.cli.compile import start_compiling\n"
         "from headrace.cli.messages import Messages\n"
-        f"compilation = compile_kernels({KERNELS!r}, Messages())\n"
+        f"compilation = start_compiling({KERNELS!r}, Messages())\n"
         "while not compilation.is_over(1): pass\n"
         "compilation.require_success()\n"
     )
@@ -140,6 +141,33 @@ def test_the_compiler_and_its_processes_die_with_the_command(tmp_path: Path) -> 
         process.stderr.read()  # to the end of the pipe, which all of them have
 
 
+def test_a_compiler_whose_worker_is_killed_ends_with_an_error_and_leaves_no_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    killing = tmp_path / "killing.py"
+    killing.write_text(
+        "import os, signal\n"
+        "from headrace.spark.kernels import __main__ as program, compiler\n"
+        "def end(kernel):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "compiler._load, compiler._cores = end, lambda: 2\n"
+        "if __name__ == '__main__':\n"
+        "    program.main(['--progress', 'a:x', 'a:y', 'a:z'])\n"
+    )
+    compilation = Compilation([str(killing)], Messages(io.StringIO()))
+    try:
+        assert compilation.is_over(120), "it waits for the process that was killed"
+    finally:
+        compilation.kill()
+    with pytest.raises(HeadraceError, match="exit status 1") as failed:
+        compilation.require_success()
+    assert failed.value.code == "kernels.not_compiled"
+    (path,) = tmp_path.rglob("compiling.lock")
+    with path.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def test_a_compiler_that_fails_is_an_error() -> None:
     compilation = Compilation(["-c", "raise SystemExit(3)"], Messages(io.StringIO()))
     wait_for(compilation)
@@ -154,11 +182,11 @@ def test_later_starts_say_and_compile_nothing(
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     for kernel in listed(KERNELS):
         mark_compiled(*kernel)
-    assert compile_kernels(KERNELS, Messages()) is None
+    assert start_compiling(KERNELS, Messages()) is None
     assert capsys.readouterr().err == ""
 
 
-def test_the_verb_compiles_what_is_named(
+def test_the_verb_says_that_what_is_named_was_compiled_already(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
@@ -168,6 +196,57 @@ def test_the_verb_compiles_what_is_named(
     assert main(["compile", "postgresql", "json"]) == 0
     count = len(list(listed(kernels)))
     assert f"{count} kernels were compiled already, in {tmp_path}" in capsys.readouterr().err
+
+
+def test_what_the_verb_compiled_is_loaded_without_compiling_it_again(tmp_path: Path) -> None:
+    def run(script: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", script],
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    verb = run(
+        "from headrace.cli import main\n"
+        "from headrace.spark.kernels import needed\n"
+        f"needed.named_kernels = lambda names: {KERNELS!r}\n"
+        "raise SystemExit(main(['compile', 'postgresql', 'json']))\n"
+    )
+    assert verb.returncode == 0, verb.stderr
+    assert "2 kernels are compiled, in " in verb.stderr
+    loading = run(
+        "from importlib import import_module\n"
+        "from headrace.spark.kernels import compiled, needed\n"
+        f"for module, name in needed.listed({KERNELS!r}):\n"
+        "    compiled.load_kernel(module, name)\n"
+        "    stats = getattr(import_module(module), name).stats\n"
+        "    print(sum(stats.cache_hits.values()), dict(stats.cache_misses))\n"
+    )
+    assert loading.stdout == "1 {}\n" * 2, loading.stderr
+
+
+def test_the_program_says_what_it_compiled_and_fails_when_that_was_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    kernels = list(listed(named_kernels(["postgresql", "json"])))
+    loaded: list[tuple[str, str]] = []
+
+    def load_kernel(*kernel: str) -> None:
+        loaded.append(kernel)
+        mark_compiled(*kernel)
+        (tmp_path / "one.nbc").touch()
+
+    monkeypatch.setattr(compiler, "load_kernel", load_kernel)
+    for kernel in kernels[1:]:
+        mark_compiled(*kernel)
+    said = re.compile(rf"\d+\.\d CPU-s, (\d) kernels compiled, 1 files in {tmp_path}\n")
+    for status, count in ((0, "1"), (1, "0")):
+        assert program.main(["postgresql", "json"]) == status
+        shown = said.fullmatch(capsys.readouterr().out)
+        assert shown is not None
+        assert shown[1] == count
+    assert loaded == kernels[:1]
 
 
 def test_the_verb_names_what_is_close_to_a_wrong_name(capsys: pytest.CaptureFixture[str]) -> None:

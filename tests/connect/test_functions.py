@@ -106,9 +106,15 @@ def test_python_cannot_call_a_part() -> None:
 
 
 def run(tmp_path: Path, script: str, **variables: str) -> str:
+    """What the script prints."""
+    return run_all(tmp_path, script, **variables).stdout
+
+
+def run_all(tmp_path: Path, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a script as a program of its own."""
     (tmp_path / "sample.py").write_text(script)
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")} | variables
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "sample.py"],
         cwd=tmp_path,
         env=environment,
@@ -116,7 +122,6 @@ def run(tmp_path: Path, script: str, **variables: str) -> str:
         text=True,
         check=True,
     )
-    return done.stdout
 
 
 def test_only_the_entry_has_a_file(tmp_path: Path) -> None:
@@ -168,7 +173,15 @@ print(call(4), double(5), numba_internals.share_kernels())
 def test_a_numba_with_other_private_names_compiles_parts_plainly(
     tmp_path: Path, change: str
 ) -> None:
-    assert run(tmp_path, f"{change}\n{_PLAIN_SAMPLE}") == "8 10 True\n"
+    done = run_all(tmp_path, f"{change}\n{_PLAIN_SAMPLE}")
+    assert done.stdout == "8 10 True\n"
+    (warned,) = done.stderr.splitlines()
+    assert warned.startswith(f"Numba {numba.__version__} has other private names")
+
+
+def test_parts_that_are_plain_because_somebody_asks_for_it_are_no_warning(tmp_path: Path) -> None:
+    done = run_all(tmp_path, _PLAIN_SAMPLE, **{PLAIN_PARTS: "1"})
+    assert (done.stdout, done.stderr) == ("8 10 True\n", "")
 
 
 def test_a_numba_whose_cache_has_other_private_names_keeps_files_by_the_paths_of_sources(

@@ -13,8 +13,7 @@ _NOT_REPLAYED = "# not replayed"
 
 
 def live(folder: Path) -> dict[str, str]:
-    """The path to the server that each workload of `make test` covers; empty where there is no
-    list: all of them run there."""
+    """The path to the server that each workload of `make test` covers."""
     return {name: path for name, path, _ in _lines(folder)}
 
 

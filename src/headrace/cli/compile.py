@@ -2,7 +2,7 @@
 
 Without it the first start of an installation compiles what its query needs. With a connector's name
 all that its queries may need is compiled; with those of a converter and a sink, too, what queries
-with these need.
+with these need without transforms: with no converter's name transforms are compiled, too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "name",
         nargs="*",
         metavar="CONNECTOR",
-        help="a connector, or a converter or sink that its queries use; nothing: all kernels",
+        help="a connector, or a converter or sink that its queries use (with a converter "
+        "transforms are left out); nothing: all kernels",
     )
 
 
@@ -41,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     messages = Messages()
     STOP.listen()
     kernels = named_kernels(arguments.name)
-    compilation = compile_kernels(kernels, messages)
+    compilation = start_compiling(kernels, messages)
     if compilation is not None:
         try:
             while not compilation.is_over(0.1):
@@ -97,7 +98,7 @@ class Compilation:
             )
 
 
-def compile_kernels(kernels: Kernels, messages: Messages) -> Compilation | None:
+def start_compiling(kernels: Kernels, messages: Messages) -> Compilation | None:
     """Compiles those of the kernels that are not compiled yet, in the background, and says so."""
     from headrace.spark.kernels.compiled import missing_kernels
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli.compile import compile_kernels
+from headrace.cli.compile import start_compiling
 from headrace.cli.messages import LogFormat, LogOfMessages, Messages
 from headrace.cli.stopping import STOP
 from headrace.config.finding import summarized
@@ -260,7 +260,7 @@ def open_session(
     jvm = DriverJvm(messages.foreign)
     STOP.on_repeat = jvm.terminate
     messages.phase("starting Spark")
-    compiling = compile_kernels(kernels, messages)
+    compiling = start_compiling(kernels, messages)
     try:
         spark = build_session(f"headrace {verb}", jvm=jvm, go_on=STOP.check, **arguments)
         session = Session(spark, jvm)

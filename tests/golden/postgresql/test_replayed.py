@@ -25,4 +25,5 @@ def test_events_of_a_recorded_conversation_equal_the_recording_of_debezium(name:
     database = ReplayedDatabase(kept(FOLDER)[name].conversation)
     with message_by_message(), counted_ids():
         found = differences(name, database)
-    assert not found, "\n".join([*found[:10], *database.unanswered])
+    shown = "\n".join([*found[:10], *database.unanswered])
+    assert not [*found, *database.unanswered], shown

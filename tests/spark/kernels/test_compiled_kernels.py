@@ -18,7 +18,7 @@ from numba.core.dispatcher import Dispatcher
 
 import headrace
 from headrace.connectors.registry import definitions
-from headrace.spark.kernels import compiled, compiler, needed
+from headrace.spark.kernels import compiled, compiler, needed, process
 from tests.spark.kernels.calls import called_in
 
 
@@ -66,22 +66,39 @@ def test_a_process_that_starts_beside_a_compilation_waits_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    asked, compiled_by_second = threading.Event(), []
-
-    def missing(kernels: needed.Kernels) -> list[tuple[str, str]]:
-        found = compiled.missing_kernels(kernels)
-        asked.set()
-        return found
-
-    monkeypatch.setattr(compiler, "missing_kernels", missing)
+    compiled_by_second = []
     monkeypatch.setattr(compiler, "load_kernel", lambda *kernel: compiled_by_second.append(kernel))
+    said: list[object] = []
+    waits = threading.Event()
+
+    def wait() -> None:
+        said.append("waits")
+        waits.set()
+
     with compiler._only_compiler():
-        second = threading.Thread(target=compiler.compile_kernels, args=({"a": ("x",)},))
+        second = threading.Thread(
+            target=compiler.compile_kernels,
+            args=({"a": ("x",)}, lambda done, total: said.append((done, total)), wait),
+        )
         second.start()
-        assert asked.wait(60)
+        assert waits.wait(60)
         compiled.mark_compiled("a", "x")
     second.join()
     assert compiled_by_second == []
+    assert said == [(0, 1), "waits", (1, 1)]
+
+
+def test_the_log_says_once_that_another_process_compiles(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lines = ("0 2", process.ANOTHER_COMPILES, "what a module prints", "2 2")
+    script = f"for line in {lines!r}: print(line)"
+    caplog.set_level("INFO")
+    with process.start(["-c", script]) as started:
+        assert list(process.read_progress(started)) == [(0, 2), (2, 2)]
+    assert caplog.messages == [
+        "compiling kernels: another process compiles them, and this one waits for it"
+    ]
 
 
 def test_a_file_system_without_locks_only_means_that_processes_do_not_wait(

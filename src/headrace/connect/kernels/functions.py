@@ -16,6 +16,7 @@ from numba import config, njit
 
 from headrace.connect.cache_folders import kernel_folder
 from headrace.connect.kernels.numba_internals import PLAIN, make_part, share_kernels
+from headrace.connect.kernels.other_packages import releases
 
 
 def _kernel_sources(package: Path) -> list[Path]:
@@ -41,12 +42,19 @@ def _kernel_sources(package: Path) -> list[Path]:
 
 
 def _sources_digest() -> str:
-    """Stands for the content of the sources that make kernels. Each content has a folder of its
-    own, because Numba's cache does not notice changes in the modules that a kernel calls; each
-    version of Numba, too, because they overwrite each other's files; plain parts, whose code
-    differs; and each installation where Numba keeps files by the paths of sources."""
+    """Names the folder of compiled kernels. It stands for:
+
+    - the content of the sources that make kernels: Numba does not notice changes in the modules
+      that a kernel calls
+    - the version of Numba: two versions would overwrite each other's files
+    - plain parts: their machine code differs
+    - the installation and the releases of other packages, where Numba keeps files by the paths of
+      sources; elsewhere each kernel of another package has its release, see `release_of`
+    """
     package = Path(__file__).resolve().parents[2]
-    state = hashlib.sha256(b"" if share_kernels() else bytes(package))
+    state = hashlib.sha256()
+    if not share_kernels():
+        state.update(bytes(package) + str(releases()).encode())
     state.update(f"{numba_version}\n{'plain' if PLAIN else ''}\n".encode())
     for source in _kernel_sources(package):
         state.update(f"{source.relative_to(package)}\n".encode() + source.read_bytes())

@@ -1,17 +1,24 @@
-"""All that headrace uses of Numba beyond its public names: where compiled functions are kept, how
+"""All that headrace uses of Numba beyond its public names, and beyond `numba.core.types` and
+`numba.core.cgutils`, which its guide to intrinsics names: where compiled functions are kept, how
 parts of them are compiled, and where their code is in memory. It was tried with `LOWEST` and with
 the version of constraints.txt. Others may have other names; without them files lie by the paths of
 sources, parts are plain `njit` functions, and a kernel that another one calls by its address is
-compiled twice. That is slower and gives the same."""
+compiled twice. That is slower and gives the same; plain parts are a warning."""
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from numba import __version__ as numba_version
 from numba import cfunc, config, int64, njit, types, version_info
+
+from headrace.connect.kernels.other_packages import release_of
+
+log = logging.getLogger(__name__)
 
 _PACKAGE = f"{__name__.partition('.')[0]}."
 
@@ -63,7 +70,27 @@ def _kernel_locator() -> Any:
                 return None
             return super().from_function(py_func, py_file)
 
-    CacheImpl._locator_classes.insert(0, KernelLocator)
+    class ReleaseLocator(KernelLocator):
+        """The folder where Numba itself would keep a kernel of another package that has entry
+        points of headrace; the kernel is compiled again for each release of the package."""
+
+        def get_cache_path(self) -> str:
+            """See Numba's _CacheLocator."""
+            return str(self._folder / self.get_suitable_cache_subpath(self._py_file))
+
+        def get_source_stamp(self) -> Any:
+            """See Numba's _CacheLocator."""
+            content = _SourceFileBackedLocatorMixin.get_source_stamp(self)
+            return content, release_of(self._module)
+
+        @classmethod
+        def from_function(cls, py_func: Callable[..., object], py_file: str) -> Any:
+            """None: a function of headrace, or of a package without such entry points."""
+            if not release_of(py_func.__module__):
+                return None
+            return super(KernelLocator, cls).from_function(py_func, py_file)
+
+    CacheImpl._locator_classes[:0] = [KernelLocator, ReleaseLocator]
     return KernelLocator
 
 
@@ -209,6 +236,14 @@ _Locator = (
 _Part = None if os.environ.get(PLAIN_PARTS) else _made_of_private_names(_part_dispatcher)
 PLAIN = _Part is None
 """Whether parts are plain `njit` functions."""
+if PLAIN and not os.environ.get(PLAIN_PARTS):
+    log.warning(
+        "Numba %s has other private names than headrace knows: kernels take about three times as "
+        "long to compile, and give the same. Versions that were tried: %d.%d, and the one that "
+        "constraints.txt names",
+        numba_version,
+        *LOWEST,
+    )
 
 
 def make_part(function: Callable[..., Any], *, is_inlined: bool, options: dict[str, Any]) -> Any:

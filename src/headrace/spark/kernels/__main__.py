@@ -2,7 +2,8 @@
 
 Names are those of connectors, converters and sinks; with connectors alone all converters and sinks
 are compiled. It prints CPU seconds (those of its child processes included), how many kernels were
-compiled, and how many files that made. The exit status is 1 if nothing was to be compiled.
+compiled, and how many files of compiled kernels there are. The exit status is 1 if nothing was to
+be compiled.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from headrace.errors import HeadraceError
 from headrace.spark.kernels.compiled import folder
 from headrace.spark.kernels.compiler import compile_kernels, die_with_parent
 from headrace.spark.kernels.needed import Kernels, all_kernels, named_kernels
+from headrace.spark.kernels.process import ANOTHER_COMPILES
 
 
 def _cpu_seconds() -> float:
@@ -26,8 +28,17 @@ def _cpu_seconds() -> float:
 def print_progress(done: int, total: int) -> None:
     """A line of two numbers for who started this process; when nobody reads it any more, the
     process ends."""
+    _print_line(f"{done} {total}")
+
+
+def _print_wait() -> None:
+    """A line that says that this process waits for another one."""
+    _print_line(ANOTHER_COMPILES)
+
+
+def _print_line(text: str) -> None:
     try:
-        sys.stdout.write(f"{done} {total}\n")
+        sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
     except BrokenPipeError:
         os._exit(1)
@@ -47,12 +58,12 @@ def main(arguments: list[str]) -> int:
         prog="python -m headrace.spark.kernels", description="Compile kernels."
     )
     parser.add_argument("name", nargs="*", help="a connector, converter or sink")
-    parser.add_argument("--all", action="store_true", help="all kernels, which no name means, too")
+    parser.add_argument("--all", action="store_true", help="all kernels, as without a name")
     parser.add_argument("--progress", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)
     if asked.progress:
         die_with_parent()
-        compile_kernels(_read(asked.name), print_progress)
+        compile_kernels(_read(asked.name), print_progress, _print_wait)
         return 0
     try:
         kernels = named_kernels(asked.name) if asked.name and not asked.all else all_kernels()

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import TYPE_CHECKING
 
 from headrace.spark.kernels.compiled import missing_kernels
 from headrace.spark.kernels.needed import Kernels
 from headrace.spark.kernels.process import command, read_progress, require_success, start
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
 
@@ -31,3 +35,11 @@ def compile_beforehand(kernels: Kernels) -> None:
                 said = time.monotonic()
                 log.info("compiling kernels: %d of %d", done, total)
     require_success(process)
+
+
+def compile_in_driver(session: SparkSession | None, kernels: Kernels) -> None:
+    """As `compile_beforehand`, where the tasks of the session run on the driver's machine: its
+    master is local. Executors of other masters compile when their first task starts."""
+    master = "" if session is None else session.conf.get("spark.master", "") or ""
+    if master == "local" or master.startswith("local["):
+        compile_beforehand(kernels)

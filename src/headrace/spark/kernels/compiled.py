@@ -16,6 +16,7 @@ from llvmlite import binding
 
 import headrace.connect.kernels.functions  # noqa: F401 - names the folder of compiled kernels
 from headrace.connect.kernels.loading import load
+from headrace.connect.kernels.other_packages import release_of
 from headrace.connectors.registry import definitions, left_out
 from headrace.spark.kernels.needed import SHARED, Kernels, all_kernels, listed
 
@@ -26,7 +27,10 @@ def folder() -> Path:
 
 
 def _stamp(module: str, name: str) -> Path:
-    return folder() / _made_for() / f"{module}.{name}"
+    """The empty file of a kernel; one of another package has a file for each release."""
+    release = release_of(module)
+    suffix = f"-{hashlib.sha256(release.encode()).hexdigest()[:8]}" if release else ""
+    return folder() / _made_for() / f"{module}.{name}{suffix}"
 
 
 @cache
@@ -74,11 +78,11 @@ def load_kernel(module: str, name: str) -> None:
         mark_compiled(module, name)
 
 
-def load_compiled(kernels: Kernels | None = None) -> None:
-    """Load those of the kernels (None: of all) that are compiled and whose modules this process
-    has: loaded kernels take memory, tens of megabytes for one that reads a log."""
-    chosen = all_kernels() if kernels is None else kernels
-    missing = set(missing_kernels(chosen))
-    for module, name in listed(chosen):
+def load_compiled() -> None:
+    """Load the kernels that are compiled and whose modules this process has: loaded kernels take
+    memory, tens of megabytes for one that reads a log."""
+    kernels = all_kernels()
+    missing = set(missing_kernels(kernels))
+    for module, name in listed(kernels):
         if module in sys.modules and (module, name) not in missing:
             load_kernel(module, name)

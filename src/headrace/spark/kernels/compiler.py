@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -18,6 +19,8 @@ from headrace.spark.kernels.needed import Kernels
 
 Report = Callable[[int, int], None]
 """Gets the number of kernels that were compiled, and of those that were not when this began."""
+Wait = Callable[[], None]
+"""Is called once if another process compiles, before this one waits for it."""
 
 _LONGEST_S = 900
 """Longer than any machine compiles."""
@@ -30,26 +33,28 @@ _FIRST = (
     "read_images",
     "run_json",
 )
-"""Those that take longest: who begins with them has no core idle at the end."""
+"""Those that take longest. They are compiled first, so that no core is idle at the end."""
 
 
 def die_with_parent() -> None:
-    """End this process with the thread that started it, where the system can. It would see only
-    after the kernel that it compiles that nobody waits any more."""
+    """End this process with the thread that started it, where the system can. Otherwise it would
+    first finish the kernel that it compiles, which nobody waits for any more."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
 
 
 @contextmanager
-def _only_compiler() -> Iterator[None]:
+def _only_compiler(wait: Wait = lambda: None) -> Iterator[None]:
     """Lets one process compile at a time: those that start beside it wait, and load what it made.
     They compile for themselves where a file system has no locks, and where the other one takes
     longer than a compilation does."""
     folder().mkdir(parents=True, exist_ok=True)
     deadline = Deadline(_LONGEST_S)
     with (folder() / "compiling.lock").open("a") as lock:  # released when it is closed
-        while not _locks(lock) and not deadline.is_over:
-            time.sleep(0.1)
+        if not _locks(lock):
+            wait()
+            while not _locks(lock) and not deadline.is_over:
+                time.sleep(0.1)
         yield
 
 
@@ -64,22 +69,30 @@ def _locks(lock: TextIO) -> bool:
     return True
 
 
-def compile_kernels(kernels: Kernels, report: Report = lambda _done, _total: None) -> int:
-    """Compile those of the kernels that are not compiled; returns how many these were."""
-    if not missing_kernels(kernels):
+def compile_kernels(
+    kernels: Kernels,
+    report: Report = lambda _done, _total: None,
+    wait: Wait = lambda: None,
+) -> int:
+    """Compile those of the kernels that are not compiled; returns how many this process compiled.
+    Those that another process compiled meanwhile are reported, too."""
+    total = len(missing_kernels(kernels))
+    if not total:
         return 0
-    with _only_compiler():
-        missing = missing_kernels(kernels)  # another process may have compiled meanwhile
-        total = len(missing)
-        if total:
-            report(0, total)
-        for done, _ in enumerate(_compiled(missing), 1):
+    report(0, total)
+    with _only_compiler(wait):
+        missing = missing_kernels(kernels)
+        by_others = total - len(missing)
+        if by_others:
+            report(by_others, total)
+        for done, _ in enumerate(_compiled(missing), by_others + 1):
             report(done, total)
-    return total
+    return len(missing)
 
 
 def _compiled(missing: list[tuple[str, str]]) -> Iterator[None]:
-    """Something for each kernel when it is compiled."""
+    """Something for each kernel when it is compiled. Raises BrokenProcessPool when a process that
+    compiles one is killed, for example because memory is short."""
     places = {name: place for place, name in enumerate(_FIRST)}
     in_order = sorted(missing, key=lambda kernel: places.get(kernel[1], len(places)))
     workers = min(_cores(), len(in_order))
@@ -87,8 +100,12 @@ def _compiled(missing: list[tuple[str, str]]) -> Iterator[None]:
         yield from map(_load, in_order)
         return
     context = multiprocessing.get_context("spawn")
-    with context.Pool(workers, initializer=die_with_parent) as pool:
-        yield from pool.imap_unordered(_load, in_order)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=die_with_parent)
+    try:
+        for compiled in as_completed([pool.submit(_load, kernel) for kernel in in_order]):
+            yield compiled.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _cores() -> int:

@@ -181,8 +181,8 @@ def _of_transforms(config: ConnectorConfig | ChainConfig) -> list[str]:
 
 
 def named_kernels(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """What queries with these connectors, converters and sinks call. Where no converter is named
-    all of them count, with all sinks and transforms.
+    """What queries with these connectors, converters and sinks call, without transforms. Where no
+    converter is named all of them count, with all sinks and transforms.
 
     Raises HeadraceError("kernels.unknown_name").
     """

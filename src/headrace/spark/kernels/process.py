@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -9,10 +10,16 @@ from collections.abc import Iterable, Iterator
 
 from headrace.errors import HeadraceError
 
+log = logging.getLogger(__name__)
+
+ANOTHER_COMPILES = "another process compiles"
+"""The line that says that the process waits for another one."""
+
 
 def command(kernels: Iterable[tuple[str, str]]) -> list[str]:
     """The arguments of Python for a process of its own that compiles these kernels. It prints how
-    far it is, two numbers a line: kernels that were compiled, and all of them."""
+    far it is, two numbers a line: kernels that were compiled, and all of them; and once that it
+    waits for another process."""
     return ["-m", "headrace.spark.kernels", "--progress", *map(":".join, kernels)]
 
 
@@ -31,13 +38,15 @@ def start(arguments: Iterable[str]) -> subprocess.Popen[bytes]:
 
 def read_progress(process: subprocess.Popen[bytes]) -> Iterator[tuple[int, int]]:
     """What a process that was started reports, until it ends: kernels that were compiled, and all
-    of them."""
+    of them. The log says that it waits for another one."""
     assert process.stdout is not None
     with process.stdout as lines:
         for line in lines:
             numbers = line.split()
             if len(numbers) == 2 and all(number.isdigit() for number in numbers):
                 yield int(numbers[0]), int(numbers[1])  # others are what a module prints
+            elif line.decode(errors="replace").strip() == ANOTHER_COMPILES:
+                log.info("compiling kernels: %s them, and this one waits for it", ANOTHER_COMPILES)
 
 
 def require_success(process: subprocess.Popen[bytes]) -> None:

@@ -7,12 +7,13 @@ or a conflict. Version 1 and 2 of Extended JSON are read.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_type
@@ -29,6 +30,8 @@ from pyspark.sql.types import (
 from headrace.documents.target_schema.ddl import declared
 from headrace.documents.target_schema.policies import ConflictPolicy, UnknownFields
 from headrace.documents.target_schema.target import REST, TargetSchema
+from headrace.spark.kernels.beforehand import compile_beforehand, compile_in_driver
+from headrace.spark.kernels.needed import document_kernels
 
 
 def document(
@@ -48,6 +51,7 @@ def document(
     schema = TargetSchema(declared(target.json()), conflict, unknown)
     if schema.keeps_rest:
         target = StructType([*target.fields, StructField(REST, VariantType())])
+    compile_in_driver(SparkSession.getActiveSession(), document_kernels())
     made = _without_variants(target)
     convert: Any = arrow_udf(_converter(schema, made), made)  # type: ignore[call-overload]
     column: Column = convert(text)
@@ -105,10 +109,8 @@ def converted_texts(texts: pa.Array, schema: TargetSchema, kind: pa.DataType) ->
     from headrace.connect.images import TEXT
     from headrace.converters.typed.evaluation import typed_documents
     from headrace.documents.parsing.texts import parsed
-    from headrace.spark.kernels.beforehand import compile_beforehand
-    from headrace.spark.kernels.needed import document_kernels
 
-    compile_beforehand(document_kernels())
+    _compile_in_task()
     present = pc.drop_null(texts)
     values = bytes_cells(present.cast(pa.large_string()), TEXT)
     documents = parsed(values.table)
@@ -118,6 +120,12 @@ def converted_texts(texts: pa.Array, schema: TargetSchema, kind: pa.DataType) ->
         index = np.cumsum(valid) - 1
         made = made.take(pa.array(index, mask=~valid))
     return as_spark(made, kind)
+
+
+@cache
+def _compile_in_task() -> None:
+    """What the driver did not compile: once a process, which gets a call for each batch."""
+    compile_beforehand(document_kernels())
 
 
 def as_spark(array: pa.Array, kind: pa.DataType) -> pa.Array:

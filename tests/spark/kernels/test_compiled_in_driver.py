@@ -1,0 +1,66 @@
+"""Kernels of DataFrames are compiled where a DataFrame is built, if tasks run on that machine."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import headrace
+from headrace.documents.target_schema.policies import ConflictPolicy
+from headrace.spark.kernels import beforehand
+from headrace.spark.kernels.needed import Kernels, document_kernels
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+KERNELS = {"a": ("x",)}
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Kernels]:
+    """What was asked for."""
+    asked: list[Kernels] = []
+    monkeypatch.setattr(beforehand, "compile_beforehand", asked.append)
+    return asked
+
+
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[*, 4]"])
+def test_a_driver_with_a_local_master_compiles(master: str, compiled: list[Kernels]) -> None:
+    session: Any = SimpleNamespace(conf={"spark.master": master})
+    beforehand.compile_in_driver(session, KERNELS)
+    assert compiled == [KERNELS]
+
+
+@pytest.mark.parametrize("master", ["local-cluster[2,1,1024]", "spark://host:7077", "yarn", None])
+def test_other_drivers_leave_it_to_their_executors(
+    master: str | None, compiled: list[Kernels]
+) -> None:
+    session: Any = SimpleNamespace(conf={} if master is None else {"spark.master": master})
+    beforehand.compile_in_driver(session, KERNELS)
+    beforehand.compile_in_driver(None, KERNELS)
+    assert compiled == []
+
+
+@pytest.mark.spark
+def test_frames_and_columns_of_documents_are_compiled_where_they_are_built(
+    spark: SparkSession, compiled: list[Kernels]
+) -> None:
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    from headrace.spark.tables.documents import document
+
+    records = spark.createDataFrame([("{}", "{}")], "key string, value string")
+    headrace.transforms.apply(
+        records,
+        {
+            "transforms": "unwrap",
+            "transforms.unwrap.type": "io.debezium.transforms.ExtractNewRecordState",
+        },
+    )
+    (of_frame,) = compiled
+    assert "headrace.converters.reading.kernels.envelope_kernel" in of_frame
+    document(F.col("value"), StructType([StructField("a", StringType())]), ConflictPolicy.FAIL)
+    assert compiled == [of_frame, document_kernels()]
