@@ -192,6 +192,12 @@ def _sink_findings(pipeline: Pipeline) -> Findings:
     definition = find_sink(pipeline.config.headrace_sink_type or "console")
     config = with_sink(pipeline, definition).config
     findings = definition.check(config)
+    findings.guard(
+        lambda: findings.add_all(
+            Finding(each.code, "warning", each.message, each.remedy)
+            for each in definition.option_warnings(config)
+        )
+    )
     if any(finding.level == "error" for finding in findings):
         return findings
     packages = definition.packages(config)

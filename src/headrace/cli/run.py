@@ -45,8 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
         state_folder(folder, missing if definition.needs_checkpoint else None) as state,
         trial(pipeline, is_trial=not folder),
     ):
-        for name in definition.unknown_options(pipeline.config):
-            messages.warning(f"headrace.sink.{name}: the sink {definition.name} has no such option")
+        for warning in definition.option_warnings(pipeline.config):
+            messages.warning(str(warning))
         summary = run_sink(definition, pipeline, state, arguments, "run", messages)
     messages.note(summary_line(summary, arguments), summary_figures(summary, arguments))
     return 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from headrace.config.properties.connector import ConnectorConfig
-from headrace.connectors.registry import parse_options
+from headrace.config.source import read_mapping
+from headrace.connectors.registry import parse_configuration, parse_options
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.options import (
     Deletes,
@@ -14,6 +15,8 @@ from headrace.sinks.replicas.options import (
     mode_of,
     require_complete,
 )
+from headrace.spark.sinks.registry import find_sink
+from tests.cli.first_steps.configurations import SHOP
 
 
 def config(**properties: str) -> ConnectorConfig:
@@ -94,3 +97,22 @@ def test_a_transform_that_routes_is_taken() -> None:
 def test_a_replica_may_be_meant_to_be_incomplete() -> None:
     options = ReplicaOptions.of({"incomplete": "true"})
     require_complete(config(skipped_operations="d"), options)
+
+
+def test_an_option_that_is_almost_another_one_is_an_error_and_others_are_warnings() -> None:
+    definition = find_sink("iceberg")
+    sink = {"headrace.sink.type": "iceberg", "headrace.sink.mode": "replica"}
+
+    def warnings(**more: str) -> list[HeadraceError]:
+        given = {name.replace("_", "."): text for name, text in more.items()}
+        return definition.option_warnings(parse_configuration(read_mapping(SHOP | sink | given)))
+
+    with pytest.raises(HeadraceError, match=r"did you mean headrace\.sink\.deletes\?") as caught:
+        warnings(headrace_sink_delets="soft")
+    assert caught.value.code == "spark.unknown_sink_option"
+    (warning,) = warnings(headrace_sink_colour="red")
+    assert "headrace.sink.colour" in warning.message
+    assert "did you mean" not in warning.message
+    assert warnings(headrace_sink_table_x="y") == []
+    with pytest.raises(HeadraceError, match=r"headrace\.sink\.colour"):
+        warnings(headrace_sink_colour="red", headrace_unknown_properties="fail")

@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from headrace.config.properties.connector import ConnectorConfig
     from headrace.findings import Findings
 
+_NEAR = 0.85
+"""How much of a misspelt name is right."""
 GROUP = "headrace.sinks"
 """The entry points' group."""
 
@@ -188,6 +191,24 @@ class SinkDefinition(Protocol):
     def unknown_options(self, config: ConnectorConfig) -> list[str]:
         """Those of `own_options` that the sink does not have."""
         return [name for name in self.own_options(config) if name not in self.options]
+
+    def option_warnings(self, config: ConnectorConfig) -> list[HeadraceError]:
+        """What there is to say of options that the sink does not have. Raises
+        HeadraceError("spark.unknown_sink_option") for one whose name is almost that of another
+        one, or where headrace.unknown.properties=fail."""
+        warnings = []
+        for name in self.unknown_options(config):
+            near = get_close_matches(name.lower(), self.options, n=1, cutoff=_NEAR)
+            guess = f"; did you mean headrace.sink.{near[0]}?" if near else ""
+            error = HeadraceError(
+                "spark.unknown_sink_option",
+                f"headrace.sink.{name}: the sink {self.name} has no such option{guess}",
+                f"Leave it out. The sink's options: {', '.join(self.options) or 'none'}.",
+            )
+            if near or config.headrace_unknown_properties == "fail":
+                raise error
+            warnings.append(error)
+        return warnings
 
     @abstractmethod
     def make(self, query: SinkQuery) -> Sink:
