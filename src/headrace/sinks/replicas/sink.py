@@ -287,20 +287,26 @@ class ReplicaSink(BatchSink):
 
     def _apply_or_wait(self, batch: MicroBatch, name: TableName, parts: Sequence[Part]) -> Outcome:
         staged, waiting = self._all_waiting(name)
-        replica = self._replica(name)
+        replica, copied = self._replica(name), self._copied.get(name)
+        lacks = not self._is_settled and any(part.has_untold for part in parts)
+        is_in_order = not waiting.is_waiting and not lacks and copied is None
         before = Outcome()
         if staged.is_waiting and not self._is_staged:
-            before = replica.apply(batch.before, staged.parts(), staged.folder)
+            # What is in order is one commit with the copy. Else the copy is there when it comes.
+            if is_in_order:
+                staged.keep(batch.number, batch.position, parts, self._parts)
+            of_copy = batch if is_in_order else batch.before
+            before = replica.apply(of_copy, staged.parts(), staged.folder)
             staged.forget()
-        copied = self._copied.get(name)
+            if is_in_order:
+                return before
         if not waiting.is_waiting:
-            lacks = not self._is_settled and any(part.has_untold for part in parts)
             if copied is not None:
                 return self._copy(copied, replica, batch, parts)
             if not lacks and self._is_staged and not replica.has_changes_of(batch.query):
                 return self._wait(staged, batch, parts)
             if not lacks:
-                return replica.apply(batch, parts, self._parts).after(before)
+                return replica.apply(batch, parts, self._parts)
             waiting.begin()
         self._wait(waiting, batch, parts)
         has_room = waiting.size <= self._options.kept_bytes
