@@ -36,7 +36,7 @@ $(STAMP): pyproject.toml demo/pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { echo "python3 -m venv does not work here; install your system's python3-venv" >&2; exit 1; }
 	@echo "2 of 3: downloading and installing Spark, Numba, Java, the drivers and the tools of the tests:" \
-	  "about 0.8 GB to download where pip has none of it yet, about 1.5 GB on disk; one to four minutes"
+	  "about 0.8 GB to download where pip has none of it yet, about 2 GB on disk; one to four minutes"
 	@# Another Spark brings its own py4j, and another Numba its own LLVM, for a NumPy that it knows.
 	@sed -e '' $(if $(SPARK),-e 's/^pyspark==.*/pyspark==$(SPARK)/' -e '/^py4j==/d') \
 	  $(if $(NUMBA),-e 's/^numba==.*/numba==$(NUMBA)/' -e '/^llvmlite==/d' -e '/^numpy==/d') \
