@@ -41,6 +41,9 @@ def die_with_parent() -> None:
     first finish the kernel that it compiles, which nobody waits for any more."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+    parent = multiprocessing.parent_process()
+    if parent is not None and os.getppid() != parent.pid:
+        os._exit(1)  # it ended before it was asked to take this one along
 
 
 @contextmanager
