@@ -44,9 +44,12 @@ def test_a_connector_without_checks_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = SimpleNamespace(
-        connector_class="lines", headrace_sink_type=None, headrace_checkpoint_dir=None
+        connector_class="lines",
+        headrace_sink={},
+        headrace_sink_type=None,
+        headrace_checkpoint_dir=None,
     )
-    pipeline = SimpleNamespace(config=config, validate=lambda _: None)
+    pipeline = SimpleNamespace(config=config, spark={}, validate=lambda _: None)
     monkeypatch.setattr(check, "read_pipeline", lambda *_: pipeline)
     monkeypatch.setattr(check, "check", lambda *_: ())
     arguments = argparse.Namespace(file="f", json=False, fix_sql=False, state=None)

@@ -14,6 +14,7 @@ from tests.golden.selection import not_replayed
 
 FOLDER = PostgresDatabase.folder
 NAMES = sorted({*PostgresDatabase.names()} - not_replayed(FOLDER))
+_WATCH = "headrace lock watch"
 
 
 def test_no_conversation_is_lacking_or_older_than_its_recorder_or_its_workload() -> None:
@@ -25,5 +26,6 @@ def test_events_of_a_recorded_conversation_equal_the_recording_of_debezium(name:
     database = ReplayedDatabase(kept(FOLDER)[name].conversation)
     with message_by_message(), counted_ids():
         found = differences(name, database)
-    shown = "\n".join([*found[:10], *database.unanswered])
-    assert not [*found, *database.unanswered], shown
+    # Whether a statement takes long enough to be watched is up to the machine.
+    unanswered = [each for each in database.unanswered if _WATCH not in each]
+    assert not [*found, *unanswered], "\n".join([*found[:10], *unanswered])
