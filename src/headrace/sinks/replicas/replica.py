@@ -186,11 +186,11 @@ class Replica:
         is_own = table.version() == self._own_version or work.may_empty
         if not is_own and (foreign := table.foreign_changes()):
             raise self._changed_by_others(foreign)
-        told = properties.get(SOURCE, "")
-        self._require_source(told, [work.schema])
-        if not work.may_empty and (gone := lacking(table.schema(), told)):
+        source = properties.get(SOURCE, "")
+        self._require_source(source, [work.schema])
+        if not work.may_empty and (gone := lacking(table.schema(), source)):
             raise self._columns_gone(gone)
-        former = with_ids(table.schema(), told, work.schema)
+        former = with_ids(table.schema(), source, work.schema)
         if QUERY in properties and is_replaced(former, work.schema):
             if not work.is_copied:
                 raise self._replaced()
@@ -393,12 +393,12 @@ class Replica:
             "source has.",
         )
 
-    def _require_source(self, told: str, schemas: Sequence[TableSchema]) -> None:
-        """Refuse a second table of the source, unless a transform merges tables. `told` is the
-        property of the replica."""
+    def _require_source(self, source: str, schemas: Sequence[TableSchema]) -> None:
+        """Refuse a second table of the source, unless transforms may merge tables. `source` is the
+        property SOURCE of the replica."""
         if self._options.merges:
             return
-        sources = {each.source for each in schemas} | {table_of(told)}
+        sources = {each.source for each in schemas} | {table_of(source)}
         names = sorted(filter(None, sources))
         if len(names) > 1:
             raise HeadraceError(

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.errors import HeadraceError
-from headrace.sinks.iceberg.format import FORMAT
 from headrace.sinks.replicas.lake import Lake
+from tests.sinks.lake.iceberg.replica import opened
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,11 +18,4 @@ if TYPE_CHECKING:
 @pytest.fixture
 def lake(spark: SparkSession, tmp_path: Path) -> Iterator[Lake]:
     """A JDBC catalog on SQLite, whose warehouse is `tmp_path`."""
-    try:
-        opened = FORMAT.open(spark, {"warehouse": str(tmp_path)})
-    except HeadraceError as error:
-        if error.code == "iceberg.jars_missing":
-            pytest.skip(error.message)
-        raise
-    yield opened
-    opened.close()
+    yield from opened(spark, {"warehouse": str(tmp_path)})

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
+import pytest
 
+from headrace.errors import HeadraceError
+from headrace.sinks.iceberg.format import FORMAT
 from headrace.sinks.replicas.lake import (
     BATCH,
     QUERY,
     ColumnChange,
     DataFile,
+    Lake,
     LakeTable,
     TableChange,
     Transaction,
 )
 from tests.sinks.lake.iceberg.rows import table_of
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 NO_CHANGE = ColumnChange()
+
+
+def opened(spark: SparkSession, options: Mapping[str, str]) -> Iterator[Lake]:
+    """A catalog for a fixture, which is skipped where its jars are not there."""
+    try:
+        lake = FORMAT.open(spark, options)
+    except HeadraceError as error:
+        if error.code == "iceberg.jars_missing":
+            pytest.skip(error.message)
+        raise
+    yield lake
+    lake.close()
 
 
 class KeptTable:
@@ -70,6 +89,18 @@ class KeptTable:
         if rows:
             added = [begun.storage.write_rows(table_of(begun.storage.schema, rows), name)]
         return TableChange(added, vectors, removed)
+
+    def conflict(self, lake: Lake, rows: Sequence[Mapping[str, Any]]) -> HeadraceError:
+        """What a commit ends with when somebody else compacts the table, as `lake` has it, in
+        between."""
+        begun = self.table.begin(NO_CHANGE)
+        change = self.prepare(begun, rows, [])
+        other = lake.table(self.table.name)
+        assert other is not None
+        compact(other)
+        with pytest.raises(HeadraceError) as raised:
+            begun.commit(change, {BATCH: str(self.batch + 1)})
+        return raised.value
 
     def expected(self) -> list[dict[str, Any]]:
         """The rows as a reader gives them."""

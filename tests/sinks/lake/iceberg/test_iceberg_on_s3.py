@@ -13,12 +13,12 @@ import pytest
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.catalog import IcebergCatalog
 from headrace.sinks.iceberg.format import FORMAT
-from headrace.sinks.replicas.lake import BATCH, Lake
+from headrace.sinks.replicas.lake import Lake
 from headrace.sinks.replicas.maintaining import maintain
 from headrace.sinks.replicas.options import ReplicaOptions
 from headrace.sinks.replicas.replica import Replica
 from headrace.sinks.replicas.runners import HereRunner, SparkRunner
-from tests.sinks.lake.iceberg.replica import NO_CHANGE, KeptTable, compact
+from tests.sinks.lake.iceberg.replica import NO_CHANGE, KeptTable, compact, opened
 from tests.sinks.lake.iceberg.rest_catalog import RestCatalog
 from tests.sinks.lake.iceberg.rows import EVERY_TYPE, NAME, row
 from tests.sinks.lake.readers import IcebergOnS3
@@ -38,14 +38,7 @@ def read(s3: S3Server, tmp_path: Path) -> IcebergOnS3:
 
 @pytest.fixture
 def lake(spark: SparkSession, read: IcebergOnS3) -> Iterator[Lake]:
-    try:
-        opened = FORMAT.open(spark, read.options())
-    except HeadraceError as error:
-        if error.code == "iceberg.jars_missing":
-            pytest.skip(error.message)
-        raise
-    yield opened
-    opened.close()
+    yield from opened(spark, read.options())
 
 
 def rows(read: IcebergOnS3) -> list[dict[str, Any]]:
@@ -117,14 +110,8 @@ def test_a_rest_catalog_keeps_tables_on_s3(
         kept.apply([row(number) for number in range(5)])
         kept.apply([row(2, small=1)], [3])
         assert rows(read) == kept.expected()
-        begun = kept.table.begin(NO_CHANGE)
-        change = kept.prepare(begun, [row(4, small=1)], [])
-        other = lake.table(NAME)
-        assert other is not None
-        compact(other)
-        with pytest.raises(HeadraceError) as raised:
-            begun.commit(change, {BATCH: "3"})
-        assert (raised.value.code, raised.value.retriable) == ("replicas.conflict", True)
+        error = kept.conflict(lake, [row(4, small=1)])
+        assert (error.code, error.retriable) == ("replicas.conflict", True)
     finally:
         rest.close()
         server.close()

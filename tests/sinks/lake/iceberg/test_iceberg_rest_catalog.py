@@ -11,8 +11,8 @@ import pytest
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.catalog import IcebergCatalog
 from headrace.sinks.iceberg.format import FORMAT
-from headrace.sinks.replicas.lake import BATCH, Lake
-from tests.sinks.lake.iceberg.replica import NO_CHANGE, KeptTable, compact
+from headrace.sinks.replicas.lake import Lake
+from tests.sinks.lake.iceberg.replica import KeptTable
 from tests.sinks.lake.iceberg.rest_catalog import RestCatalog
 from tests.sinks.lake.iceberg.rows import EVERY_TYPE, NAME, by_pyiceberg, row
 
@@ -48,14 +48,8 @@ def test_a_rest_catalog_keeps_a_table(rest: Lake, lake: Lake, tmp_path: Path) ->
     kept.apply([row(number) for number in range(5)])
     kept.apply([row(2, small=1)], [3])
     assert by_pyiceberg(tmp_path) == kept.expected()
-    begun = kept.table.begin(NO_CHANGE)
-    change = kept.prepare(begun, [row(4, small=1)], [])
-    other = lake.table(NAME)
-    assert other is not None
-    compact(other)
-    with pytest.raises(HeadraceError) as raised:
-        begun.commit(change, {BATCH: "3"})
-    assert (raised.value.code, raised.value.retriable) == ("replicas.conflict", True)
+    error = kept.conflict(lake, [row(4, small=1)])
+    assert (error.code, error.retriable) == ("replicas.conflict", True)
     kept.apply([row(4, small=1)])
     assert by_pyiceberg(tmp_path) == kept.expected()
 
