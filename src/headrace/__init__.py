@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from headrace.spark.metrics import Metrics
+    from headrace.spark.monitoring.listener import MetricsListener
     from headrace.spark.query.status import Status
 
 __all__ = [
     "HeadraceError",
     "HeadraceWarning",
+    "MetricsListener",
     "__version__",
     "error",
     "fold",
@@ -37,9 +39,12 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`headrace.spark`, which most of what imports this package does without."""
+    """`headrace.spark` and `headrace.MetricsListener`, which most of what imports this package does
+    without."""
     if name == "spark":
         return import_module("headrace.spark")
+    if name == "MetricsListener":
+        return import_module("headrace.spark.monitoring.listener").MetricsListener
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -96,6 +96,11 @@ NOT_RUN = {
     "kafka-console-consumer.sh": "a program of Kafka's, which tests have no copy of",
     "headrace run application.properties --checkpoint run/": "as kafka.md's, with a sink",
     "headrace run application.properties --checkpoint state/": "as kafka.md's, with a sink",
+    "headrace run application.properties --checkpoint state/ --metrics-port": (
+        "tests/cli/monitoring/test_metrics_of_runs.py runs it on a free port"
+    ),
+    "curl ": "the same",
+    "headrace status": "the same",
     "headrace support-bundle": "tests/connectors/*/support/test_bundle.py run it",
     "headrace compile": "it takes a minute and more; tests/cli/test_compile.py runs it",
 }

@@ -23,8 +23,12 @@ def test_the_python_api_does_what_its_page_says(reader: Reader) -> None:
     reader.shop.run(block(POSTGRESQL, "CREATE TABLE inventory.signals"))
     reader.shop.execute("ALTER PUBLICATION dbz_publication ADD TABLE inventory.signals")
     reader.shop.execute("DELETE FROM inventory.signals")
+    reader.terminal = reader.terminal.with_substitutes({"port=9404": "port=0"})
     for code in blocks(API, "python"):
         reader.follow(code)
+    listener = reader.names["listener"]
+    reader.names["spark"].streams.removeListener(listener)
+    listener.close()
     assert reader.shop.execute("SELECT id, type FROM inventory.signals") == [
         ("again-1", "execute-snapshot")
     ]

@@ -30,6 +30,7 @@ _VERBS = {
         "support-bundle",
         "compile",
         "demo",
+        "status",
     )
 } | {verb: f"headrace.cli.upkeep.{verb}" for verb in ("resync", "maintain")}
 
@@ -67,7 +68,7 @@ def _run(chosen: argparse.Namespace) -> int:
         LogOfMessages.close_all()  # the live line goes before the error comes
         messages = Messages(log_format=getattr(chosen, "log_format", LogFormat.TEXT))
         for part in error.parts or (error,):
-            messages.error(part.message, part.remedy, part.code)
+            messages.error(part.message, part.remedy, part.code, retriable=part.retriable)
         return 1
     except BrokenPipeError:
         # `headrace … | head`: the reader has enough. What is left in the buffer has no reader.

@@ -95,18 +95,27 @@ class Messages:
         if not self._quiet:
             self._say("info", text, prefix="", figures=figures)
 
-    def info(self, text: str) -> None:
-        """A line that a user asked for, such as what became of a signal."""
-        self._say("info", text, prefix="")
+    def info(self, text: str, figures: Figures | None = None) -> None:
+        """A line that a user asked for, such as what became of a signal; `figures` are its
+        numbers."""
+        self._say("info", text, prefix="", figures=figures)
 
-    def warning(self, text: str, code: str | None = None) -> None:
+    def warning(self, text: str, code: str | None = None, *, retriable: bool | None = None) -> None:
         """What the user should know, though the verb goes on. A text that has a code and a remedy,
-        as errors and findings are printed, is shown as `error` shows one."""
-        self._say("warning", text, code=code)
+        as errors and findings are printed, is shown as `error` shows one. `retriable` as
+        HeadraceError has it (None: not known)."""
+        self._say("warning", text, code=code, retriable=retriable)
 
-    def error(self, text: str, remedy: str | None = None, code: str | None = None) -> None:
+    def error(
+        self,
+        text: str,
+        remedy: str | None = None,
+        code: str | None = None,
+        *,
+        retriable: bool | None = None,
+    ) -> None:
         """Why the verb ends."""
-        self._say("error", text, code=code, remedy=remedy)
+        self._say("error", text, code=code, remedy=remedy, retriable=retriable)
 
     def foreign(self, line: str) -> None:
         """A line that a process of Spark wrote: those of our log get the style of the others."""
@@ -134,10 +143,10 @@ class Messages:
         prefix: str | None = None,
         code: str | None = None,
         remedy: str | None = None,
+        retriable: bool | None = None,
         figures: Figures | None = None,
     ) -> None:
         before = f"{level}: " if prefix is None else prefix
-        retriable = None
         if code is None and level != "info" and (printed := _PRINTED.fullmatch(text)):
             code, retriable, rest = printed["code"], bool(printed["retry"]), printed["rest"]
             ends = rest == "" or rest.startswith(". ")

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from headrace.offsets.offset import OffsetObject
     from headrace.spark.jvm.gateway import DriverJvm
     from headrace.spark.kernels.needed import Kernels
+    from headrace.spark.monitoring.observed import ObservedQuery
     from headrace.spark.supervisor import Limits, Summary
 
 
@@ -149,6 +150,7 @@ class Pipeline:
 
 
 _PACKAGES = "spark.jars.packages"
+_LAST_PORT = 65535
 
 
 def add_file_argument(parser: argparse.ArgumentParser) -> None:
@@ -290,27 +292,39 @@ def supervise(
     *,
     on_progress: Callable[[dict[str, Any]], None] | None = None,
     rows_of: Callable[[Mapping[str, Any]], int] | None = None,
+    observed: ObservedQuery | None = None,
 ) -> Summary:
-    """Runs the query to its end; its phases, failures and restarts go to `messages`. See
-    Supervisor."""
+    """Runs the query to its end; its phases, failures and restarts go to `messages` and to
+    `observed`. See Supervisor."""
     from headrace.cli.progress import Progress
+    from headrace.spark.monitoring.observed import ObservedQuery
     from headrace.spark.supervisor import Reason, Supervisor
 
     phases = Progress(messages, rows_of)
+    observed = observed or ObservedQuery()
 
     def tell(failure: HeadraceError, wait: float) -> None:
-        messages.warning(f"{failure.message}; again in {wait:g} s", failure.code)
+        observed.failed(failure, is_tried_again=True)
+        again = f"{failure.message}; again in {wait:g} s"
+        messages.warning(again, failure.code, retriable=failure.retriable)
+
+    def started() -> StreamingQuery:
+        query = start()
+        observed.started(str(query.id), query.name, query)
+        return query
 
     def progressed(progress: dict[str, Any]) -> None:
+        observed.progressed(progress, phases.last)
         phases.update(progress)
         if on_progress is not None:
             on_progress(progress)
 
     supervisor = Supervisor(
         session.spark,
-        start,
+        started,
         limits,
         on_progress=progressed,
+        on_idle=observed.idle,
         on_restart=tell,
         on_stop=session.jvm.mute,
         on_repeat=session.jvm.terminate,
@@ -358,7 +372,25 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="stop when the log was read to its end and no event but heartbeats came for so long",
     )
+    parser.add_argument(
+        "--metrics-port",
+        type=_port,
+        metavar="PORT",
+        help="serve /metrics for Prometheus, /healthz and /readyz on this port (0: any free one)",
+    )
+    parser.add_argument(
+        "--metrics-address",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="the interface of --metrics-port; 0.0.0.0: all (default: 127.0.0.1, this host only)",
+    )
     add_session_arguments(parser)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of a port (0 to {_LAST_PORT})")
+    return int(text)
 
 
 def add_session_arguments(parser: argparse.ArgumentParser) -> None:

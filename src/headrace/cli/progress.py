@@ -28,20 +28,21 @@ class Progress:
         self._messages = messages
         self._rows_of = rows_of or _input_rows
         self._clock = clock
-        self._events = self._last = 0
+        self._events = self.last = 0
+        """The events of the micro-batch that was counted last, until `update`."""
         self._recent: deque[tuple[float, int]] = deque()
 
     def count(self, progress: Mapping[str, Any]) -> int:
         """The events of a micro-batch."""
-        self._last = self._rows_of(progress)
-        return self._last
+        self.last = self._rows_of(progress)
+        return self.last
 
     def update(self, progress: Mapping[str, Any]) -> None:
         """Tell the phase that a micro-batch's progress (Spark's JSON) shows."""
         from headrace.spark.supervisor import reads_rows  # PySpark takes a second to import
 
         now = self._clock()
-        count, self._last = self._last, 0
+        count, self.last = self.last, 0
         if count:
             self._events += count
             self._recent.append((now, count))
@@ -62,10 +63,14 @@ class Progress:
         seconds = 1.0 if is_idle else max(1.0, now - self._recent[0][0])
         rate = 0.0 if is_idle else sum(count for _, count in self._recent) / seconds
         lag = -1 if metrics is None else int(metrics.streaming.get("MilliSecondsBehindSource", -1))
+        incremental = (None if metrics is None else metrics.incremental) or {}
+        is_running = incremental.get("State") == "RUNNING"
         return {
             "events": self._events,
             "events_per_second": round(rate, 1),
             "lag_ms": lag if lag >= 0 else None,
+            "incremental_rows": incremental.get("RowsScanned") if is_running else None,
+            "incremental_seconds_left": incremental.get("RemainingSeconds") if is_running else None,
         }
 
 

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from headrace.cli.pipeline import Pipeline, open_session, spark_settings, supervise
 from headrace.errors import HeadraceError
-from headrace.spark.checkpoint import finished_batch
+from headrace.sinks.closed import CLOSED
+from headrace.spark.checkpoint import finished_batch, query_id
 from headrace.spark.jvm.jars import JARS, find_jars
+from headrace.spark.query.status import metrics_labels
 from headrace.spark.sinks.definition import EventStream, Sink, SinkDefinition, SinkQuery
 from headrace.spark.state_folder import exclusive
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from headrace.cli.messages import Messages
+    from headrace.spark.monitoring.observed import ObservedQuery
     from headrace.spark.supervisor import Summary
 
 
@@ -55,13 +58,59 @@ def run_sink(
     checkpoint = state / "checkpoint"
     pipeline = with_sink(pipeline, definition)
     sink = definition.make(SinkQuery(pipeline.config, state / definition.name, checkpoint))
-    with exclusive(state, definition.name):
+    with (
+        exclusive(state, definition.name),
+        _observed(pipeline, state, arguments, messages) as observed,
+    ):
         pipeline.validate(checkpoint)
         try:
             sink.open()
-            return _stream(sink, definition, pipeline, checkpoint, arguments, verb, messages)
+            return _stream(
+                sink, definition, pipeline, checkpoint, arguments, verb, messages, observed
+            )
         finally:
             sink.close()
+
+
+@contextmanager
+def _observed(
+    pipeline: Pipeline, state: Path, arguments: argparse.Namespace, messages: Messages
+) -> Iterator[ObservedQuery]:
+    """The query, as `headrace status` sees it, and Prometheus where the arguments have a port.
+    Raises HeadraceError("spark.metrics_port")."""
+    from headrace.spark.monitoring.monitor import Monitor
+    from headrace.spark.monitoring.observed import ObservedQuery
+
+    config = pipeline.config
+    query = ObservedQuery(
+        labels=metrics_labels(config),
+        query=query_id(state / "checkpoint"),
+        name=config.name,
+        checkpoint=str(state),
+    )
+    monitor = Monitor(
+        lambda: {str(state): query},
+        address=arguments.metrics_address,
+        port=arguments.metrics_port,
+        folder=state,
+    )
+    if monitor.url is not None:
+        messages.info(f"metrics: {monitor.url}/metrics", {"metrics_port": monitor.port})
+    try:
+        yield query
+    except HeadraceError as error:
+        if error.code == CLOSED:
+            query.stopped()
+        else:
+            query.failed(error, is_tried_again=False)
+        raise
+    except BaseException:
+        query.stopped()
+        raise
+    else:
+        query.stopped()
+    finally:
+        monitor.close()
 
 
 def with_sink(pipeline: Pipeline, definition: SinkDefinition) -> Pipeline:
@@ -94,6 +143,7 @@ def _stream(
     arguments: argparse.Namespace,
     verb: str,
     messages: Messages,
+    observed: ObservedQuery,
 ) -> Summary:
     session = open_session(
         verb,
@@ -132,6 +182,7 @@ def _stream(
             messages,
             on_progress=sink.on_progress,
             rows_of=sink.new_rows,
+            observed=observed,
         )
         if sink.rows is not None:
             summary.rows = sink.rows

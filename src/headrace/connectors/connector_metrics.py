@@ -20,7 +20,8 @@ class DatabaseWatch(Protocol):
     """Asks the database from time to time what it says of its log and of this reader."""
 
     def to_json(self) -> Mapping[str, Any] | None:
-        """What it said last; None: nothing yet."""
+        """What it said last; None: nothing yet. `lag_bytes` and `retained_bytes` are the bytes of
+        log that were not acknowledged, and that are kept because of this reader."""
         ...
 
     def close(self) -> None:

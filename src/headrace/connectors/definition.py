@@ -43,6 +43,17 @@ class Driver:
     """As pip takes it, e.g. `headrace[mydatabase]`."""
 
 
+@dataclass(frozen=True)
+class DatabaseMetric:
+    """What Prometheus gets of a member of what the database says (DatabaseWatch): a gauge
+    `headrace_` and `name`, with its unit in the name. A text has a series for each of `states`."""
+
+    member: str
+    name: str
+    help: str
+    states: Sequence[str] = ()
+
+
 class CheckResult(Protocol):
     """One answer of `headrace check`. `remedy` is what mends it (SQL where that is possible);
     it is empty for the level `ok`."""
@@ -163,6 +174,16 @@ class ConnectorDefinition(Protocol):
         """Verbs of its own for the command line, and the module of each: its docstring is the
         help, `add_arguments(parser)` and `run(arguments) -> int` are called."""
         return {}
+
+    @property
+    def metrics_plugin(self) -> str:
+        """What Debezium's metrics of it are known by: `debezium.PLUGIN:type=connector-metrics`."""
+        return self.name
+
+    @property
+    def database_metrics(self) -> Sequence[DatabaseMetric]:
+        """What its databases say of their log and of this reader."""
+        return ()
 
     @property
     def demo(self) -> Demo | None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+
+from headrace.spark.checkpoint import query_id
 
 
 def query_of(checkpoint: str) -> str:
     """The id of the query that writes its checkpoint to this folder, a path or a `file:` URI;
     empty when that is not to be read here."""
-    path = local_path(checkpoint)
-    try:
-        return str(json.loads((Path(path) / "metadata").read_text())["id"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+    return query_id(Path(local_path(checkpoint)))
 
 
 def local_path(folder: str) -> str:

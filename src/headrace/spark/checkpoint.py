@@ -22,6 +22,15 @@ def stored_offset(folder: Path) -> dict[str, Any] | None:
     return planned_offset(folder, max(done) if done else min(planned, default=0))
 
 
+def query_id(folder: Path) -> str:
+    """The id of the query that has this checkpoint, which Spark notes at its first start; empty
+    where there is none to be read."""
+    try:
+        return str(json.loads((folder / "metadata").read_text())["id"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
 def finished_batch(folder: Path) -> int:
     """The number of the last finished micro-batch; -1 when there is none."""
     return max(_numbers(folder / "commits"), default=-1)

@@ -20,7 +20,8 @@ class Metrics:
     (None: there was none); `database` is what the database says of its log and of this reader
     (None: not read yet; the connector's guide lists the members); `oldest_unacknowledged_ms` is the
     age of the oldest change that the database must still keep. `tables` are the figures of replicas
-    by their names, where the query's sink runs in this process."""
+    by their names, where the query's sink runs in this process. `source` has the labels `plugin`
+    and `server` of Debezium's metrics."""
 
     snapshot: Mapping[str, Any]
     streaming: Mapping[str, Any]
@@ -28,6 +29,7 @@ class Metrics:
     oldest_unacknowledged_ms: int | None
     incremental: Mapping[str, Any] | None = None
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    source: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def slot(self) -> Mapping[str, Any] | None:
@@ -69,4 +71,5 @@ def _reported(progress: Mapping[str, Any]) -> Iterator[Metrics]:
                 figures.get("database"),
                 figures.get("oldest_unacknowledged_ms"),
                 figures.get("incremental"),
+                source=figures.get("source") or {},
             )

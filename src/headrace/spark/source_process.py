@@ -22,7 +22,7 @@ from headrace.signals.notifications import observe
 from headrace.spark.kernels.beforehand import compile_beforehand
 from headrace.spark.kernels.needed import Kernels, needed_kernels
 from headrace.spark.query.signals import SignalJournal
-from headrace.spark.query.status import StatusFile
+from headrace.spark.query.status import StatusFile, metrics_labels
 from headrace.spark.registration import Registration
 from headrace.spark.slice_partition import (
     SlicePartition,
@@ -56,6 +56,7 @@ class SourceSession:
         self._journal = SignalJournal(config)
         observe(self._journal.write)
         self._registration = Registration(config, schema_ids)
+        self._labels = metrics_labels(config)
 
     def bounded(self) -> None:
         """Trigger availableNow."""
@@ -69,7 +70,8 @@ class SourceSession:
 
     def report(self) -> OffsetObject:
         """The head of the log as last heard, and the metrics: Spark's progress carries both."""
-        return {**self._connector.latest(), "metrics": self._connector.metrics()}
+        metrics = {**self._connector.metrics(), "source": self._labels}
+        return {**self._connector.latest(), "metrics": metrics}
 
     def slices(self, start: OffsetObject, end: OffsetObject) -> Sequence[Slice]:
         """The slices of a range."""

@@ -108,9 +108,10 @@ class _Listener:
         watch: _Watch,
         on_progress: Callable[[dict[str, Any]], None] | None,
         rows_of: Callable[[Mapping[str, Any]], int],
+        on_idle: Callable[[], None],
     ) -> None:
         self._watch = watch
-        self._on_progress = on_progress
+        self._on_progress, self._on_idle = on_progress, on_idle
         self._rows_of = rows_of
 
     def onQueryStarted(self, _event: Any) -> None:
@@ -137,6 +138,7 @@ class _Listener:
             self._watch.last_active = time.monotonic()
         self._watch.said_idle = True
         self._watch.failures = 0
+        self._on_idle()
 
     def onQueryTerminated(self, _event: Any) -> None:
         pass
@@ -149,7 +151,8 @@ class Supervisor:
     """Runs the query that `start` starts until it is told to stop.
 
     `start` is called again for every restart and must use the same checkpoint. `on_progress`
-    receives each micro-batch's progress (Spark's JSON) in another thread; `on_restart` the failure
+    receives each micro-batch's progress (Spark's JSON) in another thread, in which `on_idle` is
+    called where there was none to run; `on_restart` the failure
     and the seconds until the next attempt. `on_signal` takes the place of `stop` at the first
     signal: who gives it calls `stop` when it is time. `on_stop` is called before the query is
     stopped without an error, `on_repeat` for a signal while it stops (None: SIGINT interrupts at
@@ -164,6 +167,7 @@ class Supervisor:
         limits: Limits | None = None,
         *,
         on_progress: Callable[[dict[str, Any]], None] | None = None,
+        on_idle: Callable[[], None] = lambda: None,
         on_restart: Callable[[HeadraceError, float], None] | None = None,
         on_signal: Callable[[], None] | None = None,
         on_stop: Callable[[], None] = lambda: None,
@@ -174,7 +178,7 @@ class Supervisor:
         self._spark = spark
         self._start = start
         self._limits = limits or Limits()
-        self._on_progress = on_progress
+        self._on_progress, self._on_idle = on_progress, on_idle
         self._on_restart = on_restart
         self._on_signal = on_signal
         self._on_stop, self._on_repeat = on_stop, on_repeat
@@ -352,7 +356,7 @@ class Supervisor:
         context = session.sparkContext
         gateway.ensure_callback_server_started(context._gateway)
         listener = context._jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper(
-            _Listener(self._watch, self._on_progress, self._rows_of)
+            _Listener(self._watch, self._on_progress, self._rows_of, self._on_idle)
         )
         streams = session._jsparkSession.streams()
         streams.addListener(listener)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from headrace.connectors.definition import ConnectorDefinition, Driver, NamedDefinition
+from headrace.connectors.definition import (
+    ConnectorDefinition,
+    DatabaseMetric,
+    Driver,
+    NamedDefinition,
+)
 
 if TYPE_CHECKING:
     from headrace.offsets.offset import OffsetObject
@@ -19,6 +24,18 @@ class MongoDefinition(NamedDefinition):
     name = "mongodb"
     classes: Sequence[str] = ("io.debezium.connector.mongodb.MongoDbConnector", "mongo")
     driver: Driver | None = Driver("pymongo", "headrace[mongodb]")
+    database_metrics: Sequence[DatabaseMetric] = (
+        DatabaseMetric(
+            "oldest", "oplog_oldest_timestamp_seconds", "Time of the oplog's oldest entry."
+        ),
+        DatabaseMetric("window", "oplog_window_seconds", "The time that the oplog covers."),
+        DatabaseMetric("age", "oplog_position_age_seconds", "How old the query's place is."),
+        DatabaseMetric(
+            "remaining",
+            "oplog_remaining_seconds",
+            "How long the oplog still holds what follows the query's place.",
+        ),
+    )
     change_order: Sequence[str] = ("ts_ms", "ord")
     kernels: Mapping[str, Sequence[str]] = {
         "headrace.connect.kernels.text": ("hash_bytes",),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.connectors.definition import (
     CheckResult,
     ConnectorDefinition,
+    DatabaseMetric,
     Driver,
     NamedDefinition,
 )
@@ -27,6 +28,32 @@ class PostgresDefinition(NamedDefinition):
     name = "postgresql"
     classes: Sequence[str] = ("io.debezium.connector.postgresql.PostgresConnector", "postgres")
     driver: Driver | None = Driver("psycopg", "headrace[postgresql]")
+    metrics_plugin = "postgres"
+    database_metrics: Sequence[DatabaseMetric] = (
+        DatabaseMetric("active", "slot_active", "Whether somebody reads the replication slot."),
+        DatabaseMetric(
+            "retained_bytes",
+            "slot_retained_bytes",
+            "WAL that the server keeps because of the slot.",
+        ),
+        DatabaseMetric(
+            "safe_wal_size",
+            "slot_safe_bytes",
+            "WAL that may still be written before the slot can be lost; absent without "
+            "max_slot_wal_keep_size.",
+        ),
+        DatabaseMetric(
+            "keep_size", "slot_limit_bytes", "max_slot_wal_keep_size; -1 where there is no limit."
+        ),
+        DatabaseMetric(
+            "wal_status",
+            "slot_wal_status",
+            "1 for the state of the WAL that the slot needs (wal_status of pg_replication_slots).",
+            ("reserved", "extended", "unreserved", "lost"),
+        ),
+        DatabaseMetric("failover", "slot_failover", "Whether the slot is a failover slot."),
+        DatabaseMetric("synced", "slot_synced", "Whether the slot came from the primary server."),
+    )
     change_order: Sequence[str] = ("lsn",)
     kernels: Mapping[str, Sequence[str]] = {
         "headrace.connectors.postgresql.reading.copy_text": ("image_bound", "transcode_rows"),

@@ -410,8 +410,9 @@ class ReplicaSink(BatchSink):
         return self._rows
 
     def figures(self) -> dict[str, dict[str, Any]]:
-        """The figures of the tables by their names, for `headrace.metrics`."""
-        return {str(name): asdict(each.figures) for name, each in self._replicas.items()}
+        """The figures of the tables by their names, for `headrace.metrics`; for any thread."""
+        replicas = dict(self._replicas)
+        return {str(name): asdict(each.figures) for name, each in replicas.items()}
 
     def close(self) -> None:
         """See Sink."""

@@ -13,12 +13,13 @@ import os
 import re
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from headrace.config.properties.connector import ConnectorConfig
-from headrace.connectors.registry import parse_options
+from headrace.connectors.registry import definition_of, parse_options
 from headrace.connectors.states import Situation
 from headrace.errors import HeadraceError
 from headrace.findings import counted
@@ -99,6 +100,8 @@ class StatusFile:
         self._lock = threading.Lock()
         self._what: tuple[str, str | None] | None = None
         self._since = 0.0
+        self._attempts = self._retries = 0
+        self._source = metrics_labels(config)
         self._path = told_path(_name(os.getppid(), config), _KIND)
 
     def write(self, situation: Situation) -> None:
@@ -109,11 +112,16 @@ class StatusFile:
         what = (situation.state, None if error is None else error.code)
         if what != self._what:
             self._what, self._since = what, time.time()
+        attempts = 0 if error is None else situation.attempts
+        self._retries += max(0, attempts - self._attempts)
+        self._attempts = attempts
         text = json.dumps(
             {
                 "state": situation.state,
                 "error": None if error is None else (error.code, error.message, error.remedy),
                 "attempts": situation.attempts,
+                "retries": self._retries,
+                "source": self._source,
                 "retry_seconds": situation.retry_seconds,
                 "waits": situation.waits,
                 "behind": situation.is_behind,
@@ -133,19 +141,37 @@ class StatusFile:
                 self._path.unlink(missing_ok=True)
 
 
+def metrics_labels(config: ConnectorConfig) -> dict[str, str]:
+    """`plugin` and `server`: what Debezium's metrics of this configuration are known by."""
+    return {"plugin": definition_of(config).metrics_plugin, "server": config.topic_prefix}
+
+
 def _name(jvm: int, config: ConnectorConfig) -> str:
     return f"{jvm}-{config.fingerprint()[:16]}"
 
 
-def _newest(query: StreamingQuery) -> dict[str, Any] | None:
+def _newest(query: StreamingQuery) -> Mapping[str, Any] | None:
     """What the source of `query` wrote last; None before it wrote anything, and where the JVM is
     out of reach (Spark Connect)."""
+    name = situation_name(query)
+    return None if name is None else read_situation(name)
+
+
+def situation_name(query: StreamingQuery) -> str | None:
+    """What `read_situation` is asked for; None of a query without a headrace source, and where the
+    JVM is out of reach. It stays the same for the query's life."""
     found = _options_and_jvm(query)
     if found is None:
         return None
     options, jvm = found
     options = {name: text for name, text in options.items() if name.lower() not in SINK_OPTIONS}
-    paths = told_paths(_name(jvm, parse_options(options)), _KIND)
+    return _name(jvm, parse_options(options))
+
+
+def read_situation(name: str) -> Mapping[str, Any] | None:
+    """What a source wrote last, by the names that `StatusFile.write` gives; None before it wrote
+    anything."""
+    paths = told_paths(name, _KIND)
     try:
         path = max(paths, key=lambda one: one.stat().st_mtime, default=None)
         written: dict[str, Any] | None = None if path is None else json.loads(path.read_text())

@@ -1,0 +1,53 @@
+"""Debezium's metrics: where they stand in a report, and what they say."""
+
+from __future__ import annotations
+
+PREFIX = "debezium_metrics_"
+DEBEZIUM = ("snapshot", "streaming")
+"""The label `context`, and the member of the metrics."""
+
+HELP = {
+    "Connected": "Whether the log is read (1) or not (0).",
+    "CurrentQueueSizeInBytes": "Log that was read ahead.",
+    "MaxQueueSizeInBytes": "The most log that may be read ahead.",
+    "MilliSecondsBehindSource": (
+        "From the commit of the last change to its reading; -1 before the first one."
+    ),
+    "MilliSecondsSinceLastEvent": "Since the last change was read; -1 before the first one.",
+    "NumberOfCommittedTransactions": "Transactions that were read to their end.",
+    "NumberOfErroneousEvents": "Always 0: an error ends a query.",
+    "NumberOfEventsFiltered": "Changes that the configuration leaves out.",
+    "NumberOfUnchangedEventsSkipped": "Always -1: they are not counted.",
+    "RemainingTableCount": "Tables that a snapshot has not read yet.",
+    "RowsScanned": "Rows of a table that a snapshot has read, by the database's statistics.",
+    "SnapshotAborted": "Whether an error ended the snapshot.",
+    "SnapshotCompleted": "Whether the snapshot was read to its end.",
+    "SnapshotDurationInSeconds": "How long the snapshot took, or has taken until now.",
+    "SnapshotPaused": "Always 0: an initial snapshot is not paused.",
+    "SnapshotPausedDurationInSeconds": "Always 0.",
+    "SnapshotRunning": "Whether a snapshot is read.",
+    "SnapshotSkipped": "Whether there was no snapshot to read.",
+    "TotalNumberOfCreateEventsSeen": "Inserts that were read.",
+    "TotalNumberOfDeleteEventsSeen": "Deletes that were read.",
+    "TotalNumberOfEventsSeen": "Changes that were read since the source's process started.",
+    "TotalNumberOfUpdateEventsSeen": "Updates that were read.",
+    "TotalTableCount": "Tables that the snapshot has to read.",
+}
+_LAGS = {
+    "MinValue": "least",
+    "MaxValue": "largest",
+    "AverageValue": "mean",
+    "P50": "median",
+    "P95": "95th percentile",
+    "P99": "99th percentile",
+}
+_LAG = "MilliSecondsBehindSource"
+
+
+def help_of(name: str) -> str:
+    """A sentence about a metric, without its prefix."""
+    if name in HELP:
+        return HELP[name]
+    if name.startswith(_LAG) and name.removeprefix(_LAG) in _LAGS:
+        return f"The {_LAGS[name.removeprefix(_LAG)]} of {_LAG}."
+    return f"Debezium's {name}; see the guide of the connector."

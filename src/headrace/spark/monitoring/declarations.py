@@ -1,0 +1,184 @@
+"""headrace's own metrics: their names, what they say, and where a report has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import headrace
+from headrace.spark.monitoring.report import STATES, Report
+
+Sample = tuple[Mapping[str, str], float]
+"""Labels beside those of the query, and the value."""
+Value = Callable[[Report, float], float | None]
+
+
+@dataclass(frozen=True)
+class OwnMetric:
+    """`samples` are those of a report at a time (s since 1970)."""
+
+    name: str
+    help: str
+    samples: Callable[[Report, float], Iterable[Sample]]
+    is_counter: bool = False
+
+
+def _gauge(name: str, text: str, value: Value) -> OwnMetric:
+    return OwnMetric(name, text, _single(value))
+
+
+def _counter(name: str, text: str, value: Value) -> OwnMetric:
+    return OwnMetric(name, text, _single(value), is_counter=True)
+
+
+def _single(value: Value) -> Callable[[Report, float], Iterator[Sample]]:
+    def samples(report: Report, now: float) -> Iterator[Sample]:
+        found = value(report, now)
+        if found is not None:
+            yield {}, found
+
+    return samples
+
+
+def _of_tables(value: Callable[[Mapping[str, Any]], float | None]) -> Any:
+    """The samples of a figure of each replica."""
+
+    def samples(report: Report, _now: float) -> Iterator[Sample]:
+        for table, figures in report.tables.items():
+            found = value(figures)
+            if found is not None:
+                yield {"table": table}, found
+
+    return samples
+
+
+def _table(name: str, text: str, member: str, *, is_counter: bool = False) -> OwnMetric:
+    samples = _of_tables(lambda figures: figures.get(member))
+    return OwnMetric(f"headrace_table_{name}", text, samples, is_counter)
+
+
+def _states(report: Report, _now: float) -> Iterator[Sample]:
+    for state in STATES:
+        yield {"state": state}, float(state == report.state)
+
+
+def _errors(report: Report, _now: float) -> Iterator[Sample]:
+    if report.error is not None:
+        yield {"code": str(report.error["code"])}, 1.0
+
+
+def _info(_report: Report, _now: float) -> Iterator[Sample]:
+    yield {"version": headrace.__version__}, 1.0
+
+
+def _estimated(report: Report, _now: float) -> Iterator[Sample]:
+    estimated = ((report.metrics or {}).get("snapshot") or {}).get("EstimatedRows") or {}
+    for table, rows in estimated.items():
+        yield {"table": table}, float(rows)
+
+
+def _incremental(member: str) -> Value:
+    def value(report: Report, _now: float) -> float | None:
+        found = ((report.metrics or {}).get("incremental") or {}).get(member)
+        return None if found is None else float(found)
+
+    return value
+
+
+def _is_incremental(report: Report, _now: float) -> float | None:
+    if report.metrics is None:
+        return None
+    return float((report.metrics.get("incremental") or {}).get("State") == "RUNNING")
+
+
+def _waiting(report: Report, now: float) -> float:
+    return 0.0 if report.waits_since is None else max(0.0, now - report.waits_since)
+
+
+def _seconds(text: str | None) -> float | None:
+    return None if text is None else datetime.fromisoformat(text).timestamp()
+
+
+def _milliseconds(figure: float | None) -> float | None:
+    return None if figure is None else figure / 1000
+
+
+OWN = (
+    OwnMetric("headrace_info", "1, with the version of headrace.", _info),
+    OwnMetric(
+        "headrace_state", "1 for the state of the query, 0 for the others.", _states
+    ),
+    OwnMetric(
+        "headrace_error",
+        "1 with the code of the error that ended the query, or after which the source tries again; "
+        "absent without one.",
+        _errors,
+    ),
+    _gauge("headrace_start_time_seconds", "When the query was first started.",
+           lambda report, _: report.started),
+    _counter("headrace_rows_total", "Events of finished micro-batches.",
+             lambda report, _: report.rows),
+    _counter("headrace_micro_batches_total", "Finished micro-batches.",
+             lambda report, _: report.batches),
+    _counter("headrace_micro_batch_duration_seconds_total",
+             "Time that finished micro-batches took.", lambda report, _: report.busy_seconds),
+    _counter("headrace_restarts_total", "Starts of the query after the first one.",
+             lambda report, _: report.restarts),
+    _counter("headrace_source_retries_total",
+             "Tries of the source after errors, since its process started.",
+             lambda report, _: report.retries),
+    _gauge("headrace_source_attempts",
+           "Tries in a row of the source after the error that it has now; 0 without one.",
+           lambda report, _: report.attempts),
+    _gauge("headrace_warnings", "Warnings of the source that stand.",
+           lambda report, _: len(report.warnings)),
+    _gauge("headrace_waiting_seconds",
+           "How long the source has been waiting, for the lock of a table for example; 0: it does "
+           "not.", _waiting),
+    _gauge("headrace_lag_seconds",
+           "How far the sink may be behind the source: the age of the oldest change that is not in "
+           "it, and the time since the last report where there was none for 15 s. Absent in a "
+           "snapshot.", lambda report, now: report.lag_seconds(now)),
+    _gauge("headrace_lag_bytes",
+           "Log that is not acknowledged yet; absent where the database does not say.",
+           lambda report, _: report.lag_bytes),
+    _gauge("headrace_oldest_unacknowledged_seconds",
+           "Age of the oldest change that is in no finished micro-batch, at the last report; 0: "
+           "there is none.", lambda report, _: report.oldest_unacknowledged_seconds),
+    _gauge("headrace_last_commit_timestamp_seconds", "When the last micro-batch finished.",
+           lambda report, _: report.last_commit),
+    _gauge("headrace_last_report_timestamp_seconds",
+           "When the query last reported: after each micro-batch, and every 10 s without one.",
+           lambda report, _: report.reported),
+    OwnMetric("headrace_snapshot_estimated_rows",
+              "Rows of a table of the snapshot, by the database's statistics.", _estimated),
+    _gauge("headrace_incremental_snapshot_running", "Whether an incremental snapshot is read.",
+           _is_incremental),
+    _gauge("headrace_incremental_snapshot_rows",
+           "Rows that the incremental snapshot has read until now.", _incremental("RowsScanned")),
+    _gauge("headrace_incremental_snapshot_remaining_tables",
+           "Tables that the incremental snapshot has not read yet.",
+           _incremental("RemainingTableCount")),
+    _gauge("headrace_incremental_snapshot_remaining_seconds",
+           "How long the incremental snapshot will take; absent where nobody knows.",
+           _incremental("RemainingSeconds")),
+    _table("changes_total", "Changes of the table.", "changes", is_counter=True),
+    _table("written_rows_total", "Rows that were written to the replica.", "written",
+           is_counter=True),
+    _table("deleted_rows_total", "Rows that were deleted from the replica.", "deleted",
+           is_counter=True),
+    _table("written_bytes_total", "Bytes that were written to the replica.", "bytes",
+           is_counter=True),
+    _table("commits_total", "Commits of the replica.", "commits", is_counter=True),
+    _table("files", "Data files of the replica.", "files"),
+    _table("deletion_vectors", "Data files of the replica that have a deletion vector.", "vectors"),
+    OwnMetric("headrace_table_lag_seconds",
+              "From the time of the last change at the source to its commit in the replica.",
+              _of_tables(lambda figures: _milliseconds(figures.get("delay_ms")))),
+    OwnMetric("headrace_table_last_commit_timestamp_seconds", "Last commit of the replica.",
+              _of_tables(lambda figures: _seconds(figures.get("last_commit")))),
+    OwnMetric("headrace_table_error", "Whether the replica has stopped.",
+              _of_tables(lambda figures: float(figures.get("error") is not None))),
+)  # fmt: skip

@@ -1,0 +1,125 @@
+"""Reports on disk, for other processes: one of each running query beside the files of its user's
+sources, and one in the state folder of a command, which outlives it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headrace.spark.checkpoint import finished_batch, query_id
+from headrace.spark.monitoring.process import is_running
+from headrace.spark.monitoring.report import Report
+from headrace.spark.query.told import told_path, told_paths
+
+STATUS = "status.json"
+_KIND = "query"
+_CHECKPOINT = "checkpoint"
+_AGAIN_S = 10.0
+"""A report that stays the same is written again after this time: that its process lives."""
+
+
+class ReportFile:
+    """The report of one query of this process. Never raises: a query goes on without."""
+
+    def __init__(
+        self, name: str, folder: Path | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        """`name` tells the queries of a process apart. `folder` is the query's state folder."""
+        short = hashlib.sha256(name.encode()).hexdigest()[:16]
+        self._told = told_path(short, _KIND)
+        self._status = None if folder is None else folder / STATUS
+        self._clock = clock
+        self._written: dict[str, Any] = {}
+        self._at = 0.0
+
+    def write(self, report: Report) -> None:
+        """Replace the former report, where there is something new or it is time."""
+        members = report.to_json()
+        now, said = self._clock(), {name: one for name, one in members.items() if name != "time"}
+        if said == self._written and now - self._at < _AGAIN_S:
+            return
+        self._written, self._at = said, now
+        text = json.dumps(members)
+        for path in (self._told, self._status):
+            if path is not None:
+                _replace(path, text)
+
+    def end(self, report: Report) -> None:
+        """The query is over, or this process is about to end."""
+        self._written = {}
+        self.write(report)
+        if self._told is not None:
+            with contextlib.suppress(OSError):
+                self._told.unlink(missing_ok=True)
+
+
+def _replace(path: Path, text: str) -> None:
+    fresh = path.with_name(f".{path.name}.new")
+    with contextlib.suppress(OSError):
+        fresh.write_text(text)
+        fresh.replace(path)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the query of a checkpoint. `report` is the last one (None: nothing ever
+    reported it); `batch` is the last finished micro-batch (-1: none), since `committed` (s since
+    1970). `is_running`: its process runs, and so does it."""
+
+    report: Report | None
+    is_running: bool
+    batch: int = -1
+    committed: float | None = None
+
+
+def running_reports() -> list[Report]:
+    """Those of all queries of this user that run on this host and report."""
+    return [report for report in _told_reports() if not report.is_over]
+
+
+def known_of(folder: Path) -> Known | None:
+    """What is known of the query of a state folder, or of a checkpoint of Spark; None: it is
+    neither."""
+    folder = folder.absolute()
+    checkpoint = folder / _CHECKPOINT if (folder / _CHECKPOINT).is_dir() else folder
+    state = folder.parent if folder.name == _CHECKPOINT and _has_status(folder.parent) else folder
+    query = query_id(checkpoint)
+    if not query and not _has_status(state):
+        return None
+    batch = finished_batch(checkpoint)
+    committed = None
+    with contextlib.suppress(OSError):
+        committed = (checkpoint / "commits" / str(batch)).stat().st_mtime
+    for report in _told_reports():
+        if report.checkpoint == str(state) or (query and report.query == query):
+            return Known(report, not report.is_over, batch, committed)
+    report = _read(state / STATUS)
+    runs = report is not None and not report.is_over
+    if runs and report is not None:
+        runs = is_running(report.process, report.time, time.time())
+    return Known(report, runs, batch, committed)
+
+
+def _told_reports() -> Iterator[Report]:
+    for path in told_paths("*", _KIND):
+        report = _read(path)
+        if report is not None:
+            yield report
+
+
+def _has_status(folder: Path) -> bool:
+    return (folder / STATUS).is_file()
+
+
+def _read(path: Path) -> Report | None:
+    """None of what is no report, and of none."""
+    try:
+        return Report.from_json(json.loads(path.read_text()))
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None

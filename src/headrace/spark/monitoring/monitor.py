@@ -1,0 +1,94 @@
+"""Keeps the files and the endpoint of this process's queries up to date, beside them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.spark.monitoring.files import ReportFile
+from headrace.spark.monitoring.observed import ObservedQuery
+from headrace.spark.monitoring.report import Report
+
+if TYPE_CHECKING:
+    from headrace.spark.monitoring.endpoint import Endpoint
+
+log = logging.getLogger(__name__)
+
+LOOPBACK = "127.0.0.1"
+_LOOK_S = 2.0
+
+
+class Monitor:
+    """`queries` gives the observed queries by names that tell them apart. A thread of it asks what
+    is new every two seconds and writes files; the endpoint answers by itself."""
+
+    def __init__(
+        self,
+        queries: Callable[[], Mapping[str, ObservedQuery]],
+        *,
+        address: str = LOOPBACK,
+        port: int | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        """`port` None: no endpoint. `folder` is the state folder of the only query. Raises
+        HeadraceError("spark.metrics_port")."""
+        self._queries, self._folder = queries, folder
+        self._files: dict[str, ReportFile] = {}
+        self._endpoint = None if port is None else _endpoint(address, port, self.reports)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="headrace-monitor", daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str | None:
+        """Of the endpoint; None: there is none."""
+        return None if self._endpoint is None else self._endpoint.url
+
+    @property
+    def port(self) -> int | None:
+        """Of the endpoint."""
+        return None if self._endpoint is None else self._endpoint.port
+
+    def reports(self) -> list[Report]:
+        """Those of the queries that read a source of headrace."""
+        return [query.report() for query in self._queries().values() if query.is_ours]
+
+    def close(self) -> None:
+        """The last reports, and no more; never raises."""
+        self._ended.set()
+        self._thread.join(_LOOK_S)
+        if self._endpoint is not None:
+            self._endpoint.close()
+        for name, query in self._queries().items():
+            if query.is_ours:
+                self._file(name).end(query.report())
+
+    def _run(self) -> None:
+        has_failed = False
+        while not self._ended.wait(_LOOK_S):
+            try:
+                self._look()
+            except Exception:  # the queries go on without
+                if not has_failed:
+                    log.warning("the state of a query cannot be reported", exc_info=True)
+                has_failed = True
+
+    def _look(self) -> None:
+        for name, query in self._queries().items():
+            query.look()
+            if query.is_ours:
+                self._file(name).write(query.report())
+
+    def _file(self, name: str) -> ReportFile:
+        if name not in self._files:
+            self._files[name] = ReportFile(name, self._folder)
+        return self._files[name]
+
+
+def _endpoint(address: str, port: int, reports: Callable[[], list[Report]]) -> Endpoint:
+    from headrace.spark.monitoring.endpoint import Endpoint
+
+    return Endpoint(address, port, reports)

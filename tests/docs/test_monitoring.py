@@ -1,0 +1,79 @@
+"""The monitoring guide, the dashboard and the alert rules name metrics that exist."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+
+from headrace.spark.monitoring.report import STATES
+from tests.docs.monitoring import (
+    GUIDE,
+    alerts,
+    dashboard,
+    declared,
+    expressions,
+    named,
+    rows,
+)
+from tests.docs.pages import ROOT
+
+
+@pytest.mark.parametrize("section", declared())
+def test_the_guide_has_every_metric_with_the_text_that_prometheus_gets(section: str) -> None:
+    assert len(rows(section)) > 5
+    assert rows(section) == declared()[section]
+
+
+def test_the_guide_names_every_state() -> None:
+    text = (ROOT / GUIDE).read_text()
+    assert all(f"`{state}`" in text for state in STATES)
+
+
+def test_expressions_name_metrics_of_the_guide_only() -> None:
+    known = {name for section in declared() for name, _ in rows(section)}
+    asked = named(list(expressions()))
+    assert len(asked) > 30
+    assert asked - known == set()
+    variables = [one["definition"] for one in dashboard()["templating"]["list"][1:]]
+    assert named(variables) == {"headrace_info"}
+
+
+def test_expressions_are_those_of_prometheus() -> None:
+    parser = pytest.importorskip("promql_parser")
+    for expression in expressions():
+        plain = expression.replace("$plugin", "postgres").replace("$name", "shop")
+        assert "$" not in plain
+        parser.parse(plain)
+    with pytest.raises(ValueError, match=r"."):
+        parser.parse("rate(headrace_rows_total[5m]")
+
+
+def test_alert_rules_have_the_members_that_prometheus_asks_for() -> None:
+    parser = pytest.importorskip("promql_parser")
+    names = [rule["alert"] for rule in alerts()]
+    assert len(names) == len(set(names)) > 10
+    for rule in alerts():
+        assert rule.keys() <= {"alert", "expr", "for", "labels", "annotations"}
+        assert rule["labels"]["severity"] in ("info", "warning", "critical")
+        assert rule["annotations"]["summary"].count("{{") == rule["annotations"]["summary"].count(
+            "}}"
+        )
+        if "for" in rule:
+            assert parser.parse_duration(rule["for"]) > timedelta(0)
+
+
+def test_panels_have_room_and_names_of_their_own() -> None:
+    panels = dashboard()["panels"]
+    places = [one["gridPos"] for one in panels]
+    assert len({one["id"] for one in panels}) == len(panels)
+    assert all(place["x"] + place["w"] <= 24 for place in places)
+    assert all(before["y"] <= after["y"] for before, after in pairwise(places))
+    cells = [
+        (x, y)
+        for place in places
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+    assert len(cells) == len(set(cells))

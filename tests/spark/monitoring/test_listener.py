@@ -1,0 +1,117 @@
+"""`headrace.MetricsListener` beside a query of PySpark."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+import headrace
+from headrace.cli import main
+from tests.servers.sources import SECRET, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+WITHIN_S = 300
+
+
+def got(listener: headrace.MetricsListener, path: str) -> tuple[int, str]:
+    assert listener.url is not None
+    connection = HTTPConnection(listener.url.removeprefix("http://"), timeout=WITHIN_S)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+def values(listener: headrace.MetricsListener) -> dict[str, float]:
+    """By name, where a name has one series."""
+    status, text = got(listener, "/metrics")
+    assert status == 200
+    assert SECRET not in text
+    return {
+        one.name: one.value
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+    }
+
+
+def awaited(condition: Callable[[], Any], query: StreamingQuery | None = None) -> Any:
+    latest = time.monotonic() + WITHIN_S
+    while not (found := condition()):
+        assert query is None or query.exception() is None
+        assert time.monotonic() < latest
+        time.sleep(0.1)
+    return found
+
+
+@pytest.mark.spark
+def test_a_listener_serves_the_metrics_of_the_sessions_queries(
+    spark: SparkSession, source: Source, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source.insert(1, 50, "existing")
+    listener = headrace.MetricsListener(port=0)
+    spark.streams.addListener(listener)
+    # Nobody wants to see this one.
+    numbers = spark.readStream.format("rate").load().writeStream.format("noop").start()
+    options = headrace.options(source.properties())
+    frame = spark.readStream.format("headrace").options(**options).load()
+    checkpoint = tmp_path / "checkpoint"
+    writer = frame.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+    query = writer.queryName("orders").start()
+    try:
+        awaited(lambda: got(listener, "/readyz")[0] == 200, query)
+        source.insert(51, 57, "live")
+        awaited(lambda: values(listener).get("headrace_rows_total", 0) >= 57, query)
+        name = "debezium_metrics_TotalNumberOfCreateEventsSeen"
+        awaited(lambda: values(listener)[name] == 7, query)
+        # The lag is gone once the source was asked for what follows, which an idle query reports.
+        awaited(lambda: values(listener)["headrace_lag_seconds"] == 0, query)
+        _, text = got(listener, "/metrics")
+        assert 'query="orders"' in text
+        assert str(numbers.id) not in text
+        awaited(lambda: main(["status", str(checkpoint), "--json"]) == 0)
+        capsys.readouterr()
+        assert main(["status", str(checkpoint), "--json", "--fail-above-lag", "1h"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert (shown["name"], shown["state"], shown["running"]) == ("orders", "streaming", True)
+        assert shown["rows"] >= 57
+    finally:
+        query.stop()
+        numbers.stop()
+    awaited(lambda: 'state="stopped"} 1.0' in got(listener, "/metrics")[1])
+    assert got(listener, "/healthz")[0] == 200
+    assert got(listener, "/readyz")[0] == 503
+    listener.close()
+    spark.streams.removeListener(listener)
+
+
+@pytest.mark.spark
+def test_a_query_that_fails_is_unhealthy_until_it_is_started_again(
+    spark: SparkSession, source: Source, tmp_path: Path
+) -> None:
+    listener = headrace.MetricsListener(port=0)
+    spark.streams.addListener(listener)
+    wrong = headrace.options(source.properties() | source.wrong | {"errors.max.retries": "0"})
+    start = spark.readStream.format("headrace").options(**wrong).load().writeStream.format("noop")
+    query = start.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    awaited(lambda: query.exception() is not None)
+    failed = awaited(
+        lambda: got(listener, "/healthz") if got(listener, "/healthz")[0] == 503 else 0
+    )
+    error = headrace.error(query)
+    assert error is not None
+    assert json.loads(failed[1])["queries"][0]["error"] == error.code
+    assert values(listener)["headrace_error"] == 1
+    listener.close()
+    spark.streams.removeListener(listener)
