@@ -24,7 +24,7 @@ def stored_offset(folder: Path) -> dict[str, Any] | None:
 
 def query_id(folder: Path) -> str:
     """The id of the query that has this checkpoint, which Spark notes at its first start; empty
-    where there is none to be read."""
+    where it cannot be read."""
     try:
         return str(json.loads((folder / "metadata").read_text())["id"])
     except (OSError, ValueError, KeyError, TypeError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,8 +34,6 @@ class SinkSource(HeadraceDataSource):
 
     columns: str
     """Of its rows."""
-    overrides: Mapping[str, str] = {}
-    """Properties that it sets, whatever the configuration says."""
 
     def schema(self) -> str:
         return self.columns
@@ -47,7 +45,7 @@ class SinkSource(HeadraceDataSource):
         options = {
             name: self.options[name] for name in self.options if name.lower() not in SINK_OPTIONS
         }
-        return self.sink_reader(parse_options(options | dict(self.overrides)))
+        return self.sink_reader(parse_options(options))
 
     @abstractmethod
     def sink_reader(self, config: ConnectorConfig) -> SinkReader:

@@ -62,6 +62,12 @@ class Run:
     def awaited(self, condition: Callable[[], bool]) -> None:
         latest = time.monotonic() + WITHIN_S
         while not condition():
-            assert self.process.poll() is None, self.log
-            assert time.monotonic() < latest, self.log
+            assert self.process.poll() is None, self._said()
+            assert time.monotonic() < latest, f"{self.get('/readyz')} {self._said()}"
             time.sleep(0.1)
+
+    def _said(self) -> list[dict[str, Any]]:
+        while not self._lines.empty():
+            if (line := self._lines.get()) is not None:
+                self.log.append(line)
+        return self.log

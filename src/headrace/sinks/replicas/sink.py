@@ -89,7 +89,7 @@ class ReplicaSink(BatchSink):
 
     def read(self, stream: EventStream) -> DataFrame:
         """A row a part; the tables are there."""
-        from headrace.sinks.replicas.changes.parts_source import ReplicaPartsSource
+        from headrace.sinks.replicas.changes.parts_source import OVERRIDES, ReplicaPartsSource
         from headrace.sinks.replicas.runners import SparkRunner
 
         if self._lake is None:
@@ -100,7 +100,7 @@ class ReplicaSink(BatchSink):
         self._resume_stopped()
         self._prepare()
         options = {FOLDER: str(self._state), CHECKPOINT: str(self._checkpoint), SYNC: "true"}
-        return stream.read(ReplicaPartsSource, options)
+        return stream.read(ReplicaPartsSource, options | OVERRIDES)
 
     def _prepare(self) -> None:
         """Create the tables of what is captured now. A table that comes later is created with its

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from importlib import metadata
 from typing import Any
 
-import headrace
 from headrace.spark.monitoring.report import STATES, Report
 
 Sample = tuple[Mapping[str, str], float]
@@ -70,7 +71,15 @@ def _errors(report: Report, _now: float) -> Iterator[Sample]:
 
 
 def _info(_report: Report, _now: float) -> Iterator[Sample]:
-    yield {"version": headrace.__version__}, 1.0
+    yield {"version": _version()}, 1.0
+
+
+@cache
+def _version() -> str:
+    try:
+        return metadata.version("headrace")
+    except metadata.PackageNotFoundError:
+        return "unknown"
 
 
 def _estimated(report: Report, _now: float) -> Iterator[Sample]:
@@ -146,7 +155,7 @@ OWN = (
            lambda report, _: report.lag_bytes),
     _gauge("headrace_oldest_unacknowledged_seconds",
            "Age of the oldest change that is in no finished micro-batch, at the last report; 0: "
-           "there is none.", lambda report, _: report.oldest_unacknowledged_seconds),
+           "each change is in one.", lambda report, _: report.oldest_unacknowledged_seconds),
     _gauge("headrace_last_commit_timestamp_seconds", "When the last micro-batch finished.",
            lambda report, _: report.last_commit),
     _gauge("headrace_last_report_timestamp_seconds",

@@ -105,11 +105,12 @@ class _Exchange(BaseHTTPRequestHandler):
         head = _head(connection)
         if head is None:
             return
-        self.rfile, self.wfile = BytesIO(head), BytesIO()  # type: ignore[assignment]
+        self.rfile = BytesIO(head)
+        self.wfile = response = BytesIO()
         self.close_connection = True
         self.handle_one_request()
         connection.settimeout(_RESPONSE_S)
-        connection.sendall(self.wfile.getvalue())  # type: ignore[attr-defined]
+        connection.sendall(response.getvalue())
 
     def do_GET(self) -> None:
         status, kind, body = self._endpoint.answer(self.path.partition("?")[0])
@@ -157,13 +158,18 @@ def _listener(address: str, port: int) -> socket.socket:
         family, _, _, _, target = found[0]
         return socket.create_server(target[:2], family=family, backlog=_WAITING_CLIENTS)
     except (OSError, OverflowError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).partition(" (")[0]
+        reason = _reason(error)
         raise HeadraceError(
             "spark.metrics_port",
             f"Metrics cannot be served at {address}, port {port}: {reason}",
             "Name another port, or 0 for any free one, and an address of this host "
             "(--metrics-port, --metrics-address).",
         ) from None
+
+
+def _reason(error: Exception) -> str:
+    """Without the address, which Python adds."""
+    return (getattr(error, "strerror", None) or str(error)).partition(" (")[0]
 
 
 def _health(reports: Sequence[Report]) -> tuple[HTTPStatus, str, bytes]:

@@ -99,11 +99,11 @@ def known_of(folder: Path) -> Known | None:
     for report in _told_reports():
         if report.checkpoint == str(state) or (query and report.query == query):
             return Known(report, not report.is_over, batch, committed)
-    report = _read(state / STATUS)
-    runs = report is not None and not report.is_over
-    if runs and report is not None:
-        runs = is_running(report.process, report.time, time.time())
-    return Known(report, runs, batch, committed)
+    last = _read(state / STATUS)
+    runs = last is not None and not last.is_over
+    if runs and last is not None:
+        runs = is_running(last.process, last.time, time.time())
+    return Known(last, runs, batch, committed)
 
 
 def _told_reports() -> Iterator[Report]:

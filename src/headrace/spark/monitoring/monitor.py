@@ -44,7 +44,7 @@ class Monitor:
 
     @property
     def url(self) -> str | None:
-        """Of the endpoint; None: there is none."""
+        """Of the endpoint; None: there is no endpoint."""
         return None if self._endpoint is None else self._endpoint.url
 
     @property

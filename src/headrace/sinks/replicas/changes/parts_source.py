@@ -43,16 +43,16 @@ OVERRIDES = {
     "event.converting.failure.handling.mode": "fail",
 }
 """Of what a configuration says: no event is converted, and no value becomes null because its column
-cannot hold it."""
+cannot hold it. They are options of the source, from which the driver knows its configuration, too:
+that is how it finds what the source says (`headrace.spark.query.status`)."""
 _CAPTURE_MODE, _FULL_UPDATES = "capture_mode", "full"
 
 
 class ReplicaPartsSource(SinkSource):
     """Options: FOLDER, CHECKPOINT and SYNC of `headrace.spark.query.told`. A row is a part
-    (see the module `parts`). OVERRIDES stand in place of the configuration's."""
+    (see the module `parts`). OVERRIDES are to be given, too."""
 
     columns = COLUMNS
-    overrides = OVERRIDES
 
     @classmethod
     def name(cls) -> str:
