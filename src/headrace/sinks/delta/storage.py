@@ -43,6 +43,11 @@ class DeltaStorage:
         field = next(field for field in self.fields if field["name"] == column)
         return int(field["metadata"][ID])
 
+    def stored_type(self, column: str) -> pa.DataType:
+        """See Storage: members of structs have physical names."""
+        place = next(n for n, field in enumerate(self.fields) if field["name"] == column)
+        return self._physical.field(place).type
+
     def write_rows(self, rows: pa.Table, name: str) -> DataFile:
         """See Storage."""
         physical = physical_rows(rows, self._physical)

@@ -94,6 +94,12 @@ class IcebergStorage:
         """The id of a column."""
         return next(int(field["id"]) for field in self.fields if field["name"] == column)
 
+    def stored_type(self, column: str) -> pa.DataType:
+        """See Storage: as in the table."""
+        found = self.schema.column(column)
+        assert found is not None
+        return found.type
+
     def write_rows(self, rows: pa.Table, name: str) -> DataFile:
         """Write rows as one data file, `NAME.parquet`."""
         fields = [arrow_field(field, self.table) for field in self.fields]

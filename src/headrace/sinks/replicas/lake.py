@@ -145,6 +145,11 @@ class Storage(Protocol):
         """The id of a column, which data files have as `PARQUET:field_id` of their fields."""
 
     @abstractmethod
+    def stored_type(self, column: str) -> pa.DataType:
+        """The type of a column as data files have it: members of structs may have other names
+        there than in `schema`. All else is the same."""
+
+    @abstractmethod
     def write_rows(self, rows: pa.Table, name: str) -> DataFile:
         """Write rows (all columns of `schema`, in its order and types) as one data file. `name` is
         unique, and becomes part of the file's. Raises HeadraceError, OSError."""

@@ -26,6 +26,8 @@ from headrace.sinks.replicas.lake import (
     TableName,
     TableSchema,
 )
+from headrace.sinks.replicas.maintaining import merge_small_files
+from headrace.sinks.replicas.runners import HereRunner
 from tests.sinks.lake.delta.applying import (
     Row,
     apply,
@@ -181,6 +183,17 @@ def test_a_batch_that_was_committed_is_known_after_the_log_before_it_is_gone(
     with pytest.raises(HeadraceError, match=r"\[replicas.conflict, retriable\]"):
         apply(again, 12, [{"id": 12, "name": "y"}])
     other.close()
+
+
+def test_files_that_are_merged_keep_what_is_in_structs(lake: Lake, tmp_path: Path) -> None:
+    table = lake.create(ORDERS, ALL, {})
+    rows = [every_type(number) for number in range(1, 13)]
+    for batch, row in enumerate(rows, 1):
+        apply(table, batch, [row])
+    merge_small_files(table, HereRunner(1), only_small=True)
+    assert len(table.begin(ColumnChange()).files) == 1
+    expected = arrow_rows(ALL, rows).to_pylist()
+    assert seen_by_delta_rs(tmp_path / "lake/shop/orders") == expected
 
 
 def test_a_compaction_changes_files_and_no_rows(lake: Lake, tmp_path: Path) -> None:

@@ -29,6 +29,11 @@ class FolderStorage:
     def field_id(self, column: str) -> int:
         return self._ids[column]
 
+    def stored_type(self, column: str) -> pa.DataType:
+        found = self.schema.column(column)
+        assert found is not None
+        return found.type
+
     def write_rows(self, rows: pa.Table, name: str) -> DataFile:
         assert rows.column_names == list(self.schema.names)
         assert rows.schema.types == [column.type for column in self.schema.columns]

@@ -14,7 +14,7 @@ from headrace.sinks.replicas.files.s3 import answering
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-    from headrace.sinks.replicas.lake import DataFile, Storage
+    from headrace.sinks.replicas.lake import Column, DataFile, Storage
 
 
 def conformed(
@@ -32,6 +32,14 @@ def conformed(
             f" {column.type}",
             "Copy the table again: headrace resync.",
         ) from None
+
+
+def _named(stored: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+    """A column as data files have it with the names that members of structs have in the table. A
+    cast would look for these names, and find none."""
+    if stored.type == column.type:
+        return stored
+    return pa.chunked_array([chunk.view(column.type) for chunk in stored.chunks], column.type)
 
 
 class DataFileReader:
@@ -105,7 +113,8 @@ class DataFileReader:
             assert column is not None
             if name in present:
                 values = stored[self._names[self._storage.field_id(name)]]
-                made[name] = conformed(values, column.type, name, self._file.path)
+                as_stored = self._storage.stored_type(name)
+                made[name] = _named(conformed(values, as_stored, name, self._file.path), column)
             else:
                 value = pa.scalar((defaults or {}).get(name), column.type)
                 made[name] = pa.chunked_array([pa.repeat(value, rows)], column.type)
