@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 from oracledb import (
+    DB_TYPE_LONG,
     DB_TYPE_NUMBER,
     DB_TYPE_VARCHAR,
     ConnectParams,
@@ -27,12 +28,28 @@ from oracledb import (
 )
 
 from headrace_demo.oracle.delays import send_at_once
+from headrace_demo.oracle.texts import encoded
 
-__all__ = ["DatabaseError", "Error", "OperationalError", "apilevel", "connect", "paramstyle"]
+__all__ = [
+    "DB_TYPE_LONG",
+    "DatabaseError",
+    "Error",
+    "OperationalError",
+    "apilevel",
+    "connect",
+    "paramstyle",
+]
 
 apilevel, threadsafety, paramstyle = "2.0", 2, "named"
 _DSN = re.compile(r"(?://)?(?P<host>[^:/()]+):(?P<port>\d+)/(?P<service>.*)")
 _DESCRIPTOR = re.compile(r"\(DESCRIPTION=.*\(HOST=(?P<host>[^()]+)\)\(PORT=(?P<port>\d+)\).*")
+
+
+class _Var(NamedTuple):
+    """What an output type handler asks for."""
+
+    kind: Any
+    encoding_errors: str | None = None
 
 
 class Cursor:
@@ -42,6 +59,7 @@ class Cursor:
         self._connection = connection
         self._number: int | None = None
         self._as_texts = False
+        self._errors = "strict"
         self.description: list[FetchInfo] | None = None
         self.arraysize, self.prefetchrows = 100, 2
         self.outputtypehandler: Callable[[Cursor, Any], Any] | None = None
@@ -53,25 +71,49 @@ class Cursor:
         if answer is not None:
             self._number, columns = answer
             self.description = [_described(_Column(column)) for column in columns]
-            handler = self.outputtypehandler
-            number = _described(_Column("", DB_TYPE_NUMBER))
-            self._as_texts = handler is not None and handler(self, number) is not None
+            number = self._asked_for(_described(_Column("", DB_TYPE_NUMBER)))
+            self._as_texts = number.kind is str
+            # The stand-in knows no types: its texts are all of one.
+            text = self._asked_for(_described(_Column("", buffer_size=4000, max_size=4000)))
+            self._errors = text.encoding_errors or "strict"
         return self
 
-    def var(self, kind: type, **_: Any) -> type:
-        """What an output type handler asks for."""
-        return kind
+    def _asked_for(self, column: FetchInfo) -> _Var:
+        asked = self.outputtypehandler and self.outputtypehandler(self, column)
+        return asked or _Var(None)
+
+    def var(
+        self,
+        typ: Any,
+        size: int = 0,  # noqa: ARG002 (there is room for all)
+        arraysize: int = 1,  # noqa: ARG002
+        *,
+        encoding_errors: str | None = None,
+    ) -> _Var:
+        """As python-oracledb's."""
+        return _Var(typ, encoding_errors)
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
-        """As python-oracledb's."""
-        count = size or self.arraysize
+        """As python-oracledb's, which decodes texts strictly where no handler says otherwise."""
+        convert = _text if self._as_texts else _number
+        return [
+            tuple(self._decoded(convert(one)) for one in row)
+            for row in self.fetch_encoded(size or self.arraysize)
+        ]
+
+    def fetch_encoded(self, count: int) -> list[tuple[Any, ...]]:
+        """Rows as the server gives them."""
         if self._number is None:  # the server has given all that there was
             return []
-        rows = self._connection.ask("fetch", self._number, count)
+        rows: list[tuple[Any, ...]] = self._connection.ask("fetch", self._number, count)
         if len(rows) < count:
             self._number = None
-        convert = _text if self._as_texts else _number
-        return [tuple(map(convert, row)) for row in rows]
+        return rows
+
+    def _decoded(self, value: Any) -> Any:
+        if not isinstance(value, str) or value.isascii():
+            return value
+        return encoded(value).decode(errors=self._errors)
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """As python-oracledb's."""
@@ -149,9 +191,9 @@ class OracleConnection:
         cursor = self.cursor().execute(statement, parameters)
         assert cursor.description is not None
         names = [column[0] for column in cursor.description]
-        rows = cursor.fetchmany(size)
+        rows = cursor.fetch_encoded(size)
         yield _frame(names, rows, requested_schema)
-        while rows := cursor.fetchmany(size):
+        while rows := cursor.fetch_encoded(size):
             yield _frame(names, rows, requested_schema)
         cursor.close()
 
@@ -231,10 +273,13 @@ def _frame(
 
 def _array(column: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """A column as the driver makes it: it takes a text's bytes as they are."""
-    if kind != pa.large_string() or not any(isinstance(one, bytes) for one in column):
+    if not pa.types.is_string(kind) and not pa.types.is_large_string(kind):
         return pa.array(column, kind)
-    encoded = [one.encode() if isinstance(one, str) else one for one in column]
-    return pa.array(encoded, pa.large_binary()).view(kind)
+    if all(one is None or (isinstance(one, str) and one.isascii()) for one in column):
+        return pa.array(column, kind)
+    raw = [encoded(one) if isinstance(one, str) else one for one in column]
+    binary = pa.large_binary() if pa.types.is_large_string(kind) else pa.binary()
+    return pa.array(raw, binary).view(kind)
 
 
 def frame_of(batch: pa.RecordBatch) -> DataFrame:

@@ -30,6 +30,28 @@ MOST_BYTES = 4000
 """Of SQL_REDO in one row."""
 
 
+_LONE = re.compile("[\uf780-\uf7ff]")
+_FIRST_LONE = 0xF700
+
+
+def with_lone_bytes(raw: bytes) -> str:
+    """A text with bytes that are no part of a character, as the stand-in keeps it: a character of
+    private use stands for each."""
+    text = raw.decode(errors="surrogateescape")
+    return "".join(
+        chr(_FIRST_LONE + (ord(one) & 0xFF)) if 0xDC80 <= ord(one) <= 0xDCFF else one
+        for one in text
+    )
+
+
+def encoded(text: str) -> bytes:
+    """The bytes of a kept text as a server has them."""
+    if text.isascii() or not _LONE.search(text):
+        return text.encode()
+    lone = _LONE.sub(lambda one: chr(0xDC00 + (ord(one[0]) & 0xFF)), text)
+    return lone.encode(errors="surrogateescape")
+
+
 def kind(column: Column) -> str:
     """A column's type without its numbers: `TIMESTAMP WITH TIME ZONE`."""
     return re.sub(r"\(\d+\)", "", column.type)
@@ -102,23 +124,23 @@ def pieces(
     statement: str, most_bytes: int = MOST_BYTES, *, cuts_characters: bool = False
 ) -> list[str | bytes]:
     """A statement cut into what rows of V$LOGMNR_CONTENTS hold (CSF); bytes where it is cut inside
-    of a character."""
-    encoded = statement.encode()
+    of a character, or has bytes that are no part of one."""
+    rest = encoded(statement)
     parts: list[str | bytes] = []
-    while len(encoded) > most_bytes:
+    while len(rest) > most_bytes:
         end = most_bytes
-        while encoded[end] & 0xC0 == 0x80 and not cuts_characters:  # inside of a character
+        while rest[end] & 0xC0 == 0x80 and not cuts_characters:  # inside of a character
             end -= 1
-        parts.append(_part(encoded[:end]))
-        encoded = encoded[end:]
-    return [*parts, _part(encoded)]
+        parts.append(_part(rest[:end]))
+        rest = rest[end:]
+    return [*parts, _part(rest)]
 
 
-def _part(encoded: bytes) -> str | bytes:
+def _part(raw: bytes) -> str | bytes:
     try:
-        return encoded.decode()
+        return raw.decode()
     except UnicodeDecodeError:
-        return encoded
+        return raw
 
 
 def _time(name: str, value: Any) -> str:

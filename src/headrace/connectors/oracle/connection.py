@@ -19,7 +19,8 @@ import pyarrow as pa
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.config import OracleConfig
-from headrace.connectors.oracle.errors import QUERY_LIMIT, DriverError, translate
+from headrace.connectors.oracle.errors import INVALID_TEXT, QUERY_LIMIT, DriverError, translate
+from headrace.connectors.oracle.rows.invalid_texts import MARKED, REPLACED
 from headrace.errors import HeadraceError
 
 T = TypeVar("T")
@@ -50,6 +51,11 @@ _JAVAS = {
 _MILLISECONDS = 1000
 _NO_NETWORK = "DPY-6005"
 _WALLET = re.compile(r"(?:DIRECTORY\s*=|^file:)([^)]+)", re.IGNORECASE)
+_TEXTS = frozenset(
+    f"DB_TYPE_{one}" for one in ("CHAR", "NCHAR", "VARCHAR", "NVARCHAR", "LONG", "LONG_NVARCHAR")
+)
+_LARGE_TEXTS = frozenset({"DB_TYPE_CLOB", "DB_TYPE_NCLOB"})
+_CHARACTER_BYTES = 4
 _TRUTHS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
 
 
@@ -65,7 +71,7 @@ class Cursor:
     def fetch(self, rows: int, /) -> list[Row]:
         """The next rows, at most so many; none at the end. Values are the driver's: integers,
         floats (texts where the cursor was opened with `exact`), texts, bytes, datetimes, None.
-        Raises DriverError."""
+        Texts are as `invalid_texts` has them. Raises DriverError."""
         fetched: list[Row] = _native(self._cursor.fetchmany, rows)
         return fetched
 
@@ -79,8 +85,10 @@ class Connection:
     """One connection, in transactions that end by `commit` or `rollback`. One thread uses it.
     Inside of its context it is open. Methods raise DriverError."""
 
-    def __init__(self, native: Any, fetch_size: int) -> None:
+    def __init__(self, native: Any, fetch_size: int, long: object = None) -> None:
+        """`long` is the driver's type DB_TYPE_LONG, as which large texts are fetched."""
         self._native, self._fetch_size = native, fetch_size
+        self._types = _OutputTypes(long)
         self.container = ""
         """The container of the session: empty before `switch_to`."""
 
@@ -104,12 +112,12 @@ class Connection:
         exact: bool = False,
     ) -> Cursor:
         """Runs a query, of which each round trip fetches `rows` rows (query.fetch.size). `exact`:
-        numbers are texts with all of their digits."""
+        numbers are texts with all of their digits, and bytes of texts that are no part of a
+        character are marked; otherwise they are U+FFFD."""
         cursor = _native(self._native.cursor)
         cursor.arraysize = rows or self._fetch_size
         cursor.prefetchrows = cursor.arraysize
-        if exact:
-            cursor.outputtypehandler = _number_as_text
+        cursor.outputtypehandler = self._types.exact if exact else self._types.plain
         try:
             _native(cursor.execute, statement, dict(binds))
         except DriverError:
@@ -121,6 +129,7 @@ class Connection:
         """Runs a statement; its rows, none where it has no result."""
         cursor = _native(self._native.cursor)
         cursor.arraysize = cursor.prefetchrows = _METADATA_ROWS
+        cursor.outputtypehandler = self._types.plain
         try:
             _native(cursor.execute, statement, dict(binds))
             if not cursor.description:
@@ -144,7 +153,8 @@ class Connection:
         rows: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Runs a query whose columns have these names and types, and yields its rows as the driver
-        fetches them: without an object of Python's for each value."""
+        fetches them: without an object of Python's for each value, and texts with whatever bytes
+        they have (the driver asks no handler of types for them)."""
         arguments: dict[str, Any] = {
             "parameters": dict(binds),
             "size": rows or self._fetch_size,
@@ -236,7 +246,9 @@ def connect(
         _load_client(config, driver)
         native = _native(lambda: driver.connect(**given))
         native.call_timeout = limit_ms
-        connection = Connection(native, config.query_fetch_size)
+        connection = Connection(
+            native, config.query_fetch_size, getattr(driver, "DB_TYPE_LONG", None)
+        )
         if container is None:
             connection.set_formats()
         else:
@@ -420,11 +432,38 @@ def _value(name: str, parameter: str, text: str, annotation: str) -> object:
     )
 
 
-def _number_as_text(cursor: Any, column: Any) -> Any:
-    """An output type handler of python-oracledb."""
-    if getattr(column.type_code, "name", column.type_code) == "DB_TYPE_NUMBER":
-        return cursor.var(str, arraysize=cursor.arraysize)
-    return None
+class _OutputTypes:
+    """Output type handlers of python-oracledb, which otherwise ends a query at a text with bytes
+    that are no part of a character."""
+
+    def __init__(self, long: object) -> None:
+        self._long = long
+
+    def plain(self, cursor: Any, column: Any) -> Any:
+        """Of what the connector asks for itself."""
+        return self._text(cursor, column, REPLACED)
+
+    def exact(self, cursor: Any, column: Any) -> Any:
+        """Of rows."""
+        if _type_name(column) == "DB_TYPE_NUMBER":
+            return cursor.var(str, arraysize=cursor.arraysize)
+        return self._text(cursor, column, MARKED)
+
+    def _text(self, cursor: Any, column: Any, errors: str) -> Any:
+        name, size = _type_name(column), 0
+        if name in _TEXTS:
+            kind = column.type_code
+            # The driver makes room for characters of four bytes each.
+            size = -(-(column.internal_size or 0) // _CHARACTER_BYTES)
+        elif name in _LARGE_TEXTS and self._long is not None:
+            kind = self._long
+        else:
+            return None
+        return cursor.var(kind, size, arraysize=cursor.arraysize, encoding_errors=errors)
+
+
+def _type_name(column: Any) -> object:
+    return getattr(column.type_code, "name", column.type_code)
 
 
 def _native(function: Callable[..., T], *arguments: Any) -> T:
@@ -433,6 +472,8 @@ def _native(function: Callable[..., T], *arguments: Any) -> T:
         return function(*arguments)
     except OSError as error:  # a host that is not found, a network that is not there
         raise DriverError(str(error), _NO_NETWORK) from None
+    except UnicodeDecodeError as error:  # of a type of which the driver asks no handler
+        raise DriverError(f"{error.reason} ({error.encoding})", INVALID_TEXT) from None
     except Exception as error:
         if "Error" not in {kind.__name__ for kind in type(error).__mro__}:
             raise

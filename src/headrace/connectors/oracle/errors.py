@@ -18,6 +18,8 @@ _CLIENT_CODES = frozenset({"DPY-3001", "DPY-3012", "DPY-3040", "ORA-12660"})
 character sets that the thin mode does not have: of NCHAR columns (UTF8), and of the database."""
 _NOT_CONNECTED = "DPY-6005"
 """Around whatever went wrong while a connection was made."""
+INVALID_TEXT = "UnicodeDecodeError"
+"""What stands for a code where the driver cannot read a text."""
 _HELP = re.compile(r"\s*(?:Help: )?https?://\S+")
 
 
@@ -263,6 +265,12 @@ _BY_DRIVER = {
         "thin_mode",
         "driver.lib_dir is for the whole process, which has connected without it: begin another "
         "process, and set it for every Oracle that the process reads.",
+    ),
+    INVALID_TEXT: Refusal(
+        "invalid_text",
+        "A text is not valid in the database's character set: find the rows with "
+        "UTL_I18N.VALIDATE_CHARACTER_ENCODING(column) > 0, and correct them, or leave the column "
+        "out (column.exclude.list).",
     ),
     "DPY-4024": _TIMEOUT,
     "DPY-4001": _LOGIN,

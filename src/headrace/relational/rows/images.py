@@ -26,11 +26,13 @@ _UNREAD: tuple[int, ...] = (0, 0, 0, 0)
 class DriverValues(Generic[T]):
     """The values of a connector's driver. `connector` is what codes of errors begin with;
     `texts_of` makes the texts (large_string) of one column's values, null where they are; `remedy`
-    says what helps against a value that is none of its column's type."""
+    says what helps against a value that is none of its column's type. `valid` makes texts of a
+    table's column such that UTF-8 can have them (None: the driver gives no others)."""
 
     connector: str
     texts_of: Callable[[T, Values], pa.Array]
     remedy: str = "Exclude the column with column.exclude.list."
+    valid: Callable[[str, str, Values], Values] | None = None
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,15 @@ class RowImages(Generic[T]):
         return ImageBlock(images[:size], offsets)
 
     def _texts(self, number: int, values: Values) -> pa.Array:
-        kind = self.types[number]
+        kind, driver = self.types[number], self.driver
         try:
-            return self.driver.texts_of(kind, values)
+            try:
+                return driver.texts_of(kind, values)
+            except UnicodeEncodeError:
+                if driver.valid is None:
+                    raise
+                valid = driver.valid(self.table, self.columns[number], values)
+                return driver.texts_of(kind, valid)
         except (
             pa.ArrowException, ValueError, TypeError, ArithmeticError, AttributeError
         ) as error:  # fmt: skip

@@ -40,6 +40,7 @@ TABLE = Driver(
         "_Error": errors._Error("ORA-00900: invalid SQL statement", code=900),
     },
     members={
+        "oracledb.DB_TYPE_LONG": Member(),
         "oracledb.__version__": Member(),
         "oracledb.apilevel": Member(),
         "oracledb.connect": Member(gives="Connection"),
@@ -63,6 +64,7 @@ TABLE = Driver(
         "Cursor.var": Member(),
         "DataFrame.num_rows": Member(),
         "DbType.name": Member(),
+        "FetchInfo.internal_size": Member(),
         "FetchInfo.type_code": Member(gives="DbType"),
         "_Error.code": Member(),
         "_Error.full_code": Member(),
@@ -98,6 +100,7 @@ def test_everything_that_the_connector_uses_of_the_driver_is_there_and_takes_its
         (stand_in.OracleConnection.rollback, oracledb.Connection.rollback),
         (stand_in.OracleConnection.close, oracledb.Connection.close),
         (stand_in.Cursor.execute, oracledb.Cursor.execute),
+        (stand_in.Cursor.var, oracledb.Cursor.var),
         (stand_in.Cursor.fetchmany, oracledb.Cursor.fetchmany),
         (stand_in.Cursor.fetchall, oracledb.Cursor.fetchall),
         (stand_in.Cursor.close, oracledb.Cursor.close),

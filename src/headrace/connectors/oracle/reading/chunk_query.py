@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from headrace.connectors.oracle.reading.dialect import shown, sql_at
 from headrace.connectors.oracle.rows.images import key_texts
+from headrace.connectors.oracle.rows.invalid_texts import has_mark
 from headrace.relational.reading.chunk_sql import Path
 from headrace.relational.table import Column
 from headrace.snapshots.chunks import Chunk
@@ -45,9 +46,12 @@ class RowsQuery:
             condition = beyond if condition is None else f"({condition}) AND {beyond}"
         return statements.chunk(self.leaf, (), self.key, self.chunk, condition, selected)
 
-    def key_behind(self, row: tuple[object, ...]) -> tuple[str, ...]:
-        """The key, as texts, of a row that the driver gave."""
+    def key_behind(self, row: tuple[object, ...]) -> tuple[str, ...] | None:
+        """The key, as texts, of a row that the driver gave; None: no statement can have it, for its
+        bytes are no text."""
         places = {column.name: place for place, column in enumerate(self.columns)}
         values = tuple(row[places[column.name]] for column in self.key)
+        if has_mark(values):
+            return None
         (texts,) = key_texts([values], self.key)
         return tuple(map(str, texts))

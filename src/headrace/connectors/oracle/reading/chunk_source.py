@@ -16,6 +16,7 @@ from headrace.connectors.oracle.reading.dialect import SQLGLOT, shown, sql_at
 from headrace.connectors.oracle.reading.kept_connection import kept_connection
 from headrace.connectors.oracle.reading.table_catalog import PAGE_BYTES, snapshot_catalog
 from headrace.connectors.oracle.rows.images import OracleImages, images_of, key_texts
+from headrace.connectors.oracle.rows.invalid_texts import has_mark, invalid_key
 from headrace.connectors.oracle.scn import behind_scn
 from headrace.connectors.oracle.types.declarations import LONG_VALUES
 from headrace.relational.events import RelationFacts
@@ -51,6 +52,8 @@ class OracleRanges(DriverRanges):
     def _key_texts(
         self, rows: Sequence[tuple[Any, ...]], key: Sequence[Column]
     ) -> list[tuple[str | None, ...]]:
+        if any(map(has_mark, rows)):
+            raise invalid_key(key)
         return key_texts(rows, key)
 
     def _images(self, facts: RelationFacts, cursor: Cursor) -> OracleImages:

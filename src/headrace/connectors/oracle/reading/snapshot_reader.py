@@ -53,7 +53,7 @@ class OracleSnapshotRows(SnapshotRows):
                 for block, last in self._read(rows.statement(scn, behind), facts):
                     yield block
                     if rows.later:
-                        behind = rows.key_behind(last)
+                        behind = rows.key_behind(last) or behind
                 return
             except DriverError as error:
                 if rows.later and error.code in GONE and attempt < self._most_scns:

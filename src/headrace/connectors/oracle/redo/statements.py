@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from headrace.connect.images import CELL_BYTES
+from headrace.connect.images import CELL_BYTES, cells
 from headrace.connect.kernels.memory import PADDING, address_of
 from headrace.connectors.oracle.redo.reference import KEPT, ParsedStatement, parse_statement
 from headrace.connectors.oracle.redo.statement_kernel import (
@@ -143,6 +143,20 @@ class RedoStatements:
         together = np.concatenate(parts)
         behind = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         return RedoImages(together[:-PADDING], behind, operations, errors, len(odd))
+
+
+def columns_with(mark: str, statement: str, table: RedoTable) -> list[str]:
+    """The columns of which a statement has a value with a mark; none where it cannot be read."""
+    try:
+        parsed = parse_statement(statement, table)
+    except HeadraceError:
+        return []
+    images = [cells(image) for image in (parsed.old, parsed.new) if image]
+    return [
+        column.name
+        for place, column in enumerate(table.columns)
+        if any(mark.encode() in (image[place] or b"") for image in images)
+    ]
 
 
 def _addresses(texts: pa.Array) -> tuple[np.ndarray, int, int, np.ndarray]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.connectors.oracle.events import CONNECTOR
+from headrace.connectors.oracle.rows.invalid_texts import without_marks
 from headrace.connectors.oracle.rows.texts import texts_of
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.relational.events import ColumnFacts
@@ -13,7 +14,7 @@ from headrace.relational.rows.images import DriverValues, RowImages
 from headrace.relational.table import Column
 
 OracleImages = RowImages[OracleType]
-_VALUES = DriverValues(CONNECTOR, texts_of)
+_VALUES = DriverValues(CONNECTOR, texts_of, valid=without_marks)
 
 
 def images_of(

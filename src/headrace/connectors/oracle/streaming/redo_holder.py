@@ -13,6 +13,14 @@ from headrace.connectors.oracle.capture import SYSTEM_USERS
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.position import OraclePosition, record_commits
 from headrace.connectors.oracle.properties.modes import MiningStrategy
+from headrace.connectors.oracle.redo.statements import columns_with
+from headrace.connectors.oracle.rows.invalid_texts import (
+    NONCHARACTER,
+    invalid_rows,
+    marked,
+    valid,
+    warn,
+)
 from headrace.connectors.oracle.scn import format_xid, scn_of
 from headrace.connectors.oracle.streaming import redo_rows
 from headrace.connectors.oracle.streaming.lobs.frames import held_row
@@ -139,7 +147,10 @@ class RedoHolder:
         self._words.offset_us = microseconds
 
     def hold(self, batch: pa.RecordBatch) -> None:
-        """Holds rows; columns as in redo_rows.REDO."""
+        """Holds rows; columns as in redo_rows.REDO. Statements are whole."""
+        invalid = invalid_rows(batch.column(redo_rows.SQL_REDO))
+        if invalid:
+            given, batch = batch, _with_valid_statements(batch)
         codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)
         breaks = np.flatnonzero(codes == redo_rows.DDL)
         for number, (first, last) in enumerate(redo_rows.runs(breaks, len(batch))):
@@ -147,6 +158,22 @@ class RedoHolder:
                 self._hold_rows(batch.slice(first, last - first))
             if number < len(breaks):
                 self._change_table(batch.slice(last, 1))
+        for row in invalid:
+            self._warn_of_text(given.slice(row, 1))
+
+    def _warn_of_text(self, row: pa.RecordBatch) -> None:
+        """A warning names the columns of a captured table whose texts are not valid in a row."""
+        assert self.tables is not None
+        path = (
+            row.column(redo_rows.SEG_OWNER)[0].as_py(),
+            row.column(redo_rows.TABLE_NAME)[0].as_py(),
+        )
+        tables = self.tables.statements.tables
+        table = next((one for one in reversed(tables) if (one.schema, one.name) == path), None)
+        if table is not None:
+            statement = row.column(redo_rows.SQL_REDO)[0].as_buffer().to_pybytes()
+            columns = columns_with(NONCHARACTER, marked(statement), table)
+            warn(f"{table.schema}.{table.name}", columns or [""])
 
     def _record_commits(self, rows: pa.RecordBatch, chosen: np.ndarray) -> None:
         """The rows that are `chosen` are commits, or statements, which commit by themselves."""
@@ -294,6 +321,11 @@ class RedoHolder:
         if self.tables is not None:
             self.tables.close()
         self.buffer.close()
+
+
+def _with_valid_statements(batch: pa.RecordBatch) -> pa.RecordBatch:
+    place = batch.schema.get_field_index(redo_rows.SQL_REDO)
+    return batch.set_column(place, redo_rows.SQL_REDO, valid(batch.column(place)))
 
 
 def _at(batch: pa.RecordBatch) -> At:

@@ -16,6 +16,7 @@ from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.properties.modes import MiningStrategy, QueryFilterMode
+from headrace.connectors.oracle.rows.invalid_texts import valid
 from headrace.connectors.oracle.sql import redo_conditions
 from headrace.connectors.oracle.streaming import redo_rows
 from headrace.connectors.oracle.streaming.progress import MiningProgress
@@ -169,7 +170,8 @@ def check_gaps(batch: pa.RecordBatch) -> None:
         (codes == redo_rows.MISSING_SCN) & (redo_rows.numbers(batch, redo_rows.STATUS) == _MISSING)
     )
     if len(missing):
-        row = batch.slice(int(missing[0]), 1).to_pylist()[0]
+        found = batch.slice(int(missing[0]), 1)
+        row = found.select([redo_rows.SCN, redo_rows.INFO]).to_pylist()[0]
         text = f"ORA-{_MISSING:05}: missing log file at SCN {row[redo_rows.SCN]} (MISSING_SCN)"
         raise DriverError(f"{text}: {row[redo_rows.INFO] or 'no more is known'}")
 
@@ -185,7 +187,8 @@ def contents_schema(config: OracleConfig) -> pa.Schema:
 
 
 def completed(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch with all columns of `REDO`, null where they were not read."""
+    """A batch with all columns of `REDO`, null where they were not read. Its texts are valid, but
+    for statements, of which a row may have a part alone."""
     names = batch.schema.names
     arrays = [
         _of_type(batch.column(field.name), field.type)
@@ -197,7 +200,8 @@ def completed(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _of_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    return column if column.type == kind else column.cast(kind)
+    made = column if column.type == kind else column.cast(kind)
+    return valid(made) if pa.types.is_string(kind) else made
 
 
 def _condition(config: OracleConfig, container: str | None) -> str:

@@ -1,0 +1,110 @@
+"""Texts with bytes that are no part of a character: U+FFFD stands in their place in events, as
+Java's driver has it, wherever they come from. A warning names each column that has such texts.
+"""
+
+from __future__ import annotations
+
+import codecs
+import logging
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+
+from headrace.errors import HeadraceError
+from headrace.relational.rows.texts import Values
+from headrace.relational.table import Column
+
+log = logging.getLogger(__name__)
+
+REPLACED = "replace"
+"""The error handler of codecs that puts U+FFFD in the place of such bytes."""
+MARKED = "headrace.marked"
+"""The one that puts `_MARK` there, which shows whose column they are."""
+_MARK, _REPLACEMENT = "\udffd", "\ufffd"
+"""Half of a pair, which no text has."""
+NONCHARACTER = "\ufdd0"
+"""In a statement, which is read as UTF-8 is: a code point that is no character."""
+_warned: set[tuple[str, str]] = set()
+"""Tables and columns of which a warning was given."""
+
+
+def _mark(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return _MARK, error.end
+
+
+codecs.register_error(MARKED, _mark)
+
+
+def warn(table: str, columns: Iterable[str]) -> None:
+    """One warning for each column (empty: it is not known) of a table."""
+    for column in columns:
+        if (table, column) in _warned:
+            continue
+        _warned.add((table, column))
+        log.warning(
+            "%s has texts that are not valid in the database's character set: bytes that are no "
+            "part of a character are U+FFFD in events. Find the rows with "
+            "UTL_I18N.VALIDATE_CHARACTER_ENCODING(column) > 0, and correct them",
+            f"The column {column} of {table}" if column else table,
+        )
+
+
+def without_marks(table: str, column: str, values: Values) -> Values:
+    """A column's values with U+FFFD in the place of marks; a warning names the column."""
+    warn(table, [column])
+    return [one.replace(_MARK, _REPLACEMENT) if isinstance(one, str) else one for one in values]
+
+
+def has_mark(row: Sequence[object]) -> bool:
+    """Whether a value of a row has a mark."""
+    return any(isinstance(one, str) and _MARK in one for one in row)
+
+
+def invalid_key(key: Sequence[Column]) -> HeadraceError:
+    """Of a key between whose values a table is read in chunks: rows would be left out."""
+    names = ", ".join(column.name for column in key)
+    return HeadraceError(
+        "oracle.invalid_text",
+        f"The key ({names}) has a text that is not valid in the database's character set, and no "
+        "statement can name it: the table cannot be read in chunks of this key",
+        "Find the rows with UTL_I18N.VALIDATE_CHARACTER_ENCODING(column) > 0, and correct them; or "
+        "name another column by surrogate-key in the signal.",
+    )
+
+
+def invalid_rows(texts: pa.Array) -> list[int]:
+    """The numbers of the rows of a column (string or large_string) that are no UTF-8."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        rows = enumerate(_bytes(texts))
+        return [row for row, raw in rows if raw is not None and _is_invalid(raw)]
+    return []
+
+
+def valid(texts: pa.Array) -> pa.Array:
+    """The same column with U+FFFD in the place of bytes that are no UTF-8."""
+    if not invalid_rows(texts):
+        return texts
+    decoded = [None if raw is None else raw.decode(errors=REPLACED) for raw in _bytes(texts)]
+    return pa.array(decoded, texts.type)
+
+
+def marked(statement: bytes) -> str:
+    """A statement with NONCHARACTER in the place of bytes that are no UTF-8."""
+    return statement.decode(errors=MARKED).replace(_MARK, NONCHARACTER)
+
+
+def _is_invalid(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _bytes(texts: pa.Array) -> list[bytes | None]:
+    kind = pa.large_binary() if pa.types.is_large_string(texts.type) else pa.binary()
+    raw: list[bytes | None] = texts.view(kind).to_pylist()
+    return raw
