@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from headrace.config.filters import NameFilter
+from headrace.config.properties.modes import CaseTwins
 from headrace.config.properties.relational import RelationalConfig
 from headrace.debezium.events import field_names
 from headrace.debezium.keys import KeyRules
@@ -31,6 +32,7 @@ class TableCapture:
         self._rules = column_rules(config)
         self._reselections = reselections(config)
         self._comments = config.include_schema_comments
+        self._refuses_twins = config.headrace_case_twins is CaseTwins.FAIL
         self.signal_table = config.signal_table()
 
     def is_system(self, schema: str, table: str) -> bool:  # noqa: ARG002
@@ -66,7 +68,8 @@ class TableCapture:
         `debezium.field_name_twice`.
         """
         columns = [column.name for column in table.columns]
-        _refuse_case_twins(table.name, columns)
+        if self._refuses_twins:
+            _refuse_case_twins(table.name, columns)
         facts = RelationFacts(
             table.schema,
             table.table,

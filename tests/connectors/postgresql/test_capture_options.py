@@ -173,6 +173,27 @@ def test_columns_that_would_get_one_field_name_are_refused_at_the_start(
 
 
 @pytest.mark.postgres
+def test_columns_that_differ_by_case_only_end_the_stream_unless_both_are_to_be_taken(
+    database: Database,
+) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, note text)")
+    twins = ('ALTER TABLE t ADD "NOTE" text', "INSERT INTO t VALUES (1, 'a', 'A')")
+    with pytest.raises(HeadraceError, match="the columns note and NOTE") as raised:
+        streamed(database, *twins)
+    assert raised.value.code == "debezium.case_twins"
+    taken = {"headrace.case.twins": "take", "snapshot.mode": "initial"}
+    reader = Reader(database.properties() | taken | {"slot.name": f"{database.name}_taken"})
+    reader.drain()
+    database.execute("""UPDATE t SET "NOTE" = 'B'""")
+    reader.drain().stop()
+    rows = [json.loads(record["value"])["after"] for record in reader.in_order()]
+    assert rows == [
+        {"id": 1, "note": "a", "NOTE": "A"},
+        {"id": 1, "note": "a", "NOTE": "B"},
+    ]
+
+
+@pytest.mark.postgres
 def test_a_value_that_cannot_be_converted_stops_the_stream_when_asked_to(
     database: Database,
 ) -> None:

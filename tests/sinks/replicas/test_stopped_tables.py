@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.sinks.lake.readers import IN_TURN
@@ -138,3 +140,31 @@ def test_a_table_without_a_key_that_comes_later_stops_alone_and_is_refused_at_th
     for table in ("a", "b"):
         replication.assert_equal(table, "id", "n", "late")
     assert replication.copy("second").error(existing="replace").code == "replicas.no_key"
+
+
+@of_every_format
+def test_a_table_that_no_replica_can_be_of_stops_alone_and_is_refused_at_the_beginning(
+    replication: Replication,
+) -> None:
+    begin(replication)
+    replication.database.execute(
+        """ALTER TABLE a ADD "N" int; CREATE TABLE ".." (id int PRIMARY KEY);"""
+        """CREATE TABLE "c/d" (id int PRIMARY KEY); INSERT INTO ".." VALUES (1);"""
+        """INSERT INTO "c/d" VALUES (1)"""
+    )
+    for number in range(2):
+        change(replication)
+        replication.database.execute("""INSERT INTO ".." VALUES (%s)""", (number + 2,))
+        replication.run()
+        assert replication.stopped == ["public.a", "public__."]
+        replication.assert_equal("b", "id", "n", "late")
+        assert replication.rows("c_d", "id") == [(1,)]
+    errors = {}
+    for path in (replication.state / replication.lake.name / "stopped").glob("*/*"):
+        assert path.name == "error.json"  # no change is kept
+        error = json.loads(path.read_text())
+        errors[error["code"]] = error["message"]
+    assert set(errors) == {"replicas.columns_alike", "replicas.table_name_not_taken"}
+    assert "the columns n and N of" in errors["replicas.columns_alike"]
+    assert "The replica of public...: The table public__. cannot be" in str(errors)
+    assert replication.copy("second").error(existing="replace").code in errors

@@ -135,6 +135,13 @@ class UnknownColumns(StrEnum):
     DROP = "drop"
 
 
+class CaseTwins(StrEnum):
+    """`headrace.case.twins`: what becomes of tables with columns that differ by case only."""
+
+    FAIL = "fail"
+    TAKE = "take"
+
+
 class UnknownProperties(StrEnum):
     """`headrace.unknown.properties`: what becomes of a property that nobody declares."""
 

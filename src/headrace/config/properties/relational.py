@@ -23,6 +23,7 @@ from headrace.config.kinds import (
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.properties.modes import (
     BinaryHandlingMode,
+    CaseTwins,
     DecimalHandlingMode,
     TimePrecisionMode,
 )
@@ -104,6 +105,15 @@ class RelationalConfig(ConnectorConfig):
         Group.CAPTURED,
         "Leaves out the database's own tables.",
         status=refused("the database's own tables are never captured"),
+    )
+    headrace_case_twins = Property(
+        "headrace.case.twins",
+        choice(CaseTwins),
+        "fail",
+        Group.HEADRACE,
+        "What becomes of a table with columns whose names differ by case only, which Debezium "
+        "cannot tell apart: `fail` ends the query (`debezium.case_twins`); `take`: its events have "
+        "both. Sinks of replicas set `take`, and stop that table only.",
     )
     message_key_columns = Property(
         "message.key.columns",

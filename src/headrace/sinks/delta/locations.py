@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.lake import TableName
+from headrace.sinks.replicas.lake import TableName, require_name
 
 _S3 = ("s3", "s3a", "s3n")
 _SAFE = "/-_.=~+,@$!"
@@ -34,17 +34,9 @@ def local_folder(path: str) -> str:
 
 
 def table_folder(lake: str, name: TableName) -> str:
-    """The folder of a table. Raises HeadraceError("delta.table_name_not_taken")."""
-    parts = (*name.namespace, name.name)
-    for part in parts:
-        if part in ("", ".", "..") or any(sign in part for sign in "/\\\0\n") or part[0] in "_.":
-            raise HeadraceError(
-                "delta.table_name_not_taken",
-                f"The table {name} cannot be a folder of {lake}: {part!r} is no name of a folder "
-                "that readers of Delta see",
-                "Leave the table out, or give it another name by a transform of its topic.",
-            )
-    return "/".join((lake.rstrip("/"), *parts))
+    """The folder of a table. Raises HeadraceError(NAME_NOT_TAKEN)."""
+    require_name(name, f"a folder of {lake} that readers of Delta see", hidden="_.")
+    return "/".join((lake.rstrip("/"), *name.namespace, name.name))
 
 
 def file_in_log(path: str) -> str:

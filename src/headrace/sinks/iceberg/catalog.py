@@ -14,7 +14,7 @@ from headrace.sinks.iceberg.options import SQLITE, IcebergOptions
 from headrace.sinks.iceberg.storage import file_path
 from headrace.sinks.iceberg.table import KEY, IcebergTable
 from headrace.sinks.iceberg.types import iceberg_schema
-from headrace.sinks.replicas.lake import LakeTable, TableName, TableSchema
+from headrace.sinks.replicas.lake import LakeTable, TableName, TableSchema, require_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,8 +43,9 @@ class IcebergCatalog:
         self._catalog = self._java.catalog()
 
     def table(self, name: TableName) -> LakeTable | None:
-        """The table, or None. Raises HeadraceError for a view, a table with partitions
-        and one of another format version than 3."""
+        """The table, or None. Raises HeadraceError(NAME_NOT_TAKEN), and for a view, a table with
+        partitions and one of another format version than 3."""
+        require_name(name, f"in the catalog {self._options.catalog}")
         identifier = self._identifier(name)
         try:
             with self._java.failing("load it", name):

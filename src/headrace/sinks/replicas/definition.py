@@ -30,7 +30,11 @@ if TYPE_CHECKING:
     from headrace.sinks.replicas.lake import LakeFormat
 
 log = logging.getLogger(__name__)
-_DEFAULTS: Mapping[str, str] = {"skipped.operations": "none", "headrace.trigger": "5 seconds"}
+_DEFAULTS: Mapping[str, str] = {
+    "skipped.operations": "none",
+    "headrace.trigger": "5 seconds",
+    "headrace.case.twins": "take",
+}
 
 
 class ReplicaDefinition(SinkDefinition):
@@ -64,9 +68,11 @@ class ReplicaDefinition(SinkDefinition):
         return [name for name in super().unknown_options(config) if not name.startswith(families)]
 
     def defaults(self, config: ConnectorConfig) -> Mapping[str, str]:
-        """A replica has every operation of its source, TRUNCATE among them, and commits to tables
-        are dear."""
-        return _DEFAULTS if self.mode(config) is Mode.REPLICA else {}
+        """A replica has every operation of its source, TRUNCATE among them; commits to tables are
+        dear; and a table whose columns no replica can have stops alone."""
+        if self.mode(config) is Mode.EVENTS:
+            return {}
+        return {name: text for name, text in _DEFAULTS.items() if config.supports(name)}
 
     def packages(self, config: ConnectorConfig) -> Sequence[str]:
         """See SinkDefinition."""

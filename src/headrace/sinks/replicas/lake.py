@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from headrace.errors import HeadraceError
+
 if TYPE_CHECKING:
     import datetime as dt
     from pathlib import Path
@@ -33,6 +35,8 @@ table and columns of the source it has (JSON), the id of the query that
 keeps it, its last micro-batch in the table (a number), the source's position after it (JSON), and
 when it was committed (ISO 8601)."""
 
+NAME_NOT_TAKEN = "replicas.table_name_not_taken"
+"""The code of the error of a table whose name a lake cannot take."""
 OWN = "__headrace_"
 """How names begin that columns have for a moment, while others take their names."""
 DELETED = "__deleted"
@@ -53,6 +57,21 @@ class TableName:
 
     def __str__(self) -> str:
         return ".".join((*self.namespace, self.name))
+
+
+def require_name(name: TableName, place: str, hidden: str = "") -> None:
+    """Refuse a name with a part that is no name of a folder, or one that readers do not see: it
+    begins with one of `hidden`. `place` is what the table would be, in the words of a message.
+    Raises HeadraceError(NAME_NOT_TAKEN)."""
+    for part in (*name.namespace, name.name):
+        is_folder = part.strip(".") and part.isprintable() and not set(part) & {"/", "\\"}
+        if not is_folder or part[0] in hidden:
+            raise HeadraceError(
+                NAME_NOT_TAKEN,
+                f"The table {name} cannot be {place}: {part!r} is no name that it can have there",
+                "Leave it out by table.exclude.list, or give it another name by a transform of its "
+                "topic, and copy it under that name: headrace resync.",
+            )
 
 
 @dataclass(frozen=True)
@@ -246,14 +265,14 @@ class Lake(Protocol):
 
     @abstractmethod
     def table(self, name: TableName) -> LakeTable | None:
-        """The table of that name, or None. Raises HeadraceError for what has that name
-        and is no table that headrace can keep."""
+        """The table of that name, or None. Raises HeadraceError(NAME_NOT_TAKEN) for a name that no
+        table can have here, and for what has that name and is no table that headrace can keep."""
 
     @abstractmethod
     def create(
         self, name: TableName, schema: TableSchema, properties: Mapping[str, str]
     ) -> LakeTable:
-        """Create an empty table, and its namespace. Raises
+        """Create an empty table, and its namespace, where `table` gave None. Raises
         HeadraceError("replicas.column_not_taken") for a type or a name that the format cannot take,
         and ("replicas.not_written", retriable)."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from headrace.connect.disk import replace_text
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.files.compacting import compact
-from headrace.sinks.replicas.lake import ColumnChange, Lake, LakeTable, TableName
+from headrace.sinks.replicas.lake import NAME_NOT_TAKEN, ColumnChange, Lake, LakeTable, TableName
 
 if TYPE_CHECKING:
     from headrace.sinks.replicas.runners import Runner
@@ -56,7 +56,12 @@ def maintain(
     """Look after tables, one after the other, while their query may run. Snapshots older than
     `keep` expire. Raises HeadraceError."""
     for name in names:
-        table = lake.table(name)
+        try:
+            table = lake.table(name)
+        except HeadraceError as error:
+            if error.code != NAME_NOT_TAKEN:
+                raise
+            table = None  # a table that is stopped
         if table is None:
             continue
         merged, made = merge_small_files(table, runner)

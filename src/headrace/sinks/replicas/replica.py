@@ -17,6 +17,7 @@ from headrace.sinks.replicas.lake import (
     BATCH,
     DELETED,
     KEY,
+    NAME_NOT_TAKEN,
     OWN,
     QUERY,
     SOURCE,
@@ -70,7 +71,7 @@ class Replica:
         is empty before its first micro-batch; `planned` is the last one that it has planned (None:
         this one). Raises HeadraceError."""
         self._require_key(schema)
-        table = self._lake.table(self.name)
+        table = self._found(schema)
         if table is None:
             wanted = self._extended(schema)
             properties = {KEY: json.dumps(list(wanted.key)), **_source(wanted)}
@@ -355,6 +356,17 @@ class Replica:
         import pyarrow as pa
 
         return replace(schema, columns=(*schema.columns, Column(DELETED, pa.bool_())))
+
+    def _found(self, schema: TableSchema) -> LakeTable | None:
+        """The table in the lake; None: it is not there yet. Raises HeadraceError; of a name that is
+        not taken, with that of the source's table."""
+        try:
+            return self._lake.table(self.name)
+        except HeadraceError as error:
+            if error.code != NAME_NOT_TAKEN or not schema.source:
+                raise
+            message = f"The replica of {schema.source}: {error.message}"
+            raise HeadraceError(NAME_NOT_TAKEN, message, error.remedy) from None
 
     def _require_key(self, schema: TableSchema) -> None:
         if not schema.key:

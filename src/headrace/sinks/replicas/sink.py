@@ -16,7 +16,7 @@ from headrace.sinks.checkpoint import query_of
 from headrace.sinks.parts import sweep_parts
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.schemas import of_json, table_name, table_shape
-from headrace.sinks.replicas.lake import Lake, LakeFormat, TableName
+from headrace.sinks.replicas.lake import NAME_NOT_TAKEN, Lake, LakeFormat, TableName
 from headrace.sinks.replicas.maintaining import note_tables, noted_tables
 from headrace.sinks.replicas.options import RESYNC, Errors, Existing, FirstCopy, ReplicaOptions
 from headrace.sinks.replicas.outcomes import MicroBatch, Outcome
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _STAGED_TOO_MUCH = "replicas.staged_too_much"
+_OF_NAMES = (NAME_NOT_TAKEN, RENAMED)
+"""Codes of errors for tables whose changes are not kept: they never become rows under this name."""
 _OF_ROWS = ("snapshot", "signals")
 """Members of an offset that hold keys of rows, which are no business of a table's readers."""
 
@@ -126,7 +128,7 @@ class ReplicaSink(BatchSink):
                         not query or error.code in FENCES or self._ends_query(error)
                     ):
                         raise
-                    self._stop(stopped, error, loses=is_renamed)
+                    self._stop(stopped, error, loses=error.code in _OF_NAMES)
 
     def _resume_stopped(self) -> None:
         """Bring the changes that were kept into their tables: what stopped these may be over."""
@@ -212,7 +214,14 @@ class ReplicaSink(BatchSink):
                 stopped.resume()
                 self._forget_waiting(resync.name)
                 log.warning("The table %s is copied again", resync.name)
-                resync = resync.at(Stage.BEGUN, replica.files())
+                try:
+                    resync = resync.at(Stage.BEGUN, replica.files())
+                except HeadraceError as error:
+                    if self._ends_query(error):
+                        raise
+                    self._stop(stopped, error, loses=True)
+                    resync.finish()
+                    continue
             was_copying = resync.stage is Stage.COPYING
             if resync.is_in(offset):
                 resync = resync.at(Stage.COPYING)
@@ -268,7 +277,7 @@ class ReplicaSink(BatchSink):
             except HeadraceError as error:
                 if self._ends_query(error):
                     raise
-                self._stop(stopped, error, loses=error.code == RENAMED)
+                self._stop(stopped, error, loses=error.code in _OF_NAMES)
                 has_this = False
                 for waiting in self._all_waiting(name):
                     if waiting.is_waiting and not stopped.is_lost:
@@ -366,8 +375,11 @@ class ReplicaSink(BatchSink):
         self._replica(stopped.name).figures.error = str(error)
 
     def _lose(self, stopped: StoppedTable, failed: Part, rows: int) -> Outcome:
-        """Stop a table of which changes could not be made where the log was read. Raises
-        HeadraceError."""
+        """Stop a table of which changes could not be made where the log was read, unless they are
+        older than its next copy. Raises HeadraceError."""
+        resync = self._copied.get(stopped.name)
+        if resync is not None and resync.stage is Stage.BEGUN:
+            return Outcome(rows)
         known = json.loads(failed.error)
         if self._options.errors is Errors.FAIL:
             raise HeadraceError(known["code"], known["message"], known["remedy"])

@@ -279,6 +279,25 @@ def test_sequences_are_those_of_the_events_and_other_records_are_left_out(
     assert {part.topic for part in reader.written.parts} == {"headrace.public.notes"}
 
 
+def test_rows_with_columns_that_differ_by_case_only_are_an_error_of_their_table(
+    database: Database,
+) -> None:
+    database.execute(TABLES)
+    reader = PostgresChanges(properties(database, headrace__case__twins="take"))
+    reader.step()
+    database.execute('ALTER TABLE notes ADD "Short" text')
+    database.execute("INSERT INTO notes (id) VALUES (1); INSERT INTO plain VALUES (1, 'a')")
+    database.execute('ALTER TABLE notes RENAME "Short" TO other')
+    database.execute("INSERT INTO notes (id) VALUES (2)")
+    found = changes(reader, ".notes")
+    reader.stop()
+    assert [change["id"] for change in found] == [2]
+    assert [change["id"] for change in changes(reader, ".plain")] == [1]
+    (error,) = reader.written.errors()
+    assert error["code"] == "replicas.columns_alike"
+    assert "the columns short and Short of headrace.public.notes" in error["message"]
+
+
 def test_rows_without_their_envelope_are_an_error(database: Database) -> None:
     database.execute(TABLES)
     unwrap = "io.debezium.transforms.ExtractNewRecordState"

@@ -108,6 +108,11 @@ EVERY = (
         "ALTER TABLE {0} DROP COLUMN id; ALTER TABLE {0} ADD COLUMN id serial PRIMARY KEY",
         "replicas.key_changed",
     ),
+    Statement(
+        'ALTER TABLE {0} ADD COLUMN "Name" text',
+        "replicas.columns_alike",
+        'ALTER TABLE {0} RENAME COLUMN "Name" TO other',
+    ),
     Statement("ALTER TABLE {0} ALTER COLUMN many DROP NOT NULL"),
     Statement("ALTER TABLE {0} ALTER COLUMN name SET NOT NULL"),
     Statement("COMMENT ON COLUMN {0}.name IS 'how it is called'"),
@@ -146,9 +151,10 @@ QUICK = tuple(
         "RENAME COLUMN id TO number",
         "ALTER COLUMN many TYPE bigint",
         "ALTER COLUMN many TYPE text",
+        'ADD COLUMN "Name" text',
         "TRUNCATE {0}",
         "DROP TABLE {0}; CREATE TABLE {0} (id int PRIMARY KEY, name text, price numeric(10, 2))",
         "DROP CONSTRAINT {0}_pkey; ALTER TABLE {0} ADD PRIMARY KEY (id, many)",
     )
 )
-"""Thirteen of them, of every kind."""
+"""Fourteen of them, of every kind."""

@@ -192,7 +192,7 @@ def _refuse_alike(topic: str, names: Iterable[str]) -> None:
                 "replicas.columns_alike",
                 f"the columns {other} and {name} of {topic} differ in case only, which a table "
                 "does not allow",
-                "Rename one at the source, or leave it out by column.exclude.list.",
+                "Rename or drop one at the source, or leave both out by column.exclude.list.",
             )
 
 

@@ -22,7 +22,8 @@ class KeptChanges:
     def __init__(self, folder: Path, name: TableName) -> None:
         """`folder` is that of all such tables."""
         self.name = name
-        self.folder = folder / quote(str(name), safe="")
+        text = quote(str(name), safe="")
+        self.folder = folder / (text if text.strip(".") else f"%{text}")
 
     def keep(self, number: int, position: str, parts: Sequence[Part], folder: Path) -> None:
         """Keep the changes of a micro-batch, whose files are in `folder`; the micro-batch may have
