@@ -108,7 +108,7 @@ class _Listener:
         watch: _Watch,
         on_progress: Callable[[dict[str, Any]], None] | None,
         rows_of: Callable[[Mapping[str, Any]], int],
-        on_idle: Callable[[], None],
+        on_idle: Callable[[], None] = lambda: None,
     ) -> None:
         self._watch = watch
         self._on_progress, self._on_idle = on_progress, on_idle
