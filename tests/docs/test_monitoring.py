@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from datetime import timedelta
 from itertools import pairwise
 
@@ -9,6 +11,7 @@ import pytest
 
 from headrace.spark.monitoring.report import STATES
 from tests.docs.monitoring import (
+    FOLDER,
     GUIDE,
     alerts,
     dashboard,
@@ -62,6 +65,13 @@ def test_alert_rules_have_the_members_that_prometheus_asks_for() -> None:
         )
         if "for" in rule:
             assert parser.parse_duration(rule["for"]) > timedelta(0)
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_promtool_takes_the_rules() -> None:
+    command = ["promtool", "check", "rules", str(FOLDER / "alerts.yml")]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_panels_have_room_and_names_of_their_own() -> None:

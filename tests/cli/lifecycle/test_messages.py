@@ -112,6 +112,21 @@ def test_warnings_have_their_code_and_remedy_as_members() -> None:
     ]  # fmt: skip
 
 
+def test_errors_and_restarts_say_whether_they_are_tried_again() -> None:
+    stream = io.StringIO()
+    messages = Messages(stream, log_format=LogFormat.JSON)
+    messages.warning("lost; again in 1 s", "a.b", retriable=True)
+    messages.error("it is wrong", "Correct it.", "a.c", retriable=False)
+    messages.info("metrics: http://127.0.0.1:9404/metrics", {"metrics_port": 9404})
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [(line.get("code"), line.get("retriable")) for line in lines] == [
+        ("a.b", True),
+        ("a.c", False),
+        (None, None),
+    ]
+    assert lines[2]["metrics_port"] == 9404
+
+
 def test_errors_and_warnings_have_one_form_however_they_come() -> None:
     stream = io.StringIO()
     messages = Messages(stream)
