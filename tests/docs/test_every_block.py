@@ -80,6 +80,7 @@ RUN_BY = {
             "docs/test_replicas.py",
         ),
         "warehouse=s3": "sinks/lake/iceberg/test_iceberg_s3.py",
+        "promoted.keys.": "sinks/replicas/changes/test_declared_documents.py",
     },
     "docs/guides/sinks.md": {"": "docs/test_pages_in_spark.py"},
     "docs/guides/tables.md": {"": "spark/tables/test_guide.py"},

@@ -148,7 +148,7 @@ def _stream(
     session = open_session(
         verb,
         messages,
-        kernels=pipeline.kernels(definition.kernels),
+        kernels=pipeline.kernels(definition.kernels_of(pipeline.config)),
         master=arguments.master,
         idle_exit=arguments.idle_exit,
         debug=arguments.debug,

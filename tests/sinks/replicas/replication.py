@@ -1,4 +1,4 @@
-"""A pipeline from a PostgreSQL database into a lake by `headrace.replicate`, run by run."""
+"""A pipeline from a database into a lake by `headrace.replicate`, run by run."""
 
 from __future__ import annotations
 

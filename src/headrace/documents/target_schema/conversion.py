@@ -111,6 +111,16 @@ def opened(cells: np.ndarray) -> np.ndarray:
     return out
 
 
+def field_names(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The names of the fields of documents, which are cells as those of `opened`: where those of
+    each one end (int64, one more than there are documents), and a cell for each name.
+
+    Raises HeadraceError `documents.value_not_understood` for a document that is no sound BSON.
+    """
+    ends, _, names = _found(opened(cells), DOCUMENT)
+    return ends, names
+
+
 def converted(cells: np.ndarray, schema: Schema, conflicts: Conflicts, path: str = "") -> Converted:
     """The values in `cells`, a type byte and its bytes each, as a column of `schema`; `path` is
     what conflicts call the values.
@@ -224,18 +234,8 @@ class _Conversion:
         schema = made.schema
         assert schema.values is not None
         container = ARRAY if schema.type is Type.ARRAY else DOCUMENT
-        count = len(values)
-        ends = np.empty(count + 1, np.int64)
-        total = value_kernel.find_elements(
-            address_of(values), count, container, address_of(ends), 0, 0
-        )
-        _check(total)
-        elements, names = np.empty((total, 3), np.int64), np.empty((total, 3), np.int64)
-        value_kernel.find_elements(
-            address_of(values), count, container, address_of(ends), address_of(elements),
-            address_of(names),
-        )  # fmt: skip
-        owners = np.repeat(np.arange(count), np.diff(ends))
+        ends, elements, names = _found(values, container)
+        owners = np.repeat(np.arange(len(values)), np.diff(ends))
 
         def inner(at: int) -> str:
             _, address, length = names[at].tolist()
@@ -247,6 +247,21 @@ class _Conversion:
         if schema.type is Type.MAP:
             members = (Converted(schema.keys or _MAP_KEY, names), column)
         return replace(made, members=members, ends=ends)
+
+
+def _found(values: np.ndarray, container: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The elements of documents or arrays: where those of each value end, their column, and the
+    cells of their names."""
+    count = len(values)
+    ends = np.empty(count + 1, np.int64)
+    total = value_kernel.find_elements(address_of(values), count, container, address_of(ends), 0, 0)
+    _check(total)
+    elements, names = np.empty((total, 3), np.int64), np.empty((total, 3), np.int64)
+    value_kernel.find_elements(
+        address_of(values), count, container, address_of(ends), address_of(elements),
+        address_of(names),
+    )  # fmt: skip
+    return ends, elements, names
 
 
 def _inner(label: Label, name: str) -> Label:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.errors import HeadraceError
 from headrace.findings import Findings, counted
+from headrace.sinks.replicas.changes.declared_documents import DeclaredDocuments
 from headrace.sinks.replicas.options import (
     MODE,
     OPTIONS,
@@ -55,6 +56,14 @@ class ReplicaDefinition(SinkDefinition):
     def options(self) -> Sequence[str]:
         """See SinkDefinition."""
         return (*OPTIONS, *self.format().options)
+
+    def kernels_of(self, config: ConnectorConfig) -> Mapping[str, Sequence[str]]:
+        """See SinkDefinition: columns of documents are made by kernels."""
+        from headrace.spark.kernels.needed import document_kernels
+
+        options = self.own_options(config)
+        typed = self.mode(config) is Mode.REPLICA and DeclaredDocuments.of(options)
+        return document_kernels() if typed else self.kernels
 
     def mode(self, config: ConnectorConfig) -> Mode:
         """What the tables are. Raises HeadraceError("replicas.option_invalid")."""

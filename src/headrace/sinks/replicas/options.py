@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.errors import HeadraceError
+from headrace.sinks.replicas.changes.declared_documents import OPTIONS as OF_DOCUMENTS
+from headrace.sinks.replicas.changes.declared_documents import DeclaredDocuments
 from headrace.sinks.replicas.lake import TableName
 
 RESYNC = "resync"
@@ -96,6 +98,7 @@ OPTIONS = (
     _KEPT,
     _COMPACT,
     _KEEP,
+    *OF_DOCUMENTS,
 )
 """Names, without `headrace.sink.`."""
 
@@ -122,6 +125,8 @@ class ReplicaOptions:
     kept_bytes: int = 1 << 30
     compact_commits: int = 20
     keep: timedelta = timedelta(minutes=180)
+    documents: DeclaredDocuments = field(default_factory=DeclaredDocuments)
+    """The columns of documents."""
     merges: bool = False
     """Whether transforms may give several tables of the source one name."""
 
@@ -144,6 +149,7 @@ class ReplicaOptions:
             _number(options, _KEPT, 1 << 30, most=1 << 62),
             _number(options, _COMPACT, 20, most=1 << 31),
             timedelta(minutes=_number(options, _KEEP, 180, most=1 << 31)),
+            DeclaredDocuments.of(options),
         )
 
     def placed(self, name: TableName) -> TableName:

@@ -109,15 +109,18 @@ class ReplicaSink(BatchSink):
         first change."""
         query = query_of(str(self._checkpoint))
         planned = last_planned_batch(self._checkpoint)
-        chain = chain_of(self._config)
+        chain, declared = chain_of(self._config), self._options.documents
+        prefix, topics = self._config.topic_prefix, set[str]()
         for before in event_shapes(self._config):
             for shape in chain.expected(before):
+                topics.add(shape.topic)
                 name, envelope = self._name(shape.topic), envelope_of(shape)
                 stopped = StoppedTable(self._stopped, name)
                 if envelope is None or stopped.is_stopped:
                     continue
                 try:
-                    schema = table_shape(shape, envelope).schema
+                    documents = declared.of_topic(shape.topic, prefix)
+                    schema = table_shape(shape, envelope, documents).schema
                     self._known.require_new(name, schema)
                     self._replica(name).prepare(schema, query, planned)
                 except HeadraceError as error:
@@ -129,6 +132,8 @@ class ReplicaSink(BatchSink):
                     ):
                         raise
                     self._stop(stopped, error, loses=error.code in _OF_NAMES)
+        for option in declared.unused(topics, prefix):
+            log.warning("%s names none of the collections that are captured now", option)
 
     def _resume_stopped(self) -> None:
         """Bring the changes that were kept into their tables: what stopped these may be over."""

@@ -173,6 +173,10 @@ class SinkDefinition(Protocol):
         """The kernels that its Python calls, by module; all their arguments are int64."""
         return {}
 
+    def kernels_of(self, config: ConnectorConfig) -> Mapping[str, Sequence[str]]:  # noqa: ARG002
+        """Those that it calls with these options, where not every query calls the same ones."""
+        return self.kernels
+
     @property
     def worker_modules(self) -> Sequence[str]:
         """Modules that its tasks need in Spark's workers, imported before workers are forked."""

@@ -23,6 +23,12 @@ from headrace.converters.typed.evaluation import CarriedValues
 from headrace.debezium.envelope import OLD_KEY_HEADER
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.changed_rows import Changes, Failure, joined
+from headrace.sinks.replicas.changes.declared_documents import (
+    DOCUMENT,
+    ID,
+    DeclaredDocuments,
+)
+from headrace.sinks.replicas.changes.document_rows import DocumentRows
 from headrace.sinks.replicas.changes.part import (
     OLD_KEY,
     OPERATION,
@@ -30,7 +36,7 @@ from headrace.sinks.replicas.changes.part import (
     UNTOLD,
     Operation,
 )
-from headrace.sinks.replicas.changes.schemas import DOCUMENT, TableShape, table_shape
+from headrace.sinks.replicas.changes.schemas import TableShape, table_shape
 from headrace.sinks.replicas.lake import Column
 from headrace.transforms.debezium.envelopes import envelope_of
 
@@ -51,10 +57,19 @@ _CREATES = Header(OLD_KEY_HEADER, Constant(Schema(Type.STRING, optional=True), N
 class ChangeTables:
     """Makes changes of Records. It keeps what it found of shapes as long as these live."""
 
-    def __init__(self, *, looks_up_documents: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        looks_up_documents: bool = False,
+        documents: DeclaredDocuments | None = None,
+        prefix: str = "",
+    ) -> None:
         """`looks_up_documents`: an update without its document is of a document that was gone when
-        it was looked up, so that its delete follows; it is left out. Otherwise it is an error."""
+        it was looked up, so that its delete follows; it is left out. Otherwise columns of fields
+        take what it changed, and it is an error for the text of the document. `documents` are those
+        with such columns, `prefix` is topic.prefix."""
         self._looks_up_documents = looks_up_documents
+        self._documents, self._prefix = documents or DeclaredDocuments(), prefix
         self._tables: WeakKeyDictionary[Shape, TableShape] = WeakKeyDictionary()
 
     def of_piece(
@@ -103,7 +118,8 @@ class ChangeTables:
         table = self._table(records.shape, envelope)
         operations = _OPERATIONS[kept.table.rows["operation"][kept.rows]]
         if table.has_documents:
-            kept, operations = self._with_documents(kept, operations, table)
+            is_change = self._is_change(kept, operations, table)
+            kept, operations = kept.with_rows(is_change), operations[is_change]
         rows = _Rows(kept, operations, table).table(_sequences(kept, sequences))
         changes = Changes(records.shape.topic, table, rows, truncated, _source_ms(kept, envelope))
         return changes, kept.place
@@ -111,24 +127,39 @@ class ChangeTables:
     def _table(self, shape: Shape, envelope: Struct) -> TableShape:
         table = self._tables.get(shape)
         if table is None:
-            table = self._tables[shape] = table_shape(shape, envelope)
+            documents = self._documents.of_topic(shape.topic, self._prefix)
+            table = self._tables[shape] = table_shape(shape, envelope, documents)
         return table
 
-    def _with_documents(
-        self, records: Records, operations: np.ndarray, table: TableShape
-    ) -> tuple[Records, np.ndarray]:
-        """Those that are deletes or have their document."""
-        lacking = nulls(records, table.nodes[DOCUMENT]) & (operations != Operation.DELETE)
+    def _is_change(self, records: Records, operations: np.ndarray, table: TableShape) -> np.ndarray:
+        """Which events of documents change the table (bool): deletes, those with their document,
+        and updates of fields that are columns. Raises HeadraceError("replicas.no_document")."""
+        has_document = ~nulls(records, table.nodes[DOCUMENT])
+        is_change: np.ndarray = has_document | (operations == Operation.DELETE)
+        lacking = ~is_change
         if not lacking.any():
-            return records, operations
-        if not self._looks_up_documents or (operations[lacking] != Operation.UPDATE).any():
-            raise HeadraceError(
-                "replicas.no_document",
-                f"an event of {records.shape.topic} says what changed in a document, and does not "
-                "have the document",
-                "Set capture.mode=change_streams_update_full, so that updates come with documents.",
-            )
-        return records.with_rows(~lacking), operations[~lacking]
+            return is_change
+        if (operations[lacking] == Operation.UPDATE).all():
+            if self._looks_up_documents:
+                return is_change
+            rows = _partial_rows(records.with_rows(lacking), table)
+            if rows is not None:
+                is_change[lacking] = rows.carried().any(axis=0)
+                return is_change
+        raise HeadraceError(
+            "replicas.no_document",
+            f"an event of {records.shape.topic} says what changed in a document, and does not "
+            "have the document",
+            "Set capture.mode=change_streams_update_full, so that updates come with documents.",
+        )
+
+
+def _partial_rows(updates: Records, table: TableShape) -> DocumentRows | None:
+    """Updates without their documents as rows, whose columns are fields; None: they are others."""
+    if table.documents is None or table.documents.has_text:
+        return None
+    rows = DocumentRows.of(updates, table.documents)
+    return rows if rows.are_updates else None
 
 
 def _require_no_rows(records: Records) -> None:
@@ -181,7 +212,14 @@ class _Rows:
         told: dict[str, pa.Array] = {}
         untold: dict[str, pa.Array] = {}
         lacking = np.zeros(len(self._records), np.bool_)
+        declared = self._declared()
         for column in self._table.schema.columns:
+            if column.name in declared:
+                array, absent = declared[column.name]
+                told[column.name] = self._in_type(column, array)
+                if absent.any():
+                    untold[UNTOLD + column.name] = pa.array(absent)
+                continue
             node = nodes[column.name]
             array = self._taken(column, carried, node)
             absent = carried.unavailable(node)
@@ -198,11 +236,23 @@ class _Rows:
             made[OLD_KEY] = old_keys
         return pa.table(made | told | untold)
 
+    def _declared(self) -> dict[str, tuple[pa.Array, np.ndarray]]:
+        """The values of the columns that are declared for documents, and which updates do not
+        carry them (bool)."""
+        documents = self._table.documents
+        if documents is None:
+            return {}
+        rows = DocumentRows.of(self._records, documents)
+        made = dict(zip(rows.names, zip(rows.arrays(), ~rows.carried(), strict=True), strict=True))
+        if documents.id_schema is not None:
+            keys = rows.keys(self._table.nodes[ID])
+            made[ID] = keys, np.zeros(len(self._records), np.bool_)
+        return made
+
     def _taken(self, column: Column, carried: CarriedValues, node: Node) -> pa.Array:
         """The values of a column in its type."""
         try:
             array = carried.array(node)
-            return array if array.type == column.type else pc.cast(array, column.type)
         except HeadraceError as error:
             raise HeadraceError(
                 "replicas.value_not_taken",
@@ -210,6 +260,11 @@ class _Rows:
                 error.remedy,
                 retriable=error.retriable,
             ) from error
+        return self._in_type(column, array)
+
+    def _in_type(self, column: Column, array: pa.Array) -> pa.Array:
+        try:
+            return array if array.type == column.type else pc.cast(array, column.type)
         except pa.ArrowException:
             raise HeadraceError(
                 "replicas.value_not_taken",

@@ -17,6 +17,7 @@ from pyspark.sql.datasource import InputPartition
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.sinks.parts import task_part_name
+from headrace.sinks.replicas.changes.declared_documents import DeclaredDocuments
 from headrace.sinks.replicas.changes.parts import (
     COLUMNS,
     PartWriter,
@@ -29,6 +30,7 @@ from headrace.sinks.replicas.changes.parts import (
 from headrace.spark.checkpoint import planned_batch
 from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
 from headrace.spark.sink_source import SinkReader, SinkSource
+from headrace.spark.sinks.registry import find_sink
 from headrace.spark.slice_partition import SlicePartition
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
     from headrace.offsets.offset import OffsetObject
     from headrace.sinks.replicas.changes.part import Part
+    from headrace.spark.sinks.definition import SinkDefinition
     from headrace.spark.source_process import SourceSession
 
 OVERRIDES = {
@@ -78,7 +81,8 @@ class ReplicaPartsReader(SinkReader):
         """See HeadraceReader: no texts are made of events."""
         from headrace.spark.source_process import session
 
-        return session(self.config, converts=False)
+        of_sink = _sink(self.config).kernels_of(self.config)
+        return session(self.config, of_sink, converts=False)
 
     def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
         slices = self.session().slices(start, end)
@@ -107,7 +111,11 @@ def write_parts(
     from headrace.sinks.replicas.changes.change_tables import ChangeTables
     from headrace.spark.task import read_records
 
-    tables = ChangeTables(looks_up_documents=_looks_up_documents(config))
+    tables = ChangeTables(
+        looks_up_documents=_looks_up_documents(config),
+        documents=DeclaredDocuments.of(_sink(config).own_options(config)),
+        prefix=config.topic_prefix,
+    )
     with PartWriter(parts_folder(folder), name) as writer:
         for part in slices:
             for records in read_records(part, config):
@@ -117,6 +125,10 @@ def write_parts(
                 for failure in failures:
                     writer.fail(failure)
         return writer.finish()
+
+
+def _sink(config: ConnectorConfig) -> SinkDefinition:
+    return find_sink(config.headrace_sink_type or "console")
 
 
 def _looks_up_documents(config: ConnectorConfig) -> bool:

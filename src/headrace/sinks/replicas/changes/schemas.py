@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -27,10 +27,14 @@ from headrace.debezium import geometry
 from headrace.debezium.decimals import VARIABLE_SCALE_DECIMAL
 from headrace.errors import HeadraceError
 from headrace.relational.types.vectors import SPARSE_VECTOR_SCHEMA
+from headrace.sinks.replicas.changes.declared_documents import (
+    DOCUMENT,
+    ID,
+    DocumentColumns,
+    form_of,
+)
 from headrace.sinks.replicas.lake import Column, TableName, TableSchema
 
-ID, DOCUMENT = "_id", "document"
-"""Columns of documents: the text of the key, and the JSON of the document."""
 _ALTERED = ("masked", "truncateLength")
 """Parameters of columns whose values are not those of the database."""
 _OWN_DOCS = {
@@ -75,13 +79,16 @@ def table_name(topic: str, prefix: str) -> TableName:
 class TableShape:
     """The columns of a table by the shape of its records, and the node behind each of them.
 
-    `has_documents`: rows are documents, and an update may come without one.
+    `has_documents`: rows are documents, and an update may come without one. `documents` are the
+    columns that are declared for these, which have no nodes; those of ID and DOCUMENT are there,
+    whether or not they are columns.
     """
 
     schema: TableSchema
     json: str
     nodes: Mapping[str, Node]
     has_documents: bool = False
+    documents: DocumentColumns | None = None
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -89,28 +96,40 @@ class TableShape:
         return self.schema.key
 
 
-def table_shape(shape: Shape, envelope: Struct) -> TableShape:
+def table_shape(
+    shape: Shape, envelope: Struct, documents: DocumentColumns | None = None
+) -> TableShape:
     """The table of records whose value is an envelope. Nodes of key columns are those of the
-    records' keys, which deletes have as well.
+    records' keys, which deletes have as well. `documents` are the columns that are declared for the
+    topic.
 
-    Raises HeadraceError("replicas.key_not_in_row", "replicas.key_altered", "replicas.columns_alike"
-    and "replicas.no_rows"), and what `typed` raises.
+    Raises HeadraceError("replicas.key_not_in_row", "replicas.key_altered",
+    "replicas.columns_alike", "replicas.no_rows", "replicas.no_documents"), and what `typed` raises.
     """
     topic, images = shape.topic, fields(envelope)
     row = as_struct(images.get("after"))
     key = as_struct(shape.key)
     if row is None:
-        return _of_documents(topic, images.get("after"), key)
+        return _of_documents(topic, images.get("after"), key, documents)
+    if documents is not None:
+        raise HeadraceError(
+            "replicas.no_documents",
+            f"headrace.sink.{documents.option} declares columns of documents, and records of "
+            f"{topic} hold rows, which have columns already",
+            "Leave the option out.",
+        )
     members = {name: member(row, name) for name in row.schema.places}
     keys = {} if key is None else {name: member(key, name) for name in key.schema.places}
     for name, node in keys.items():
         _check_key(topic, name, node, members)
     nodes = members | keys
     schemas = {name: node.schema for name, node in members.items()}
-    return _table(topic, nodes, schemas, tuple(keys), origin=shape.origin)
+    return _table(topic, nodes, schemas, tuple(keys), shape.origin)
 
 
-def _of_documents(topic: str, after: Node | None, key: Struct | None) -> TableShape:
+def _of_documents(
+    topic: str, after: Node | None, key: Struct | None, documents: DocumentColumns | None
+) -> TableShape:
     if after is None or after.schema.type is not Type.STRING:
         raise HeadraceError(
             "replicas.no_rows",
@@ -125,8 +144,34 @@ def _of_documents(topic: str, after: Node | None, key: Struct | None) -> TableSh
             "Leave out the transform that changes the key.",
         )
     nodes = {ID: texts["id"], DOCUMENT: after}
-    schemas = {name: node.schema for name, node in nodes.items()}
-    return _table(topic, nodes, schemas, (ID,), has_documents=True)
+    schema = TableSchema(_document_columns(documents), (ID,), source=topic)
+    return TableShape(schema, to_json(schema), nodes, has_documents=True, documents=documents)
+
+
+def _document_columns(documents: DocumentColumns | None) -> tuple[Column, ...]:
+    """The columns of documents, with ids that tell a field and the form of its values, so that
+    another declaration never takes the values of one column for those of another. What a new one
+    has in rows that are there, only their documents say."""
+    text = pa.string()
+    id_schema = None if documents is None else documents.id_schema
+    of_key = Column(ID, text, is_required=True, id=f"{ID} as text")
+    if id_schema is not None:
+        of_key = replace(of_key, type=lake_type(id_schema), id=f"{ID} {form_of(id_schema)}")
+    of_document = Column(DOCUMENT, text, id=f"{DOCUMENT} as text", is_known=False)
+    if documents is None:
+        return of_key, of_document
+    made = {
+        each.name: Column(
+            each.name,
+            lake_type(each.schema),
+            id=f"{each.name} {form_of(each.schema)}",
+            is_known=False,
+        )
+        for each in documents.fields
+    }
+    if documents.has_text:
+        return of_key, of_document, *made.values()
+    return tuple(made.get(each.name, of_key) for each in documents.declared.fields)
 
 
 def _check_key(topic: str, name: str, node: Node, members: Mapping[str, Node]) -> None:
@@ -153,15 +198,13 @@ def _table(
     nodes: Mapping[str, Node],
     schemas: Mapping[str, Schema],
     key: tuple[str, ...],
-    *,
-    has_documents: bool = False,
     origin: TableOrigin | None = None,
 ) -> TableShape:
     _refuse_alike(topic, schemas)
     origin = origin or TableOrigin(topic)
     columns = tuple(_column(n, each, origin.columns.get(n)) for n, each in schemas.items())
     schema = TableSchema(columns, key, source=origin.name, source_id=origin.id)
-    return TableShape(schema, to_json(schema), nodes, has_documents)
+    return TableShape(schema, to_json(schema), nodes)
 
 
 def _column(name: str, schema: Schema, origin: ColumnOrigin | None) -> Column:

@@ -1,0 +1,177 @@
+"""Columns of documents, as options of the sink declare them.
+
+`target.schema.NAME` names the columns that stand in place of a document, `promoted.keys.NAME` those
+that stand beside its text. NAME is that of a collection in its topic, without topic.prefix, where
+`*` stands for any characters. Importing this loads nothing compiled.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from headrace.connect.schema import Field, Schema, Type
+from headrace.documents.target_schema.ddl import JSON, ddl, declared
+from headrace.documents.target_schema.policies import UnknownFields
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.lake import is_own
+
+ID, DOCUMENT = "_id", "document"
+"""Columns of documents: the key, and the text of the document."""
+_TARGET_SCHEMA, _PROMOTED_KEYS, _UNKNOWN = "target.schema.", "promoted.keys.", "unknown.fields"
+OPTIONS = (f"{_TARGET_SCHEMA}*", f"{_PROMOTED_KEYS}*", _UNKNOWN)
+"""Names, without `headrace.sink.`."""
+_NESTED = (Type.STRUCT, Type.ARRAY, Type.MAP)
+_ANY = "*"
+
+
+@dataclass(frozen=True)
+class DocumentColumns:
+    """The columns of a collection's documents: `declared` is a struct, with `_id` or without it.
+    `option` is the name of the option, for messages; `has_text`: the columns stand beside the text
+    of the document. `unknown` says what becomes of fields that the struct lacks."""
+
+    option: str
+    declared: Schema
+    has_text: bool = False
+    unknown: UnknownFields = UnknownFields.DROP
+
+    @property
+    def id_schema(self) -> Schema | None:
+        """That of `_id`; None: it is the text of the key."""
+        return next((each.schema for each in self.declared.fields if each.name == ID), None)
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """The declared ones, without `_id`."""
+        return tuple(each for each in self.declared.fields if each.name != ID)
+
+
+@dataclass(frozen=True)
+class DeclaredDocuments:
+    """What the options declare, by the names of collections and by patterns of them."""
+
+    by_name: Mapping[str, DocumentColumns] = field(default_factory=dict)
+
+    @staticmethod
+    def of(options: Mapping[str, str]) -> DeclaredDocuments:
+        """Of options without `headrace.sink.`. Raises HeadraceError("replicas.option_invalid")."""
+        unknown = _unknown_fields(options.get(_UNKNOWN, UnknownFields.DROP))
+        made: dict[str, DocumentColumns] = {}
+        for option, text in options.items():
+            if option.startswith(_TARGET_SCHEMA):
+                name = option.removeprefix(_TARGET_SCHEMA)
+                columns = DocumentColumns(option, _in_place(option, text), unknown=unknown)
+            elif option.startswith(_PROMOTED_KEYS):
+                name = option.removeprefix(_PROMOTED_KEYS)
+                columns = DocumentColumns(option, _declared(option, text), has_text=True)
+            else:
+                continue
+            if name in made:
+                raise _wrong(option, f"{_named(made[name].option)} is there, too", _ONE)
+            _check(columns)
+            made[name] = columns
+        return DeclaredDocuments(made)
+
+    def __bool__(self) -> bool:
+        return bool(self.by_name)
+
+    def of_topic(self, topic: str, prefix: str) -> DocumentColumns | None:
+        """What is declared for the documents of a topic; None: nothing is. `prefix` is
+        topic.prefix. Raises HeadraceError("replicas.option_invalid") where several patterns
+        name them."""
+        name = topic.removeprefix(f"{prefix}.")
+        if name in self.by_name:
+            return self.by_name[name]
+        found = [each for pattern, each in self.by_name.items() if _matches(pattern, name)]
+        if len(found) > 1:
+            others = " and ".join(_named(each.option) for each in found[1:])
+            raise _wrong(found[0].option, f"{others} name {name}, too", f"{_ONE[:-1]} for {name}.")
+        return found[0] if found else None
+
+    def unused(self, topics: Iterable[str], prefix: str) -> list[str]:
+        """The options, with `headrace.sink.`, that name the collections of none of these topics."""
+        names = [topic.removeprefix(f"{prefix}.") for topic in topics]
+        return [
+            _named(each.option)
+            for pattern, each in self.by_name.items()
+            if not any(name == pattern or _matches(pattern, name) for name in names)
+        ]
+
+
+def form_of(schema: Schema) -> str:
+    """What a column's values are besides their type: the texts of VARIANT are others than those of
+    STRING. Empty: there is no VARIANT in it."""
+    return ddl(Schema(Type.STRUCT, fields=(Field("_", schema),))) if _has_json(schema) else ""
+
+
+def _has_json(schema: Schema) -> bool:
+    inner = [*(each.schema for each in schema.fields), *filter(None, (schema.values,))]
+    return schema.name == JSON or any(map(_has_json, inner))
+
+
+def _in_place(option: str, text: str) -> Schema:
+    schema = _declared(option, text)
+    if all(each.name != ID for each in schema.fields):
+        raise _wrong(
+            option,
+            "the columns lack _id, which is the key",
+            "Declare it, as `_id STRING` for texts and ObjectIds, or `_id VARIANT` for values of "
+            "any types.",
+        )
+    return schema
+
+
+def _declared(option: str, text: str) -> Schema:
+    try:
+        return declared(text)
+    except HeadraceError as error:
+        raise _wrong(option, error.message, error.remedy) from None
+
+
+def _check(columns: DocumentColumns) -> None:
+    """Refuse what is no key, and names that a table cannot have."""
+    option, id_schema = columns.option, columns.id_schema
+    if id_schema is not None and id_schema.type in _NESTED:
+        raise _wrong(
+            option,
+            "_id is declared with parts, which no key has",
+            "Declare `_id VARIANT`, which is its Extended JSON.",
+        )
+    folded = {ID: ID} | ({DOCUMENT: DOCUMENT} if columns.has_text else {})
+    for name in (each.name for each in columns.fields):
+        other = folded.setdefault(name.casefold(), name)
+        if other != name or (columns.has_text and name == DOCUMENT):
+            raise _wrong(
+                option,
+                f"the columns {other} and {name} have one name for a table",
+                "Rename the field at the source or by field.renames, or leave it out.",
+            )
+        if is_own(name):
+            raise _wrong(option, f"headrace has columns called {name}", "Leave it out.")
+
+
+def _unknown_fields(text: str) -> UnknownFields:
+    word = text.strip().lower()
+    if word not in list(UnknownFields):
+        choice = f"Set it to {' or '.join(UnknownFields)}."
+        raise _wrong(_UNKNOWN, f"{text} is not a valid value", choice)
+    return UnknownFields(word)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    parts = map(re.escape, pattern.split(_ANY))
+    return _ANY in pattern and re.fullmatch(".*".join(parts), name) is not None
+
+
+def _named(option: str) -> str:
+    return f"headrace.sink.{option}"
+
+
+_ONE = "Set one of them."
+
+
+def _wrong(option: str, what: str, remedy: str) -> HeadraceError:
+    return HeadraceError("replicas.option_invalid", f"{_named(option)}: {what}", remedy)

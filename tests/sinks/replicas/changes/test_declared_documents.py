@@ -1,0 +1,99 @@
+"""Columns of documents in options of the sink."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.config.source import read_mapping
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.changes.declared_documents import DeclaredDocuments, DocumentColumns
+from headrace.sinks.replicas.options import ReplicaOptions
+from tests.docs.pages import block
+
+ORDERS = "_id STRING, total DECIMAL(10,2)"
+
+
+def found(options: dict[str, str], topic: str) -> DocumentColumns | None:
+    return DeclaredDocuments.of(options).of_topic(topic, "server")
+
+
+def names(columns: DocumentColumns | None) -> list[str]:
+    assert columns is not None
+    return [each.name for each in columns.declared.fields]
+
+
+def test_a_collection_has_the_columns_of_its_name_or_of_the_pattern_that_names_it() -> None:
+    options = {
+        "target.schema.shop.orders": ORDERS,
+        "target.schema.tenant_*.orders": "_id INT, amount BIGINT",
+        "promoted.keys.shop.events_*": "kind STRING",
+    }
+    assert names(found(options, "server.shop.orders")) == ["_id", "total"]
+    assert names(found(options, "server.tenant_7.orders")) == ["_id", "amount"]
+    events = found(options, "server.shop.events_2026")
+    assert names(events) == ["kind"]
+    assert events is not None
+    assert events.has_text
+    # A point is a point, and a pattern names whole names.
+    assert found(options, "server.shopXorders") is None
+    assert found(options, "server.tenant_7.orders_old") is None
+    assert found({}, "server.shop.orders") is None
+
+
+def test_the_name_of_a_collection_goes_before_patterns_and_two_patterns_are_an_error() -> None:
+    options = {
+        "target.schema.*.orders": "_id INT",
+        "promoted.keys.shop.*": "kind STRING",
+        "target.schema.shop.orders": ORDERS,
+    }
+    assert names(found(options, "server.shop.orders")) == ["_id", "total"]
+    del options["target.schema.shop.orders"]
+    with pytest.raises(HeadraceError, match=r"promoted\.keys\.shop\.\* name shop\.orders, too"):
+        found(options, "server.shop.orders")
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "message"),
+    [
+        ("target.schema.s.t", "_id STRINGS", "the type STRINGS"),
+        ("target.schema.s.t", "total INT", "lack _id"),
+        ("target.schema.s.t", "sampled", "is not understood"),
+        ("target.schema.s.t", "_id STRUCT<a: INT>", "_id is declared with parts"),
+        ("target.schema.s.t", "_id INT, a INT, A STRING", "a and A have one name"),
+        ("target.schema.s.t", "_id INT, __deleted BOOLEAN", "__deleted"),
+        ("promoted.keys.s.t", "document STRING", "one name"),
+        ("unknown.fields", "keep", "keep is not a valid value"),
+    ],
+)
+def test_a_wrong_declaration_is_refused_by_the_name_of_its_option(
+    option: str, text: str, message: str
+) -> None:
+    with pytest.raises(HeadraceError, match=message) as error:
+        ReplicaOptions.of({option: text})
+    assert error.value.code == "replicas.option_invalid"
+    assert f"headrace.sink.{option}" in error.value.message
+
+
+def test_the_example_of_the_guide_declares_three_collections() -> None:
+    example = block("docs/guides/replicas.md", "promoted.keys.shop.events")
+    given = read_mapping(dict(line.split("=", 1) for line in example.text.splitlines()))
+    declared = DeclaredDocuments.of({n.removeprefix("headrace.sink."): given[n] for n in given})
+    orders = declared.of_topic("server.shop.orders", "server")
+    assert names(orders) == ["_id", "total", "placed", "lines"]
+    assert names(declared.of_topic("server.shop.events", "server")) == ["kind", "at"]
+    assert "address" in names(declared.of_topic("server.tenant_7.customers", "server"))
+
+
+def test_a_collection_has_either_a_schema_or_promoted_keys() -> None:
+    with pytest.raises(HeadraceError, match=r"headrace\.sink\.target\.schema\.s\.t is there, too"):
+        DeclaredDocuments.of({"target.schema.s.t": ORDERS, "promoted.keys.s.t": "kind STRING"})
+
+
+def test_options_that_name_nothing_are_told() -> None:
+    declared = DeclaredDocuments.of(
+        {"target.schema.s.t": ORDERS, "target.schema.s.u": ORDERS, "promoted.keys.x*": "a INT"}
+    )
+    assert declared.unused(["server.s.t", "server.y"], "server") == [
+        "headrace.sink.target.schema.s.u",
+        "headrace.sink.promoted.keys.x*",
+    ]
