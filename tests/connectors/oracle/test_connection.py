@@ -109,8 +109,30 @@ def test_a_host_that_is_not_found_is_waited_for() -> None:
         ("ORA-03113: end-of-file on communication channel", "connection_lost", True),
         ("ORA-12541: TNS:no listener", "connection_lost", True),
         ("ORA-12899: value too large for column", "query_failed", False),
+        ("ORA-01109: database not open", "not_open", True),
+        ("ORA-01219: database or pluggable database not open", "not_open", True),
+        ("ORA-01507: database not mounted", "not_open", True),
+        ("ORA-16456: switchover to standby in progress or completed", "not_open", True),
+        ("ORA-00257: Archiver error. Connect AS SYSDBA only until resolved.",
+         "archiver_stuck", True),
+        ("ORA-02399: exceeded maximum connect time, you are being logged off",
+         "connection_lost", True),
+        ("ORA-02391: exceeded simultaneous SESSIONS_PER_USER limit", "too_many_connections", True),
+        ("ORA-12516: TNS:listener could not find available handler", "connection_lost", True),
+        ("ORA-12564: TNS:connection refused", "connection_lost", True),
+        ("ORA-12592: TNS:bad packet", "connection_lost", True),
+        ("ORA-12609: TNS: Receive timeout occurred", "connection_lost", True),
+        ("ORA-12505: TNS:listener does not currently know of SID", "unknown_database", True),
+        ("ORA-12514: TNS:listener does not currently know of service", "unknown_database", True),
+        ("ORA-12521: TNS:listener does not currently know of instance", "unknown_database", True),
+        ("ORA-28759: failure to open file", "tls", False),
+        ("ORA-28860: Fatal SSL error", "tls", False),
+        ("ORA-29024: Certificate validation failure", "tls", False),
+        ("ORA-12650: No common encryption or data integrity algorithm", "tls", False),
+        ("ORA-28040: No matching authentication protocol", "authentication_kind", False),
+        ("ORA-12638: Credential retrieval failed", "authentication", False),
     ],
-)
+)  # fmt: skip
 def test_each_error_of_oracle_has_its_code(text: str, code: str, retriable: bool) -> None:
     error = translate(DriverError(text), config(), "Mining")
     assert error is not None
@@ -141,6 +163,33 @@ def test_python_oracledb_itself_finds_no_server() -> None:
     assert error.value.code == "oracle.connection_lost"
     assert error.value.retriable
     assert "hush" not in str(error.value)
+
+
+@pytest.mark.parametrize("url", ["(DESCRIPTION=(X", "carrier://h:1/s", "//h:1521/a b"])
+def test_a_url_that_the_driver_cannot_read_is_told_as_such(url: str) -> None:
+    """python-oracledb itself."""
+    with pytest.raises(HeadraceError) as error:
+        connect(config(database_url=f"jdbc:oracle:thin:@{url}"))
+    assert (error.value.code, error.value.retriable) == ("oracle.url", False)
+    assert "database.url" in error.value.remedy
+
+
+def test_a_mode_of_administrators_is_not_supported_and_says_so() -> None:
+    with pytest.raises(HeadraceError) as error:
+        connect(config(driver_mode="SYSDBA"))
+    assert error.value.code == "oracle.impossible_parameter"
+    assert "driver.mode is not supported" in error.value.message
+    assert "SYSDBA" in error.value.remedy
+
+
+def test_the_drivers_pointer_to_its_manual_is_left_out_whole() -> None:
+    text = (
+        "DPI-1047: Cannot locate a 64-bit Oracle Client library: no such file. See "
+        "https://python-oracledb.readthedocs.io/en/latest/user_guide/initialization.html for help"
+    )
+    assert DriverError(text).text == (
+        "DPI-1047: Cannot locate a 64-bit Oracle Client library: no such file."
+    )
 
 
 @pytest.mark.oracle

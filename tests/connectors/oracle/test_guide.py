@@ -91,7 +91,8 @@ def test_the_guide_grants_the_views_that_are_read_and_no_others() -> None:
     ("url", "code"),
     [
         ("jdbc:oracle:thin:@//{address}/ORCLCDB", None),
-        ("jdbc:oracle:thin:@nowhere.example:1521:ORCL", "oracle.unknown_database"),
+        ("jdbc:oracle:thin:@nowhere.invalid:1521:ORCL", "oracle.connection_lost"),
+        ("jdbc:oracle:thin:@//{address}", "oracle.unknown_database"),
     ],
 )
 def test_the_guides_forms_of_urls_are_taken(
@@ -102,8 +103,10 @@ def test_the_guides_forms_of_urls_are_taken(
     more = {"database.url": url.format(address=address)}
     del_names = {"database.hostname", "database.port"}
     properties = {name: text for name, text in dict(given).items() if name not in del_names}
-    findings = check(parse_configuration(properties | more))
-    assert (next(iter(findings)).level == "ok") is (code is None)
+    first = next(iter(check(parse_configuration(properties | more))))
+    assert (first.level, first.code) == (
+        ("ok", "oracle.server") if code is None else ("error", code)
+    )
 
 
 def test_the_guides_example_in_spark_has_its_properties(monkeypatch: pytest.MonkeyPatch) -> None:

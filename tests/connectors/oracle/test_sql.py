@@ -196,7 +196,8 @@ def test_ddl_is_read_whatever_the_filters_say_unless_it_is_filtered_too() -> Non
     filters = ["F"]
     outside = redo_conditions.contents_condition("PDB", filters)
     assert outside == (
-        "SRC_CON_NAME = 'PDB' AND ((OPERATION_CODE IN (1,2,3,6,7,27,34,36,255) AND F) OR "
+        "(SRC_CON_NAME = 'PDB' OR OPERATION_CODE = 34) AND "
+        "((OPERATION_CODE IN (1,2,3,6,7,27,34,36,255) AND F) OR "
         "(OPERATION_CODE = 5 AND INFO NOT LIKE 'INTERNAL DDL%'))"
     )
     inside = redo_conditions.contents_condition(None, filters, lobs=True, ddl_is_filtered=True)

@@ -99,6 +99,10 @@ class Database:
         """What undo reaches back to."""
         self.archives = True
         """Whether logs are archived when they are switched."""
+        self.destination_status = "VALID"
+        """Of the destination that is the database's own: FULL and ERROR where it has no room."""
+        self.pdb_is_open = True
+        """Whether the pluggable database is; it is MOUNTED otherwise."""
         self.shows_archived = True
         """Whether V$ARCHIVED_LOG shows those that are."""
         self.peculiarities = Peculiarities()
@@ -219,7 +223,10 @@ class Database:
         )
         fill("V$STATNAME", enumerate(SESSION_MEMORY))
         fill("V$MYSTAT", enumerate(SESSION_MEMORY.values()))
-        fill("V$ARCHIVE_DEST_STATUS", redo_views.destinations(self.peculiarities))
+        fill(
+            "V$ARCHIVE_DEST_STATUS",
+            redo_views.destinations(self.peculiarities, self.destination_status),
+        )
         fill("ALL_PROCEDURES", [("SYS", one) for one in self.packages])
         fill("SESSION_PRIVS", [(one,) for one in self.privileges])
         fill("SESSION_ROLES", [(one,) for one in self.roles])
@@ -343,7 +350,8 @@ class Database:
 _DICTIONARY = (
     "ALL_TABLES", "ALL_OBJECTS", "ALL_TAB_COLS", "ALL_COL_COMMENTS", "ALL_CONSTRAINTS",
     "ALL_CONS_COLUMNS", "ALL_INDEXES", "ALL_IND_COLUMNS", "ALL_LOG_GROUPS", "USER_TABLES",
-    "ALL_NESTED_TABLES", "ALL_TAB_PARTITIONS",
+    "ALL_NESTED_TABLES", "ALL_TAB_PARTITIONS", "ALL_TAB_SUBPARTITIONS", "ALL_LOBS",
+    "ALL_LOB_PARTITIONS", "ALL_LOB_SUBPARTITIONS",
 )  # fmt: skip
 
 
@@ -361,6 +369,9 @@ def _describe(table: Table, views: Mapping[str, list[tuple[Any, ...]]]) -> None:
     if table.kind == "NESTS":
         views["ALL_NESTED_TABLES"].append((table.schema, f"{table.name}_NESTED", table.name))
     views["ALL_TAB_PARTITIONS"] += [(*path, one) for one in table.partition_logging]
+    views["ALL_TAB_SUBPARTITIONS"] += [(*path, one) for one in table.subpartition_logging]
+    for view, columns in table.lob_logging.items():
+        views[view] += [(*path, column, logged) for column, logged in columns.items()]
     views["USER_TABLES"].append((table.name,))
     views["ALL_OBJECTS"].append((*path, "TABLE", table.object_id, table.object_id, at))
     for position, column in enumerate(table.columns, 1):

@@ -166,6 +166,9 @@ class Table:
     logging: str = "YES"
     partition_logging: list[str] = field(default_factory=list)
     """LOGGING of its partitions."""
+    subpartition_logging: list[str] = field(default_factory=list)
+    lob_logging: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By view (ALL_LOBS and those of partitions), LOGGING of columns."""
     numbers: dict[str, int] = field(default_factory=dict)
     """The next numbers of identity columns."""
     rows: list[Row] = field(default_factory=list)

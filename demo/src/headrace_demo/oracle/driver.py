@@ -261,7 +261,8 @@ def _text(value: Any) -> Any:
 def _frame(
     names: Sequence[str], rows: Sequence[Sequence[Any]], schema: pa.Schema | None
 ) -> DataFrame:
-    columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * len(names)
+    converted = [tuple(map(_number, row)) for row in rows]
+    columns: Sequence[Sequence[Any]] = list(zip(*converted, strict=True)) or [()] * len(names)
     if schema is None:
         batch = pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names)
     else:

@@ -335,6 +335,8 @@ class Session:
             raise OracleError(65011, f"Pluggable database {container} does not exist.")
         if container == ROOT and self.database.root_error:
             raise OracleError(self.database.root_error, "the root cannot be entered")
+        if container != ROOT and not self.database.pdb_is_open:
+            raise OracleError(1109, "database not open")
         if container != self.container:
             self.has_formats = False
         self.container = container

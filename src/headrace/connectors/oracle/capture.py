@@ -7,6 +7,7 @@ import re
 from headrace.connectors.naming import name_adjustment, topic_names
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.events import OracleFacts, OracleSettings, OracleSource
+from headrace.connectors.oracle.properties.connection import stored_name
 from headrace.connectors.oracle.types.options import OracleTypeOptions
 from headrace.connectors.record_options import event_settings
 from headrace.relational.capture import TableCapture
@@ -37,7 +38,7 @@ class Capture(TableCapture):
         super().__init__(config, topic_names(config), name_adjustment(config))
         self.database = config.catalog_name
         self._flush_table = (
-            config.database_user.upper(),
+            stored_name(config.database_user),
             config.log_mining_flush_table_name.upper(),
         )
         self._leaves_out = config.headrace_compatibility == "none"
@@ -58,7 +59,7 @@ class Capture(TableCapture):
         """The tables of Oracle itself, and the one that the connector flushes redo with."""
         return (
             schema in SYSTEM_SCHEMAS
-            or (schema.upper(), table.upper()) == self._flush_table
+            or (schema, table) == self._flush_table
             or _COMPRESSION.fullmatch(table) is not None
             or (self._leaves_out and table.startswith((RECYCLED, _VIEW_LOG)))
         )

@@ -56,6 +56,12 @@ _TEXTS = frozenset(
 )
 _LARGE_TEXTS = frozenset({"DB_TYPE_CLOB", "DB_TYPE_NCLOB"})
 _CHARACTER_BYTES = 4
+_VALUES = frozenset({"str", "bool", "int", "float"})
+"""What parameters are that a property can give."""
+_OWN_RIGHTS = (
+    "The user has rights of its own instead of those of an administrator (SYSDBA and the like): "
+    "headrace check FILE --fix-sql has the statements that grant them."
+)
 _TRUTHS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
 
 
@@ -389,7 +395,16 @@ def _parameters(config: OracleConfig, driver: Any) -> dict[str, object]:
             continue
         parameter = _JAVAS.get(name.lower(), name)
         if parameter in declared:
-            values[parameter] = _value(name, parameter, text, str(declared[parameter].annotation))
+            annotation = str(declared[parameter].annotation)
+            if not _VALUES & set(re.findall(r"\w+", annotation)):
+                rights = f" {_OWN_RIGHTS}" if parameter == "mode" else ""
+                raise HeadraceError(
+                    "oracle.impossible_parameter",
+                    f"driver.{name} is not supported: python-oracledb takes no text for it "
+                    f"({annotation})",
+                    f"Leave driver.{name} out.{rights}",
+                )
+            values[parameter] = _value(name, parameter, text, annotation)
         elif takes_any:
             values[parameter] = text
         else:

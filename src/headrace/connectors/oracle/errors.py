@@ -20,7 +20,7 @@ _NOT_CONNECTED = "DPY-6005"
 """Around whatever went wrong while a connection was made."""
 INVALID_TEXT = "UnicodeDecodeError"
 """What stands for a code where the driver cannot read a text."""
-_HELP = re.compile(r"\s*(?:Help: )?https?://\S+")
+_HELP = re.compile(r"\s*(?:Help: |See )?https?://\S+(?: for help)?")
 
 
 class DriverError(Exception):
@@ -68,11 +68,13 @@ class Refusal(NamedTuple):
 
 
 _UNREACHABLE = frozenset(
-    {28, 1012, 1033, 1034, 1041, 1089, 1090, 1092, 2396, 3113, 3114, 3135, 3136, 12153, 12170,
-     12514, 12518, 12519, 12520, 12526, 12527, 12528, 12535, 12537, 12541, 12543, 12545, 12547,
-     12560, 12570, 12571, 12757, 17002, 17008, 17410, 25401, 25402, 25408}
+    {28, 1012, 1033, 1034, 1041, 1089, 1090, 1092, 2396, 2399, 3113, 3114, 3135, 3136, 12153, 12170,
+     12516, 12518, 12519, 12520, 12526, 12527, 12528, 12535, 12537, 12541, 12543, 12545, 12547,
+     12560, 12564, 12570, 12571, 12592, 12606, 12608, 12609, 12637, 12757, 17002, 17008, 17410,
+     25401, 25402, 25408}
 )  # fmt: skip
-"""The session was ended or lost, or the instance and its listener are not up."""
+"""The session was ended or lost, or the instance and its listener are not up; 2399: it was ended
+for its age (CONNECT_TIME)."""
 _UNREACHABLE_BY_DRIVER = frozenset(
     {"DPY-1001", "DPY-3008", "DPY-4011", "DPY-4033", "DPY-6000", "DPY-6004", _NOT_CONNECTED,
      "DPY-6009"}
@@ -98,6 +100,34 @@ _SERVICE = Refusal(
 )
 _UNREGISTERED = _SERVICE._replace(retriable=True)
 """As while an instance starts."""
+_NOT_OPEN = Refusal(
+    "not_open",
+    "The database, or the pluggable database, is not open yet, and is waited for. Open it: ALTER "
+    "PLUGGABLE DATABASE … OPEN; with SAVE STATE it is opened whenever the instance starts.",
+    retriable=True,
+)
+_ARCHIVER = Refusal(
+    "archiver_stuck",
+    "The database has no room for archived logs, and lets nobody in until it has: make room in "
+    "their destination (RMAN: DELETE ARCHIVELOG …), or raise DB_RECOVERY_FILE_DEST_SIZE.",
+    retriable=True,
+)
+_NO_COMMON_LOGIN = Refusal(
+    "authentication_kind",
+    "Client and server have no version of the login in common: set the password of the user again "
+    "(ALTER USER … IDENTIFIED BY …), compare SQLNET.ALLOWED_LOGON_VERSION_SERVER of the server, or "
+    "install another version of Oracle Instant Client.",
+)
+_NO_COMMON_ENCRYPTION = Refusal(
+    "tls",
+    "Client and server accept no encryption or checksum in common: compare SQLNET.ENCRYPTION_… and "
+    "SQLNET.CRYPTO_CHECKSUM_… in the sqlnet.ora of both; the client's is in driver.config_dir.",
+)
+_SYSTEM_LOGIN = Refusal(
+    "authentication",
+    "The client asks its operating system for the login: set SQLNET.AUTHENTICATION_SERVICES=(NONE) "
+    "in the sqlnet.ora of driver.config_dir.",
+)
 _TLS = Refusal(
     "tls",
     "Check the server's certificate, and driver.ssl_server_cert_dn, driver.ssl_server_dn_match and "
@@ -109,6 +139,11 @@ _ALIAS = Refusal(
     "unknown_database",
     "An alias is looked up in tnsnames.ora: name its folder in driver.config_dir (Java's "
     "driver.oracle.net.tns_admin), or write //host:port/service in database.url.",
+)
+_URL = Refusal(
+    "url",
+    "Write //host:port/service, host:port:SID, an alias, or a descriptor ((DESCRIPTION=…)) whose "
+    "parentheses match, in database.url.",
 )
 _PRIVILEGE = Refusal(
     "no_privilege",
@@ -220,7 +255,11 @@ _BY_CODE = {
         "no_privilege", "GRANT CREATE SESSION TO {user} CONTAINER=ALL;"
     ),
     28000: _ACCOUNT, 28001: _ACCOUNT,
-    12154: _SERVICE, 12504: _SERVICE, 12505: _SERVICE, 65011: _SERVICE, 65040: _SERVICE,
+    12154: _SERVICE, 12504: _SERVICE, 65011: _SERVICE, 65040: _SERVICE,
+    12505: _UNREGISTERED, 12514: _UNREGISTERED, 12521: _UNREGISTERED,
+    1109: _NOT_OPEN, 1219: _NOT_OPEN, 1507: _NOT_OPEN, 16456: _NOT_OPEN, 257: _ARCHIVER,
+    28759: _TLS, 28860: _TLS, 28862: _TLS, 28868: _TLS, 29003: _TLS, 29024: _TLS,
+    12650: _NO_COMMON_ENCRYPTION, 28040: _NO_COMMON_LOGIN, 12638: _SYSTEM_LOGIN,
     1306: _NO_CURSOR, 1001: _NO_CURSOR, 25303: _NO_CURSOR,
     1295: _NO_DICTIONARY_FILE, 1336: _NO_DICTIONARY_FILE, 1333: _NO_DICTIONARY, 1343: _CORRUPT,
     1555: _UNDO, 22924: _UNDO,
@@ -246,6 +285,11 @@ _BY_CODE = {
     ),
     18: Refusal("too_many_connections", "Raise SESSIONS.", retriable=True),
     20: Refusal("too_many_connections", "Raise PROCESSES.", retriable=True),
+    2391: Refusal(
+        "too_many_connections",
+        "Raise SESSIONS_PER_USER of the profile of {user} (ALTER PROFILE … LIMIT …).",
+        retriable=True,
+    ),
     1325: Refusal(
         "no_archive_log_mode",
         "Set the database to ARCHIVELOG mode: SHUTDOWN IMMEDIATE; STARTUP MOUNT; "
@@ -275,6 +319,9 @@ _BY_DRIVER = {
     "DPY-4024": _TIMEOUT,
     "DPY-4001": _LOGIN,
     "DPY-4000": _SERVICE,
+    "DPY-4017": _URL,
+    "DPY-4018": _URL,
+    "DPY-4021": _URL,
     "DPY-4026": _ALIAS,
     "DPY-4027": _ALIAS,
     "DPY-6001": _UNREGISTERED,

@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 
 from headrace.cli.check import script
+from headrace.connectors.oracle.capture import Capture
 from headrace.connectors.oracle.catalog.event_shapes import event_shapes
 from headrace.connectors.oracle.checks.database import check
-from headrace.connectors.oracle.checks.state import granted, granted_there
+from headrace.connectors.oracle.checks.state import granted, granted_there, user_name
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.errors import HeadraceError
 from headrace.findings import Finding, statements
 from headrace_demo.oracle.database import PRIVILEGES
 from tests.connectors.oracle.administrator import Administrator
 from tests.connectors.oracle.reading import OracleReader
+from tests.connectors.oracle.test_connection import PROPERTIES
 from tests.servers.oracle import OracleDatabase
 
 pytestmark = pytest.mark.oracle
@@ -216,7 +218,7 @@ def test_supplemental_logging_of_a_schema_is_that_of_its_tables(database: Oracle
     only(found(database), "oracle.no_table_logging")
 
 
-@pytest.mark.parametrize("of", ["logging", "partition_logging"])
+@pytest.mark.parametrize("of", ["logging", "partition_logging", "subpartition_logging"])
 def test_tables_whose_direct_loads_are_not_in_the_redo_are_told(
     database: OracleDatabase, of: str
 ) -> None:
@@ -228,6 +230,25 @@ def test_tables_whose_direct_loads_are_not_in_the_redo_are_told(
     assert warning.level == "warning"
     assert statements(warning.remedy)[:2] == [IN_DATABASE, 'ALTER TABLE "INV"."THINGS" LOGGING;']
     assert "ALTER DATABASE FORCE LOGGING" in warning.remedy
+
+
+@pytest.mark.parametrize("view", ["ALL_LOBS", "ALL_LOB_PARTITIONS", "ALL_LOB_SUBPARTITIONS"])
+def test_columns_whose_large_values_are_not_in_the_redo_are_named(
+    database: OracleDatabase, view: str
+) -> None:
+    columns = {view: {"NOTE": "NO", "PHOTO": "YES", "OTHER": "NONE"}}
+    database.server.call("change_table", "INV.THINGS", lob_logging=columns)
+    assert bad(found(database, lob_enabled="true")) == []
+    database.change(force_logging="NO")
+    assert bad(found(database)) == []
+    warning = only(found(database, lob_enabled="true"), "oracle.nologging")
+    assert warning.level == "warning"
+    assert "INV.THINGS.NOTE" in warning.message
+    assert "PHOTO" not in warning.message
+    assert statements(warning.remedy)[:2] == [
+        IN_DATABASE,
+        'ALTER TABLE "INV"."THINGS" MODIFY LOB ("NOTE") (NOCACHE LOGGING);',
+    ]
 
 
 def test_a_container_database_needs_the_name_of_the_pluggable_one(
@@ -377,6 +398,30 @@ def test_a_destination_that_is_not_there_is_an_error(database: OracleDatabase) -
     )
     assert "LOG_ARCHIVE_DEST_7" in error.message
     assert "LOG_ARCHIVE_DEST_1" in error.remedy
+
+
+@pytest.mark.parametrize("status", ["FULL", "ERROR", "DEFERRED"])
+def test_a_destination_that_takes_no_logs_is_a_warning(
+    database: OracleDatabase, status: str
+) -> None:
+    """The logs that it has are read."""
+    database.change(destination_status=status)
+    warning = only(found(database), "oracle.archive_destination_fails")
+    assert (warning.level, status in warning.message) == ("warning", True)
+    database.change(second_destination="LOCAL")
+    assert bad(found(database, archive_destination_name="LOG_ARCHIVE_DEST_2")) == []
+    assert bad(found(database)) == []
+
+
+@pytest.mark.parametrize(("user", "stored"), [("dbzUser", "DBZUSER"), ('"dbzUser"', "dbzUser")])
+def test_a_user_has_one_name_in_grants_and_in_what_is_left_out(user: str, stored: str) -> None:
+    config = OracleConfig.parse(PROPERTIES | {"database.user": user})
+    assert user_name(config) == f'"{stored}"'
+    capture = Capture(config)
+    assert capture.is_system(stored, "LOG_MINING_FLUSH")
+    assert not capture.is_system("OTHER", "LOG_MINING_FLUSH")
+    listed = PROPERTIES | {"database.user": user, "log.mining.username.include.list": "APP"}
+    assert OracleConfig.parse(listed).user_lists == (["APP", stored], [])
 
 
 def test_a_pluggable_database_that_is_not_there_is_an_error(database: OracleDatabase) -> None:

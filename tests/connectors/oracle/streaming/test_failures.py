@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -200,6 +201,50 @@ def test_a_broken_connection_is_named_and_what_follows_is_read(
     assert reading.ids() == [1, 2]
 
 
+def test_a_restart_whose_pluggable_database_opens_later_than_the_root_is_waited_for(
+    stand_in: OracleDatabase,
+) -> None:
+    stand_in.create_table("T", *ID_AND_NAME, key=["ID"])
+    reader = OracleReader.of(
+        stand_in, errors_max_retries="-1", retriable_restart_connector_wait_ms="10"
+    )
+    add(stand_in, 1)
+    reader.await_changes(1)
+    stand_in.change(pdb_is_open=False)
+    refused = stand_in.sent("set_container")
+    stand_in.server.call("end_sessions")
+    reader.step_until(lambda: stand_in.sent("set_container") >= refused + 4)
+    add(stand_in, 2)
+    stand_in.change(pdb_is_open=True)
+    reader.await_changes(2)
+    reader.stop()
+    assert reader.ids() == [1, 2]
+
+
+@pytest.mark.parametrize("status", ["FULL", "ERROR"])
+def test_a_recovery_area_that_is_full_is_waited_for_and_what_is_archived_is_read(
+    stand_in: OracleDatabase, status: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    stand_in.create_table("T", *ID_AND_NAME, key=["ID"])
+    reader = OracleReader.of(
+        stand_in, errors_max_retries="-1", retriable_restart_connector_wait_ms="10"
+    )
+    add(stand_in, 1)
+    reader.await_changes(1)
+    reader.stop()
+    add(stand_in, 2)
+    stand_in.server.apply([{"switch": 1}] * 4)  # archived, and its group is written again
+    add(stand_in, 3)
+    stand_in.change(destination_status=status)
+    reader.await_changes(3)
+    assert f"LOG_ARCHIVE_DEST_1 has the status {status}" in caplog.text
+    stand_in.server.apply([{"error": 257, "when": "CURRENT_SCN", "times": 3}, {"switch": 1}])
+    add(stand_in, 4)
+    reader.await_changes(4)
+    reader.stop()
+    assert reader.ids() == [1, 2, 3, 4]
+
+
 def test_a_position_of_another_database_is_refused(reading: OracleReader) -> None:
     reading.stop()
     reading.offsets[-1] |= {"committed": "999999999999", "scn": "999999999999"}
@@ -252,8 +297,9 @@ def test_a_mining_session_without_memory_is_told_and_begun_anew(
     assert reading.ids() == [1, 2]
 
 
+@pytest.mark.parametrize("when", ["FETCH_REDO", "START_LOGMNR"])
 def test_a_window_that_took_too_long_is_read_again_and_may_take_twice_as_long(
-    oracle_database: OracleDatabase, monkeypatch: pytest.MonkeyPatch
+    oracle_database: OracleDatabase, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     limits: list[int] = []
     set_limit = Connection.limit
@@ -267,11 +313,21 @@ def test_a_window_that_took_too_long_is_read_again_and_may_take_twice_as_long(
     reader = OracleReader.of(
         oracle_database, errors_max_retries="5", retriable_restart_connector_wait_ms="10"
     )
-    oracle_database.server.apply([{"error": 1013, "when": "FETCH_REDO", "times": 2}])
+    limited: list[int] = []
+    execute = Connection.execute
+
+    def noted(connection: Connection, statement: str, *more: Any) -> None:
+        if "START_LOGMNR" in statement:
+            limited.append(connection._native.call_timeout)
+        execute(connection, statement, *more)
+
+    monkeypatch.setattr(Connection, "execute", noted)
+    oracle_database.server.apply([{"error": 1013, "when": when, "times": 2}])
     add(oracle_database, 1)
     reader.await_changes(1)
     reader.stop()
     assert reader.ids() == [1]
+    assert set(limited) == {600_000, 1_200_000, 2_400_000}
     assert set(limits) == {600_000, 1_200_000, 2_400_000}
     assert limits[-1] == 600_000  # of other statements
 

@@ -56,11 +56,11 @@ def copies(log: LogFile, peculiarities: Peculiarities) -> Iterator[Copy]:
         yield Copy("STANDBY", 2, _AVAILABLE, is_there=False)
 
 
-def destinations(peculiarities: Peculiarities) -> Iterator[Row]:
-    """Rows of V$ARCHIVE_DEST_STATUS."""
+def destinations(peculiarities: Peculiarities, status: str) -> Iterator[Row]:
+    """Rows of V$ARCHIVE_DEST_STATUS; `status` is that of the first one."""
     kinds = ["LOCAL", *filter(None, [peculiarities.second_destination])]
     for number, kind in enumerate(kinds, 1):
-        yield number, f"{_DESTINATION}{number}", "VALID", kind
+        yield number, f"{_DESTINATION}{number}", status if number == 1 else "VALID", kind
     for number in range(len(kinds) + 1, len(kinds) + 1 + peculiarities.idle_destinations):
         yield number, f"{_DESTINATION}{number}", "INACTIVE", "LOCAL"
 

@@ -16,6 +16,8 @@ from headrace.relational.table import Table
 _ALL_COLUMNS = "ALL COLUMN LOGGING"
 _LOGGED = ("YES", "IMPLICIT")
 _UNKNOWN_VIEW = 942
+_VALID, _UNSET = "VALID", "INACTIVE"
+"""STATUS of V$ARCHIVE_DEST_STATUS."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,31 @@ def nologging(
     )
 
 
+def nologging_lobs(
+    connection: Connection, tables: Sequence[Table], container: str | None
+) -> HeadraceError | None:
+    """The same of columns with large values, which are not in the redo whoever writes them."""
+    paths = {table.path for table in tables}
+    rows = (tuple(map(str, row)) for row in connection.rows(sql.UNLOGGED_LOBS()))
+    found = sorted(row for row in rows if row[:2] in paths)
+    if not found:
+        return None
+    remedies = (
+        f"ALTER TABLE {sql.quoted(schema, table)} MODIFY LOB ({sql.quoted(column)}) "
+        "(NOCACHE LOGGING);"
+        for schema, table, column in found
+    )
+    return HeadraceError(
+        "oracle.nologging",
+        f"Values of {', '.join(map('.'.join, found))} that lie outside of their rows are not in "
+        "the redo: NOLOGGING is set, and the database does not force logging (FORCE_LOGGING of "
+        "V$DATABASE)",
+        f"{sql.remedy_in(container, ' '.join(remedies))} Partitions have a setting of their own "
+        "(MODIFY PARTITION … LOB). Or, for the whole database, as SYSDBA: ALTER DATABASE FORCE "
+        "LOGGING. Nothing, where the table space or the pluggable database has FORCE LOGGING.",
+    )
+
+
 def unlogged(tables: Sequence[Table], container: str | None) -> HeadraceError:
     """What is wrong with tables of a pluggable database (None: there is none) whose redo has not
     all columns."""
@@ -148,18 +175,22 @@ def unlogged(tables: Sequence[Table], container: str | None) -> HeadraceError:
 
 def destinations(connection: Connection, config: OracleConfig) -> list[str]:
     """Where archived logs are read from: those of archive.destination.name in their order, else the
-    first valid local one. Raises DriverError, and HeadraceError("oracle.no_archive_destination")
-    where there is none."""
-    rows = connection.rows(sql.DESTINATIONS())
-    usable = [name for _, name, status, kind in rows if (status, kind) == ("VALID", "LOCAL")]
+    first local one; a valid one comes before one that takes no logs for now, whose logs are read
+    all the same. Raises DriverError, and HeadraceError("oracle.no_archive_destination") where there
+    is none."""
+    states = _local_destinations(connection)
     asked = [name.strip().upper() for name in config.archive_destination_name or ()]
-    chosen = [name for name in asked if name in usable] if asked else usable[:1]
+    usable = sorted(states, key=lambda name: states[name] != _VALID)
+    taken = sorted(
+        (name for name in asked if name in states), key=lambda name: states[name] != _VALID
+    )
+    chosen = taken if asked else usable[:1]
     if chosen:
         return chosen
     what = f"None of {', '.join(asked)} (archive.destination.name)" if asked else "No destination"
     raise HeadraceError(
         "oracle.no_archive_destination",
-        f"{what} is valid and local (V$ARCHIVE_DEST_STATUS): archived logs cannot be read",
+        f"{what} is local (V$ARCHIVE_DEST_STATUS): archived logs cannot be read",
         f"Set archive.destination.name to one of {', '.join(usable)}."
         if usable
         else "Archive to the recovery area, for example: "
@@ -168,3 +199,28 @@ def destinations(connection: Connection, config: OracleConfig) -> list[str]:
             "ALTER SYSTEM SET LOG_ARCHIVE_DEST_1 = 'LOCATION=USE_DB_RECOVERY_FILE_DEST';",
         ),
     )
+
+
+def failing_destination(connection: Connection, config: OracleConfig) -> HeadraceError | None:
+    """What is wrong with the destinations of archived logs where none takes any for now: the
+    recovery area is full, for example. Raises as `destinations`."""
+    states = _local_destinations(connection)
+    chosen = destinations(connection, config)
+    if any(states[name] == _VALID for name in chosen):
+        return None
+    shown = ", ".join(f"{name} has the status {states[name]}" for name in chosen)
+    return HeadraceError(
+        "oracle.archive_destination_fails",
+        f"Logs are not archived (V$ARCHIVE_DEST_STATUS: {shown}), and the database stops when all "
+        "online logs are written",
+        "Make room where archived logs are (RMAN: DELETE ARCHIVELOG …, or a larger "
+        "DB_RECOVERY_FILE_DEST_SIZE), and look at the server's alert log; a destination that is "
+        "deferred is enabled by ALTER SYSTEM SET LOG_ARCHIVE_DEST_STATE_n = ENABLE.",
+        retriable=True,
+    )
+
+
+def _local_destinations(connection: Connection) -> dict[str, str]:
+    """The status of each local destination that somebody set."""
+    rows = connection.rows(sql.DESTINATIONS())
+    return {name: status for _, name, status, kind in rows if kind == "LOCAL" and status != _UNSET}

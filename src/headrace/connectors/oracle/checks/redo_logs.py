@@ -10,8 +10,10 @@ from headrace.connectors.oracle.catalog.redo_state import (
     DatabaseState,
     container_error,
     destinations,
+    failing_destination,
     log_mode_error,
     nologging,
+    nologging_lobs,
     supplemental_error,
     unlogged,
     unlogged_tables,
@@ -57,6 +59,9 @@ def check_redo(checked: Checked) -> None:
     if error is not None:
         checked.findings.add_foreseen(error)
     if state.log_mode == "ARCHIVELOG":
+        error = failing_destination(connection, checked.config)
+        if error is not None:
+            checked.findings.add_error(error, "warning")
         _check_retention(checked, connection, destinations(connection, checked.config)[0])
 
 
@@ -64,8 +69,9 @@ def check_tables_logging(checked: Checked) -> None:
     """Whether the redo of every captured table has all rows and columns. Raises DriverError."""
     state = DatabaseState.read(checked.in_root())
     if state.force_logging != "YES":
-        error = nologging(checked.in_database(), checked.tables, checked.config.container)
-        if error is not None:
+        where = checked.in_database(), checked.tables, checked.config.container
+        lobs = nologging_lobs(*where) if checked.config.lob_enabled else None
+        for error in filter(None, (nologging(*where), lobs)):
             checked.findings.add_error(error, "warning")
     if state.supplemental_all == "YES":
         checked.ok("table_logging", "The redo of all tables has all columns")

@@ -7,6 +7,7 @@ from headrace.connectors.oracle.catalog.stored_tables import StoredTables
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection
 from headrace.connectors.oracle.events import CONNECTOR
+from headrace.connectors.oracle.properties.connection import stored_name
 from headrace.connectors.oracle.sql import ROOT, quoted, remedy_in
 from headrace.findings import Findings
 from headrace.offsets.offset import OffsetObject
@@ -57,7 +58,7 @@ class Checked(TableChecks[StoredTable]):
 
 def user_name(config: OracleConfig) -> str:
     """The user, as statements name it."""
-    return quoted(config.database_user.upper())
+    return quoted(stored_name(config.database_user))
 
 
 def granted(config: OracleConfig, *what: str) -> str:

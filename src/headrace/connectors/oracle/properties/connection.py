@@ -32,6 +32,12 @@ _JDBC_URL: Kind[str] = Kind(
 )
 
 
+def stored_name(name: str) -> str:
+    """A name as the data dictionary has it: in upper case, unless it is quoted."""
+    is_quoted = len(name) > 1 and name[0] == name[-1] == '"'
+    return name[1:-1] if is_quoted else name.upper()
+
+
 class OracleConnectionConfig(Configuration):
     """The server, the container and the pluggable database."""
 

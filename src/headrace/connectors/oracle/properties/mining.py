@@ -18,6 +18,7 @@ from headrace.config.kinds import (
     milliseconds,
 )
 from headrace.config.property import Group, Property, not_needed
+from headrace.connectors.oracle.properties.connection import stored_name
 from headrace.connectors.oracle.properties.modes import MiningStrategy, QueryFilterMode
 
 _NAME = re.compile(r"(?:[\w$#. ]|\\[.$#])+")
@@ -255,9 +256,11 @@ class MiningConfig(Configuration):
     def user_lists(self) -> tuple[list[str], list[str]]:
         """Users whose changes are captured (none: those of all), and whose are not. The connector's
         own user is captured: it writes the marks of incremental snapshots."""
-        own: str = self.value_of("database_user").upper()
+        own = stored_name(self.value_of("database_user"))
         included = list(self.log_mining_username_include_list)
-        excluded = [user for user in self.log_mining_username_exclude_list if user.upper() != own]
+        excluded = [
+            user for user in self.log_mining_username_exclude_list if user.upper() != own.upper()
+        ]
         return [*included, own] if included else [], excluded
 
     log_mining_log_count_growth_max = Property(

@@ -9,6 +9,7 @@ from headrace.connectors.oracle.properties.mining import plain_name
 from headrace.connectors.oracle.sql import text
 
 _DML, _LOBS = (1, 2, 3, 6, 7, 27, 34, 36, 255), (9, 10, 11, 29, 68, 70, 71, 91, 92, 93)
+_MISSING = 34
 _DDL = "(OPERATION_CODE = 5 AND INFO NOT LIKE 'INTERNAL DDL%')"
 _TABLE = "SEG_OWNER || '.' || TABLE_NAME"
 _MOST_ITEMS = 1000
@@ -31,7 +32,10 @@ def contents_condition(
     condition = " AND ".join((operations, *filters))
     if not ddl_is_filtered:
         condition = f"(({condition}) OR {_DDL})"
-    return condition if container is None else f"SRC_CON_NAME = {text(container)} AND {condition}"
+    if container is None:
+        return condition
+    # Redo that is missing is of no container.
+    return f"(SRC_CON_NAME = {text(container)} OR OPERATION_CODE = {_MISSING}) AND {condition}"
 
 
 def is_in(expression: str, names: Sequence[str], *, excluded: bool = False) -> str:
@@ -102,7 +106,8 @@ def _any_of(conditions: list[str], signals: str | None) -> list[str]:
 
 
 def user_filter(column: str, included: Sequence[str], excluded: Sequence[str]) -> list[str]:
-    """Users (USERNAME) or clients (CLIENT_ID); markers of transactions are always read."""
+    """Users (USERNAME) or clients (CLIENT_ID); markers of transactions, and of redo that is
+    missing, are always read."""
     if included:
         condition = is_in(column, [*included, "UNKNOWN"])
         if column != "USERNAME":
@@ -111,7 +116,7 @@ def user_filter(column: str, included: Sequence[str], excluded: Sequence[str]) -
         condition = f"({column} IS NULL OR {is_in(column, excluded, excluded=True)})"
     else:
         return []
-    return [f"(OPERATION_CODE IN (6,7,36) OR {condition})"]
+    return [f"(OPERATION_CODE IN (6,7,{_MISSING},36) OR {condition})"]
 
 
 def default_filter(schemas: Sequence[str]) -> list[str]:

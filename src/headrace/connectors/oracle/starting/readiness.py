@@ -9,9 +9,10 @@ from headrace.connectors.oracle.capture import Capture
 from headrace.connectors.oracle.catalog.redo_state import (
     DatabaseState,
     container_error,
-    destinations,
+    failing_destination,
     log_mode_error,
     nologging,
+    nologging_lobs,
     supplemental_error,
     unlogged,
     unlogged_tables,
@@ -97,15 +98,19 @@ class Readiness:
         for error in (log_mode_error(state, root), supplemental_error(state, root)):
             if error is not None:
                 raise error
-        destinations(connection, self._config)
         container = self._config.container
-        warnings = [container_error(state, container)]
+        warnings = [
+            container_error(state, container),
+            failing_destination(connection, self._config),
+        ]
         if lacking and state.supplemental_all != "YES":
             warnings.append(unlogged(lacking, container))
         if state.force_logging != "YES":
             if container is not None:
                 connection.switch_to(container)
             warnings.append(nologging(connection, tables, container))
+            if self._config.lob_enabled:
+                warnings.append(nologging_lobs(connection, tables, container))
         for warning in filter(None, warnings):
             log.warning("%s", warning)
         for error in long_names(tables):

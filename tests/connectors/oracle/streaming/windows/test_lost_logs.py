@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,8 +12,12 @@ from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import Connection, connect
 from headrace.connectors.oracle.streaming.progress import MiningProgress
 from headrace.connectors.oracle.streaming.windows import pacing
+from headrace.connectors.oracle.streaming.windows.logs import RedoThread
+from headrace.connectors.oracle.streaming.windows.redo import Redo
 from headrace.connectors.oracle.streaming.windows.session import MiningSession, RowLimit
+from headrace.errors import HeadraceError
 from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
+from tests.connectors.oracle.test_connection import PROPERTIES
 from tests.servers.oracle import OracleDatabase
 
 pytestmark = pytest.mark.oracle
@@ -230,6 +234,26 @@ def test_a_gap_that_stays_is_a_warning_where_failures_are(
     reader.await_changes(1)
     reader.stop()
     assert "redo that is missing" in caplog.text
+
+
+def test_destinations_that_are_gone_are_waited_for_once_the_stream_has_begun() -> None:
+    class Nothing:
+        def rows(self, _statement: str, _binds: object = None) -> list[tuple[Any, ...]]:
+            return []
+
+    redo = Redo(OracleConfig.parse(PROPERTIES))
+    with pytest.raises(HeadraceError) as error:
+        redo.logs(cast("Connection", Nothing()), 1, [RedoThread(1, is_open=True)])
+    assert (error.value.code, error.value.retriable) == ("oracle.no_archive_destination", True)
+
+
+def test_redo_that_is_missing_is_told_of_though_it_is_of_no_container(
+    database: OracleDatabase,
+) -> None:
+    reader = OracleReader.of(database, log_mining_username_include_list="APP")
+    database.server.apply([GAP | {"container": None, "user": None}])
+    assert reader.failure().code == "oracle.missing_log"
+    reader.stop()
 
 
 def test_a_session_that_lacks_logs_is_ended_though_the_view_has_a_row_of_them(

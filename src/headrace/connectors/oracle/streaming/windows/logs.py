@@ -28,8 +28,6 @@ class RedoLog:
     is_archived: bool
     is_current: bool
     size: int = 0
-    begins_dictionary: bool = False
-    ends_dictionary: bool = False
 
     @staticmethod
     def of(row: Mapping[str, Any]) -> RedoLog:
@@ -45,8 +43,6 @@ class RedoLog:
             row["KIND"] != _ONLINE,
             is_current,
             int(row["BYTES"] or 0),
-            row["DICTIONARY_BEGIN"] == "YES",
-            row["DICTIONARY_END"] == "YES",
         )
 
     def holds(self, scn: int) -> bool:

@@ -333,8 +333,11 @@ class Redo:
 
     def _archive(self, connection: Connection) -> str:
         """The destination of archived logs, which may be another one than before: the first that
-        is valid now."""
-        return destinations(connection, self._config)[0]
+        is valid now. One that is not there comes back."""
+        try:
+            return destinations(connection, self._config)[0]
+        except HeadraceError as error:
+            raise HeadraceError(error.code, error.message, error.remedy, retriable=True) from None
 
 
 def _current(threads: Sequence[RedoThread]) -> set[tuple[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -38,8 +39,9 @@ _UNSEEN = (942, 1031)
 
 
 class RowLimit:
-    """How long a round trip may take that brings rows of a window: LogMiner reads all redo from the
-    oldest open transaction on before it gives the first one."""
+    """How long a round trip may take that begins to mine a window, or brings rows of it: LogMiner
+    looks through its logs, and reads all redo from the oldest open transaction on, before it gives
+    the first row."""
 
     def __init__(self, config: OracleConfig) -> None:
         self.milliseconds = config.database_query_timeout_ms
@@ -50,7 +52,7 @@ class RowLimit:
         self.milliseconds *= 2
         if self.milliseconds:
             log.warning(
-                "LogMiner gave no row in time (database.query.timeout.ms): the window is read "
+                "LogMiner did not answer in time (database.query.timeout.ms): the window is read "
                 "again, and may take %d s then. A transaction that is open for long makes windows "
                 "long: end it, or set log.mining.window.max.ms",
                 self.milliseconds // 1000,
@@ -110,7 +112,8 @@ class MiningSession:
             self.refused = None
             self._age.restart()
         began = time.monotonic()
-        self._connection.execute(self._start, {"first": window.start, "last": window.last})
+        with self._patiently():
+            self._connection.execute(self._start, {"first": window.start, "last": window.last})
         self._progress.starting.add(time.monotonic() - began)
 
     def rows(self, window: Window) -> Iterator[pa.RecordBatch]:
@@ -121,11 +124,8 @@ class MiningSession:
         durations = self._progress.querying
         while True:
             began = time.monotonic()
-            others = self._connection.limit(self._limit.milliseconds)
-            try:
+            with self._patiently():
                 batch = next(batches, None)
-            finally:
-                self._connection.limit(others)
             durations.add(time.monotonic() - began)
             if batch is None:
                 return
@@ -134,6 +134,15 @@ class MiningSession:
             if self._config.event_processing_failure_handling_mode == "fail":
                 check_gaps(whole)
             yield whole
+
+    @contextmanager
+    def _patiently(self) -> Iterator[None]:
+        """A round trip may take as long as the RowLimit says."""
+        others = self._connection.limit(self._limit.milliseconds)
+        try:
+            yield
+        finally:
+            self._connection.limit(others)
 
     def memory(self) -> dict[str, int]:
         """What the session takes of the server's memory (bytes, by the names of V$STATNAME); empty
