@@ -31,7 +31,11 @@ class DriverError(Exception):
     @property
     def is_unreachable(self) -> bool:
         """Whether the connection is not there, or no more."""
-        return self.code in _UNREACHABLE_CODES or self.state[:2] == "08" or self.state == "40003"
+        return (
+            self.code in _UNREACHABLE_CODES
+            or self.state[:2] == "08"
+            or self.state in _UNREACHABLE_STATES
+        )
 
     @property
     def is_of_statement(self) -> bool:
@@ -58,8 +62,10 @@ _PROCEDURE = re.compile(r"\bSYSIBM\.SQL[A-Z]+")
 _BOUND_PACKAGES = 3
 """So many of a kind db2cli.lst binds, unless CLIPKG says otherwise."""
 _UNSUPPORTED = re.compile(r'reason "(?:17|36)"')
-# SQL30081N communication, SQL30108N rerouted, SQL1224N the server ended it, SQL1032N not started.
-_UNREACHABLE_CODES = frozenset({-30081, -30108, -1224, -1032, -99999})
+# SQL30081N communication, SQL30108N rerouted, SQL1224N the server ended it, SQL1032N not started,
+# SQL1229N its member failed; SQL0923N of z/OS: not started.
+_UNREACHABLE_CODES = frozenset({-30081, -30108, -1224, -1032, -1229, -923, -99999})
+_UNREACHABLE_STATES = frozenset({"40003", "40504", "57015"})
 _LOGIN = Refusal("authentication", "Check database.user and database.password.")
 _LOGIN_KIND = Refusal(
     "authentication_kind",
@@ -67,6 +73,25 @@ _LOGIN_KIND = Refusal(
     "SERVER_ENCRYPT_AES, KERBEROS, … (db2 get dbm cfg, AUTHENTICATION).",
 )
 _DATABASE = Refusal("unknown_database", "Check database.dbname: the database's name, or its alias.")
+_NOT_OPEN = Refusal(
+    "not_open",
+    "The database lets nobody in for now, and is waited for: it is a standby, restarts after a "
+    "crash (RESTART DATABASE), waits for a backup or for logs to be rolled forward, or is used by "
+    "somebody alone. After a takeover of HADR name the primary in database.hostname, or an "
+    "alternate server.",
+    retriable=True,
+)
+_CONNECTIONS = Refusal(
+    "too_many_connections",
+    "Raise MAX_CONNECTIONS, MAX_COORDAGENTS, or MAXAPPLS of the database.",
+    retriable=True,
+)
+_RESOURCES = Refusal(
+    "no_resources",
+    "The server is out of what the message names (memory, log space, a resource of z/OS) for now; "
+    "it is tried again. If it goes on, raise what limits it: APPLHEAPSZ, SORTHEAP, LOGSECOND.",
+    retriable=True,
+)
 _PRIVILEGE = Refusal(
     "no_privilege",
     "Grant it to {user} (headrace check FILE says what is missing, --fix-sql the statements).",
@@ -128,9 +153,18 @@ _BY_CODE = {
     -911: _LOCKED,
     -913: _LOCKED,
     -952: _TIMEOUT,
-    -1040: Refusal(
-        "too_many_connections", "Raise MAX_CONNECTIONS or MAXAPPLS of the database.", retriable=True
-    ),
+    -1040: _CONNECTIONS,
+    -1226: _CONNECTIONS,
+    -1015: _NOT_OPEN,
+    -1035: _NOT_OPEN,
+    -1116: _NOT_OPEN,
+    -1117: _NOT_OPEN,
+    -1119: _NOT_OPEN,
+    -1776: _NOT_OPEN,
+    -904: _RESOURCES,
+    -954: _RESOURCES,
+    -955: _RESOURCES,
+    -964: _RESOURCES,
     -290: Refusal(
         "table_not_accessible", "Bring the table space into the state NORMAL.", retriable=True
     ),
@@ -150,6 +184,9 @@ _BY_STATE = {
     "HYT00": _TIMEOUT,
     "40001": _LOCKED,
     "57033": _LOCKED,
+    "57011": _RESOURCES,
+    "57019": _NOT_OPEN,
+    "57030": _CONNECTIONS,
     # Apache Derby, with which headrace tries itself out.
     "42X05": _TABLE_GONE,
     "42Y07": _TABLE_GONE,

@@ -123,3 +123,37 @@ def test_an_encrypted_connection_that_fails_names_the_check_of_host_names() -> N
     error = refused(_CLI + text)
     assert error.code == "db2.tls"
     assert "driver.SSLClientHostnameValidation=OFF" in error.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("SQL1776N  The command cannot be issued on an HADR database.  SQLCODE=-1776", "not_open"),
+        ("SQL1035N  … cannot be connected to …  SQLSTATE=57019 SQLCODE=-1035", "not_open"),
+        ("SQL1116N  … BACKUP PENDING.  SQLSTATE=57019 SQLCODE=-1116", "not_open"),
+        ("SQL1117N  … ROLL-FORWARD PENDING.  SQLSTATE=57019 SQLCODE=-1117", "not_open"),
+        ("SQL1015N  The database is in an inconsistent state.  SQLSTATE=55025 SQLCODE=-1015",
+         "not_open"),
+        ("SQL1119N  … incomplete restore.  SQLSTATE=57019 SQLCODE=-1119", "not_open"),
+        ("SQL1226N  … coordinating agents …  SQLSTATE=57030 SQLCODE=-1226",
+         "too_many_connections"),
+        ("SQL1040N  … applications …  SQLSTATE=57030 SQLCODE=-1040", "too_many_connections"),
+        ("SQL1229N  … because of a system error.  SQLSTATE=40504 SQLCODE=-1229",
+         "connection_lost"),
+        ("SQL0923N  … Db2 not available.  SQLSTATE=57015 SQLCODE=-923", "connection_lost"),
+        ("SQL0954C  … application heap …  SQLSTATE=57011 SQLCODE=-954", "no_resources"),
+        ("SQL0955C  Sort memory cannot be allocated.  SQLSTATE=57011 SQLCODE=-955",
+         "no_resources"),
+        ("SQL0964C  The transaction log is full.  SQLSTATE=57011 SQLCODE=-964", "no_resources"),
+        ("SQL0904N  … an unavailable resource.  SQLSTATE=57011 SQLCODE=-904", "no_resources"),
+        # The state says enough where the code is another one.
+        ("SQL9999N  …  SQLSTATE=57019", "not_open"),
+        ("SQL9999N  …  SQLSTATE=57030", "too_many_connections"),
+        ("SQL9999N  …  SQLSTATE=57011", "no_resources"),
+        ("SQL9999N  …  SQLSTATE=57015", "connection_lost"),
+    ],
+)  # fmt: skip
+def test_a_server_that_has_no_place_for_now_is_waited_for(text: str, code: str) -> None:
+    error = refused(_LUW + text)
+    assert (error.code, error.retriable) == (f"db2.{code}", True)
+    assert error.remedy

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
@@ -109,3 +112,23 @@ def test_remedies_of_zos_name_nothing_that_only_luw_has() -> None:
     assert "MODIFY capture,REINIT" in remedy
     assert "ASNCDCSERVICES" not in remedy
     assert "add-table" not in remedy
+
+
+@pytest.mark.parametrize("action", ["add-table", "remove-table"])
+def test_the_sql_is_printed_to_its_end_without_the_driver(tmp_path: Path, action: str) -> None:
+    """In a process of its own: here it may be imported already."""
+    file = tmp_path / "db2.properties"
+    properties = {"connector.class": "io.debezium.connector.db2.Db2Connector", **PROPERTIES}
+    file.write_text("".join(f"{name}={text}\n" for name, text in properties.items()))
+    script = f"""
+import sys
+sys.modules["ibm_db"] = None
+from headrace.cli import main
+sys.exit(main(["db2", "{action}", {str(file)!r}, "INV.THINGS"]))
+"""
+    command = [sys.executable, "-c", script]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    *_, commit, last = answer.stdout.splitlines()
+    assert commit == "COMMIT;"
+    assert "VALUES \"ASN\".ASNCDCSERVICES('reinit','asncdc');" in last

@@ -15,6 +15,7 @@ from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection, Row
 from headrace.connectors.db2.errors import DriverError, translate
 from headrace.connectors.db2.properties.modes import Db2Platform
+from headrace.connectors.db2.registering.statements import reinitialize as reinitialize
 from headrace.connectors.db2.sql import literal, quoted
 from headrace.errors import HeadraceError
 from headrace.relational.checks import named_tables
@@ -25,14 +26,6 @@ log = logging.getLogger(__name__)
 STALE_SECONDS = 180
 """Capture moves the time of its synchpoint at every commit interval, 30 s if nobody set another."""
 _GONE = "db2.table_gone"
-
-
-def reinitialize(config: Db2Config) -> str:
-    """What lets Capture read its registrations anew: a statement, where the site has it, and on
-    z/OS a command of the console."""
-    if config.db2_platform == Db2Platform.ZOS:
-        return "MODIFY capture,REINIT."
-    return f"VALUES {quoted(config.cdc_control_schema)}.ASNCDCSERVICES('reinit','asncdc');"
 
 
 def _starting(config: Db2Config) -> str:

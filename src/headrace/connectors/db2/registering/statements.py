@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from headrace.connectors.db2.config import Db2Config
+from headrace.connectors.db2.properties.modes import Db2Platform
 from headrace.connectors.db2.sql import (
     CHANGE_COLUMNS,
     COLUMN_VERSIONS,
@@ -103,6 +104,14 @@ def adding(
         "RTRIM(CAST(COALESCE(MAX(INTEGER(MAP_ID)), 0) + 1 AS CHAR(10))) "
         f"FROM {pruning}"
     )
+
+
+def reinitialize(config: Db2Config) -> str:
+    """What lets Capture read its registrations again: a statement, where the site has it, and on
+    z/OS a command of the console."""
+    if config.db2_platform == Db2Platform.ZOS:
+        return "MODIFY capture,REINIT."
+    return f"VALUES {quoted(config.cdc_control_schema)}.ASNCDCSERVICES('reinit','asncdc');"
 
 
 def removing(

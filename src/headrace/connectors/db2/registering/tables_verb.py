@@ -16,6 +16,7 @@ from headrace.connectors.db2.registering.statements import (
     adding,
     default_change_table,
     is_large,
+    reinitialize,
     removing,
 )
 from headrace.connectors.registry import find_definition, parse_configuration, require_driver
@@ -79,7 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
     console.print("COMMIT;")
     if arguments.runs:
         _run(config, steps, f"{arguments.action} {arguments.table}", console)
-    console.print(f"-- then let Capture know of it: {_reinitialize(config)}")
+    reinit = f"{reinitialize(config)} (or asnccmd … reinit)"
+    console.print(f"-- then let Capture know of it: {reinit}")
     return 0
 
 
@@ -124,12 +126,6 @@ def _columns(
         if is_large(column):
             console.print(f"-- left out: {column.name}, SQL replication captures no {column.type}")
     return columns or None
-
-
-def _reinitialize(config: Db2Config) -> str:
-    from headrace.connectors.db2.checks.replication import reinitialize
-
-    return f"{reinitialize(config)} (or asnccmd … reinit)"
 
 
 def _run(config: Db2Config, steps: list[Step], doing: str, console: Console) -> None:
