@@ -40,9 +40,9 @@ def survive(database: RandomDatabase, seed: int, folder: Path, steps: int) -> No
 @seeds(5)
 @pytest.mark.oracle
 def test_nothing_is_lost_doubled_or_stuck_on_a_peculiar_oracle(
-    oracle_server: OracleServer, tmp_path: Path, seed: int, steps: int
+    oracle_stand_in: OracleServer, tmp_path: Path, seed: int, steps: int
 ) -> None:
-    survive(RandomOracle(oracle_server, seed), seed, tmp_path, steps)
+    survive(RandomOracle(oracle_stand_in, seed), seed, tmp_path, steps)
 
 
 @pytest.mark.parametrize(("seed", "steps"), [(308, SHORT)])

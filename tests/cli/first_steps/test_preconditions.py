@@ -250,9 +250,9 @@ def test_a_filter_stops_no_stream_that_goes_on(
 
 
 @pytest.fixture
-def things(oracle_database: OracleDatabase) -> OracleDatabase:
-    oracle_database.create_table("THINGS", "ID NUMBER(9,0) NOT NULL", "NOTE CLOB", key=["ID"])
-    return oracle_database
+def things(stand_in: OracleDatabase) -> OracleDatabase:
+    stand_in.create_table("THINGS", "ID NUMBER(9,0) NOT NULL", "NOTE CLOB", key=["ID"])
+    return stand_in
 
 
 def oracle_properties(database: OracleDatabase) -> dict[str, str]:

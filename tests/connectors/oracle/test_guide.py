@@ -24,9 +24,9 @@ VIEWS = {
 
 
 @pytest.fixture
-def database(oracle_database: OracleDatabase) -> OracleDatabase:
+def database(stand_in: OracleDatabase) -> OracleDatabase:
     """With the table of the guide, whose redo has only what is changed."""
-    oracle_database.create_table(
+    stand_in.create_table(
         "INVENTORY.CUSTOMERS",
         "ID NUMBER(9,0) NOT NULL",
         "NAME VARCHAR2(40)",
@@ -34,7 +34,7 @@ def database(oracle_database: OracleDatabase) -> OracleDatabase:
         rows=[[1, "Sally"], [2, "Anne"]],
         supplemental=None,
     )
-    return oracle_database
+    return stand_in
 
 
 @pytest.fixture

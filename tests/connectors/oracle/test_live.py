@@ -3,7 +3,11 @@ stand-in can do."""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -123,3 +127,19 @@ def test_the_connector_is_told_of_the_server_that_is_named(live: OracleDatabase)
     assert place == ("oracle.example.org", 1521, "ORCLCDB")
     assert config.catalog_name == PDB
     assert config.driver == {}
+
+
+def test_tests_of_the_stand_in_are_skipped_where_a_server_is_named_and_say_so() -> None:
+    tests = Path(__file__).with_name("test_stand_in.py")
+    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-rs", "-p", "no:cacheprovider"]
+    answer = subprocess.run(
+        [*command, "-m", "oracle", str(tests)],
+        env={**os.environ, **ENVIRONMENT},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    counted = {word: int(count) for count, word in re.findall(r"(\d+) ([a-z]+)", answer.stdout)}
+    assert answer.returncode == 0, answer.stdout
+    assert counted["skipped"] > counted.get("passed", 0), "those without a server pass"
+    assert "a live Oracle cannot be told to be the stand-in" in answer.stdout

@@ -36,6 +36,12 @@ def connection_to(server: OracleServer, user: str = "c##dbzuser") -> driver.Orac
 
 
 @pytest.fixture
+def oracle_database(stand_in: OracleDatabase) -> OracleDatabase:
+    """What is tried here is the stand-in itself."""
+    return stand_in
+
+
+@pytest.fixture
 def session(oracle_database: OracleDatabase) -> Iterator[driver.OracleConnection]:
     oracle_database.create_table("T", *COLUMNS, key=["ID"])
     connection = connection_to(oracle_database.server)
@@ -286,10 +292,10 @@ def test_errors_come_when_they_are_asked_for(
     assert refused(session, start, first=1, last=2) == 1292
 
 
-def test_nobody_gets_in_with_another_password(oracle_server: OracleServer) -> None:
+def test_nobody_gets_in_with_another_password(oracle_stand_in: OracleServer) -> None:
     with pytest.raises(driver.DatabaseError) as error:
         driver.connect(
-            user="x", password="wrong", dsn=f"{oracle_server.host}:{oracle_server.port}/S"
+            user="x", password="wrong", dsn=f"{oracle_stand_in.host}:{oracle_stand_in.port}/S"
         )
     assert error.value.args[0].code == 1017
     assert "wrong" not in str(error.value)

@@ -19,8 +19,8 @@ NAMES = ScriptedDatabase.names()
 
 
 @pytest.fixture(scope="module")
-def database(oracle_server: OracleServer) -> Iterator[StandInDatabase]:
-    made = StandInDatabase(oracle_server)
+def database(oracle_stand_in: OracleServer) -> Iterator[StandInDatabase]:
+    made = StandInDatabase(oracle_stand_in)
     yield made
     made.close()
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace_demo.db2.derby import DerbyServer
 from tests.cli.first_steps.configurations import written
 from tests.servers.db2 import Db2Database
 
@@ -13,6 +14,12 @@ COLUMNS = (
     "ID INTEGER NOT NULL PRIMARY KEY, CANARY_COLUMN VARCHAR(40) DEFAULT 'canary default', "
     "AMOUNT DECIMAL(9,2)"
 )
+
+
+@pytest.fixture
+def db2_database(derby_server: DerbyServer, db2_database: Db2Database) -> Db2Database:
+    """On the stand-in alone; skipped where `derby_server` is."""
+    return db2_database
 
 
 @pytest.fixture

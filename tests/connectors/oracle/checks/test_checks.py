@@ -15,6 +15,7 @@ from headrace.connectors.oracle.config import OracleConfig
 from headrace.errors import HeadraceError
 from headrace.findings import Finding, statements
 from headrace_demo.oracle.database import PRIVILEGES
+from headrace_demo.oracle.service import VERSION
 from tests.connectors.oracle.administrator import Administrator
 from tests.connectors.oracle.reading import OracleReader
 from tests.connectors.oracle.test_connection import PROPERTIES
@@ -66,17 +67,18 @@ def server(database: OracleDatabase, **more: str) -> str:
     return first.message.partition(" at ")[0]
 
 
+@pytest.mark.usefixtures("oracle_stand_in")
 def test_the_server_is_described_by_version_edition_platform_and_containers(
     database: OracleDatabase,
 ) -> None:
     assert server(database) == (
-        "Oracle 19.3.0.0.0 (Oracle Database 19c Enterprise Edition, Linux x86 64-bit, "
+        f"Oracle {VERSION} (Oracle Database 19c Enterprise Edition, Linux x86 64-bit, "
         "a container database)"
     )
     parts = ["NLSRTL ", "Oracle Database 12c Standard Edition ", "PL/SQL "]
     database.change(products=parts, platform="AIX-Based Systems (64-bit)", cdb="NO")
     assert server(database) == (
-        "Oracle 19.3.0.0.0 (Oracle Database 12c Standard Edition, AIX-Based Systems (64-bit), "
+        f"Oracle {VERSION} (Oracle Database 12c Standard Edition, AIX-Based Systems (64-bit), "
         "not a container database)"
     )
 
@@ -84,12 +86,12 @@ def test_the_server_is_described_by_version_edition_platform_and_containers(
 def test_what_may_not_be_seen_of_the_server_is_left_out(database: OracleDatabase) -> None:
     rows_only = {"snapshot_mode": "initial_only", "snapshot_locking_mode": "none"}
     database.change(hidden_views={"V$DATABASE"})
-    assert server(database) == "Oracle 19.3.0.0.0 (Oracle Database 19c Enterprise Edition)"
+    assert server(database) == f"Oracle {VERSION} (Oracle Database 19c Enterprise Edition)"
     database.change(hidden_views={"PRODUCT_COMPONENT_VERSION"})
-    assert server(database) == ("Oracle 19.3.0.0.0 (Linux x86 64-bit, a container database)")
+    assert server(database) == f"Oracle {VERSION} (Linux x86 64-bit, a container database)"
     assert bad(found(database)) == []
     database.change(hidden_views={"PRODUCT_COMPONENT_VERSION", "V$DATABASE"})
-    assert server(database, **rows_only) == "Oracle 19.3.0.0.0"
+    assert server(database, **rows_only) == f"Oracle {VERSION}"
 
 
 def test_a_server_that_goes_away_while_it_is_described_is_one_error(

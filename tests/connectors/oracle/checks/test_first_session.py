@@ -19,6 +19,7 @@ from headrace.errors import HeadraceError
 from headrace.findings import Finding, statements
 from headrace_demo.oracle import driver
 from headrace_demo.oracle.driver import OracleConnection, frame_of
+from headrace_demo.oracle.service import VERSION
 from tests.servers.oracle import OracleDatabase
 
 pytestmark = pytest.mark.oracle
@@ -60,12 +61,14 @@ def test_the_row_that_is_fetched_has_every_type_of_the_redo() -> None:
     assert set(SCHEMA.types) == set(REDO.types)
 
 
+@pytest.mark.usefixtures("oracle_stand_in")
 def test_a_driver_that_gives_arrow_is_named_with_its_version(database: OracleDatabase) -> None:
     finding = found(database)["oracle.arrow_fetch"]
     assert finding.level == "ok"
     assert "headrace_demo.oracle.driver" in finding.message
 
 
+@pytest.mark.usefixtures("oracle_stand_in")
 @pytest.mark.parametrize(
     ("fetch", "why"),
     [
@@ -83,7 +86,7 @@ def test_a_driver_that_gives_no_arrow_is_an_error_of_check_and_of_each_start(
     error = findings["oracle.arrow_fetch"]
     assert error.level == "error"
     assert why in error.message
-    assert "19.3.0.0.0" in error.message
+    assert VERSION in error.message
     assert "pip install --upgrade oracledb" in error.remedy
     assert "oracle.table_rights" in findings
     with pytest.raises(HeadraceError) as refused:
@@ -102,6 +105,7 @@ def test_a_lost_connection_and_a_view_that_is_hidden_keep_their_own_codes(
     assert "oracle.arrow_fetch" not in findings
 
 
+@pytest.mark.usefixtures("oracle_stand_in")
 def test_a_driver_that_gives_no_arrow_reads_rows_all_the_same(
     database: OracleDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,7 +277,7 @@ def test_check_mines_within_its_own_limit(
     assert set(limits) == {7000}
 
 
-@pytest.mark.usefixtures("soon")
+@pytest.mark.usefixtures("soon", "oracle_stand_in")
 def test_redo_that_is_not_given_as_arrow_is_named(
     database: OracleDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,12 @@ from tests.servers.oracle import OracleDatabase
 
 
 @pytest.fixture
+def oracle_database(stand_in: OracleDatabase) -> OracleDatabase:
+    """On the stand-in alone."""
+    return stand_in
+
+
+@pytest.fixture
 def file(oracle_database: OracleDatabase, tmp_path: Path) -> Path:
     """Its configuration; it captures a table."""
     oracle_database.create_table(

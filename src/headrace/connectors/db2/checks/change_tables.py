@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from headrace.connectors.db2.catalog.catalog import Catalog
 from headrace.connectors.db2.catalog.registrations import Registration
-from headrace.connectors.db2.registering.statements import reinitialize
 from headrace.connectors.db2.checks.state import Checked
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.properties.modes import Db2Platform
+from headrace.connectors.db2.registering.statements import reinitialize
 from headrace.connectors.db2.sql import CHANGE_COLUMNS
 from headrace.connectors.db2.types.declarations import LARGE
 from headrace.connectors.db2.types.source_type import holds
