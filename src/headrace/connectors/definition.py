@@ -234,6 +234,15 @@ class ConnectorDefinition(Protocol):
             "Declare the columns: .schema(...) of the reader, or schema=... of headrace.table.",
         )
 
+    def table_comments(
+        self,
+        config: ConnectorConfig,  # noqa: ARG002
+    ) -> Mapping[str, str] | None:
+        """The comments that the captured tables have now (empty: the table has none), by the names
+        that `headrace.connect.records.TableOrigin` has; None: they are not to be had. Raises
+        HeadraceError."""
+        return None
+
     def sampled_schema(
         self,
         config: ConnectorConfig,  # noqa: ARG002
@@ -301,6 +310,7 @@ class NamedDefinition(ConnectorDefinition):
     open_function: str
     check_function = ""
     shapes_function = ""
+    comments_function = ""
     schema_function = ""
     signal_function = ""
     targets_function = ""
@@ -357,6 +367,13 @@ class NamedDefinition(ConnectorDefinition):
             return super().event_shapes(config)
         shapes: Sequence[Shape] = resolve_name(self.shapes_function)(config)
         return shapes
+
+    def table_comments(self, config: ConnectorConfig) -> Mapping[str, str] | None:
+        """See ConnectorDefinition."""
+        if not self.comments_function:
+            return super().table_comments(config)
+        comments: Mapping[str, str] = resolve_name(self.comments_function)(config)
+        return comments
 
     def sampled_schema(self, config: ConnectorConfig, topic: str | None = None) -> Schema:
         """See ConnectorDefinition."""

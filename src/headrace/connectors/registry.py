@@ -178,6 +178,16 @@ def event_shapes(config: ConnectorConfig) -> Sequence[Shape]:
     return definition.event_shapes(config)
 
 
+def table_comments(config: ConnectorConfig) -> Mapping[str, str] | None:
+    """The comments of the captured tables; see ConnectorDefinition.
+
+    Raises HeadraceError.
+    """
+    definition = definition_of(config)
+    require_driver(definition)
+    return definition.table_comments(config)
+
+
 def sampled_schema(config: ConnectorConfig, topic: str | None = None) -> Schema:
     """What documents of a captured collection have in common; see ConnectorDefinition.
 

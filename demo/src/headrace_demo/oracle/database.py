@@ -348,9 +348,9 @@ class Database:
 
 
 _DICTIONARY = (
-    "ALL_TABLES", "ALL_OBJECTS", "ALL_TAB_COLS", "ALL_COL_COMMENTS", "ALL_CONSTRAINTS",
-    "ALL_CONS_COLUMNS", "ALL_INDEXES", "ALL_IND_COLUMNS", "ALL_LOG_GROUPS", "USER_TABLES",
-    "ALL_NESTED_TABLES", "ALL_TAB_PARTITIONS", "ALL_TAB_SUBPARTITIONS", "ALL_LOBS",
+    "ALL_TABLES", "ALL_OBJECTS", "ALL_TAB_COLS", "ALL_TAB_COMMENTS", "ALL_COL_COMMENTS",
+    "ALL_CONSTRAINTS", "ALL_CONS_COLUMNS", "ALL_INDEXES", "ALL_IND_COLUMNS", "ALL_LOG_GROUPS",
+    "USER_TABLES", "ALL_NESTED_TABLES", "ALL_TAB_PARTITIONS", "ALL_TAB_SUBPARTITIONS", "ALL_LOBS",
     "ALL_LOB_PARTITIONS", "ALL_LOB_SUBPARTITIONS",
 )  # fmt: skip
 
@@ -372,6 +372,7 @@ def _describe(table: Table, views: Mapping[str, list[tuple[Any, ...]]]) -> None:
     views["ALL_TAB_SUBPARTITIONS"] += [(*path, one) for one in table.subpartition_logging]
     for view, columns in table.lob_logging.items():
         views[view] += [(*path, column, logged) for column, logged in columns.items()]
+    views["ALL_TAB_COMMENTS"].append((*path, "TABLE", table.comment))
     views["USER_TABLES"].append((table.name,))
     views["ALL_OBJECTS"].append((*path, "TABLE", table.object_id, table.object_id, at))
     for position, column in enumerate(table.columns, 1):

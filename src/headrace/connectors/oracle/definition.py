@@ -55,6 +55,7 @@ class OracleDefinition(NamedDefinition):
     signal_function = "headrace.connectors.oracle.signal_table:insert_signal"
     targets_function = "headrace.connectors.oracle.signal_table:signal_targets"
     shapes_function = "headrace.connectors.oracle.catalog.event_shapes:event_shapes"
+    comments_function = "headrace.connectors.oracle.catalog.table_comments:table_comments"
     support_function = "headrace.connectors.oracle.support.plan:support_plan"
     demo_class = "headrace_demo.oracle.shop:ShopDemo"
 

@@ -70,6 +70,7 @@ class PostgresDefinition(NamedDefinition):
     configuration_class = "headrace.connectors.postgresql.config:PostgresConfig"
     open_function = "headrace.connectors.postgresql.connector:open_connector"
     shapes_function = "headrace.connectors.postgresql.catalog.event_shapes:event_shapes"
+    comments_function = "headrace.connectors.postgresql.catalog.table_comments:table_comments"
     signal_function = "headrace.connectors.postgresql.signal_table:insert_signal"
     targets_function = "headrace.connectors.postgresql.signal_table:signal_targets"
     trial_function = "headrace.connectors.postgresql.trial:trial"

@@ -25,6 +25,8 @@ _OURS = {
     "delta.enableChangeDataFeed": "false",
 }
 """Properties of tables that have no other value here."""
+_COMMENT = "comment"
+"""The property that is the comment of the source's table."""
 
 
 class DeltaFormat:
@@ -91,7 +93,11 @@ def table_properties(options: Mapping[str, str]) -> dict[str, str]:
     }
     for name, value in given.items():
         fixed = _OURS.get(name)
-        if name.startswith("headrace.") or (fixed is not None and value.lower() != fixed):
+        if (
+            name == _COMMENT
+            or name.startswith("headrace.")
+            or (fixed is not None and value.lower() != fixed)
+        ):
             raise HeadraceError(
                 "delta.table_property",
                 f"headrace.sink.table.{name} cannot be {value!r}: headrace sets {name} itself",

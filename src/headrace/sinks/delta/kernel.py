@@ -89,7 +89,7 @@ class Kernel:
         self._types = internal.types.DataTypeJsonSerDe
         self._json = package.defaults.internal.json.JsonUtils
         self._list = jvm.java.util.ArrayList
-        self._map = jvm.java.util.HashMap
+        self._map, self._set = jvm.java.util.HashMap, jvm.java.util.HashSet
         self._scratch = TemporaryDirectory(prefix="headrace-delta-")
 
     def close(self) -> None:
@@ -134,10 +134,12 @@ class Kernel:
         *,
         schema: str | None,
         properties: Mapping[str, str],
+        removed: Sequence[str],
         domain: Mapping[str, str],
         application: tuple[str, int] | None,
     ) -> Metadata | None:
-        """Commit on that version, or not at all. `properties` are the table's, `domain` is what the
+        """Commit on that version, or not at all. `properties` are the table's, `removed` those that
+        it has no longer, `domain` is what the
         metadata domain says from then on (empty: as before); `application` are the id of an
         application and the number of its transaction. Gives what `load` would; None: ask it.
 
@@ -147,6 +149,8 @@ class Kernel:
             builder = snapshot.buildUpdateTableTransaction(WRITER, self._update).withMaxRetries(0)
             if properties:
                 builder = builder.withTablePropertiesAdded(self._java_map(properties))
+            if removed:
+                builder = builder.withTablePropertiesRemoved(self._java_set(removed))
             if schema is not None:
                 builder = builder.withUpdatedSchema(self._types.deserializeStructType(schema))
             if application is not None:
@@ -207,6 +211,12 @@ class Kernel:
         made = self._map()
         for name, value in properties.items():
             made.put(name, value)
+        return made
+
+    def _java_set(self, names: Sequence[str]) -> Any:
+        made = self._set()
+        for name in names:
+            made.add(name)
         return made
 
     def _temporary(self) -> Path:

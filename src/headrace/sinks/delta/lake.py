@@ -59,7 +59,7 @@ class DeltaLake:
         """See Lake. Raises as `Kernel.create`, too."""
         root = table_folder(self._folder, name)
         given = {**self._properties, KEY: json.dumps(schema.key), **properties}
-        if schema.comment is not None:
+        if schema.comment:
             given[COMMENT] = schema.comment
         self._kernel.create(root, schema_json(schema.columns), given)
         table = DeltaTable(name, root, self._kernel, self._filesystem)

@@ -213,7 +213,9 @@ class DeltaTransaction:
         self._schema: str | None = None
         self._own: dict[str, str] = {}
         fields: Sequence[Field] = known.fields
-        if change:
+        if change.comment is not None:
+            self._own[COMMENT] = change.comment
+        if change.is_of_columns:
             last_id = int(known.configuration.get(_LAST_ID, "0"))
             fields, widened = changed_fields(fields, change, last_id)
             self._schema = fields_json(fields)
@@ -251,14 +253,15 @@ class DeltaTransaction:
         others = {
             name: value
             for name, value in {**self._own, **properties}.items()
-            if name not in _OF_BATCHES and self._known.configuration.get(name) != value
+            if name not in _OF_BATCHES and self._known.configuration.get(name, "") != value
         }
         self._table.commit(
             self._known,
             actions,
             files,
             schema=self._schema,
-            properties=others,
+            properties={name: value for name, value in others.items() if value},
+            removed=[name for name, value in others.items() if not value],
             domain={**self._known.domain, **batch} if batch else {},
             application=self._application(properties),
         )

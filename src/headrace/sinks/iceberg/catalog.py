@@ -12,7 +12,7 @@ from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.jvm import IcebergJvm, is_java
 from headrace.sinks.iceberg.options import SQLITE, IcebergOptions
 from headrace.sinks.iceberg.storage import file_path
-from headrace.sinks.iceberg.table import KEY, IcebergTable
+from headrace.sinks.iceberg.table import COMMENT, KEY, IcebergTable
 from headrace.sinks.iceberg.types import iceberg_schema
 from headrace.sinks.replicas.lake import LakeTable, TableName, TableSchema, require_name
 
@@ -71,8 +71,8 @@ class IcebergCatalog:
         columns = iceberg_schema(schema)
         _check_names(name, schema)
         merged = _NEW_TABLE | dict(self._options.table)
-        if schema.comment is not None:
-            merged["comment"] = schema.comment
+        if schema.comment:
+            merged[COMMENT] = schema.comment
         merged |= {KEY: json.dumps(list(schema.key))} | dict(properties)
         with self._java.failing("create it", name):
             if name.namespace:

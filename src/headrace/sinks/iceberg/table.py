@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 KEY = "headrace.key"
 """The names of the key's columns, as a JSON list."""
+COMMENT = "comment"
+"""The table's comment."""
 _OURS = "headrace."
 _MOST_NAMED = 3
 
@@ -106,12 +108,15 @@ class IcebergTable:
             spec = self._table.spec()
         key = self._key()
         schema = self._schema_of(self._fields, key)
-        fields, properties = self._fields, {}
-        if change:
+        fields, properties = self._fields, dict[str, str]()
+        if change.comment is not None:
+            properties[COMMENT] = change.comment
+        if change.is_of_columns:
             fields = change_columns(self._java, transaction, schema, change, self.name)
             renamed = tuple(change.renamed.get(column, column) for column in key)
             if renamed != key:
-                key, properties = renamed, {KEY: json.dumps(list(renamed))}
+                key = renamed
+                properties[KEY] = json.dumps(list(renamed))
             schema = self._schema_of(fields, key)
         storage = self._storage(schema, fields)
         self._plan()
@@ -214,7 +219,7 @@ class IcebergTable:
         return tuple(json.loads(self._properties.get(KEY, "[]")))
 
     def _schema_of(self, fields: Sequence[Mapping[str, Any]], key: tuple[str, ...]) -> TableSchema:
-        comment = self._properties.get("comment")
+        comment = self._properties.get(COMMENT)
         return table_schema({"fields": fields}, key, comment, str(self.name))
 
     def _storage(self, schema: TableSchema, fields: Sequence[Mapping[str, Any]]) -> IcebergStorage:

@@ -27,8 +27,9 @@ class IcebergTransaction:
         properties: Mapping[str, str],
         committed: Callable[[int | None, tuple[DataFile, ...]], None],
     ) -> None:
-        """`properties` are set besides those of the commit; `committed` takes the snapshot that
-        the commit made (None: it made none), and the live files if nobody else committed."""
+        """`properties` are set besides those of the commit (empty: removed); `committed` takes the
+        snapshot that the commit made (None: it made none), and the live files if nobody else
+        committed."""
         self.storage: Storage = storage
         self.files = files
         self._name = name
@@ -54,7 +55,10 @@ class IcebergTransaction:
             if merged := dict(self._properties) | dict(properties):
                 update = self._transaction.updateProperties()
                 for name, value in merged.items():
-                    update.set(name, value)
+                    if value:
+                        update.set(name, value)
+                    else:
+                        update.remove(name)
                 update.commit()
             self._transaction.commitTransaction()
         self._committed(staged, self._after(change))

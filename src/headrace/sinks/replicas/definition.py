@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from headrace.sinks.replicas.lake import LakeFormat
 
 log = logging.getLogger(__name__)
+_COMMENTS = "include.schema.comments"
 _DEFAULTS: Mapping[str, str] = {
     "skipped.operations": "none",
     "headrace.trigger": "5 seconds",
     "headrace.case.twins": "take",
+    _COMMENTS: "true",
 }
 
 
@@ -77,8 +79,9 @@ class ReplicaDefinition(SinkDefinition):
         return [name for name in super().unknown_options(config) if not name.startswith(families)]
 
     def defaults(self, config: ConnectorConfig) -> Mapping[str, str]:
-        """A replica has every operation of its source, TRUNCATE among them; commits to tables are
-        dear; and a table whose columns no replica can have stops alone."""
+        """A replica has every operation of its source, TRUNCATE among them, and the comments of
+        its columns; commits to tables are dear; and a table whose columns no replica can have
+        stops alone."""
         if self.mode(config) is Mode.EVENTS:
             return {}
         return {name: text for name, text in _DEFAULTS.items() if config.supports(name)}

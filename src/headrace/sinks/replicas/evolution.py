@@ -100,9 +100,9 @@ def change_of_columns(
     key = tuple(renamed.get(column, column) for column in current.key)
     if set(key) != set(wanted.key):
         raise _key_changed(name, key, wanted.key)
-    return ColumnChange(
-        tuple(new), tuple(column.name for column in vanished), renamed, retyped, commented
-    )
+    gone = tuple(column.name for column in vanished)
+    comment = _comment(current, wanted)
+    return ColumnChange(tuple(new), gone, renamed, retyped, commented, comment)
 
 
 def _of_empty(current: TableSchema, wanted: TableSchema) -> ColumnChange:
@@ -122,7 +122,15 @@ def _of_empty(current: TableSchema, wanted: TableSchema) -> ColumnChange:
         {},
         {n: has[n].type for n in both if not _stays(had[n].type, has[n].type)},
         {n: has[n].comment for n in both if had[n].comment != has[n].comment},
+        _comment(current, wanted),
     )
+
+
+def _comment(current: TableSchema, wanted: TableSchema) -> str | None:
+    """The comment that a table gets; None: it keeps its own, which is that of the first one where
+    several tables of the source go into it."""
+    is_same = wanted.comment in (None, current.comment or "")
+    return None if is_same or current.source != wanted.source else wanted.comment
 
 
 def _renamed(

@@ -95,7 +95,8 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """Columns in their order, the names of those of the key, and the table's comment."""
+    """Columns in their order, the names of those of the key, and the table's comment (empty: it has
+    none; None: it is not known)."""
 
     columns: tuple[Column, ...]
     key: tuple[str, ...]
@@ -126,10 +127,17 @@ class ColumnChange:
     """Wider types, by the names before the change."""
     commented: Mapping[str, str | None] = field(default_factory=dict)
     """Comments by the names after the change."""
+    comment: str | None = None
+    """The comment of the table; empty: it has none; None: as before."""
 
-    def __bool__(self) -> bool:
+    @property
+    def is_of_columns(self) -> bool:
+        """Whether anything else changes than the comment of the table."""
         changes = (self.added, self.dropped, self.renamed, self.retyped, self.commented)
         return any(map(bool, changes))
+
+    def __bool__(self) -> bool:
+        return self.is_of_columns or self.comment is not None
 
 
 @dataclass(frozen=True)

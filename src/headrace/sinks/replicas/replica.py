@@ -12,6 +12,7 @@ from pathlib import Path
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.schemas import of_json
+from headrace.sinks.replicas.comments import SourceComments
 from headrace.sinks.replicas.evolution import OF_COLUMNS, change_of_columns, steps_of
 from headrace.sinks.replicas.lake import (
     BATCH,
@@ -57,10 +58,16 @@ class Replica:
     """A table that stays equal to its source. For one thread at a time."""
 
     def __init__(
-        self, lake: Lake, name: TableName, options: ReplicaOptions, runner: Runner
+        self,
+        lake: Lake,
+        name: TableName,
+        options: ReplicaOptions,
+        runner: Runner,
+        comments: SourceComments,
     ) -> None:
         self.name = name
         self._lake, self._options, self._runner = lake, options, runner
+        self._comments = comments
         self._table: LakeTable | None = None
         self._own_version = ""
         self._since_merge = 0
@@ -73,7 +80,7 @@ class Replica:
         self._require_key(schema)
         table = self._found(schema)
         if table is None:
-            wanted = self._extended(schema)
+            wanted = self._extended(self._comments.added_to(schema))
             properties = {KEY: json.dumps(list(wanted.key)), **_source(wanted)}
             table = self._lake.create(self.name, wanted, properties)
         else:
@@ -106,7 +113,9 @@ class Replica:
             else:
                 self._table = table
         assert self._table is not None
-        schema = self._table.schema() if newest is None else of_json(newest.schema)
+        schema = self._table.schema()
+        if newest is not None:
+            schema = self._comments.added_to(of_json(newest.schema))
         for attempt in range(1, _MOST_TRIES + 1):
             work = Work(parts, folder, schema, f"{batch.name}-{attempt}", is_copied, may_empty)
             try:

@@ -10,12 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors.registry import event_shapes
+from headrace.connectors.registry import event_shapes, table_comments
 from headrace.errors import HeadraceError
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.parts import sweep_parts
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.schemas import of_json, table_name, table_shape
+from headrace.sinks.replicas.comments import SourceComments
 from headrace.sinks.replicas.lake import NAME_NOT_TAKEN, Lake, LakeFormat, TableName
 from headrace.sinks.replicas.maintaining import note_tables, noted_tables
 from headrace.sinks.replicas.options import RESYNC, Errors, Existing, FirstCopy, ReplicaOptions
@@ -70,6 +71,7 @@ class ReplicaSink(BatchSink):
         self._runner: Runner | None = None
         self._replicas: dict[TableName, Replica] = {}
         self._topics: dict[str, TableName] = {}
+        self._comments = SourceComments(lambda: table_comments(query.config))
         self._new = self._rows = 0
 
     def open(self) -> None:
@@ -109,6 +111,7 @@ class ReplicaSink(BatchSink):
         first change."""
         query = query_of(str(self._checkpoint))
         planned = last_planned_batch(self._checkpoint)
+        self._comments.read()
         chain, declared = chain_of(self._config), self._options.documents
         prefix, topics = self._config.topic_prefix, set[str]()
         for before in event_shapes(self._config):
@@ -170,7 +173,9 @@ class ReplicaSink(BatchSink):
             assert self._lake is not None
             assert self._runner is not None
             note_tables(self._state, {*self._replicas, name, *noted_tables(self._state)})
-            self._replicas[name] = Replica(self._lake, name, self._options, self._runner)
+            self._replicas[name] = Replica(
+                self._lake, name, self._options, self._runner, self._comments
+            )
         return self._replicas[name]
 
     def end(self, frame: Any, batch: int) -> None:

@@ -13,6 +13,7 @@ import pytest
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.catalog import IcebergCatalog
 from headrace.sinks.iceberg.format import FORMAT
+from headrace.sinks.replicas.comments import SourceComments
 from headrace.sinks.replicas.lake import Lake
 from headrace.sinks.replicas.maintaining import maintain
 from headrace.sinks.replicas.options import ReplicaOptions
@@ -76,7 +77,7 @@ def test_a_table_on_s3_takes_rows_deletes_and_compaction(
 def test_files_of_before_a_copy_are_removed_when_it_is_whole(lake: Lake, read: IcebergOnS3) -> None:
     kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
     kept.apply([row(number) for number in range(5)])
-    replica = Replica(lake, NAME, ReplicaOptions(), HereRunner())
+    replica = Replica(lake, NAME, ReplicaOptions(), HereRunner(), SourceComments(lambda: None))
     former = json.loads(json.dumps(replica.files()))  # as the request to copy it has them
     kept.apply([row(number) for number in range(3, 9)])
     replica.remove(former)

@@ -33,6 +33,11 @@ class Catalog:
         rows = self._connection.rows(sql.tables(self._connection.version))
         return [(owner, name, int(identity)) for owner, name, identity in rows]
 
+    def comments(self) -> dict[str, str]:
+        """The comments of all tables by `schema.table`; empty: the table has none."""
+        rows = self._connection.rows(sql.TABLE_COMMENTS())
+        return {f"{owner}.{name}": comment or "" for owner, name, comment in rows}
+
     def object_ids(self, schema: str, name: str) -> tuple[int, int] | None:
         """OBJECT_ID and DATA_OBJECT_ID of a table; None where there is none."""
         statement = sql.OBJECT(one=sql.one_table("O.OBJECT_NAME"))

@@ -230,6 +230,11 @@ COLUMNS = declared(
     "ORDER BY C.TABLE_NAME, C.COLUMN_ID NULLS LAST, C.INTERNAL_COLUMN_ID",
 )
 """Invisible columns are hidden ones that users made; they have no COLUMN_ID, and come last."""
+TABLE_COMMENTS = declared(
+    "table_comments",
+    "Reference, ALL_TAB_COMMENTS",
+    "SELECT OWNER, TABLE_NAME, COMMENTS FROM ALL_TAB_COMMENTS WHERE TABLE_TYPE = 'TABLE'",
+)
 PRIMARY_KEY = declared(
     "primary_key",
     "Reference, ALL_CONSTRAINTS and ALL_CONS_COLUMNS",

@@ -62,6 +62,11 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
   AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_t%%'
 """
+_COMMENTS = """
+SELECT n.nspname::text || '.' || c.relname::text, COALESCE(obj_description(c.oid, 'pg_class'), '')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
+"""
 _CHOSEN = """ AND (c.oid = ANY (%s::oid[])
   OR (n.nspname, c.relname) IN (SELECT * FROM unnest(%s::name[], %s::name[])))
 """
@@ -204,6 +209,10 @@ class Catalog:
             CatalogTable(schema, table, id=oid, partitioned=partitioned, identity=identity)
             for oid, schema, table, partitioned, identity in self.rows(_TABLES)
         ]
+
+    def comments(self) -> dict[str, str]:
+        """The comments of all tables by `schema.table`; empty: the table has none."""
+        return {str(name): str(comment) for name, comment in self.rows(_COMMENTS)}
 
     def partition_roots(self) -> dict[int, int]:
         """Oid of each partition to that of its topmost parent."""

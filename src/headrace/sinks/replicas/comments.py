@@ -1,0 +1,49 @@
+"""Comments of the source's tables, which no event carries."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.lake import TableSchema
+
+log = logging.getLogger(__name__)
+
+
+class SourceComments:
+    """Those that the database has when a query begins, and of a table that comes later when it has
+    its first change. For several threads."""
+
+    def __init__(self, ask: Callable[[], Mapping[str, str] | None]) -> None:
+        """`ask` gives the comments of all tables by their names, empty: the table has none; None:
+        they are not to be had. It raises HeadraceError."""
+        self._ask = ask
+        self._known: dict[str, str | None] | None = None
+        self._one = threading.Lock()
+
+    def read(self) -> None:
+        """Ask again. Raises HeadraceError."""
+        known = self._ask()
+        with self._one:
+            self._known = None if known is None else {**known}
+
+    def added_to(self, schema: TableSchema) -> TableSchema:
+        """A table's schema with its comment, unless it has one. A comment that cannot be read is
+        not known: no change waits for it."""
+        with self._one:
+            known = self._known
+            if schema.comment is not None or known is None:
+                return schema
+            if schema.source not in known:
+                known[schema.source] = self._comment_now(schema.source)
+            return replace(schema, comment=known[schema.source])
+
+    def _comment_now(self, source: str) -> str | None:
+        try:
+            return (self._ask() or {}).get(source)
+        except HeadraceError as error:
+            log.warning("The comment of the table %s was not read: %s", source, error)
+            return None
