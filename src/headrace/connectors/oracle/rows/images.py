@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.connectors.oracle.events import CONNECTOR
-from headrace.connectors.oracle.rows.invalid_texts import without_marks
+from headrace.connectors.oracle.rows.invalid_texts import replaced, without_marks
 from headrace.connectors.oracle.rows.texts import texts_of
 from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.relational.events import ColumnFacts
@@ -34,8 +34,9 @@ def images_of(
 def key_texts(
     rows: Sequence[tuple[Any, ...]], key: Sequence[Column]
 ) -> list[tuple[str | None, ...]]:
-    """Keys that the driver gave, as texts."""
-    return images_of("a key", key, [column.name for column in key]).texts(rows)
+    """Keys that the driver gave, as texts. The rows themselves tell of those that are not valid."""
+    texts = images_of("a key", key, [column.name for column in key])
+    return texts.texts([tuple(replaced(row)) for row in rows])
 
 
 def _types(columns: Sequence[Column | ColumnFacts]) -> tuple[OracleType, ...]:

@@ -53,6 +53,11 @@ def warn(table: str, columns: Iterable[str]) -> None:
 def without_marks(table: str, column: str, values: Values) -> Values:
     """A column's values with U+FFFD in the place of marks; a warning names the column."""
     warn(table, [column])
+    return replaced(values)
+
+
+def replaced(values: Values) -> Values:
+    """Values with U+FFFD in the place of marks."""
     return [one.replace(_MARK, _REPLACEMENT) if isinstance(one, str) else one for one in values]
 
 
