@@ -125,6 +125,7 @@ def test_a_host_that_is_not_found_is_waited_for() -> None:
         ("ORA-12505: TNS:listener does not currently know of SID", "unknown_database", True),
         ("ORA-12514: TNS:listener does not currently know of service", "unknown_database", True),
         ("ORA-12521: TNS:listener does not currently know of instance", "unknown_database", True),
+        ("ORA-29275: partial multibyte character", "invalid_text", False),
         ("ORA-28759: failure to open file", "tls", False),
         ("ORA-28860: Fatal SSL error", "tls", False),
         ("ORA-29024: Certificate validation failure", "tls", False),

@@ -94,7 +94,9 @@ class Connection:
     def __init__(self, native: Any, fetch_size: int, long: object = None) -> None:
         """`long` is the driver's type DB_TYPE_LONG, as which large texts are fetched."""
         self._native, self._fetch_size = native, fetch_size
-        self._types = _OutputTypes(long)
+        types = _OutputTypes(long)
+        # The driver keeps what it made for a statement while the handler is the same object.
+        self._plain, self._exact = types.plain, types.exact
         self.container = ""
         """The container of the session: empty before `switch_to`."""
 
@@ -123,7 +125,7 @@ class Connection:
         cursor = _native(self._native.cursor)
         cursor.arraysize = rows or self._fetch_size
         cursor.prefetchrows = cursor.arraysize
-        cursor.outputtypehandler = self._types.exact if exact else self._types.plain
+        cursor.outputtypehandler = self._exact if exact else self._plain
         try:
             _native(cursor.execute, statement, dict(binds))
         except DriverError:
@@ -135,7 +137,7 @@ class Connection:
         """Runs a statement; its rows, none where it has no result."""
         cursor = _native(self._native.cursor)
         cursor.arraysize = cursor.prefetchrows = _METADATA_ROWS
-        cursor.outputtypehandler = self._types.plain
+        cursor.outputtypehandler = self._plain
         try:
             _native(cursor.execute, statement, dict(binds))
             if not cursor.description:

@@ -145,6 +145,12 @@ _URL = Refusal(
     "Write //host:port/service, host:port:SID, an alias, or a descriptor ((DESCRIPTION=…)) whose "
     "parentheses match, in database.url.",
 )
+_INVALID_TEXT = Refusal(
+    "invalid_text",
+    "A text is not valid in the database's character set: find the rows with "
+    "UTL_I18N.VALIDATE_CHARACTER_ENCODING(column) > 0, and correct them, or leave the column out "
+    "(column.exclude.list).",
+)
 _PRIVILEGE = Refusal(
     "no_privilege",
     "Grant it to {user} (headrace check FILE says what is missing, --fix-sql the statements).",
@@ -259,6 +265,7 @@ _BY_CODE = {
     12505: _UNREGISTERED, 12514: _UNREGISTERED, 12521: _UNREGISTERED,
     1109: _NOT_OPEN, 1219: _NOT_OPEN, 1507: _NOT_OPEN, 16456: _NOT_OPEN, 257: _ARCHIVER,
     28759: _TLS, 28860: _TLS, 28862: _TLS, 28868: _TLS, 29003: _TLS, 29024: _TLS,
+    29275: _INVALID_TEXT,
     12650: _NO_COMMON_ENCRYPTION, 28040: _NO_COMMON_LOGIN, 12638: _SYSTEM_LOGIN,
     1306: _NO_CURSOR, 1001: _NO_CURSOR, 25303: _NO_CURSOR,
     1295: _NO_DICTIONARY_FILE, 1336: _NO_DICTIONARY_FILE, 1333: _NO_DICTIONARY, 1343: _CORRUPT,
@@ -310,12 +317,7 @@ _BY_DRIVER = {
         "driver.lib_dir is for the whole process, which has connected without it: begin another "
         "process, and set it for every Oracle that the process reads.",
     ),
-    INVALID_TEXT: Refusal(
-        "invalid_text",
-        "A text is not valid in the database's character set: find the rows with "
-        "UTL_I18N.VALIDATE_CHARACTER_ENCODING(column) > 0, and correct them, or leave the column "
-        "out (column.exclude.list).",
-    ),
+    INVALID_TEXT: _INVALID_TEXT,
     "DPY-4024": _TIMEOUT,
     "DPY-4001": _LOGIN,
     "DPY-4000": _SERVICE,
