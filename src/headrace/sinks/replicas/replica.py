@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from headrace.errors import HeadraceError
+from headrace.sinks.replicas import refusals
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.schemas import of_json
 from headrace.sinks.replicas.comments import SourceComments
@@ -195,20 +196,20 @@ class Replica:
         # A copy that begins replaces whatever others did.
         is_own = table.version() == self._own_version or work.may_empty
         if not is_own and (foreign := table.foreign_changes()):
-            raise self._changed_by_others(foreign)
+            raise refusals.changed_by_others(self.name, foreign)
         source = properties.get(SOURCE, "")
         self._require_source(source, [work.schema])
         if not work.may_empty and (gone := lacking(table.schema(), source)):
-            raise self._columns_gone(gone)
+            raise refusals.columns_gone(self.name, gone)
         former = with_ids(table.schema(), source, work.schema)
         if QUERY in properties and is_replaced(former, work.schema):
             if not work.is_copied:
-                raise self._replaced()
+                raise refusals.table_replaced(self.name)
             self.empty(batch)
         parts = [part for part in parts if not _is_of_another(part, work.schema)]
         truncated = max((part.truncated for part in parts), default="")
         if truncated and self._options.truncates is Truncates.FAIL:
-            raise self._truncated()
+            raise refusals.truncated(self.name)
         self._require_key(work.schema)
         wanted = self._extended(work.schema)
         renamed = self._renamed(parts, work.schema)
@@ -307,7 +308,7 @@ class Replica:
 
         for column in change.added:
             if not column.is_known:
-                raise self._no_default(column)
+                raise refusals.default_unknown(self.name, column)
         defaults = _defaults(change.added)
         if not defaults:
             return False
@@ -333,7 +334,7 @@ class Replica:
         columns = [column for column in wanted.columns if column.name in lacking]
         for column in columns:
             if not column.is_known:
-                raise self._no_default(column)
+                raise refusals.default_unknown(self.name, column)
         return _defaults(columns)
 
     def _renamed(self, parts: Sequence[Part], newest: TableSchema) -> dict[str, Mapping[str, str]]:
@@ -427,45 +428,6 @@ class Replica:
                 f"{' and '.join(names)} of the source would both be the table {self.name}",
                 "Leave one of them out by table.exclude.list, or rename it.",
             )
-
-    def _columns_gone(self, names: Sequence[str]) -> HeadraceError:
-        return HeadraceError(
-            "replicas.changed_by_others",
-            f"Somebody else dropped or renamed columns of {self.name}: {', '.join(names)}",
-            "Leave columns of the source to headrace. Name them as they were, or copy the table "
-            f"again: headrace resync {self.name}.",
-        )
-
-    def _changed_by_others(self, changes: Sequence[str]) -> HeadraceError:
-        return HeadraceError(
-            "replicas.changed_by_others",
-            f"Somebody else changed rows of {self.name}: {'; '.join(changes)}",
-            "Leave writing to headrace. Roll these changes back, or copy the table again: headrace "
-            f"resync {self.name}.",
-        )
-
-    def _no_default(self, column: Column) -> HeadraceError:
-        return HeadraceError(
-            "replicas.default_unknown",
-            f"{self.name}: the column {column.name} was added at the source, and the log does not "
-            "say which values it has in the rows that were there before it",
-            f"Copy the table again: headrace resync {self.name}.",
-        )
-
-    def _replaced(self) -> HeadraceError:
-        return HeadraceError(
-            "replicas.table_replaced",
-            f"Another table has the name of {self.name} at the source now: it was dropped and made "
-            "again, or two tables were renamed",
-            f"Copy the table again: headrace resync {self.name}.",
-        )
-
-    def _truncated(self) -> HeadraceError:
-        return HeadraceError(
-            "replicas.truncated",
-            f"{self.name} was truncated at the source, and headrace.sink.truncates=fail",
-            "Set headrace.sink.truncates=apply to truncate the table, too.",
-        )
 
 
 def _keeper(table: LakeTable, late: TableSchema) -> dict[str, str]:

@@ -1,0 +1,52 @@
+"""Errors of a replica that cannot follow its source, each with the way on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.lake import Column, TableName
+
+
+def columns_gone(table: TableName, names: Sequence[str]) -> HeadraceError:
+    return HeadraceError(
+        "replicas.changed_by_others",
+        f"Somebody else dropped or renamed columns of {table}: {', '.join(names)}",
+        "Leave columns of the source to headrace. Name them as they were, or copy the table "
+        f"again: headrace resync {table}.",
+    )
+
+
+def changed_by_others(table: TableName, changes: Sequence[str]) -> HeadraceError:
+    return HeadraceError(
+        "replicas.changed_by_others",
+        f"Somebody else changed rows of {table}: {'; '.join(changes)}",
+        "Leave writing to headrace. Roll these changes back, or copy the table again: headrace "
+        f"resync {table}.",
+    )
+
+
+def default_unknown(table: TableName, column: Column) -> HeadraceError:
+    return HeadraceError(
+        "replicas.default_unknown",
+        f"{table}: the column {column.name} was added at the source, and the log does not "
+        "say which values it has in the rows that were there before it",
+        f"Copy the table again: headrace resync {table}.",
+    )
+
+
+def table_replaced(table: TableName) -> HeadraceError:
+    return HeadraceError(
+        "replicas.table_replaced",
+        f"Another table has the name of {table} at the source now: it was dropped and made "
+        "again, or two tables were renamed",
+        f"Copy the table again: headrace resync {table}.",
+    )
+
+
+def truncated(table: TableName) -> HeadraceError:
+    return HeadraceError(
+        "replicas.truncated",
+        f"{table} was truncated at the source, and headrace.sink.truncates=fail",
+        "Set headrace.sink.truncates=apply to truncate the table, too.",
+    )
