@@ -9,6 +9,7 @@ import hashlib
 import json
 import lzma
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,7 +25,13 @@ PIECES = ROOT / "build/conversations"
 """Where a recording run leaves them, one file per workload."""
 RECORDS = os.environ.get("RECORD", "") not in ("", "0")
 """Whether this run records."""
-_OWN = ("conversation.py", "curtain.py", "door.py", "workload.py")
+_GOLDEN = Path(__file__).parent
+_RUNS_WORKLOADS = _GOLDEN / "ours.py"
+_DECIDES_NOTHING = {
+    *("archive.py", "normalise.py", "on_purpose.py", "player.py", "selection.py", "varying.py"),
+    "h2.py",  # of Debezium's side
+}
+"""Modules that a recorder imports, and that keep, compare or replay what it recorded."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +51,24 @@ def digest_of(files: Iterable[Path]) -> str:
     return digest.hexdigest()[:16]
 
 
-def recorder_digest(own: Iterable[Path]) -> str:
-    """The digest of a recorder: of `own`, the database's part of it, and of what all share."""
-    return digest_of([*(Path(__file__).with_name(name) for name in _OWN), *own])
+def recorder_files(folder: Path) -> list[Path]:
+    """The modules that decide what is recorded of the database that has this folder: what runs a
+    workload, what records it, and all that these import of the goldens."""
+    waiting = [_RUNS_WORKLOADS, folder / "replayed.py"]
+    found = set(waiting)
+    while waiting:
+        text = waiting.pop().read_text()
+        for name in re.findall(r"^from tests\.golden\.([\w.]+) import", text, re.MULTILINE):
+            file = _GOLDEN.joinpath(*name.split(".")).with_suffix(".py")
+            if file not in found and file.name not in _DECIDES_NOTHING:
+                found.add(file)
+                waiting.append(file)
+    return sorted(found)
+
+
+def recorder_digest(folder: Path) -> str:
+    """The digest of a database's recorder."""
+    return digest_of(recorder_files(folder))
 
 
 def file_of(folder: Path) -> Path:

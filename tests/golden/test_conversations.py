@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from tests.golden import archive
-from tests.golden.archive import Kept, digest_of, file_of, gather, leave, stale
+from tests.golden.archive import (
+    Kept,
+    digest_of,
+    file_of,
+    gather,
+    leave,
+    recorder_files,
+    stale,
+)
 from tests.golden.conversation import Conversation, Listener, Prompter, Stage, question
 from tests.golden.curtain import Curtain
 from tests.golden.selection import live, not_replayed, on_a_server
@@ -120,6 +128,17 @@ def test_a_conversation_that_is_lacking_or_too_old_is_named_with_the_reason(fold
     assert stale(folder, ["one"], "newer") == {"one": "is older than its recorder"}
     (folder / "workloads/one.sql").write_text("DELETE")
     assert stale(folder, ["one"], "r") == {"one": "is older than its workload"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.name))
+def test_what_runs_a_workload_and_what_records_it_is_in_the_digest_of_the_recorder(
+    folder: Path,
+) -> None:
+    """A recording that was made in another way is older than its recorder."""
+    found = {str(file.relative_to(folder.parent)) for file in recorder_files(folder)}
+    own = {f"{folder.name}/{name}.py" for name in ("database", "relay", "replayed", "wire")}
+    assert {"ours.py", "conversation.py", "workload.py", *own} <= found
+    assert not {file for file in found if "test_" in file or "player" in file}
 
 
 def test_a_digest_changes_with_every_file(tmp_path: Path) -> None:

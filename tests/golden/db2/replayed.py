@@ -18,10 +18,7 @@ from tests.golden.db2.player import Player
 from tests.golden.db2.reader import Reader
 from tests.golden.db2.relay import Relay
 
-_HERE = Path(__file__).parent
-RECORDER = recorder_digest(
-    _HERE / name for name in ("capture.py", "relay.py", "replayed.py", "wire.py")
-)
+RECORDER = recorder_digest(Path(__file__).parent)
 _NEWEST = question(b"the newest LSN")
 
 

@@ -11,8 +11,7 @@ from tests.golden.mongodb.database import MongoDatabase
 from tests.golden.mongodb.player import Player
 from tests.golden.mongodb.relay import Relay
 
-_HERE = Path(__file__).parent
-RECORDER = recorder_digest(_HERE / name for name in ("relay.py", "replayed.py", "wire.py"))
+RECORDER = recorder_digest(Path(__file__).parent)
 
 
 def _at(address: str) -> dict[str, str]:

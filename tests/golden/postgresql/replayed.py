@@ -16,8 +16,7 @@ from tests.golden.postgresql.database import PostgresDatabase
 from tests.golden.postgresql.player import Player
 from tests.golden.postgresql.relay import Relay
 
-_HERE = Path(__file__).parent
-RECORDER = recorder_digest(_HERE / name for name in ("relay.py", "replayed.py", "wire.py"))
+RECORDER = recorder_digest(Path(__file__).parent)
 
 
 _HEADER = 5
