@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.config.suggestions import Suggestions, distance, is_elsewhere, nearest
+from headrace.config.suggestions import (
+    Suggestions,
+    _elsewhere,
+    distance,
+    is_elsewhere,
+    nearest,
+)
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.postgresql.config import PostgresConfig
 
@@ -26,6 +32,9 @@ WORDS = st.text("abc.", max_size=8)
         ("transform", "transforms"),
         ("topic.prefx", "topic.prefix"),
         ("slot_name", "slot.name"),
+        ("tables.include", "table.include.list"),  # without its last word
+        ("heartbeat.interval", "heartbeat.interval.ms"),
+        ("publicaton.autocreate", "publication.autocreate.mode"),
     ],
 )
 def test_a_name_with_a_slip_is_the_one_that_it_was_meant_to_be(name: str, meant: str) -> None:
@@ -36,6 +45,9 @@ def test_a_name_with_a_slip_is_the_one_that_it_was_meant_to_be(name: str, meant:
     "name",
     [
         "include.list",  # an ending that several names share
+        "snapshot.mode.configuration.based.snapshot.on",  # a beginning that several names share
+        "schema.list",
+        "table.owner",
         "names",
         "database.include.list",  # of other connectors
         "topics.regex",  # of a worker's sink connectors
@@ -45,7 +57,7 @@ def test_a_name_with_a_slip_is_the_one_that_it_was_meant_to_be(name: str, meant:
         "something.else.entirely",
     ],
 )
-def test_a_shared_ending_and_a_name_of_others_are_no_slips(name: str) -> None:
+def test_what_several_names_share_and_a_name_of_others_are_no_slips(name: str) -> None:
     assert POSTGRES.find_typo(name) is None
 
 
@@ -53,6 +65,18 @@ def test_a_name_of_another_connector_is_no_slip_though_it_is_near() -> None:
     assert is_elsewhere("field.include.list")
     assert MONGO.find_typo("field.include.list") is None
     assert MONGO.find_typo("field.exclud.list") == "field.exclude.list"
+
+
+@pytest.mark.parametrize("suggestions", [POSTGRES, MONGO])
+def test_no_name_of_others_begins_the_name_of_a_property(
+    suggestions: Suggestions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So hardly any name that is honestly unknown does, which would be an error."""
+    others = _elsewhere()
+    assert len(others) > 800
+    monkeypatch.setattr("headrace.config.suggestions.is_elsewhere", lambda _name: False)
+    begun = {name for name in others if suggestions._begun(name)}
+    assert begun <= {*suggestions._plain.values(), "offset.storage"}
 
 
 @pytest.mark.parametrize("config", [PostgresConfig, MongoConfig])

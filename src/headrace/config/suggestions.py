@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -61,8 +61,9 @@ class Suggestions:
 
     def find_typo(self, name: str) -> str | None:
         """As `find`, but only what is all but certain: another spelling of a name, a former name,
-        or one letter more, less, wrong or out of place (two in a long name). None for a name that
-        Debezium, Kafka Connect or Spark themselves have."""
+        one letter more, less, wrong or out of place (two in a long name), or a name without its
+        last word ("tables.include" for table.include.list). None for a name that Debezium,
+        Kafka Connect or Spark themselves have."""
         lowered = name.lower()
         if is_elsewhere(lowered):
             return None
@@ -74,7 +75,18 @@ class Suggestions:
         distances = {known: distance(plain, known, _TYPOS) for known in self._plain}
         near = min(distances, key=lambda known: distances[known], default="")
         most = _TYPOS if len(near) >= _LONG else 1
-        return self._plain[near] if len(near) >= _SHORT and distances[near] <= most else None
+        if len(near) >= _SHORT and distances[near] <= most:
+            return self._plain[near]
+        return self._begun(lowered)
+
+    def _begun(self, lowered: str) -> str | None:
+        """The only property whose name has these words, two or more, and one more at its end. A
+        word may be in the plural, or the singular, and a long one may have a slip."""
+        words = lowered.split(".")
+        if len(words) < 2:
+            return None
+        found = [known for known in self._plain.values() if _begins(known.split("."), words)]
+        return found[0] if len(found) == 1 else None
 
 
 @cache
@@ -117,6 +129,17 @@ def distance(one: str, other: str, most: int) -> int:
             return most + 1
         before, row = row, current
     return min(row[-1], most + 1)
+
+
+def _begins(name: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether a name has these words and one more."""
+    return len(name) == len(words) + 1 and all(map(_is_word, words, name))
+
+
+def _is_word(written: str, meant: str) -> bool:
+    if written == meant or f"{written}s" == meant or written == f"{meant}s":
+        return True
+    return len(meant) >= _SHORT and distance(written, meant, 1) <= 1
 
 
 def _plain(name: str) -> str:

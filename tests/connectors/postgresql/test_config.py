@@ -184,7 +184,9 @@ def test_an_unknown_property_gets_a_suggestion_and_its_value_is_not_shown(
     assert "hunter2" not in str(error)
 
 
-@pytest.mark.parametrize("name", ["tabel.include.list", "table.whitelist", "slot_name"])
+@pytest.mark.parametrize(
+    "name", ["tabel.include.list", "table.whitelist", "slot_name", "tables.include"]
+)
 def test_what_is_all_but_the_name_of_a_property_is_an_error(name: str) -> None:
     assert "did you mean" in refusal({name: "x"}).message
     (warning,) = parse({name: "x", "headrace.unknown.properties": "warn"}).warnings
