@@ -7,7 +7,6 @@ can add a connector.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -45,7 +44,6 @@ _BUILT_IN = {
     "db2": "headrace.connectors.db2.definition:DEFINITION",
     "oracle": "headrace.connectors.oracle.definition:DEFINITION",
 }
-_DEBEZIUM = re.compile(r"io\.debezium\.connector\.(\w+)\.\w+", re.IGNORECASE)
 
 
 def definitions() -> tuple[ConnectorDefinition, ...]:
@@ -89,23 +87,48 @@ def find_definition(connector_class: str) -> ConnectorDefinition:
     for definition in _one_by_one():
         if sought in values_of(definition):
             return definition
+    raise _not_found(connector_class)
+
+
+def _not_found(connector_class: str) -> HeadraceError:
+    """The error of a value of `connector.class` that no definition has: a connector of Debezium
+    that is not here, or one of ours with a slip in its name."""
     installed = ", ".join(map(_shown, definitions()))
-    debezium = _DEBEZIUM.fullmatch(sought)
-    elsewhere = debezium[1] if debezium is not None else sought
-    if debezium is not None or elsewhere in _connectors_elsewhere():
-        raise HeadraceError(
+    known: dict[str, ConnectorDefinition | None] = dict.fromkeys(_connectors_elsewhere())
+    for definition in definitions():
+        for value in values_of(definition):
+            known |= dict.fromkeys(_databases_of(value), definition)
+    named = _databases_of(connector_class)
+    guesses = (
+        *(name for name in named if name in known),
+        *(nearest(name, known) for name in named),
+    )
+    database = next(filter(None, guesses), "")
+    meant = known.get(database)
+    if database and meant is None:
+        return HeadraceError(
             "connectors.not_available",
-            f"connector.class = {connector_class!r}: Debezium has a connector for {elsewhere}, and "
+            f"connector.class = {connector_class!r}: Debezium has a connector for {database}, and "
             "headrace has none",
             f"The connectors that are installed: {installed}.",
         )
-    near = nearest(sought, [value for one in definitions() for value in values_of(one)])
-    raise HeadraceError(
+    near = None
+    if meant is not None:
+        near = meant.classes[0] if "." in connector_class and meant.classes else meant.name
+    return HeadraceError(
         "connectors.unknown",
         f"connector.class = {connector_class!r} is not a connector that is installed"
         + (f"; did you mean {near}?" if near else ""),
-        f"The connectors are: {installed}.",
+        (f"Set connector.class to {near}. " if near else "")
+        + f"The connectors that are installed: {installed}.",
     )
+
+
+def _databases_of(connector_class: str) -> list[str]:
+    """What a value of `connector.class` says of its database, in lower case: itself; of a Java
+    class its package, and its own name without "Connector"."""
+    parts = connector_class.strip().lower().split(".")
+    return [*parts[-2:-1], parts[-1].removesuffix("connector")]
 
 
 @cache

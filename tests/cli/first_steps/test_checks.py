@@ -90,6 +90,7 @@ def test_a_sink_that_is_misspelled_is_an_error(
     assert main([verb, file, *(["--checkpoint", str(tmp_path)] * (verb == "run"))]) == 1
     shown = "".join(capsys.readouterr())
     assert "There is no sink kafak; did you mean kafka? [cli.sink_misspelled]" in shown
+    assert "Set headrace.sink.type to kafka. Other sinks are console, delta, file, iceberg" in shown
 
 
 @pytest.mark.parametrize(

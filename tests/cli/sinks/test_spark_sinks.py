@@ -15,8 +15,10 @@ from headrace.config.source import read_text
 from headrace.connect.cache_folders import cache_folder
 from headrace.errors import HeadraceError
 from headrace.testing.embedded import PostgresServer
-from tests.cli.commands import configuration
+from tests.cli.commands import configuration, properties
+from tests.resident.resident import Resident
 from tests.servers.kafka import KafkaServer
+from tests.servers.postgresql import Database
 from tests.servers.sources import PostgresSource
 from tests.sinks.kafka.records import fresh_name, read_topic
 
@@ -74,6 +76,19 @@ def test_what_is_no_setting_of_spark_is_refused(
     with pytest.raises(SystemExit):
         settings_of("", "--conf", text)
     assert "is not spark.NAME=VALUE" in capsys.readouterr().err
+
+
+@pytest.mark.postgres
+@pytest.mark.spark
+def test_a_sink_that_spark_does_not_find_gets_a_suggestion(
+    database: Database, tmp_path: Path, resident: Resident
+) -> None:
+    file = tmp_path / "application.properties"
+    file.write_text(properties(database, headrace_sink_type="parqqwet"))
+    done = resident.run("run", str(file), "--checkpoint", str(tmp_path / "state"))
+    assert done.returncode == 1
+    assert "Spark knows no sink parqqwet; did you mean parquet? [cli.sink_not_found]" in done.stderr
+    assert "remedy: Set headrace.sink.type to parquet, or name the package" in done.stderr
 
 
 @pytest.mark.postgres

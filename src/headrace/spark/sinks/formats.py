@@ -25,8 +25,9 @@ class FormatDefinition(SinkDefinition):
     name = ""  # of the class: each object has its own
     delivery = Delivery.AT_LEAST_ONCE
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, near: str | None = None) -> None:
+        """`near` is the known sink that a name which Spark does not find may stand for."""
+        self.name, self._near = name, near
 
     def unknown_options(self, config: ConnectorConfig) -> list[str]:  # noqa: ARG002
         """None: Spark knows the options of its formats."""
@@ -34,14 +35,15 @@ class FormatDefinition(SinkDefinition):
 
     def make(self, query: SinkQuery) -> Sink:
         """See SinkDefinition."""
-        return FormatSink(self.name, self.own_options(query.config))
+        return FormatSink(self.name, self.own_options(query.config), self._near)
 
 
 class FormatSink(Sink):
     """Writes rows by a format of Spark."""
 
-    def __init__(self, name: str, options: Mapping[str, str]) -> None:
-        self._name, self._options = name, options
+    def __init__(self, name: str, options: Mapping[str, str], near: str | None = None) -> None:
+        """`near` as FormatDefinition has it."""
+        self._name, self._options, self._near = name, options, near
 
     def writer(self, stream: EventStream) -> DataStreamWriter:
         """See Sink."""
@@ -51,9 +53,10 @@ class FormatSink(Sink):
         """HeadraceError("cli.sink_not_found") for a format that Spark does not find."""
         if not any(sign in str(error) for sign in ("DATA_SOURCE_NOT_FOUND", "ClassNotFound")):
             return error
+        near = self._near
         return HeadraceError(
             "cli.sink_not_found",
-            f"Spark knows no sink {self._name}",
-            "Check headrace.sink.type; a sink outside Spark needs its package "
-            "(spark.jars.packages).",
+            f"Spark knows no sink {self._name}" + (f"; did you mean {near}?" if near else ""),
+            (f"Set headrace.sink.type to {near}, or" if near else "Correct headrace.sink.type, or")
+            + " name the package of a sink that is not Spark's own (spark.jars.packages).",
         )

@@ -14,7 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from headrace.config.suggestions import distance
+from headrace.config.suggestions import distance, nearest
 from headrace.connectors.entry_points import are_texts, load_entries
 from headrace.errors import HeadraceError
 from headrace.spark.sinks.definition import GROUP, SinkDefinition
@@ -71,27 +71,30 @@ def find_sink(name: str) -> SinkDefinition:
             f"The sink {name} is not in this version",
             f"Use {', '.join(_names())}, or a format name of Spark.",
         )
-    meant = _meant(name)
-    if meant is not None:
+    near = _near(name)
+    if near:
+        first, meant = near[0], " or ".join(near)
+        others = ", ".join(each for each in _names() if each not in near)
         raise HeadraceError(
             "cli.sink_misspelled",
             f"There is no sink {name}; did you mean {meant}?",
-            f"headrace.sink.type={meant}; a sink of a package of Spark that is so near to another "
-            "one's name has a class, which can be named.",
+            f"Set headrace.sink.type to {first}. Other sinks are {others}, and formats of Spark; "
+            f"a format of another package that is called {name} is named by its Java class.",
         )
-    return FormatDefinition(name)
+    return FormatDefinition(name, nearest(name, (*_names(), *_OF_SPARK)))
 
 
-def _meant(name: str) -> str | None:
-    """The sink that a name is all but equal to: in another case, or with one letter more, less,
-    wrong or out of place. Spark's formats have no case."""
+def _near(name: str) -> Sequence[str]:
+    """The sinks that a name is all but equal to, ours first: in another case, or with one letter
+    more, less, wrong or out of place. Spark's formats have no case."""
     lowered = name.lower()
     if lowered in _OF_SPARK or "." in name:
-        return None
+        return ()
     if lowered in _names():
-        return lowered
-    near = (each for each in (*_names(), *_OF_SPARK) if distance(lowered, each, 1) <= 1)
-    return next(near, None) if len(name) >= _SHORT else None
+        return (lowered,)
+    if len(name) < _SHORT:
+        return ()
+    return [each for each in (*_names(), *_OF_SPARK) if distance(lowered, each, 1) <= 1]
 
 
 def _names() -> Sequence[str]:
