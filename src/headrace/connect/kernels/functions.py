@@ -12,10 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from numba import __version__ as numba_version
-from numba import config, njit
+from numba import config
 
 from headrace.connect.cache_folders import kernel_folder
-from headrace.connect.kernels.numba_internals import PLAIN, make_part, share_kernels
+from headrace.connect.kernels.numba_internals import (
+    PLAIN,
+    make_entry,
+    make_part,
+    share_kernels,
+)
 from headrace.connect.kernels.other_packages import releases
 
 
@@ -70,7 +75,7 @@ OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 def entry(function: Callable[..., Any]) -> Any:
     """A kernel that Python calls, or another kernel by its address: compiled, kept on disk and
     optimised as one with the parts that it calls. All its arguments are int64."""
-    return njit(cache=True, **OPTIONS)(function)
+    return make_entry(function, OPTIONS)
 
 
 def part(function: Callable[..., Any]) -> Any:

@@ -3,13 +3,17 @@
 parts of them are compiled, and where their code is in memory. It was tried with `LOWEST` and with
 the version of constraints.txt. Others may have other names; without them files lie by the paths of
 sources, parts are plain `njit` functions, and a kernel that another one calls by its address is
-compiled twice. That is slower and gives the same; plain parts are a warning."""
+compiled twice. That is slower and gives the same; plain parts are a warning. Damaged files are not
+found without them."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +96,71 @@ def _kernel_locator() -> Any:
 
     CacheImpl._locator_classes[:0] = [KernelLocator, ReleaseLocator]
     return KernelLocator
+
+
+_DIGEST_BYTES = 16
+"""Of the digest at the end of each file."""
+
+
+def _checked_files() -> Any:
+    """The class of the files that Numba keeps of a kernel. Raises ImportError or AttributeError
+    where Numba has other names."""
+    from numba.core.caching import IndexDataCacheFile
+
+    for name in ("_open_for_write", "_load_index", "_load_data", "_data_path"):
+        getattr(IndexDataCacheFile, name)
+
+    class CheckedFiles(IndexDataCacheFile):
+        """Files that end with a digest of their content, which Numba's readers leave alone. Where
+        one is damaged Numba compiles the kernel again; it would load any machine code."""
+
+        @contextmanager
+        def _open_for_write(self, filepath: str) -> Iterator[Any]:
+            """See Numba's IndexDataCacheFile."""
+            content = io.BytesIO()
+            yield content
+            with super()._open_for_write(filepath) as file:
+                file.write(content.getvalue() + _digest(content.getvalue()))
+
+        def _load_index(self) -> Any:
+            """See Numba's IndexDataCacheFile."""
+            return {} if _is_damaged(Path(self._index_path)) else super()._load_index()
+
+        def _load_data(self, name: str) -> Any:
+            """See Numba's IndexDataCacheFile, which goes on without a file that is not there."""
+            path = Path(self._data_path(name))
+            if _is_damaged(path):
+                raise FileNotFoundError(path)
+            return super()._load_data(name)
+
+    return CheckedFiles
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
+
+
+def _is_damaged(file: Path) -> bool:
+    """Whether a file of a kernel has another digest than its content; it is removed then."""
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return False  # Numba says what is wrong
+    if _digest(content[:-_DIGEST_BYTES]) == content[-_DIGEST_BYTES:]:
+        return False
+    log.warning("the compiled kernel in %s is damaged, and is compiled again", file)
+    with suppress(OSError):
+        file.unlink()
+    return True
+
+
+def make_entry(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """A function that Python calls, and whose compiled form is kept in files."""
+    kernel = njit(cache=True, **options)(function)
+    files = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    if _Files is not None and type(files) is _Files.__base__:
+        files.__class__ = _Files
+    return kernel
 
 
 def share_kernels() -> bool:
@@ -233,6 +302,7 @@ _Locator = (
     if getattr(config, "CACHE_LOCATOR_CLASSES", "")
     else _made_of_private_names(_kernel_locator)
 )
+_Files = _made_of_private_names(_checked_files)
 _Part = None if os.environ.get(PLAIN_PARTS) else _made_of_private_names(_part_dispatcher)
 PLAIN = _Part is None
 """Whether parts are plain `njit` functions."""
