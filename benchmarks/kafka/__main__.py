@@ -26,7 +26,7 @@ from benchmarks.postgresql.server import Server
 from benchmarks.processes import PeakMemory, cpu_seconds
 from benchmarks.scenarios import QUICK, Benchmark, Sizes, arguments, run_all
 from headrace.spark.kernels.beforehand import compile_beforehand
-from headrace.spark.kernels.needed import named_kernels
+from headrace.spark.kernels.needed import kernels_by_name
 from headrace.testing.embedded import PostgresServer
 from tests.golden.kafka.record import class_path
 from tests.servers.kafka import KafkaServer
@@ -213,7 +213,7 @@ class KafkaBenchmark(Benchmark):
 def main() -> None:
     """All rounds."""
     chosen = arguments("kafka", SCENARIOS)
-    compile_beforehand(named_kernels(["postgresql", "json", "kafka"]))
+    compile_beforehand(kernels_by_name(["postgresql", "json", "kafka"]))
     kafka = KafkaServer()
     kafka.start()
     try:

@@ -26,7 +26,7 @@ from headrace.errors import HeadraceError
 from headrace.spark.kernels import __main__ as program
 from headrace.spark.kernels import compiler, process
 from headrace.spark.kernels.compiled import mark_compiled
-from headrace.spark.kernels.needed import listed, named_kernels
+from headrace.spark.kernels.needed import kernels_by_name, listed
 
 KERNELS = {
     "headrace.spool.extract": ("_gather",),
@@ -190,7 +190,7 @@ def test_the_verb_says_that_what_is_named_was_compiled_already(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    kernels = named_kernels(["postgresql", "json"])
+    kernels = kernels_by_name(["postgresql", "json"])
     for kernel in listed(kernels):
         mark_compiled(*kernel)
     assert main(["compile", "postgresql", "json"]) == 0
@@ -209,7 +209,7 @@ def test_what_the_verb_compiled_is_loaded_without_compiling_it_again(tmp_path: P
     verb = run(
         "from headrace.cli import main\n"
         "from headrace.spark.kernels import needed\n"
-        f"needed.named_kernels = lambda names: {KERNELS!r}\n"
+        f"needed.kernels_by_name = lambda names: {KERNELS!r}\n"
         "raise SystemExit(main(['compile', 'postgresql', 'json']))\n"
     )
     assert verb.returncode == 0, verb.stderr
@@ -229,7 +229,7 @@ def test_the_program_says_what_it_compiled_and_fails_when_that_was_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    kernels = list(listed(named_kernels(["postgresql", "json"])))
+    kernels = list(listed(kernels_by_name(["postgresql", "json"])))
     loaded: list[tuple[str, str]] = []
 
     def load_kernel(*kernel: str) -> None:

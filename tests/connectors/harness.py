@@ -12,7 +12,7 @@ from typing import Any, Self
 from headrace.connectors.connector import Connector
 from headrace.connectors.registry import open_connector, parse_configuration
 from headrace.spark.kernels.beforehand import compile_beforehand
-from headrace.spark.kernels.needed import needed_kernels
+from headrace.spark.kernels.needed import query_kernels
 from headrace.spark.source import HeadraceReader
 from headrace.spark.task import read_slice
 
@@ -48,7 +48,7 @@ class ConnectorReader:
     def open(self) -> Connector:
         """The connector of the present source process."""
         if self.connector is None:
-            compile_beforehand(needed_kernels(self.config))
+            compile_beforehand(query_kernels(self.config))
             self.connector = open_connector(
                 self.config, cores=3, inline=self.inline, orphaned=lambda: False
             )

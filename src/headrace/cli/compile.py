@@ -37,11 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Compiles, and prints how many kernels that were. Raises HeadraceError."""
     from headrace.spark.kernels.compiled import folder
-    from headrace.spark.kernels.needed import named_kernels
+    from headrace.spark.kernels.needed import kernels_by_name
 
     messages = Messages()
     STOP.listen()
-    kernels = named_kernels(arguments.name)
+    kernels = kernels_by_name(arguments.name)
     compilation = start_compiling(kernels, messages)
     if compilation is not None:
         try:

@@ -127,9 +127,9 @@ class Pipeline:
 
     def kernels(self, of_sink: Kernels) -> Kernels:
         """The kernels that its query calls, with those of its sink."""
-        from headrace.spark.kernels.needed import needed_kernels
+        from headrace.spark.kernels.needed import query_kernels
 
-        return needed_kernels(self.config, of_sink)
+        return query_kernels(self.config, of_sink)
 
     def limits(
         self, *, idle_exit: float | None, seconds: float | None, prints: bool = False

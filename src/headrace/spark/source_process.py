@@ -20,7 +20,7 @@ from headrace.connectors.registry import open_connector
 from headrace.offsets.offset import OffsetObject
 from headrace.signals.notifications import observe
 from headrace.spark.kernels.beforehand import compile_beforehand
-from headrace.spark.kernels.needed import Kernels, needed_kernels
+from headrace.spark.kernels.needed import Kernels, query_kernels
 from headrace.spark.query.signals import SignalJournal
 from headrace.spark.query.status import StatusFile, metrics_labels
 from headrace.spark.registration import Registration
@@ -149,7 +149,7 @@ def session(
     config: ConnectorConfig, of_sink: Kernels | None = None, *, converts: bool = True
 ) -> SourceSession:
     """The session of this process, opened on first use. `of_sink` are the kernels of the sink that
-    the query writes to from here and from its tasks; `converts` as in `needed_kernels`."""
+    the query writes to from here and from its tasks; `converts` as in `query_kernels`."""
     global _session
     if _session is None:
         logging.basicConfig(
@@ -160,7 +160,7 @@ def session(
             logging.getLogger(name).setLevel(logging.INFO)
         signal.signal(signal.SIGTERM, _terminated)
         end_with_driver(Orphaned())
-        compile_beforehand(needed_kernels(config, of_sink, converts=converts))
+        compile_beforehand(query_kernels(config, of_sink, converts=converts))
         _session = SourceSession(config)
     return _session
 

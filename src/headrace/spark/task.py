@@ -16,7 +16,7 @@ from headrace.converters.rows import Failed, SliceConverter
 from headrace.errors import HeadraceError
 from headrace.kafka.schema_ids import SchemaIds
 from headrace.spark.kernels.beforehand import compile_beforehand
-from headrace.spark.kernels.needed import needed_kernels
+from headrace.spark.kernels.needed import query_kernels
 from headrace.transforms.chain import Chain
 from headrace.transforms.failures import FailurePolicy
 from headrace.transforms.reading import chain_of
@@ -47,7 +47,7 @@ def converter(config: ConnectorConfig, columns: pa.Schema | None = None) -> Slic
             # PySpark collects garbage after every task; what is loaded now need not be walked.
             gc.collect()
             gc.freeze()
-        compile_beforehand(needed_kernels(config))
+        compile_beforehand(query_kernels(config))
         _converters[identity] = slice_converter(config, schema_ids, columns)
     return _converters[identity]
 
@@ -85,7 +85,7 @@ def read_records(part: Slice, config: ConnectorConfig) -> Iterator[list[Records]
     A record that a transform cannot take ends it, whatever `errors.tolerance` says."""
     transforms, _ = chain(config)
     if transforms not in _compiled:
-        compile_beforehand(needed_kernels(config, converts=False))
+        compile_beforehand(query_kernels(config, converts=False))
         _compiled.append(transforms)
     for records in part.read():
         yield transforms(records)

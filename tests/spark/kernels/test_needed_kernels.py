@@ -19,8 +19,8 @@ from headrace.connectors.registry import built_in, parse_options
 from headrace.spark.kernels.needed import (
     OF_CONVERTERS,
     SHARED,
-    named_kernels,
-    needed_kernels,
+    kernels_by_name,
+    query_kernels,
 )
 from headrace.spark.sinks.definition import SinkDefinition
 from headrace.spark.sinks.registry import find_sink, sinks
@@ -70,7 +70,7 @@ def kernels_behind(*roots: str) -> set[str]:
 
 
 def of_every_query() -> set[str]:
-    return set(named_kernels(["postgresql", "json"]))
+    return set(kernels_by_name(["postgresql", "json"]))
 
 
 @pytest.mark.parametrize("name", [definition.name for definition in built_in()])
@@ -78,7 +78,7 @@ def test_a_connector_needs_what_its_modules_import(name: str) -> None:
     (definition,) = (each for each in built_in() if each.name == name)
     opened = getattr(definition, "open_function", "").partition(":")[0]
     imported = kernels_behind(opened, *definition.worker_modules)
-    missing = imported - set(named_kernels([name, "json"]))
+    missing = imported - set(kernels_by_name([name, "json"]))
     assert missing <= OF_DOCUMENTS, "documents are rendered for connectors that have them"
     if name == "mongodb":
         assert missing <= {"headrace.documents.kernels.scalars"}
@@ -116,7 +116,7 @@ def test_converters_transforms_and_sinks_of_a_configuration_count() -> None:
             "transforms.r.partition.topic.num": "3",
         }
     )
-    modules = set(needed_kernels(config, find_sink("kafka").kernels)) - of_every_query()
+    modules = set(query_kernels(config, find_sink("kafka").kernels)) - of_every_query()
     assert modules == {
         "headrace.converters.plain.kernels.interpreter",
         "headrace.kafka.message_kernel",
@@ -131,7 +131,7 @@ def test_a_converter_loads_what_it_declares_and_no_more() -> None:
     assert loaded.keys() == set(map(str, OF_CONVERTERS))
     for name, modules in loaded.items():
         assert "headrace.converters.kernels.emit" in modules, run.stderr
-        assert modules & SHARED.keys() <= set(named_kernels(["postgresql", name])), name
+        assert modules & SHARED.keys() <= set(kernels_by_name(["postgresql", name])), name
     for name in (ConverterName.AVRO, ConverterName.STRING, ConverterName.SIMPLE,
                  ConverterName.VARIANT):  # fmt: skip
         assert set(OF_CONVERTERS[name]) <= loaded[name]

@@ -18,7 +18,7 @@ from headrace.config.source import Properties, read_mapping
 from headrace.converters.configured import converters_of
 from headrace.converters.reading.configured import record_reader
 from headrace.errors import HeadraceError
-from headrace.spark.kernels.beforehand import compile_in_driver
+from headrace.spark.kernels.beforehand import compile_if_local
 from headrace.spark.kernels.needed import frame_kernels
 from headrace.transforms.reading import examine_chain
 
@@ -57,7 +57,7 @@ def apply(df: DataFrame, properties: Mapping[str, object]) -> DataFrame:
     settings = _checked(given)
     _check_columns(df)
     schema = _output_schema(df, settings)
-    compile_in_driver(df.sparkSession, frame_kernels(settings.output))
+    compile_if_local(df.sparkSession, frame_kernels(settings.output))
     zone = df.sparkSession.conf.get("spark.sql.session.timeZone")
     task = partial(_run, dict(given), to_arrow_schema(schema, timezone=zone))
     return _map_in_arrow(df, task, schema)

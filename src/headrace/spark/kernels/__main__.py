@@ -16,7 +16,7 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from headrace.errors import HeadraceError
 from headrace.spark.kernels.compiled import folder
 from headrace.spark.kernels.compiler import compile_kernels, die_with_parent
-from headrace.spark.kernels.needed import Kernels, all_kernels, named_kernels
+from headrace.spark.kernels.needed import Kernels, all_kernels, kernels_by_name
 from headrace.spark.kernels.process import ANOTHER_COMPILES
 
 
@@ -66,7 +66,7 @@ def main(arguments: list[str]) -> int:
         compile_kernels(_read(asked.name), print_progress, _print_wait)
         return 0
     try:
-        kernels = named_kernels(asked.name) if asked.name and not asked.all else all_kernels()
+        kernels = kernels_by_name(asked.name) if asked.name and not asked.all else all_kernels()
     except HeadraceError as error:
         parser.error(str(error))
     made = compile_kernels(kernels)

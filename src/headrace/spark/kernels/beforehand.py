@@ -37,7 +37,7 @@ def compile_beforehand(kernels: Kernels) -> None:
     require_success(process)
 
 
-def compile_in_driver(session: SparkSession | None, kernels: Kernels) -> None:
+def compile_if_local(session: SparkSession | None, kernels: Kernels) -> None:
     """As `compile_beforehand`, where the tasks of the session run on the driver's machine: its
     master is local. Executors of other masters compile when their first task starts."""
     master = "" if session is None else session.conf.get("spark.master", "") or ""

@@ -141,7 +141,7 @@ def all_kernels() -> dict[str, tuple[str, ...]]:
     return merged((SHARED, *of_connectors, *of_sinks))
 
 
-def needed_kernels(
+def query_kernels(
     config: ConnectorConfig, of_sink: Kernels | None = None, *, converts: bool = True
 ) -> dict[str, tuple[str, ...]]:
     """What a query of this configuration calls: its connector, converters, transforms and sink.
@@ -157,7 +157,7 @@ def needed_kernels(
 
 def frame_kernels(config: FrameConfig) -> dict[str, tuple[str, ...]]:
     """What transforms of a DataFrame call, which read records as well. Raises HeadraceError as
-    `needed_kernels`."""
+    `query_kernels`."""
     return merged((shared((*_OF_FRAMES, *_of_records(config))),))
 
 
@@ -180,7 +180,7 @@ def _of_transforms(config: ConnectorConfig | ChainConfig) -> list[str]:
     return [*chain_of(config).kernels]
 
 
-def named_kernels(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def kernels_by_name(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """What queries with these connectors, converters and sinks call, without transforms. Where no
     converter is named all of them count, with all sinks and transforms.
 

@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 from headrace.documents.target_schema.ddl import declared
 from headrace.documents.target_schema.policies import ConflictPolicy, UnknownFields
 from headrace.documents.target_schema.target import REST, TargetSchema
-from headrace.spark.kernels.beforehand import compile_beforehand, compile_in_driver
+from headrace.spark.kernels.beforehand import compile_beforehand, compile_if_local
 from headrace.spark.kernels.needed import document_kernels
 
 
@@ -51,7 +51,7 @@ def document(
     schema = TargetSchema(declared(target.json()), conflict, unknown)
     if schema.keeps_rest:
         target = StructType([*target.fields, StructField(REST, VariantType())])
-    compile_in_driver(SparkSession.getActiveSession(), document_kernels())
+    compile_if_local(SparkSession.getActiveSession(), document_kernels())
     made = _without_variants(target)
     convert: Any = arrow_udf(_converter(schema, made), made)  # type: ignore[call-overload]
     column: Column = convert(text)

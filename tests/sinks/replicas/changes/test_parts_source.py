@@ -15,7 +15,7 @@ from headrace.sinks.replicas.changes import parts_source
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.parts import describe, described, of_rows
 from headrace.sinks.replicas.changes.parts_source import ReplicaPartsReader, ReplicaPartsSource
-from headrace.spark.kernels.needed import needed_kernels
+from headrace.spark.kernels.needed import query_kernels
 from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
 from tests.connectors.postgresql.harness import properties_with
 from tests.servers.postgresql import Database
@@ -79,8 +79,8 @@ def test_converters_of_the_configuration_are_left_out_and_lost_values_are_errors
 def test_no_kernels_that_make_texts_of_events_are_needed() -> None:
     config = parse_configuration(OPTIONS | {"value.converter": "avro",
                                  "value.converter.schema.registry.url": "http://r"})  # fmt: skip
-    of_events = set(needed_kernels(config))
-    of_changes = set(needed_kernels(config, converts=False))
+    of_events = set(query_kernels(config))
+    of_changes = set(query_kernels(config, converts=False))
     assert of_changes < of_events
     assert not any(".interpreter" in module or ".emit" in module for module in of_changes)
     assert {"headrace.connect.evaluation.gathering", "headrace.converters.kernels.prints"} <= (

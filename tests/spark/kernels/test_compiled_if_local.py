@@ -29,7 +29,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Kernels]:
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[*, 4]"])
 def test_a_driver_with_a_local_master_compiles(master: str, compiled: list[Kernels]) -> None:
     session: Any = SimpleNamespace(conf={"spark.master": master})
-    beforehand.compile_in_driver(session, KERNELS)
+    beforehand.compile_if_local(session, KERNELS)
     assert compiled == [KERNELS]
 
 
@@ -38,8 +38,8 @@ def test_other_drivers_leave_it_to_their_executors(
     master: str | None, compiled: list[Kernels]
 ) -> None:
     session: Any = SimpleNamespace(conf={} if master is None else {"spark.master": master})
-    beforehand.compile_in_driver(session, KERNELS)
-    beforehand.compile_in_driver(None, KERNELS)
+    beforehand.compile_if_local(session, KERNELS)
+    beforehand.compile_if_local(None, KERNELS)
     assert compiled == []
 
 
