@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from headrace.cli.messages import Messages
 from headrace.config.source import read_file
 from headrace.errors import HeadraceError
 from headrace.findings import counted
-from headrace.transforms.chain import Chain, Step
-from headrace.transforms.json_form import examine_properties, run_chain
-from headrace.transforms.transform import TakesSchemasOnly
+
+if TYPE_CHECKING:
+    from headrace.transforms.chain import Chain, Step
 
 _AT_ONCE = 10_000  # records
 
@@ -37,6 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Writes a line per record: the record behind the chain, null, or its error; and to standard
     error how many failed, where any did."""
+    from headrace.transforms.json_form import examine_properties  # loads Numba
+
     messages = Messages()
     examined = examine_properties(read_file(arguments.file))
     for warning in examined.warnings:
@@ -76,6 +78,8 @@ def _without_schemas(chain: Chain, counts: _Counts) -> HeadraceError:
 
 
 def _takes_schemas_only(step: Step) -> bool:
+    from headrace.transforms.transform import TakesSchemasOnly
+
     return isinstance(step.transform, TakesSchemasOnly)
 
 
@@ -111,6 +115,8 @@ def _part(written: object) -> dict[str, object]:
 
 def _run(chain: Chain, lines: TextIO) -> _Counts:
     """Writes what becomes of each record; how many they are."""
+    from headrace.transforms.json_form import run_chain
+
     records, counts = _records(lines), _Counts()
     takes_schemas_only = any(map(_takes_schemas_only, chain.steps))
     while some := list(islice(records, _AT_ONCE)):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 
 from headrace.cli import main
+
+POSTGRES = "io.debezium.connector.postgresql.PostgresConnector"
 
 
 def test_the_command_alone_shows_its_verbs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -14,6 +18,29 @@ def test_the_command_alone_shows_its_verbs(capsys: pytest.CaptureFixture[str]) -
     shown = capsys.readouterr().out
     assert shown.startswith("usage: headrace")
     assert "describe" in shown
+
+
+_USES = """
+import sys
+from headrace.cli import _VERBS, main
+
+of_verbs = ([verb, "--help"] for verb in (*_VERBS, "slots", "db2"))
+for words in (["--version"], ["--help"], [], *of_verbs):
+    try:
+        main(words)
+    except SystemExit as ended:
+        assert not ended.code, words
+    assert "numba" not in sys.modules, words
+"""
+
+
+def test_neither_the_version_nor_any_help_loads_compiled_code() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _USES], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("headrace ")
+    assert "usage: headrace maintain" in done.stdout
 
 
 def test_one_property_is_described_wherever_it_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,15 +123,28 @@ def test_a_property_that_is_none_gets_a_suggestion(capsys: pytest.CaptureFixture
     [
         ("mysql", "Debezium has a connector for mysql, and headrace has none"),
         ("io.debezium.connector.mysql.MySqlConnector", "Debezium has a connector for mysql"),
-        ("mongdb", "did you mean mongodb?"),
+        ("io.debezium.connector.mysq.MySqlConnector", "Debezium has a connector for mysql"),
+        ("io.debezium.connector.db2as400.As400RpcConnector", "has a connector for db2as400"),
+        ("mongdb", "did you mean mongodb? [connectors.unknown]\nremedy: Set connector.class to m"),
+        *(
+            (name, f"did you mean {POSTGRES}? [connectors.unknown]\nremedy: Set connector.class to")
+            for name in (
+                "io.debezium.connector.postgresql.PostgresConector",
+                "io.debezium.connector.postgres.PostgresConnector",
+                "io.debezium.conector.postgresql.PostgresConnector",
+            )
+        ),
         ("something", "is not a connector that is installed"),
+        ("io.debezium.connector.nothing.Nothing", "is not a connector that is installed ["),
     ],
 )
 def test_a_connector_that_is_not_there_is_told_from_a_mistake(
     connector: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["describe", connector]) == 1
-    assert words in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert words in said
+    assert "did you mean" not in said or "Debezium has" not in said
 
 
 def test_the_page_of_a_transform_cuts_no_name_and_no_value(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from headrace.config.describe import Row
-from headrace.transforms.reference import options_of_all
 
 Found = Mapping[str, Sequence[Row]]
 """Options by the names of those that have them."""
@@ -28,6 +27,8 @@ def options_with(text: str) -> Found:
 
 
 def _where(applies: Callable[[str, Row], bool]) -> Found:
+    from headrace.transforms.reference import options_of_all  # loads Numba
+
     chosen = {
         name: [row for row in rows if applies(name, row)] for name, rows in options_of_all().items()
     }
