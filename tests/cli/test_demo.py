@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from pymongo import MongoClient
+from rich.console import Console
 
 from headrace.cli import main
 from headrace.cli.demo.events import RebuiltTables
+from headrace.cli.demo.tables import show_progress
 from headrace.connectors.mongodb import demo as mongodb_demo
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.connection import connect
@@ -254,7 +258,32 @@ def demo_of_tables(database: str, table_format: str, output: Path) -> str:
     )
     assert demo.returncode == 0, (demo.stdout, demo.stderr)
     assert "rows of the tables equal the database's" in demo.stdout
+    progress, _, _ = demo.stdout.partition(" changes of ")
+    assert "waiting for the first rows …" in progress, "there is no terminal"
+    assert re.search(r"customers: [1-9]\d* written", progress, re.IGNORECASE)
     return demo.stdout
+
+
+def test_lines_that_change_are_shown_again_where_there_is_no_terminal() -> None:
+    console = Console(file=io.StringIO())
+    now, came = ["waiting"], threading.Event()
+
+    class Lines(list[str]):
+        """Says when they were asked for."""
+
+        def __iter__(self) -> Iterator[str]:
+            came.set()
+            return super().__iter__()
+
+    with show_progress(console, lambda: Lines(now), every=0.001):
+        for lines in (["a: 1", "b: 1"], ["a: 1", "b: 2"]):
+            came.clear()
+            assert came.wait(60)
+            came.clear()
+            assert came.wait(60), "whoever iterates now has shown what was there before"
+            now[:] = lines
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().splitlines() == ["waiting", "a: 1", "b: 1", "b: 2"]
 
 
 def test_tables_go_into_an_empty_folder_and_events_into_none(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 _TRIGGER = "1 second"
 _REFRESHES = 4
+_LINES_EVERY_S = 5.0
 
 
 class TablesDemo(Demonstration):
@@ -86,21 +89,18 @@ class TablesDemo(Demonstration):
             def start() -> StreamingQuery:
                 return pipeline.start(sink.writer(stream), checkpoint)
 
-            live = Live(
-                console=self._console, get_renderable=self._line, refresh_per_second=_REFRESHES
-            )
-            opened.enter_context(live)
+            opened.enter_context(show_progress(self._console, self._lines))
             yield start, lambda _: None
 
-    def _line(self) -> Text:
+    def _lines(self) -> Sequence[str]:
         """Rows and commits of each table so far."""
         figures = {} if self._sink is None else self._sink.figures()
-        parts = [
+        lines = [
             f"{name}: {each['written']:,} written, {each['deleted']:,} deleted, "
             f"{each['commits']:,} commits"
             for name, each in sorted(figures.items())
         ]
-        return Text("\n".join(parts) or "waiting for the first rows …")
+        return lines or ["waiting for the first rows …"]
 
     def _has_begun(self) -> bool:
         figures = {} if self._sink is None else self._sink.figures()
@@ -179,6 +179,45 @@ class TablesDemo(Demonstration):
         from headrace.sinks.replicas.maintaining import noted_tables
 
         yield from noted_tables(self._folder / "state" / self._definition.name)
+
+
+@contextlib.contextmanager
+def show_progress(
+    console: Console, lines: Callable[[], Sequence[str]], every: float = _LINES_EVERY_S
+) -> Iterator[None]:
+    """Shows lines that change: on a terminal in their place, elsewhere those that have changed,
+    `every` so many seconds and at the end. Another thread calls `lines`."""
+    if console.is_terminal:
+        with Live(
+            console=console,
+            get_renderable=lambda: Text("\n".join(lines())),
+            refresh_per_second=_REFRESHES,
+        ):
+            yield
+        return
+    shown: set[str] = set()
+
+    def show() -> None:
+        for line in lines():
+            if line not in shown:
+                shown.add(line)
+                console.print(line, markup=False, soft_wrap=True)
+
+    over = threading.Event()
+
+    def run() -> None:
+        show()
+        while not over.wait(every):
+            show()
+
+    thread = threading.Thread(target=run, name="headrace demo", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        show()
 
 
 def _definition(table_format: str) -> ReplicaDefinition:
