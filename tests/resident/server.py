@@ -63,7 +63,7 @@ class _Spark:
         spark = self
 
         class Jvm:
-            def __init__(self, say: Callable[[str], None]) -> None:
+            def __init__(self, say: Callable[[str], None], _note: object = None) -> None:
                 spark._say = say
 
             def mute(self) -> None:

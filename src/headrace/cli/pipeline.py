@@ -259,7 +259,7 @@ def open_session(
         arguments["master"] = master
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     STOP.listen()
-    jvm = DriverJvm(messages.foreign)
+    jvm = DriverJvm(messages.foreign, messages.note)
     STOP.on_repeat = jvm.terminate
     messages.phase("starting Spark")
     compiling = start_compiling(kernels, messages)
@@ -298,7 +298,7 @@ def supervise(
     `observed`. See Supervisor."""
     from headrace.cli.progress import Progress
     from headrace.spark.monitoring.observed import ObservedQuery
-    from headrace.spark.supervisor import Reason, Supervisor
+    from headrace.spark.supervisor import Supervisor
 
     phases = Progress(messages, rows_of)
     observed = observed or ObservedQuery()
@@ -332,11 +332,9 @@ def supervise(
         is_stopped=lambda: STOP.requested,
     )
     try:
-        summary = supervisor.run()
-        if summary.reason is Reason.SIGNAL:
-            STOP.ends()
-        return summary
+        return supervisor.run()
     finally:
+        STOP.ends()
         messages.end()
 
 

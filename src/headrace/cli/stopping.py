@@ -30,7 +30,7 @@ class Stop:
         raise KeyboardInterrupt
 
     def ends(self) -> None:
-        """The query ended because of a signal: the next one is a repeat."""
+        """The query ended: a signal from now on is a repeat, since all that is left is to stop."""
         self._is_ending = True
 
     @property

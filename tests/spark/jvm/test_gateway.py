@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -80,3 +81,43 @@ def test_what_has_started_outlives_its_guard() -> None:
         os.kill(jvm, 0)
         one.kill()
         os.kill(jvm, signal.SIGKILL)
+
+
+_WRITING = """
+import os, sys
+from pathlib import Path
+from headrace.cli.pipeline import Session
+from headrace.java import find_java
+from headrace.spark.jvm import gateway
+from headrace.spark.jvm.class_archive import archive_file
+from headrace.spark.session import build_session
+
+gateway.END_WITHIN_S = 0.01  # much less than the archive takes
+jvm = gateway.DriverJvm(print, print)
+session = Session(build_session("archive", master="local[1]", jvm=jvm), jvm)
+if sys.argv[1] == "hurried":
+    jvm._note = lambda _text: jvm.terminate()
+archive = archive_file(find_java(), os.environ["SPARK_HOME"])
+session.close()
+jvm._process.wait()
+print(archive.exists() and any(archive.read_bytes()[:4]), jvm._process.returncode)
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("way", ["patient", "hurried"])
+def test_an_archive_of_classes_that_takes_longer_than_an_end_may_is_written_all_the_same(
+    way: str, tmp_path: Path
+) -> None:
+    """Unless somebody asks for the end again."""
+    done = subprocess.run(
+        [sys.executable, "-c", _WRITING, way],
+        env=os.environ | {"HEADRACE_CACHE_DIR": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    said = done.stdout.splitlines()
+    if way == "patient":
+        assert said[0].startswith("Java writes an archive of Spark's classes"), done.stderr
+        assert said[1:] == ["True 0"], done.stderr
+    else:
+        assert said == [f"False {-signal.SIGKILL}"], done.stderr

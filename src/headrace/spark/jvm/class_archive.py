@@ -3,20 +3,25 @@
 The first session writes the archive when its JVM ends; sessions from then on start in two thirds of
 the time. The JVM checks an archive against itself and the class path, and goes on without one that
 does not fit, or that another one is still writing (its header comes last). An archive whose JVM was
-killed meanwhile is written again.
+killed meanwhile is written again. Each Java and each Spark has an archive of its own, of 150 MB and
+more: those that were not used lately are removed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import time
 import zlib
 from pathlib import Path
 
 _QUIET = "-Xlog:disable"
+_WRITES = "-XX:ArchiveClassesAtExit="
 _DUMP_S = 60
 _WRITTEN_WITHIN_S = 600
+_MOST_OTHERS = 3
+"""Archives of other Javas and Sparks that stay."""
 
 
 def archive_options(java_home: Path, spark_home: str) -> str:
@@ -25,14 +30,21 @@ def archive_options(java_home: Path, spark_home: str) -> str:
     base = _base(java_home)
     if base is None:
         return ""
+    _remove_others(archive)
     if _is_abandoned(archive):
         archive.unlink(missing_ok=True)
     if archive.exists():
+        if _has_header(archive):
+            with contextlib.suppress(OSError):
+                os.utime(archive)  # the time of its last use
         file = f"{base}:{archive}" if base else str(archive)
         return f"-Xshare:auto -XX:SharedArchiveFile={file} {_QUIET}"
-    return (f"-XX:SharedArchiveFile={base} " if base else "") + (
-        f"-XX:ArchiveClassesAtExit={archive} {_QUIET}"
-    )
+    return (f"-XX:SharedArchiveFile={base} " if base else "") + f"{_WRITES}{archive} {_QUIET}"
+
+
+def writes_archive(options: str) -> bool:
+    """Whether a JVM with these options writes an archive when it ends."""
+    return _WRITES in options
 
 
 def archive_file(java_home: Path, spark_home: str) -> Path:
@@ -41,12 +53,34 @@ def archive_file(java_home: Path, spark_home: str) -> Path:
     return java_home / f"spark-{zlib.crc32(spark_home.encode())}.jsa"
 
 
+def _remove_others(archive: Path) -> None:
+    """Remove all archives but this one and those that were used last. A JVM that uses one has it
+    open, and keeps it; one that is about to open it goes on without."""
+    others = [one for one in archive.parent.parent.glob("*/spark-*.jsa") if one != archive]
+    for old in sorted(others, key=_last_used, reverse=True)[_MOST_OTHERS:]:
+        with contextlib.suppress(OSError):
+            old.unlink()
+
+
+def _last_used(archive: Path) -> float:
+    try:
+        return archive.stat().st_mtime
+    except OSError:
+        return 0.0  # another session has removed it
+
+
 def _is_abandoned(archive: Path) -> bool:
     """Whether it has no header, and nobody writes it any more."""
-    with contextlib.suppress(OSError), archive.open("rb") as file:
-        has_header = any(file.read(4))
-        return not has_header and time.time() - archive.stat().st_mtime > _WRITTEN_WITHIN_S
-    return False
+    return _has_header(archive) is False and time.time() - _last_used(archive) > _WRITTEN_WITHIN_S
+
+
+def _has_header(archive: Path) -> bool | None:
+    """None: there is no such file."""
+    try:
+        with archive.open("rb") as file:
+            return any(file.read(4))
+    except OSError:
+        return None
 
 
 def _base(java_home: Path) -> str | None:

@@ -10,23 +10,33 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from headrace.connect.deadline import Deadline
 from headrace.errors import HeadraceError
+from headrace.spark.jvm.class_archive import writes_archive
 
 END_WITHIN_S = 10.0
 """Seconds that a JVM has to delete its temporary files and to end."""
+ARCHIVE_WITHIN_S = 300.0
+"""Seconds that a JVM has to write an archive of classes before it ends. One that is killed
+meanwhile leaves none, and every later session begins it again."""
+_LOOK_S = 0.1
 
 
 class DriverJvm:
     """A JVM for PySpark, started by `launch`. What it and the processes under it write to their
-    standard error goes to `say`, a line at a time, in a thread of its own, until `mute`.
+    standard error goes to `say`, a line at a time, in a thread of its own, until `mute`. `note` is
+    called with what a user should know who waits for the end.
 
     Spark's workers, and the JVM itself, print stack traces when they are stopped in the middle of
     something, which is what an orderly end does to them.
     """
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
+    def __init__(
+        self, say: Callable[[str], None], note: Callable[[str], None] = lambda _text: None
+    ) -> None:
+        self._say, self._note = say, note
         self._muted = threading.Event()
+        self._writes_archive = self._is_hurried = False
         self._process: subprocess.Popen[bytes] | None = None
         self._gateway: Any = None
 
@@ -42,6 +52,7 @@ class DriverJvm:
         conf = SparkConf(loadDefaults=False)
         for name, value in settings.items():
             conf.set(name, value)
+        self._writes_archive = any(map(writes_archive, settings.values()))
         reading, writing = os.pipe()
         last_lines: list[str] = []
         reader = threading.Thread(
@@ -71,8 +82,10 @@ class DriverJvm:
         self._muted.set()
 
     def terminate(self) -> None:
-        """End the JVM now; its calls fail. It deletes its temporary files. From any thread."""
+        """End the JVM now; its calls fail. It deletes its temporary files, and nobody waits for an
+        archive that it writes. From any thread."""
         self.mute()
+        self._is_hurried = True
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
 
@@ -95,9 +108,25 @@ class DriverJvm:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(END_WITHIN_S)
                 break
+            if number is None and self._writes_archive and self._has_archived(process):
+                break
         context: Any = SparkContext
         if context._gateway is self._gateway:
             context._gateway = context._jvm = None
+
+    def _has_archived(self, process: subprocess.Popen[bytes]) -> bool:
+        """Whether the JVM ends while it is given the time for its archive of classes."""
+        if not self._is_hurried:
+            self._note(
+                "Java writes an archive of Spark's classes, once per installation, with which later"
+                " starts are faster; Ctrl-C ends it now"
+            )
+        deadline = Deadline(ARCHIVE_WITHIN_S)
+        while not (self._is_hurried or deadline.is_over):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_LOOK_S)
+                return True
+        return False
 
     def _read(self, descriptor: int, last_lines: list[str]) -> None:
         traces = ClosedSocketTraces()
