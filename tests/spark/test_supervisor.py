@@ -120,6 +120,35 @@ def test_a_limit_of_seconds_also_ends_a_run_that_only_fails(wait_ms):
     assert run.starts >= 1
 
 
+class Watched(Unstarted):
+    """Of a query that runs, and whose source says what a test lets it say."""
+
+    def begin(self):
+        return SimpleNamespace(awaitTermination=self.looked, isActive=False, exception=lambda: None)
+
+    def looked(self, _seconds):
+        self.looks = getattr(self, "looks", 0) + 1
+        return False
+
+
+def test_seconds_do_not_count_before_the_source_has_begun(monkeypatch):
+    run = Watched(Limits(seconds=0.001))
+    monkeypatch.setattr(supervisor, "waited_for", lambda _query: "")
+    monkeypatch.setattr(Watched, "_stop_query", lambda *_: None)
+    monkeypatch.setattr(supervisor, "has_begun", lambda _query: run.looks > 20)
+    assert run.run().reason == "seconds"
+    assert run.looks > 20
+
+
+def test_seconds_count_for_a_source_that_says_nothing_for_long(monkeypatch):
+    run = Watched(Limits(seconds=0.001))
+    monkeypatch.setattr(supervisor, "waited_for", lambda _query: "")
+    monkeypatch.setattr(Watched, "_stop_query", lambda *_: None)
+    monkeypatch.setattr(supervisor, "has_begun", lambda _query: False)
+    monkeypatch.setattr(supervisor, "_STARTS_WITHIN_S", 0.05)
+    assert run.run().reason == "seconds"
+
+
 def test_an_error_of_ours_is_found_in_the_text_of_an_exception():
     text = (
         "[STREAM_FAILED] Query terminated: Traceback\n  File x\n"

@@ -363,7 +363,11 @@ def positive_seconds(text: str) -> float:
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of every verb that runs a query."""
-    parser.add_argument("--seconds", type=positive_seconds, help="stop after so many seconds")
+    parser.add_argument(
+        "--seconds",
+        type=positive_seconds,
+        help="stop so many seconds after the source began to read rows or the log, or first failed",
+    )
     parser.add_argument(
         "--idle-exit",
         type=positive_seconds,

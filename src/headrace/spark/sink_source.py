@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 
 class SinkSource(HeadraceDataSource):
-    """A source of a sink. Its options are those of `headrace` and some of
-    `headrace.spark.query.told.SINK_OPTIONS`; a row is what a task wrote of a slice."""
+    """A source of a sink. Its options are those of `headrace`, among them properties that the sink
+    sets, and some of `headrace.spark.query.told.SINK_OPTIONS`; a row is what a task wrote of a
+    slice."""
 
     columns: str
     """Of its rows."""

@@ -23,7 +23,7 @@ from headrace.connect.deadline import Deadline
 from headrace.connectors.states import State
 from headrace.errors import HeadraceError
 from headrace.spark.failures import essence, find_failure
-from headrace.spark.query.status import source_state
+from headrace.spark.query.status import has_begun, is_processing, source_state, waited_for
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ _WATCH_S = 0.1
 _STOP_WITHIN_S = 3.0
 _UNKNOWN_RETRIES = 3
 _LOST_PROCESS_WAIT_S = 1.0
-_PROCESSING = "Processing new data"
+_STARTS_WITHIN_S = 300.0
 
 
 CaughtUp = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
@@ -66,10 +66,11 @@ class Limits:
 
     `max_retries` counts failures in a row (-1: no limit), `retry_wait_ms` lies between them:
     Debezium's errors.max.retries and retriable.restart.connector.wait.ms. `idle_exit` stops a
-    source that has caught up and gave no row but heartbeats for so many seconds; `seconds` stops in
-    any case. `caught_up` tells for the head of a source's log and the end of its last range, both
-    offsets, whether no record need be between them (None: only where they are equal). `is_unread`
-    tells whether nobody reads the output any more, which may show before there is a row to write.
+    source that has caught up and gave no row but heartbeats for so many seconds; `seconds` stops so
+    long after the source has begun to work, see `_Countdown`. `caught_up` tells for the head of a
+    source's log and the end of its last range, both offsets, whether no record need be between them
+    (None: only where they are equal). `is_unread` tells whether nobody reads the output any more,
+    which may show before there is a row to write.
     """
 
     max_retries: int = -1
@@ -98,6 +99,34 @@ class _Watch:
     last_active: float = field(default_factory=time.monotonic)
     progress: dict[str, Any] | None = None
     said_idle: bool = False
+
+
+class _Countdown:
+    """The limit of seconds. It counts from the moment at which the source begins to read rows or
+    the log, or says why it cannot: the start of Spark and of the source does not count. A source
+    that says nothing for `_STARTS_WITHIN_S` is taken for one that has begun, so that every run with
+    a limit ends."""
+
+    def __init__(self, seconds: float | None) -> None:
+        """None: no limit."""
+        self._seconds = math.inf if seconds is None else seconds
+        self.has_begun = seconds is None
+        self._end = Deadline(_STARTS_WITHIN_S + self._seconds)
+
+    def begin(self) -> None:
+        """The seconds count from now on, unless they do already."""
+        if not self.has_begun:
+            self.has_begun = True
+            self._end = Deadline(self._seconds)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether they are over."""
+        return self._end.is_over
+
+    def remaining(self) -> float:
+        """Seconds until then."""
+        return self._end.remaining()
 
 
 class _Listener:
@@ -200,8 +229,7 @@ class Supervisor:
         """
         summary = Summary()
         began = time.monotonic()
-        limit = self._limits.seconds
-        end = Deadline(math.inf if limit is None else limit)
+        end = _Countdown(self._limits.seconds)
         has_started = False
         with self._signals(), self._listening():
             if self._is_stopped():
@@ -231,6 +259,7 @@ class Supervisor:
                     return summary
                 if failure.code == "spark.query_failed" and not has_started:
                     raise failure  # Spark refuses the query: a sink that cannot stream, an option
+                end.begin()
                 self._wait_before_retry(failure, end)
                 if self._stopping:
                     summary.reason = Reason.SIGNAL
@@ -241,7 +270,7 @@ class Supervisor:
                 summary.restarts += 1
         return summary
 
-    def _watch_query(self, query: StreamingQuery, end: Deadline) -> Reason | None:
+    def _watch_query(self, query: StreamingQuery, end: _Countdown) -> Reason | None:
         """Returns why to stop; None never: a failed query raises."""
         self._watch.last_active = time.monotonic()
         self._watch.said_idle = False
@@ -254,6 +283,8 @@ class Supervisor:
             if watched.awaitTermination(_WATCH_S):  # raises when the query failed
                 return Reason.FINISHED
             now = time.monotonic()
+            if not end.has_begun and self._has_begun(query):
+                end.begin()
             if end.is_over:
                 return Reason.SECONDS
             if self._limits.is_unread():
@@ -261,11 +292,16 @@ class Supervisor:
             if self._limits.idle_exit is not None and self._is_idle(query, now):
                 return Reason.IDLE
 
+    def _has_begun(self, query: StreamingQuery) -> bool:
+        """Whether the source works, by what it says or by what Spark reports of it."""
+        watch = self._watch
+        return watch.progress is not None or watch.said_idle or has_begun(query)
+
     def _is_idle(self, query: StreamingQuery, now: float) -> bool:
         watch = self._watch
         if now - watch.last_active < float(self._limits.idle_exit or 0):
             return False
-        if _is_processing(query):
+        if is_processing(query):
             # A micro-batch says at its end what it had; heartbeats alone are no activity.
             watch.awaited, watch.said_idle = watch.batches + 1, False
             return False
@@ -284,7 +320,7 @@ class Supervisor:
         """Stop between micro-batches if one ends soon; in the middle of one is safe too. Returns
         what had ended the query before."""
         deadline = Deadline(_STOP_WITHIN_S)
-        while query.isActive and _is_processing(query) and not deadline.is_over:
+        while query.isActive and is_processing(query) and not deadline.is_over:
             deadline.pause(0.005)
         # The query may fail at this moment: the next start replays the micro-batch.
         with contextlib.suppress(StreamingQueryException):
@@ -297,7 +333,7 @@ class Supervisor:
         ended = query.exception()
         return None if ended is None else find_failure(str(ended))
 
-    def _wait_before_retry(self, failure: HeadraceError, end: Deadline) -> None:
+    def _wait_before_retry(self, failure: HeadraceError, end: _Countdown) -> None:
         """Returns when it is time to start again; raises `failure` when it is not to be."""
         watch, limits = self._watch, self._limits
         watch.failures += 1
@@ -379,35 +415,6 @@ def _of_its_own(failure: HeadraceError | None, reason: Reason) -> HeadraceError 
     return failure if is_ours and not failure.retriable else None
 
 
-_WAITED_FOR = {
-    "starting": "the source was connecting to the database and checking its position",
-    "snapshotting": "a snapshot was being read, and none of its rows had been written",
-    "waiting to stream": "streaming.delay.ms was not over",
-    "streaming": "the stream was open, and no captured change came",
-    "blocked": "a blocking snapshot was being read, and none of its rows had been written",
-}
-
-
-def waited_for(query: StreamingQuery) -> str:
-    """What a query without rows waits for, in words; empty where nothing says so. Never raises."""
-    from headrace.spark.query.status import status
-
-    try:
-        current = status(query)
-        if current.error is not None:
-            return current.message
-        if current.waits is not None:
-            return current.waits
-        if current.since is None:
-            return "Spark had not started the source" if query.isActive else ""
-        words = _WAITED_FOR.get(current.state, "")
-        if query.status["isTriggerActive"] and query.status["message"] == _PROCESSING:
-            words += " (a micro-batch was not finished)"
-        return words
-    except (PySparkException, Py4JError, OSError, HeadraceError):
-        return ""
-
-
 def _input_rows(progress: Mapping[str, Any]) -> int:
     return int(progress.get("numInputRows") or 0)
 
@@ -457,11 +464,6 @@ def _position(value: object) -> object:
         with contextlib.suppress(ValueError):
             return json.loads(value)
     return value
-
-
-def _is_processing(query: StreamingQuery) -> bool:
-    status = query.status
-    return bool(status["isTriggerActive"]) and status["message"] == _PROCESSING
 
 
 def _driver_lost(error: Exception) -> HeadraceError:

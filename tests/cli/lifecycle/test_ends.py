@@ -48,6 +48,21 @@ def test_a_run_without_events_says_what_it_waited_for(
     assert (last["events"], last["restarts"]) == (0, 0)
 
 
+def test_seconds_count_from_the_moment_at_which_the_source_begins(
+    database: Database, tmp_path: Path, resident: Resident
+) -> None:
+    """However long it takes to start: much longer than this limit."""
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    file = tmp_path / "pipeline.properties"
+    file.write_text(properties(database, snapshot_mode="no_data"))
+    done = resident.run("run", str(file), "--seconds", "0.01")
+    assert done.returncode == 0, done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.partition("; ")[2].startswith(
+        ("the stream was open", "a snapshot was being read")
+    ), done.stderr
+
+
 def test_heartbeats_keep_no_run_from_its_idle_exit(
     database: Database, tmp_path: Path, resident: Resident
 ) -> None:

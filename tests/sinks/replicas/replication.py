@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import headrace
 from headrace.errors import HeadraceError
@@ -32,19 +33,25 @@ class Replication:
         made._source = {"slot.name": f"{self.database.name}_{name}"}
         return made
 
-    def run(self, source: Mapping[str, str] | None = None, **options: str) -> None:
-        """Until everything is replicated that is in the source now; `options` are of the sink, with
-        `_` for `.`, and `source` more properties of the connector. Raises HeadraceError for an
-        error before the query, and what it ended with."""
+    def start(
+        self, source: Mapping[str, str] | None = None, *, trigger: str, **options: str
+    ) -> StreamingQuery:
+        """The query, which runs; `options` are of the sink, with `_` for `.`, and `source` more
+        properties of the connector. Raises HeadraceError for an error before the query."""
         sink = {
             **{name.removeprefix(_SINK): text for name, text in self.lake.properties().items()},
             "checkpoint": str(self.state),
-            "trigger": "availableNow",
+            "trigger": trigger,
             **{name.replace("_", "."): text for name, text in options.items()},
         }
         del sink["mode"]
         properties = {**self.database.properties(), "skipped.operations": "none", **self._source}
-        query = headrace.replicate(self.spark, properties | dict(source or {}), sink)
+        return headrace.replicate(self.spark, properties | dict(source or {}), sink)
+
+    def run(self, source: Mapping[str, str] | None = None, **options: str) -> None:
+        """Until everything is replicated that is in the source now; see `start`. Raises
+        HeadraceError for an error before the query, and what it ended with."""
+        query = self.start(source, trigger="availableNow", **options)
         try:
             assert query.awaitTermination(_WITHIN_S)
         except StreamingQueryException:

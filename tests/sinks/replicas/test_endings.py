@@ -1,4 +1,5 @@
-"""What `headrace.replicate` holds for a query is let go when this run of it ends."""
+"""What `headrace.replicate` holds for a query is let go when this run of it ends, and what is known
+of the query meanwhile."""
 
 from __future__ import annotations
 
@@ -7,7 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 
+import pytest
+
+import headrace
+from headrace.connect.deadline import Deadline
 from headrace.sinks.replicas.replicating import _Ending
+from tests.sinks.lake.readers import IN_TURN
+from tests.sinks.replicas.replication import Replication
 
 
 class Query:
@@ -36,3 +43,22 @@ def test_the_end_of_the_run_itself_lets_everything_go_once() -> None:
         ending.onQueryTerminated(SimpleNamespace(id="query", runId="second"))
         ending.end_if_over()
     assert gone == ["sink"]
+
+
+@pytest.mark.spark
+@pytest.mark.postgres
+@pytest.mark.parametrize("replication", IN_TURN, indirect=True)
+def test_the_status_of_a_replica_is_what_its_source_does(replication: Replication) -> None:
+    """Its source has other converters than the configuration names."""
+    replication.database.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    converter = {"value.converter": "json", "value.converter.schemas.enable": "false"}
+    query = replication.start(converter, trigger="1 second")
+    try:
+        deadline = Deadline(120)
+        while headrace.status(query).state != "streaming" and not deadline.is_over:
+            deadline.pause(0.1)
+        status = headrace.status(query)
+        assert (status.state, status.error) == ("streaming", None), status
+        assert status.since is not None
+    finally:
+        query.stop()

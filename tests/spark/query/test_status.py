@@ -1,9 +1,11 @@
-"""What Spark says of a query is shown without its objects."""
+"""What is said of a query and its source."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from headrace.spark.query import status as module
 
@@ -14,3 +16,34 @@ def test_an_object_of_spark_is_named_in_words(monkeypatch: Any) -> None:
     text = "Getting offsets from org.apache.spark.sql.PythonMicroBatchStream@7a3f01bc"
     query: Any = SimpleNamespace(isActive=True, status={"message": text})
     assert module.status(query).message == "Getting offsets from the source"
+
+
+@pytest.mark.parametrize(
+    ("progress", "words"), [(None, "the process of the source was being started"), ({}, "")]
+)
+def test_a_source_that_says_nothing_was_being_started_only_where_no_micro_batch_is_over(
+    monkeypatch: pytest.MonkeyPatch, progress: object, words: str
+) -> None:
+    monkeypatch.setattr(module.failures, "error", lambda _query: None)
+    monkeypatch.setattr(module, "_newest", lambda _query: None)
+    query: Any = SimpleNamespace(isActive=True, status={"message": ""}, lastProgress=progress)
+    assert module.waited_for(query) == words
+
+
+@pytest.mark.parametrize(
+    ("written", "begun"),
+    [
+        (None, False),
+        ({"state": "starting", "error": None, "waits": None}, False),
+        ({"state": "starting", "error": ("a.b", "gone", "Wait."), "waits": None}, True),
+        ({"state": "starting", "error": None, "waits": "a lock"}, True),
+        ({"state": "snapshotting", "error": None, "waits": None}, True),
+        ({"state": "streaming", "error": None, "waits": None}, True),
+    ],
+)
+def test_a_source_has_begun_when_it_reads_or_says_why_it_does_not(
+    monkeypatch: pytest.MonkeyPatch, written: object, *, begun: bool
+) -> None:
+    monkeypatch.setattr(module, "_newest", lambda _query: written)
+    query: Any = None
+    assert module.has_begun(query) is begun

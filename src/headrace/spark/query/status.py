@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connectors.registry import definition_of, parse_options
-from headrace.connectors.states import Situation
+from headrace.connectors.states import Situation, State
 from headrace.errors import HeadraceError
 from headrace.findings import counted
 from headrace.spark import failures
@@ -90,6 +90,53 @@ def source_state(query: StreamingQuery) -> str | None:
     if written is None:
         return None
     return CATCHING_UP if written["behind"] else str(written["state"])
+
+
+def has_begun(query: StreamingQuery) -> bool:
+    """Whether the first headrace source of `query` reads rows or the log, or has told why it does
+    not yet: of an error that it tries again after, or of what it waits for."""
+    written = _newest(query)
+    if written is None:
+        return False
+    is_starting = written["state"] == State.STARTING.value
+    return not is_starting or written["error"] is not None or written["waits"] is not None
+
+
+_WAITED_FOR = {
+    State.STARTING: "the source was connecting to the database and checking its position",
+    State.SNAPSHOTTING: "a snapshot was being read, and none of its rows had been written",
+    State.WAITING_TO_STREAM: "streaming.delay.ms was not over",
+    State.STREAMING: "the stream was open, and no captured change came",
+    State.BLOCKED: "a blocking snapshot was being read, and none of its rows had been written",
+}
+_PROCESSING = "Processing new data"
+
+
+def is_processing(query: StreamingQuery) -> bool:
+    """Whether a micro-batch is running."""
+    told = query.status
+    return bool(told["isTriggerActive"]) and told["message"] == _PROCESSING
+
+
+def waited_for(query: StreamingQuery) -> str:
+    """What a query without rows waits for, in words; empty where nothing says so. Never raises."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        current = status(query)
+        if current.error is not None:
+            return current.message
+        if current.waits is not None:
+            return current.waits
+        if current.since is None:
+            # A micro-batch that is over had its source, whatever is known of that.
+            is_starting = query.isActive and query.lastProgress is None
+            return "the process of the source was being started" if is_starting else ""
+        words = {state.value: words for state, words in _WAITED_FOR.items()}.get(current.state, "")
+        return f"{words} (a micro-batch was not finished)" if is_processing(query) else words
+    except (PySparkException, Py4JError, OSError, HeadraceError):
+        return ""
 
 
 class StatusFile:
@@ -182,7 +229,7 @@ def read_situation(name: str) -> Mapping[str, Any] | None:
 
 def _options_and_jvm(query: StreamingQuery) -> tuple[dict[str, str], int] | None:
     """The options of the first headrace source of `query`, and the JVM's process id."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JError
     from pyspark import SparkContext
 
     java: Any = getattr(query, "_jsq", None)

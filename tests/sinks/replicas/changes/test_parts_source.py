@@ -14,7 +14,11 @@ from headrace.connectors.registry import parse_configuration
 from headrace.sinks.replicas.changes import parts_source
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.parts import describe, described, of_rows
-from headrace.sinks.replicas.changes.parts_source import ReplicaPartsReader, ReplicaPartsSource
+from headrace.sinks.replicas.changes.parts_source import (
+    OVERRIDES,
+    ReplicaPartsReader,
+    ReplicaPartsSource,
+)
 from headrace.spark.kernels.needed import query_kernels
 from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
 from tests.connectors.postgresql.harness import properties_with
@@ -70,7 +74,8 @@ def test_converters_of_the_configuration_are_left_out_and_lost_values_are_errors
     options = pack(
         OPTIONS | {"value.converter": "avro", "value.converter.schema.registry.url": "x"}
     )
-    source = ReplicaPartsSource({**options, FOLDER: "f", CHECKPOINT: "c", SYNC: "false"})
+    own = {FOLDER: "f", CHECKPOINT: "c", SYNC: "false", **OVERRIDES}
+    source = ReplicaPartsSource({**options, **own})
     config = source._sink_reader().config
     assert str(config.converter("value")) == "json"
     assert str(config.event_converting_failure_handling_mode) == "fail"
@@ -107,7 +112,7 @@ def test_a_query_gets_the_parts_of_a_snapshot_and_of_the_log(
         written.parts += noted or of_tasks
 
     def run() -> None:
-        own = {FOLDER: str(state), CHECKPOINT: str(checkpoint), SYNC: "false"}
+        own = {FOLDER: str(state), CHECKPOINT: str(checkpoint), SYNC: "false", **OVERRIDES}
         options = pack(properties(database, headrace__range__direct__max__bytes=direct))
         spark.dataSource.register(ReplicaPartsSource)
         stream = spark.readStream.format("headrace_replica_parts").options(**own, **options).load()
