@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.support.masking import Masks
+from headrace.support.masking import KEPT, Masks
 
 MASKS = Masks()
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=12, max_size=60)
@@ -63,6 +63,7 @@ def test_nothing_of_a_redo_statement_is_kept_but_its_sql(
         ("COMMENT ON COLUMN a.b.c IS 'it''s'", r"COMMENT ON COLUMN NAME.* IS '[a-z]{2}''?[^ ]*'"),
         ("insert into \"A\" values (HEXTORAW('00ff'))", r'insert into "NAME_\d+" values .*'),
         ("x = q'[it's here]'", r"NAME_\d+ = '[a-z]{2}'[a-z] [a-z]{4}'"),
+        ("x = q'!it's NOT 12!' OR 1", r"NAME_\d+ = '[a-z]{2}'[a-z] [A-Z]{3} \d\d' OR \d"),
         ("-- a note\nSELECT 1", r"-- [a-z] [a-z]{4}\nSELECT \d"),
         ("'unfinished", "'[a-z]{10}'"),
     ],
@@ -71,14 +72,119 @@ def test_sql_keeps_its_shape(statement: str, form: str) -> None:
     assert re.fullmatch(form, Masks().sql(statement), re.DOTALL), Masks().sql(statement)
 
 
+@pytest.mark.parametrize(
+    "default",
+    [
+        "CHAR(5551234)", "CHAR(55512)", "DECIMAL(73500.50)", "DECIMAL(73500.50, 2)",
+        "CAST(55512 AS CHAR(55512))", "TIMESTAMP(55512)", "(RAW(55512))", "f(55512, CHAR(55512))",
+    ],
+)  # fmt: skip
+def test_numbers_of_a_default_are_masked_whatever_word_is_before_them(default: str) -> None:
+    statements = [default, f"DEFAULT {default}", f"CREATE TABLE t (a CHAR(77) DEFAULT {default})"]
+    for statement in statements:
+        masked = Masks(b"key").sql(statement)
+        for number in re.findall(r"\d{5,}", default):
+            assert number not in masked
+        assert ("CHAR(77)" in masked) == ("CHAR(77)" in statement)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "NUMBER(10, -2)", "VARCHAR2(4000 BYTE)", "TIMESTAMP(6) WITH TIME ZONE", "RAW(16)",
+        "INTERVAL DAY(2) TO SECOND(6)", "INTERVAL YEAR(4) TO MONTH",
+    ],
+)  # fmt: skip
+def test_sizes_of_declared_columns_are_kept(declared: str) -> None:
+    assert MASKS.column_type(declared) == declared
+    for statement in (
+        f"CREATE TABLE t (a {declared}, b {declared})",
+        f"ALTER TABLE t ADD b {declared}",
+        f"ALTER TABLE t ALTER COLUMN b SET DATA TYPE {declared}",
+    ):
+        masked = MASKS.sql(statement)
+        assert masked.count(declared) == statement.count(declared)
+
+
+def test_the_type_of_an_object_is_a_name() -> None:
+    assert re.fullmatch(r"NAME_\d+", MASKS.column_type("CANARY_TYPE"))
+
+
+VALUES = st.lists(
+    st.sampled_from(["NOT", "DATE", "CHAR(40712)", "raw (6655)", "😀", "–", "''", "40712", "canary",
+                     "DEFAULT", ";", '"', "it"]),
+    min_size=5, max_size=40,
+)  # fmt: skip
+
+
+@given(VALUES, st.integers(1, 40))
+def test_parts_of_a_statement_are_masked_as_the_whole_and_cut_where_they_were(
+    words: list[str], size: int
+) -> None:
+    value = " ".join(words)
+    whole = f"""insert into "S"."T"("A") values ('{value}');"""
+    masked = MASKS.sql(whole)
+    names = [f'"{MASKS.name(name)}"' for name in "STA"]
+    assert masked == "insert into {}.{}({}) values ('{}');".format(*names, MASKS.text(value))
+    data = whole.encode()
+    parts = [data[at : at + size].decode(errors=KEPT) for at in range(0, len(data), size)]
+    found = MASKS.parts(parts)
+    assert len(found) == len(parts)
+    assert "".join(found).encode(errors=KEPT).decode() == masked
+    if size == 40 and len(masked.encode()) == len(data):
+        assert [len(one.encode(errors=KEPT)) for one in found[:-1]] == [size] * (len(found) - 1)
+
+
+def test_parts_that_are_cut_between_characters_stay_so() -> None:
+    values = ["é" * 10, "é" * 30]
+    whole = f"""insert into "LONG_NAME_OF_A_SCHEMA"."T"("A") values ('{values[0]}"""
+    for part in MASKS.parts([whole, f"{values[1]}');"], frozenset("TA")):
+        part.encode()  # UTF-8
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "may NOT drive; CHAR(40712) 🚀','canary');",
+        " buf_c := 'it's NOT 40712 🚀 canary'; \n  dbms_lob.write(loc_c, 5, 1, buf_c);",
+        'DECLARE BEGIN Stmt := \'update "S"."T" set "C" = :1 where "A" = \'NOT canary 40712 🚀\';',
+        "<a>it's NOT 40712 🚀 canary</a>",
+        "create a DATE, drop NOT canary 40712 🚀",
+        "select NOT canary 40712 🚀",
+    ],
+)
+def test_what_does_not_begin_as_a_statement_is_masked_as_a_text(text: str) -> None:
+    """The rest of a statement, and parts of large values, whose quotation marks may be anything."""
+    masks = Masks(b"key")
+    (masked,) = masks.parts([text])
+    assert masked == masks.text(text)
+    for word in ("NOT", "drive", "CHAR", "40712", "🚀", "canary"):
+        assert word not in masked
+
+
+def test_parts_of_large_values_of_a_workload_are_shown() -> None:
+    text = " buf_c := 'small'; \n  dbms_lob.write(loc_c, 5, 1, buf_c);"
+    own = frozenset({"BUF_C", "LOC_C", "DBMS_LOB", "WRITE"})
+    assert MASKS.parts([text], own) == [text]
+
+
+def test_statements_of_rows_are_put_together_by_what_goes_on() -> None:
+    texts = ['update "T" set "A" = \'a', "b NOT", None, "c'", "commit;", "'d", "NOT"]
+    masked = Masks(b"key").statements(texts, [1, 1, 1, 0, 0, None, 1], [None] * 7)
+    assert [text is None for text in masked] == [text is None for text in texts]
+    assert masked[4] == "commit;"
+    assert "NOT" not in str(masked)
+
+
+OWN = frozenset({"HEADRACE_KIT_TEXTS", "ID", "A"})
+
+
 @given(st.text(max_size=200))
 def test_any_text_is_masked_without_an_error(text: str) -> None:
     MASKS.sql(text)
     MASKS.text(text)
     MASKS.own_sql(text, OWN)
-
-
-OWN = frozenset({"HEADRACE_KIT_TEXTS", "ID", "A"})
+    MASKS.parts([text, text], OWN)
 
 
 @given(LONG, LONG, LONG)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
+from headrace.errors import HeadraceError
 from headrace.support.masking import Masks
 from headrace.support.questions import Question, Shown
 from headrace.support.recording import Answer, Recording
@@ -16,7 +18,9 @@ QUESTION = Question("states", "SELECT …", "why", columns=SHOWN)
 
 
 def recording() -> Recording:
-    return Recording(Masks(), lambda error: {"code": 1} if isinstance(error, OSError) else None)
+    return Recording(
+        Masks(b"key"), lambda error: {"code": 1} if isinstance(error, OSError) else None
+    )
 
 
 def test_only_values_that_may_be_shown_are() -> None:
@@ -30,6 +34,12 @@ def test_only_values_that_may_be_shown_are() -> None:
     assert record["rows"][0][3] == ["str", {"size": 6}]
 
 
+def test_a_name_that_a_column_fills_with_blanks_has_the_same_number() -> None:
+    made = recording()
+    made.ask(QUESTION, lambda: Answer([("NAME",)], [("CANARY",), ("CANARY    ",)]))
+    assert made.records[0]["rows"] == [[["str", "NAME_0001"]]] * 2
+
+
 def test_numbers_and_times_of_views_are_shown() -> None:
     made = recording()
     row = (1, Decimal("2.50"), dt.datetime(2026, 1, 2), None)  # noqa: DTZ001 - a database's clock
@@ -39,18 +49,69 @@ def test_numbers_and_times_of_views_are_shown() -> None:
     ]
 
 
-def test_an_error_of_the_database_is_recorded_by_its_codes_and_another_one_raised() -> None:
+def test_an_error_of_the_database_is_recorded_by_its_codes() -> None:
     made = recording()
 
     def refuse() -> Answer:
         raise OSError("canary")
 
-    assert made.ask(QUESTION, refuse, {"name": "canary"}) is None
+    assert isinstance(made.ask(QUESTION, refuse, {"name": "canary"}), OSError)
     assert made.records[0]["error"] == {"code": 1}
     assert made.records[0]["binds"] == {"name": "str"}
     assert "canary" not in str(made.records)
-    with pytest.raises(ZeroDivisionError):
-        made.ask(QUESTION, lambda: Answer([("A",)], [(1 / 0,)]))
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (UnicodeDecodeError("utf-8", b"canary", 0, 1, "canary"), {"class": "UnicodeDecodeError"}),
+        (ValueError("year -4712 is out of range"), {"class": "ValueError"}),
+        (
+            HeadraceError("oracle.gone", "canary", "canary"),
+            {"class": "HeadraceError", "code": "oracle.gone"},
+        ),
+    ],
+)
+def test_any_other_error_is_recorded_by_its_class(error: Exception, shown: dict[str, str]) -> None:
+    made = recording()
+
+    def end() -> Answer:
+        raise error
+
+    assert made.ask(QUESTION, end) is error
+    assert made.records[0]["error"] == shown
+    assert "canary" not in str(made.records)
+
+
+def test_texts_that_are_numbers_by_their_columns_are_shown_and_others_are_not() -> None:
+    made = recording()
+    row = ("20000.", "-.5", "40712", "canary 1", "40712", "40712")
+    columns = [("ZONE",), ("PART",), ("TEXT_OF_DIGITS",), ("NO_NUMBER",), ("SIZE",), ("NAME",)]
+    made.ask(QUESTION, lambda: Answer(columns, [row], frozenset({0, 1, 3, 4, 5})))
+    shown = [cell[1] for cell in made.records[0]["rows"][0]]
+    assert shown[:2] == ["20000.", "-.5"]
+    assert shown[4:] == [{"size": 5}, "NAME_0001"]
+    assert "40712" not in str(made.records)
+    assert "canary" not in str(made.records)
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_statements_that_go_on_in_the_next_row_are_masked_together(is_cut: bool) -> None:
+    """`is_cut`: within a character, so that parts are bytes."""
+    made = recording()
+    question = replace(QUESTION, goes_on="CSF", rows=3)
+    whole = 'insert into "T"("A") values (\'🚀NOT DATE CHAR(40712) 🚀\');'.encode()
+    at = whole.index("🚀".encode()) + (2 if is_cut else 4)
+    first, second = (one if is_cut else one.decode() for one in (whole[:at], whole[at:]))
+    rows = [(first, 1), (second, 0), (second, 1), (second, 0)]
+    made.ask(question, lambda: Answer([("TEXT",), ("csf",)], rows))
+    texts = [row[0][1] for row in made.records[0]["rows"]]
+    assert len(texts) == 3
+    for word in ("NOT", "DATE", "CHAR", "40712", "🚀"):
+        assert word not in str(texts)
+    shown = "".join(texts[:2]).encode(errors="surrogateescape").decode()
+    assert shown.startswith('insert into "NAME_0001"("NAME_0002") values (')
+    assert shown.endswith("');")
 
 
 def test_of_more_rows_than_a_question_wants_the_number_is_kept() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -28,6 +29,14 @@ class Stop:
         """A handler for the time before `listen`. Raises KeyboardInterrupt."""
         self._number = number
         raise KeyboardInterrupt
+
+    def interrupt_at_hangup(self) -> None:
+        """For a verb that takes back what it did: SIGHUP, the end of its terminal, is as SIGTERM,
+        unless the command was started to outlive it (nohup)."""
+        is_main = threading.current_thread() is threading.main_thread()
+        number = getattr(signal, "SIGHUP", None)  # Windows has none
+        if is_main and number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, self.interrupt)
 
     def ends(self) -> None:
         """The query ended: a signal from now on is a repeat, since all that is left is to stop."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from headrace.cli.messages import Messages
 from headrace.cli.pipeline import add_file_argument, positive_seconds, read_pipeline
+from headrace.cli.stopping import STOP
 from headrace.connectors.registry import definition_of, support_plan
 from headrace.support.archive import listed, write
 from headrace.support.masking import Masks
@@ -43,21 +44,26 @@ def run(arguments: argparse.Namespace) -> int:
     """Writes the archive; what it asks only reads, but for a workload."""
     messages = Messages()
     config = read_pipeline(arguments.file, {}, messages).config
-    plan = support_plan(config)
+    plan = support_plan(config, to_be_sent=not arguments.dry_run)
     if arguments.dry_run:
         print("\n".join(listed(plan, with_workload=arguments.workload)))
         return 0
+    STOP.interrupt_at_hangup()
     recording = Recording(Masks(), plan.error_of)
     messages.phase("recording", f"changes for {arguments.seconds:g} seconds, then the catalogue")
-    write(
+    ended = write(
         arguments.output, plan, recording, arguments.seconds, with_workload=arguments.workload,
         headrace=metadata.version("headrace"), connector=definition_of(config).name,
-        driver=plan.driver,
+        driver=plan.driver(),
     )  # fmt: skip
     messages.end()
     failed = sum("error" in record for record in recording.records)
+    count = f"{len(recording.records)} statements, {failed} of them refused"
+    early = "" if ended is None else ", and then it ended early"
     messages.note(
-        f"{arguments.output}: {len(recording.records)} statements, {failed} of them refused. Names "
-        "and values are masked; look through it before you send it."
+        f"{arguments.output}: {count}{early}. Names and values are masked; look through it before "
+        "you send it."
     )
+    if ended is not None:
+        raise ended
     return 0

@@ -221,11 +221,12 @@ def sampled_schema(config: ConnectorConfig, topic: str | None = None) -> Schema:
     return definition.sampled_schema(config, topic)
 
 
-def support_plan(config: ConnectorConfig) -> SupportPlan:
-    """What a support bundle of the connector asks. Raises HeadraceError, also where its driver is
-    missing."""
+def support_plan(config: ConnectorConfig, *, to_be_sent: bool = True) -> SupportPlan:
+    """What a support bundle of the connector asks; to be listed only, unless `to_be_sent`. Raises
+    HeadraceError, also where it is to be sent and the driver is missing."""
     definition = definition_of(config)
-    require_driver(definition)
+    if to_be_sent:
+        require_driver(definition)
     return definition.support_plan(config)
 
 

@@ -6,13 +6,13 @@ import json
 import os
 import platform
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from headrace.errors import HeadraceError
-from headrace.support.plan import SupportPlan
+from headrace.support.plan import Open, SupportPlan
 from headrace.support.questions import Question
 from headrace.support.recording import Recording
 
@@ -24,7 +24,8 @@ manifest.json     versions of headrace, its connector, Python and the driver
 statements.jsonl  a line for each statement: its name (--dry-run prints the texts), how long it
                   took, the codes of an error, how the driver describes the columns, the Python type
                   of each value, and values where they are the database's own
-questions.json    what cannot be known without such a database, and what this bundle answers
+questions.json    what cannot be known without such a database, and what this bundle answers, by
+                  labels that only tell the questions apart
 Other files are what the connector adds, such as redo rows as Arrow.
 
 Names of users, schemas, tables, columns and files are numbered (NAME_0001). Values, defaults,
@@ -42,12 +43,13 @@ def write(
     *,
     with_workload: bool = False,
     **facts: str,
-) -> None:
+) -> BaseException | None:
     """Has the plan's statements sent, and those of its workload `with_workload`, and writes the
-    archive, which is there whole or not at all; what ends the workload early does not take away
-    what was recorded before. `facts` belong to its manifest.
+    archive, which is there whole or not at all. What ends it early, and is returned, does not take
+    away what was recorded before. `facts` belong to its manifest.
 
-    Raises HeadraceError("support.not_written"), and what the plan raises.
+    Raises HeadraceError("support.not_written"), and what the plan raises before anything was
+    recorded.
     """
     parts = (plan.ask, plan.workload.ask) if with_workload else (plan.ask,)
     ended: BaseException | None = None
@@ -56,20 +58,15 @@ def write(
         with zipfile.ZipFile(unfinished, "x", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("README.txt", _PAGE)
             for ask in parts:
-                try:
-                    # What a workload made is taken back before the exception goes on.
-                    with closing(ask(recording, seconds)) as pieces:
-                        for name, piece in pieces:
-                            archive.writestr(name, piece)
-                except (HeadraceError, KeyboardInterrupt) as error:
-                    if ask is plan.ask:
-                        raise
-                    ended = error
+                ended = _ended(archive, ask(recording, seconds))
+                if ended is not None:
+                    break
             archive.writestr("statements.jsonl", _lines(recording.records))
             archive.writestr("questions.json", _json(_answers(plan, recording.records)))
             manifest = {"bundle": VERSION, "python": platform.python_version(), **facts}
             archive.writestr("manifest.json", _json(manifest))
-        unfinished.replace(path)
+        if recording.records:
+            unfinished.replace(path)
     except OSError as error:
         raise HeadraceError(
             "support.not_written",
@@ -78,8 +75,22 @@ def write(
         ) from error
     finally:
         unfinished.unlink(missing_ok=True)
-    if ended is not None:
+    if ended is not None and not recording.records:
         raise ended
+    return ended
+
+
+def _ended(archive: zipfile.ZipFile, pieces: Generator[tuple[str, bytes]]) -> BaseException | None:
+    """Writes the pieces of a part; what ended it, once what a workload made is taken back."""
+    try:
+        with closing(pieces):
+            for name, piece in pieces:
+                archive.writestr(name, piece)
+    except OSError:
+        raise  # of the archive: the driver's own are errors of its connector
+    except BaseException as error:  # noqa: BLE001 - it is raised when the archive is written
+        return error
+    return None
 
 
 def read(path: Path) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
@@ -95,17 +106,26 @@ def _answers(
     plan: SupportPlan, records: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, Mapping[str, object]]:
     return {
-        one.name: {"question": one.question, "answer": one.answer(records)}
-        for one in plan.open_questions
+        one.name: {"question": one.question, **_answer(one, records)} for one in plan.open_questions
     }
 
 
-def _lines(records: Sequence[Mapping[str, Any]]) -> str:
-    return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
+def _answer(one: Open, records: Sequence[Mapping[str, Any]]) -> Mapping[str, object]:
+    """The answer, or the class of the error where it cannot be found out of what there is."""
+    try:
+        return {"answer": one.answer(records)}
+    except Exception as error:  # noqa: BLE001 - the records are what matters
+        return {"answer": None, "error": type(error).__name__}
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+def _lines(records: Sequence[Mapping[str, Any]]) -> bytes:
+    return b"".join(_json(record, indent=None) for record in records)
+
+
+def _json(value: object, indent: int | None = 1) -> bytes:
+    """A line, or several; what is no UTF-8, such as half a character, is as JSON escapes it."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return f"{text}\n".encode(errors="backslashreplace")
 
 
 def listed(plan: SupportPlan, *, with_workload: bool = False) -> Iterator[str]:

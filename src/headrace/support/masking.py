@@ -10,10 +10,12 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 _TOKEN = re.compile(
-    r"(?P<text>[nN]?[qQ]'[\[({<].*?[\])}>]'|'(?:[^']|'')*'?)"
+    r"(?P<text>[nN]?[qQ]'(?:\[.*?\]|\(.*?\)|\{.*?\}|<.*?>|(?P<mark>[^\s\[({<']).*?(?P=mark))'"
+    r"|'(?:[^']|'')*'?)"
     r'|(?P<name>"(?:[^"]|"")*"?)'
     r"|(?P<comment>/\*.*?(?:\*/|$)|--[^\n]*)"
     r"|(?P<word>[^\W\d][\w$#]*)"
@@ -49,14 +51,37 @@ _SQL_WORDS = """
 """
 _KEPT_WORDS = frozenset(_SQL_WORDS.split())
 """Words of SQL that a mask leaves as they are; every other word may be a name."""
+_SIZED = (
+    "BINARY|BLOB|CHAR|CHARACTER|CLOB|DBCLOB|DECFLOAT|DECIMAL|FLOAT|GRAPHIC|NCHAR|NCLOB|NUMBER|"
+    "NUMERIC|NVARCHAR2|RAW|TIME|TIMESTAMP|UROWID|VARBINARY|VARCHAR|VARCHAR2|VARGRAPHIC|VECTOR"
+)
+_DAYS = r"DAY(?:\s*\(\s*\d{1,5}\s*\))?"
 _BEFORE_SIZE = re.compile(
-    r"\b(?:BINARY|BLOB|CHAR|CHARACTER|CLOB|DAY|DECFLOAT|DECIMAL|FLOAT|GRAPHIC|NCHAR|NUMBER|NUMERIC|"
-    r"NVARCHAR2|RAW|SECOND|TIME|TIMESTAMP|UROWID|VARBINARY|VARCHAR|VARCHAR2|VARGRAPHIC|VECTOR|YEAR)"
-    r"\s*\(\s*(?:\d{1,5}\s*,\s*-?)?$",
+    r"(?:(?:[(,]|\b(?:ADD|MODIFY|COLUMN))\s*\"?\bNAME_\d+\b\"?|\bSET\s+DATA\s+TYPE)\s+"
+    rf"(?:{_SIZED}|INTERVAL\s+(?:YEAR|DAY|{_DAYS}\s+TO\s+SECOND))"
+    r"\s*\(\s*(?:\d{1,5}\s*,\s*-?\s*)?$",
     re.IGNORECASE,
 )
-"""What stands before the size or the scale of a type, which stays."""
-_TAIL = 60
+"""What stands before a size, or the scale after it, in a masked statement that declares a column.
+In an expression, such as a default, no name stands before the type."""
+_SIZE = re.compile(r"\d{1,5}")
+_TAIL = 120
+_DECLARED = "(NAME_0 "
+"""What stands before the type of a column."""
+_OBJECTS = (
+    "OR|GLOBAL|PRIVATE|PUBLIC|UNIQUE|BITMAP|MATERIALIZED|TABLE|INDEX|VIEW|SEQUENCE|CLUSTER|SYNONYM|"
+    "TRIGGER|TYPE|PACKAGE|PROCEDURE|FUNCTION|USER|TABLESPACE|SESSION|SYSTEM"
+)
+_STATEMENT = re.compile(
+    r"\s*(?:(?:insert\s+into|update|delete\s+from|select)\s+\"|/\*|(?:declare|begin)\b(?!.*:=)|"
+    r"(?:commit|rollback)\s*;?\s*$|set\s+transaction\b|comment\s+on\s+(?:table|column)\b|"
+    rf"(?:create|alter|drop|truncate|purge|flashback|lock|analyze)\s+(?:{_OBJECTS})\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""How a statement begins whose quotation marks are SQL's: of rows, by names, or of a user. Parts of
+large values are assignments (`buf_c := '…'`), or the bare text."""
+KEPT = "surrogateescape"
+"""How bytes that are no UTF-8 pass through texts."""
 _QUOTE = '"'
 
 
@@ -83,9 +108,17 @@ class Masks:
         return bytes(next(stream) for _ in data).hex()
 
     def sql(self, statement: str) -> str:
-        """A statement whose words of SQL, punctuation and sizes of types stay; names are numbered,
-        literals, numbers and comments masked by `text`, moments by other moments."""
-        masked = ""
+        """A statement whose words of SQL, punctuation and sizes of declared columns stay; names are
+        numbered, literals, numbers and comments masked by `text`, moments by other moments."""
+        return self._sql(statement, "")
+
+    def column_type(self, text: str) -> str:
+        """The type of a column as it is declared, with its sizes; names are numbered."""
+        return self._sql(text, _DECLARED).removeprefix(_DECLARED)
+
+    def _sql(self, statement: str, before: str) -> str:
+        """The masked statement after `before`, which is shown as it is."""
+        masked = before
         for token in _TOKEN.finditer(statement):
             part = token[0]
             match token.lastgroup:
@@ -97,9 +130,58 @@ class Masks:
                     part = f"{part[:2]}{self.text(part[2:])}"
                 case "word" if part.upper() not in _KEPT_WORDS:
                     part = self.name(part.upper())
-                case "number" if not _BEFORE_SIZE.search(masked[-_TAIL:]):
+                case "number" if not (
+                    _SIZE.fullmatch(part) and _BEFORE_SIZE.search(masked[-_TAIL:])
+                ):
+                    part = self.text(part)
+                case "other" if not part.isascii():
                     part = self.text(part)
             masked += part
+        return masked
+
+    def parts(self, parts: Sequence[str], own: frozenset[str] | None = None) -> list[str]:
+        """The parts of one statement, of which each goes on in the next, also within a literal or
+        a character (bytes that are no UTF-8 are surrogates, as KEPT makes them). They are masked as
+        one statement by `sql`, or by `own_sql` with what is its `own`, and cut where they were cut:
+        each has as many bytes, but for the last ones, and a cut between characters stays one. What
+        does not begin as a statement does, such as a part without its beginning or of a large
+        value, is masked by `text`, unless it is the workload's."""
+        encoded = [part.encode(errors=KEPT) for part in parts]
+        whole = b"".join(encoded).decode(errors=KEPT)
+        if own is not None:
+            masked = self.own_sql(whole, own)
+        else:
+            masked = self.sql(whole) if _STATEMENT.match(whole) else self.text(whole)
+        data = masked.encode(errors=KEPT)
+        cut, first, end = [], 0, 0
+        for part, following in pairwise(encoded):
+            end += len(part)
+            place = min(end, len(data))
+            while place > first and _is_within(data, place) and not _is_within(following, 0):
+                place -= 1
+            cut.append(data[first:place])
+            first = place
+        return [part.decode(errors=KEPT) for part in (*cut, data[first:])]
+
+    def statements(
+        self,
+        texts: Sequence[str | None],
+        goes_on: Sequence[object],
+        own: Sequence[frozenset[str] | None],
+    ) -> list[str | None]:
+        """Statements of rows, masked by `parts`. `goes_on` says of each row whether its statement
+        goes on in the next one, `own` what is the own of the statement that begins there."""
+        masked: list[str | None] = []
+        first = 0
+        for row, more in enumerate(goes_on, 1):
+            if more and row < len(texts):
+                continue
+            parts = self.parts([text or "" for text in texts[first:row]], own[first])
+            masked += [
+                None if text is None else part
+                for text, part in zip(texts[first:row], parts, strict=True)
+            ]
+            first = row
         return masked
 
     def own_sql(self, statement: str, own: frozenset[str]) -> str:
@@ -152,6 +234,11 @@ class Masks:
         while True:
             yield from hmac.digest(self._key, block.to_bytes(4, "big") + value, hashlib.sha256)
             block += 1
+
+
+def _is_within(text: bytes, place: int) -> bool:
+    """Whether a place in UTF-8 is within a character."""
+    return place < len(text) and text[place] & 0xC0 == 0x80
 
 
 def _alike(character: str, stream: Iterator[int]) -> str:

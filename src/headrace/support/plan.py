@@ -38,10 +38,11 @@ class Workload:
 @dataclass(frozen=True)
 class SupportPlan:
     """A connector's part of a support bundle: every statement that may be sent, which only reads,
-    `open_questions`, and a `workload` for whoever asks for it. `driver` is the driver and its
-    version; `error_of` gives the codes of one of its exceptions, None for others."""
+    `open_questions`, and a `workload` for whoever asks for it. `driver` gives the driver
+    and its version; `error_of` gives the codes of one of its exceptions, None for others. A plan is
+    made, and its statements are listed, without the driver."""
 
-    driver: str
+    driver: Callable[[], str]
     questions: Sequence[Question]
     open_questions: Sequence[Open]
     ask: Asks

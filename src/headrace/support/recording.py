@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from headrace.support.masking import Masks
+from headrace.errors import HeadraceError
+from headrace.support.masking import KEPT, Masks
 from headrace.support.questions import Question, Shown
+
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:E[+-]?\d+)?", re.IGNORECASE)
+_STATEMENTS = (Shown.SQL, Shown.OWN_SQL)
 
 
 class Answer(NamedTuple):
-    """What the driver gave: its description of each column (name, then what it has) and rows."""
+    """What the driver gave: its description of each column (name, then what it has) and rows.
+    `numbers` are the places of columns whose texts are numbers."""
 
     description: Sequence[Sequence[object]]
     rows: Sequence[Sequence[object]]
+    numbers: frozenset[int] = frozenset()
 
 
 class Recording:
     """The records of one bundle, in the order of the statements. `error_of` gives the codes of an
-    exception of the driver; None: the exception is another one, and ends the bundle."""
+    exception of the driver; None: it has none, and is recorded by its class."""
 
     def __init__(
         self, masks: Masks, error_of: Callable[[Exception], Mapping[str, object] | None]
@@ -35,9 +42,9 @@ class Recording:
         question: Question,
         send: Callable[[], Answer],
         binds: Mapping[str, object] | Sequence[object] = (),
-    ) -> Answer | None:
-        """What `send` gives, which is recorded; None after an error of the database, which is, too.
-        `binds` are shown by their types."""
+    ) -> Answer | Exception:
+        """What `send` gives, or the exception with which it ends, which is recorded. `binds` are
+        shown by their types."""
         began = time.monotonic()
         record: dict[str, Any] = {
             "name": question.name,
@@ -45,47 +52,59 @@ class Recording:
             "at_seconds": round(began - self._began, 3),
             "binds": _types(binds),
         }
-        answer: Answer | None = None
+        answer: Answer | Exception
         try:
             answer = send()
-        except Exception as error:
-            codes = self._error_of(error)
-            if codes is None:
-                raise
-            record["error"] = dict(codes)
+        except Exception as error:  # noqa: BLE001 - a bundle is of what goes wrong, too
+            answer = error
+            record["error"] = self.error(error)
         record["seconds"] = round(time.monotonic() - began, 4)
-        if answer is not None:
+        if isinstance(answer, Answer):
             record["columns"] = [self._column(question, one) for one in answer.description]
-            names = [str(one[0]) for one in answer.description]
             record["row_count"] = len(answer.rows)
-            record["rows"] = [
-                [self.cell(question, name, cell) for name, cell in zip(names, row, strict=True)]
-                for row in answer.rows[: question.rows]
-            ]
+            record["rows"] = self._rows(question, answer)
         self.records.append(record)
         return answer
 
-    def run(
-        self,
-        question: Question,
-        send: Callable[[], object],
-        binds: Mapping[str, object] | Sequence[object] = (),
-    ) -> bool:
-        """As `ask`, of a statement without rows; False after an error of the database."""
-
-        def sent() -> Answer:
-            send()
-            return Answer((), ())
-
-        return self.ask(question, sent, binds) is not None
+    def error(self, error: Exception) -> dict[str, object]:
+        """What is shown of an exception: its codes, or its class."""
+        if codes := self._error_of(error):
+            return dict(codes)
+        code = {"code": error.code} if isinstance(error, HeadraceError) else {}
+        return {"class": type(error).__name__, **code}
 
     def note(self, name: str, **facts: object) -> None:
         """Something that was found out, and has no statement of its own; facts are shown as they
         are."""
         self.records.append({"name": name, "facts": facts})
 
-    def cell(self, question: Question, column: str, value: object) -> list[object]:
-        """The type that the driver made, and what is shown of the value."""
+    def _rows(self, question: Question, answer: Answer) -> list[list[list[object]]]:
+        names = [str(one[0]).upper() for one in answer.description]
+        rows = [
+            [
+                self.cell(question, name, cell, is_number=place in answer.numbers)
+                for place, (name, cell) in enumerate(zip(names, row, strict=True))
+            ]
+            for row in answer.rows[: question.rows]
+        ]
+        if question.goes_on in names:
+            goes_on = [row[names.index(question.goes_on)] for row in answer.rows]
+            for place, name in enumerate(names):
+                if question.columns.get(name) in _STATEMENTS:
+                    given = [row[place] for row in answer.rows]
+                    texts = [_text(one) for one in given]
+                    own = [question.own_of(name)] * len(texts)
+                    masked = self.masks.statements(texts, goes_on, own)
+                    for row, text in zip(rows, masked, strict=False):
+                        if text is not None:
+                            row[place][1] = text
+        return rows
+
+    def cell(
+        self, question: Question, column: str, value: object, *, is_number: bool = False
+    ) -> list[object]:
+        """The type that the driver made, and what is shown of the value. `is_number`: a text is
+        one."""
         shown = question.columns.get(column.upper(), question.others)
         kind = type(value).__name__
         if value is None:
@@ -98,11 +117,15 @@ class Recording:
                 case Shown.VALUE:
                     return [kind, value]
                 case Shown.NAME:
-                    return [kind, self.masks.name(value)]
+                    return [kind, self.masks.name(value.rstrip())]  # of a column of one width
+                case Shown.COLUMN_TYPE:
+                    return [kind, self.masks.column_type(value)]
                 case Shown.SQL:
                     return [kind, self.masks.sql(value)]
                 case Shown.OWN_SQL:
                     return [kind, self.masks.own_sql(value, question.own)]
+                case None if is_number and _NUMBER.fullmatch(value):
+                    return [kind, value]
             return [kind, self.masks.text(value)]
         if isinstance(value, bytes):
             return [kind, value.hex() if shown is Shown.VALUE else self.masks.data(value)]
@@ -115,9 +138,16 @@ class Recording:
     def _column(self, question: Question, described: Sequence[object]) -> list[object]:
         """A name of a view's column is shown, one of a user's table is not."""
         name, *others = described
-        is_known = question.others is None or str(name).upper() in question.columns
+        is_known = question.others in (None, Shown.VALUE) or str(name).upper() in question.columns
         shown = str(name) if is_known else self.masks.name(str(name))
         return [shown, *(_plain(one) for one in others)]
+
+
+def _text(value: object) -> str | None:
+    """A part of a statement, which may be bytes where it is cut within a character."""
+    if isinstance(value, bytes):
+        return value.decode(errors=KEPT)
+    return value if isinstance(value, str) else None
 
 
 def _plain(value: object) -> object:

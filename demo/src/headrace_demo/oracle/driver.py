@@ -42,6 +42,8 @@ __all__ = [
 
 apilevel, threadsafety, paramstyle = "2.0", 2, "named"
 _DSN = re.compile(r"(?://)?(?P<host>[^:/()]+):(?P<port>\d+)/(?P<service>.*)")
+_CUT = "SQL_REDO"
+"""The column of texts that the server may cut."""
 _DESCRIPTOR = re.compile(r"\(DESCRIPTION=.*\(HOST=(?P<host>[^()]+)\)\(PORT=(?P<port>\d+)\).*")
 
 
@@ -249,6 +251,11 @@ def _number(value: Any) -> Any:
     if not isinstance(value, Decimal):
         return value
     return int(value) if value == value.to_integral_value() else float(value)
+
+
+def _decoded(value: Any) -> Any:
+    """A text as the driver makes it."""
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def _text(value: Any) -> Any:

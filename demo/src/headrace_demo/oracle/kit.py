@@ -3,6 +3,7 @@ values, and savepoints. It has no types of users, no XML, and no packages."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +13,9 @@ from headrace_demo.oracle.transactions import Transactions
 
 _PREFIX = "HEADRACE_KIT_"
 _UNKNOWN_TYPES = (" XMLTYPE", " JSON", " BOOLEAN", f" {_PREFIX}POINT")
+_VALUE = re.compile(r":(\w+)|TO_TIMESTAMP_TZ\(:(\w+), '[^']*'\)")
+_BETWEEN = re.compile(r", (?![^(]*\))")
+_LOCAL, _ZONE = "LOCAL TIME ZONE", re.compile(r".* [+-]\d\d:\d\d")
 Texts = Mapping[str, Any]
 
 
@@ -59,12 +63,21 @@ class Kit:
         self._ddl(f"DROP TABLE {self._named(slots)}")
 
     def _insert(self, slots: Texts, binds: Texts) -> None:
-        values = slots["kit_values"].split(", ")
-        if not all(one.startswith(":") for one in values):
-            raise OracleError(900, f"the stand-in does not compute {slots['kit_values']}")
-        names = slots["kit_names"].split(", ")
-        row = {name: binds[one[1:]] for name, one in zip(names, values, strict=True)}
-        self._transactions.insert(self._xid(), self._path(slots), row)
+        path = self._path(slots)
+        kinds = {one.name: one.type for one in self._database.state.tables[path].columns}
+        values = _BETWEEN.split(slots["kit_values"])
+        row = {}
+        for name, text in zip(slots["kit_names"].split(", "), values, strict=True):
+            value = _VALUE.fullmatch(text)
+            if value is None:
+                raise OracleError(900, f"the stand-in does not compute {text}")
+            row[name] = binds[value[1] or value[2]]
+            if value[1] and _LOCAL in kinds[name] and _ZONE.fullmatch(row[name]):
+                # Of such a column NLS_TIMESTAMP_FORMAT holds, which has no zone.
+                raise OracleError(
+                    1830, "date format picture ends before converting entire input string"
+                )
+        self._transactions.insert(self._xid(), path, row)
 
     def _update(self, slots: Texts, binds: Texts) -> None:
         assigned = (one.split(" = :") for one in slots["kit_assignments"].split(", "))

@@ -8,24 +8,29 @@ import json
 import logging
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headrace.cli import main
+from headrace.connectors.db2.checks.replication import reinitialize
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.connection import Connection
 from headrace.connectors.db2.errors import DriverError
 from headrace.connectors.db2.support import workload
-from headrace.connectors.db2.support.kit import SCHEMA, Kit, Transaction
+from headrace.connectors.db2.support.kit import SCHEMA, Kit
+from headrace.connectors.db2.support.plan import support_plan
 from headrace.errors import HeadraceError
 from headrace.support.archive import read
+from tests.connectors.db2.support.registered import registered_by_capture
 from tests.servers.db2 import Db2Database
 
 pytestmark = pytest.mark.db2
 
+PROPERTIES = {"topic.prefix": "s", "database.hostname": "h", "database.dbname": "d",
+              "database.user": "u", "database.password": "p"}  # fmt: skip
 CANARIES = ("CANARY_TABLE", "CANARY_COLUMN", "canary value 4711", "canary default")
 
 
@@ -35,29 +40,10 @@ def bundle(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def registers(db2_database: Db2Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def registers(db2_database: Db2Database) -> Iterator[None]:
     """Tables of the workload are registered by the stand-in's Capture program."""
-    done, taking_back = workload._Making._done, workload._taking_back
-    added: list[str] = []
-
-    def registered(self: Any, transaction: Transaction) -> DriverError | None:
-        if transaction.statements[0].name != "kit_register":
-            return done(self, transaction)
-        if transaction.table not in ("CHANGES", "EXPRESSIONS"):
-            return done(self, transaction)
-        db2_database.capture.add_table(SCHEMA, transaction.table)
-        added.append(transaction.table)
-        return None
-
-    @contextmanager
-    def taken_back(*arguments: Any) -> Iterator[Callable[[str], bool]]:
-        for table in added:
-            db2_database.capture.remove_table(SCHEMA, table)
-        with taking_back(*arguments) as send:
-            yield send
-
-    monkeypatch.setattr(workload._Making, "_done", registered)
-    monkeypatch.setattr(workload, "_taking_back", taken_back)
+    with registered_by_capture(db2_database):
+        yield
 
 
 def run(file: Path, bundle: Path, *more: str) -> int:
@@ -96,7 +82,8 @@ def test_the_workload_answers_open_questions_and_leaves_nothing(
     assert [row["B"] for row in found["expression_columns"]] == [42, 42, 44]
     units = found["D1"]["workload"]
     assert units
-    assert {"IBMSNAP_LOGMARKER", "SERVER_TIME", "ZONE"} <= set(units[0])
+    assert {"IBMSNAP_LOGMARKER", "SERVER_TIME", "SERVER_ZONE"} <= set(units[0])
+    assert {float(row["SERVER_ZONE"]) for row in units} == {0}
 
 
 def test_what_the_server_refuses_is_recorded_and_nothing_is_left(
@@ -123,6 +110,7 @@ def test_the_workload_shows_its_own_values_and_no_name_value_password_or_host(
         assert canary.lower() not in text.lower()
 
 
+@pytest.mark.usefixtures("registers")
 def test_a_dry_run_lists_every_statement_of_the_workload_and_sends_none(
     db2_database: Db2Database,
     file: Path,
@@ -144,14 +132,18 @@ def test_a_dry_run_lists_every_statement_of_the_workload_and_sends_none(
     assert run(file, bundle) == 0
     own = [one for one in sent if SCHEMA in one]
     assert len(own) > 15
+    assert any(one.startswith("SELECT COUNT(*)") for one in own), "it waits for Capture"
     assert {one for one in own if f"{one};" not in listed} == set()
     assert f"DROP SCHEMA {SCHEMA} RESTRICT;" in listed
 
 
+def test_capture_reads_its_registrations_again_by_what_remedies_name() -> None:
+    config = Db2Config.parse(PROPERTIES)
+    assert f"{Kit(config).again().text};" == reinitialize(config)
+
+
 def test_each_registration_is_taken_back_by_what_removes_it() -> None:
-    properties = {"topic.prefix": "s", "database.hostname": "h", "database.dbname": "d",
-                  "database.user": "u", "database.password": "p"}  # fmt: skip
-    made = Kit(Db2Config.parse(properties)).registration("LARGE")
+    made = Kit(Db2Config.parse(PROPERTIES)).registration("LARGE")
     texts = [one.text for one in made.statements]
     assert texts[0] == f'ALTER TABLE "{SCHEMA}"."LARGE" DATA CAPTURE CHANGES'
     assert any("SOURCE.*" in one for one in texts), "with the columns of large values"
@@ -200,26 +192,14 @@ def test_zos_is_refused_before_anything_is_sent(file: Path, bundle: Path) -> Non
             "db2.platform": "ZOS",
         }
     )
-    made = workload.workload(config)
+    made = support_plan(config).workload
     with pytest.raises(HeadraceError, match=r"db2\.platform is ZOS"):
         list(made.ask(None, 0.1))  # type: ignore[arg-type]
 
 
-def interrupt(at: str, error: BaseException) -> Callable[..., Any]:
-    rows = Connection.rows
-
-    def interrupted(self: Connection, statement: str, *more: Any) -> Any:
-        answer = rows(self, statement, *more)
-        if at in statement:
-            raise error
-        return answer
-
-    return interrupted
-
-
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("broken")])
 @pytest.mark.parametrize(
-    "at", ["CREATE SCHEMA", f'CREATE TABLE "{SCHEMA}"."LARGE"', "DELETE FROM", "VALUES (1, 'one')"]
+    "at", [f'CREATE TABLE "{SCHEMA}"."LARGE"', "DELETE FROM", "VALUES (1, 'one')", "CREATE SCHEMA"]
 )
 def test_all_is_dropped_after_an_interruption_wherever_it_comes(
     db2_database: Db2Database,
@@ -229,12 +209,102 @@ def test_all_is_dropped_after_an_interruption_wherever_it_comes(
     error: BaseException,
     at: str,
 ) -> None:
-    """The statement is run, and nobody hears of it."""
-    monkeypatch.setattr(Connection, "rows", interrupt(at, error))
-    with suppress(type(error)):  # the command line may catch it
-        assert run(file, bundle) != 0
+    """The statement is run, and nobody hears of it. An error of the driver is recorded, and the
+    workload goes on, if it has its schema."""
+    rows, raised = Connection.rows, []
+
+    def interrupted(self: Connection, statement: str, *more: Any) -> Any:
+        answer = rows(self, statement, *more)
+        if at in statement:
+            raised.append(statement)
+            raise error
+        return answer
+
+    monkeypatch.setattr(Connection, "rows", interrupted)
+    if at == "CREATE SCHEMA" and isinstance(error, RuntimeError):
+        with pytest.raises(RuntimeError):
+            run(file, bundle)
+    else:
+        assert run(file, bundle) == (130 if isinstance(error, KeyboardInterrupt) else 0)
+    assert raised
     assert is_clean(db2_database)
-    assert bundle.exists() == isinstance(error, KeyboardInterrupt)
+    _, records = read(bundle)
+    classes = [one["error"].get("class") for one in records if "error" in one]
+    assert classes.count("RuntimeError") == isinstance(error, RuntimeError) * len(raised)
+
+
+_LOST = "SQL30081N  A communication error has been detected.  SQLSTATE=08001 SQLCODE=-30081"
+
+
+@pytest.mark.parametrize("at", ["commit", "rows", "connect"])
+def test_a_connection_that_is_lost_while_all_is_dropped_names_what_is_left(
+    db2_database: Db2Database,
+    file: Path,
+    bundle: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    at: str,
+) -> None:
+    taking_back, connect = workload._taking_back, workload.connect
+
+    def lost(*_: Any, **__: Any) -> Any:
+        raise DriverError(_LOST)
+
+    @contextmanager
+    def taken_back(*arguments: Any) -> Iterator[Callable[[str], bool]]:
+        with monkeypatch.context() as patched:
+            if at == "connect":
+                error = HeadraceError("db2.connection_lost", "lost", "remedy")
+                patched.setattr(workload, "connect", lambda *_: (_ for _ in ()).throw(error))
+            else:
+                patched.setattr(Connection, at, lost)
+            with taking_back(*arguments) as send:
+                yield send
+
+    monkeypatch.setattr(workload, "_taking_back", taken_back)
+    with caplog.at_level(logging.WARNING):
+        assert run(file, bundle) == 0
+    assert f'DROP TABLE "{SCHEMA}"."CHANGES";' in caplog.text
+    assert f"DROP SCHEMA {SCHEMA} RESTRICT;" in caplog.text
+    _, records = read(bundle)
+    assert "capture_progress" in {one["name"] for one in records}
+    lost_at = [one["error"]["code"] for one in records if one["name"].startswith("kit_drop")]
+    assert lost_at == ([] if at == "connect" else [-30081]), "nothing is sent to what is lost"
+    assert workload.connect is connect
+
+
+@pytest.mark.parametrize("at", ["SELECT SERVICE_LEVEL", "CREATE TABLE", "INSERT INTO"])
+def test_a_connection_that_is_lost_leaves_what_was_recorded(
+    db2_database: Db2Database,
+    file: Path,
+    bundle: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    at: str,
+) -> None:
+    prepared, committed, ended = Connection._run, Connection.commit, []
+
+    def lost(self: Connection, statement: str, *more: Any) -> Any:
+        if self in ended or (not ended and at in statement):
+            ended.append(self)
+            raise DriverError(_LOST)
+        return prepared(self, statement, *more)
+
+    def commit(self: Connection) -> None:
+        if self in ended:
+            raise DriverError(_LOST)
+        committed(self)
+
+    monkeypatch.setattr(Connection, "_run", lost)
+    monkeypatch.setattr(Connection, "commit", commit)
+    monkeypatch.setattr(Connection, "rollback", lambda self: None)
+    assert run(file, bundle) == 1
+    assert len(set(ended)) == 1
+    assert "db2.connection_lost" in capsys.readouterr().err
+    _, records = read(bundle)
+    unreachable = [one for one in records if one.get("error", {}).get("code") == -30081]
+    assert len(unreachable) == 1
+    assert is_clean(db2_database)
 
 
 def test_what_cannot_be_dropped_is_named_with_its_statements(

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import logging
 import zipfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +65,7 @@ def test_the_workload_answers_open_questions_and_leaves_no_table(
     taken_back = [row for row in found["savepoints"]["SAVEPOINTS"]["rows"] if row[1]]
     assert taken_back, "rows with ROLLBACK = 1"
     assert any("loc_c" in row[-1] for row in found["lobs"]["LOBS"]["rows"])
+    assert any("buf_c := 'small'" in row[-1] for row in found["lobs"]["LOBS"]["rows"])
     _, records = read(bundle)
     (facts,) = (one["facts"] for one in records if one["name"] == "workload")
     assert facts["parts"] > 0, "SQL_REDO of more than one row"
@@ -115,13 +115,13 @@ def test_a_dry_run_lists_every_statement_of_the_workload_and_sends_none(
     listed = set(capsys.readouterr().out.splitlines())
     assert oracle_database.server.call("counted") == before
     sent: list[str] = []
-    execute = Connection.execute
+    rows = Connection.rows
 
-    def kept(self: Connection, statement: str, *more: Any) -> None:
+    def kept(self: Connection, statement: str, *more: Any) -> Any:
         sent.append(statement)
-        execute(self, statement, *more)
+        return rows(self, statement, *more)
 
-    monkeypatch.setattr(Connection, "execute", kept)
+    monkeypatch.setattr(Connection, "rows", kept)
     assert run(file, bundle) == 0
     own = [one for one in sent if sql.KIT in one or "headrace_kit" in one]
     assert len(own) > 150
@@ -174,19 +174,29 @@ def test_tables_are_dropped_after_an_interruption_wherever_it_comes(
     error: BaseException,
     at: str,
 ) -> None:
-    """The statement is run, and nobody hears of it."""
-    execute = Connection.execute
+    """The statement is run, and nobody hears of it. An error of the driver is recorded, and the
+    workload goes on."""
+    rows, raised = Connection.rows, []
 
-    def interrupted(self: Connection, statement: str, *more: Any) -> None:
-        execute(self, statement, *more)
+    def interrupted(self: Connection, statement: str, *more: Any) -> Any:
+        answer = rows(self, statement, *more)
         if at in statement and kits(oracle_database):
+            raised.append(statement)
             raise error
+        return answer
 
-    monkeypatch.setattr(Connection, "execute", interrupted)
-    with suppress(type(error)):  # the command line may catch it
-        assert run(file, bundle) != 0
+    monkeypatch.setattr(Connection, "rows", interrupted)
+    status = run(file, bundle)
+    assert raised
     assert kits(oracle_database) == []
-    assert bundle.exists() == isinstance(error, KeyboardInterrupt)
+    _, records = read(bundle)
+    classes = [one["error"].get("class") for one in records if "error" in one]
+    if isinstance(error, KeyboardInterrupt):
+        assert status == 130
+        assert "RuntimeError" not in classes
+    else:
+        assert status == 0
+        assert classes.count("RuntimeError") == len(raised)
 
 
 def test_what_cannot_be_dropped_is_named_with_its_statements(

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace.connectors.db2 import sql
-from headrace.connectors.db2.checks.replication import reinitialize
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.registering.statements import (
     adding,
@@ -48,7 +47,8 @@ def change_table(table: str) -> str:
 
 
 def signal(config: Db2Config, kind: str, schema: str, table: str) -> str:
-    """A signal to Capture (CAPSTART, CAPSTOP) for the subscriptions of a table."""
+    """The statement that gives Capture a signal, CAPSTART or CAPSTOP (`kind`), for each of the
+    subscriptions of a table: begin to capture its changes, or end that."""
     return (
         f"INSERT INTO {control_table(config, SIGNALS)} (SIGNAL_TYPE, SIGNAL_SUBTYPE, "
         f"SIGNAL_INPUT_IN, SIGNAL_STATE) SELECT 'CMD', {literal(kind)}, MAP_ID, 'P' "
@@ -78,13 +78,20 @@ class Kit:
             f"WHERE {own})",
             "what Capture made of the signal",
         )
+        own_units = (
+            f"FROM {units} WHERE IBMSNAP_COMMITSEQ IN "
+            f"(SELECT IBMSNAP_COMMITSEQ FROM {self._changes_of(SIGNALLED)})"
+        )
         self.units = _question(
             "kit_units",
             f"SELECT IBMSNAP_COMMITSEQ, IBMSNAP_LOGMARKER, CURRENT TIMESTAMP AS SERVER_TIME, "
-            f"CURRENT TIMEZONE AS ZONE FROM {units} WHERE IBMSNAP_COMMITSEQ IN "
-            f"(SELECT IBMSNAP_COMMITSEQ FROM {self._changes_of(SIGNALLED)})",
+            f"CURRENT TIMEZONE AS SERVER_ZONE {own_units}",
             "times of the workload's commits beside the server's clock",
         )
+        self.captured = _question(
+            "kit_captured", f"SELECT COUNT(*) {own_units}",
+            "again and again, until Capture has written a commit of the workload",
+        )  # fmt: skip
 
     def _changes_of(self, table: str) -> str:
         return quoted(self._config.cdc_change_tables_schema, change_table(table))
@@ -96,10 +103,6 @@ class Kit:
             "kit_changes", f"SELECT * FROM {self._changes_of(table)}",
             "what came of the changes; values are shown", f"{PLACE}, {name}",
         )  # fmt: skip
-
-    def captured(self) -> str:
-        """How many changes of the signalled table are captured."""
-        return f"SELECT COUNT(*) FROM {self._changes_of(SIGNALLED)}"
 
     # -- what is made ---------------------------------------------------------------------------
 
@@ -153,7 +156,9 @@ class Kit:
 
     def again(self) -> Question:
         """Capture reads its registrations again."""
-        text = reinitialize(self._config).rstrip(";")
+        # As `checks.replication.reinitialize` has it, whose module needs the driver.
+        services = f"{quoted(self._config.cdc_control_schema)}.ASNCDCSERVICES"
+        text = f"VALUES {services}('reinit','asncdc')"
         return _question("kit_reinitialize", text, "Capture reads its registrations again")
 
     # -- what is changed ------------------------------------------------------------------------
@@ -200,7 +205,7 @@ class Kit:
         yield self.again()
         for commit in self.written():
             yield from commit
-        yield from (self.registrations, self.signals, self.units)
+        yield from (self.captured, self.registrations, self.signals, self.units)
         yield from map(self.changes, TABLES)
         for one in reversed(made):
             yield from one.undo

@@ -1,73 +1,48 @@
-"""Asks a Db2 what a support bundle needs, by the connector's connection and statements."""
+"""A Db2's part of a support bundle. Importing it loads no driver."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from importlib import metadata
 
-from headrace.connectors.db2.capture import Capture
 from headrace.connectors.db2.config import Db2Config
-from headrace.connectors.db2.connection import connect, translated_error
 from headrace.connectors.db2.errors import DriverError
-from headrace.connectors.db2.sql import quoted
-from headrace.connectors.db2.support import workload
-from headrace.connectors.db2.support.asking import Asking, error_codes
+from headrace.connectors.db2.support.kit import PLACE, Kit
 from headrace.connectors.db2.support.open_questions import OPEN
 from headrace.connectors.db2.support.questions import Questions
-from headrace.support.plan import SupportPlan
+from headrace.support.plan import SupportPlan, Workload
 from headrace.support.recording import Recording
-
-_MOST_TABLES = 20
 
 
 def support_plan(config: Db2Config) -> SupportPlan:
     """See ConnectorDefinition."""
+
+    def ask(recording: Recording, seconds: float) -> Generator[tuple[str, bytes]]:
+        from headrace.connectors.db2.support import observing
+
+        return observing.ask(config, recording, seconds)
+
+    def ask_workload(recording: Recording, _seconds: float) -> Generator[tuple[str, bytes]]:
+        from headrace.connectors.db2.support import workload
+
+        return workload.ask(config, recording)
+
     return SupportPlan(
-        f"ibm_db {metadata.version('ibm_db')}",
+        lambda: f"ibm_db {metadata.version('ibm_db')}",
         Questions(config).all(),
         OPEN,
-        lambda recording, seconds: _ask(config, recording, seconds),
+        ask,
         error_codes,
-        workload.workload(config),
+        Workload(
+            f"{PLACE} with registered tables, which are dropped at the end",
+            tuple(Kit(config).listed()),
+            ask_workload,
+        ),
     )
 
 
-def _ask(config: Db2Config, recording: Recording, seconds: float) -> Generator[tuple[str, bytes]]:
-    try:
-        with connect(config) as connection:
-            _Observing(config, connection, recording).ask(seconds)
-    except DriverError as error:
-        raise translated_error(error, config, "Recording a support bundle") from None
-    yield from ()
-
-
-class _Observing(Asking):
-    """The statements of one bundle on one connection, which only read."""
-
-    def ask(self, seconds: float) -> None:
-        """All of them; Capture's progress before and after the observed time."""
-        questions = self._questions
-        for one in (*questions.server, questions.zone, questions.settings, questions.register):
-            self.send(one)
-        for one in (*questions.control, questions.progress):
-            self.send(one)
-        time.sleep(seconds)
-        for one in (questions.progress, questions.newest, questions.units):
-            self.send(one)
-        answer = self.send(questions.registrations)
-        if answer is None:
-            return
-        capture = Capture(self._config)
-        captured = [
-            [str(part).strip() for part in row[:4]]
-            for row in answer.rows
-            if capture.takes(f"{str(row[0]).strip()}.{str(row[1]).strip()}")
-        ]
-        self._recording.note("captured", tables=len(captured))
-        for schema, name, change_schema, change_table in captured[:_MOST_TABLES]:
-            self.describe("a captured table", schema, name)
-            self.describe("its change table", change_schema, change_table)
-            place = {"{change_table}": quoted(change_schema, change_table)}
-            self.send(questions.changes, place)
-            self.send(questions.rows, {"{table}": quoted(schema, name)})
+def error_codes(error: Exception) -> Mapping[str, object] | None:
+    """See SupportPlan."""
+    if not isinstance(error, DriverError):
+        return None
+    return {"code": error.code, "state": error.state}

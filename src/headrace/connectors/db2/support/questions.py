@@ -12,23 +12,26 @@ from headrace.support.questions import Question, Shown
 
 _REGISTER_WORDS: Mapping[str, Shown] = dict.fromkeys(
     ("GLOBAL_RECORD", "STATE", "CHG_UPD_TO_DEL_INS", "CONFLICT_LEVEL", "DISABLE_REFRESH",
-     "CHGONLY", "RECAPTURE", "ARCH_LEVEL", "BEFORE_IMG_PREFIX", "CD_OLD_SYNCHPOINT",
-     "CD_NEW_SYNCHPOINT", "SYNCHPOINT", "IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ",
-     "IBMSNAP_OPERATION", "DATA_TYPE", "TYPE_NAME", "IS_NULLABLE", "TABLE_TYPE", "VALUE", "ZONE"),
+     "CHGONLY", "RECAPTURE", "ARCH_LEVEL", "BEFORE_IMG_PREFIX", "STATE_INFO", "STOP_ON_ERROR",
+     "OPTION_FLAGS", "SOURCE_CONDENSED", "SOURCE_COMPLETE", "CCD_CONDENSED", "CCD_COMPLETE",
+     "CCD_OLD_SYNCHPOINT", "CD_OLD_SYNCHPOINT", "CD_NEW_SYNCHPOINT", "SYNCHPOINT",
+     "IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION", "DATA_TYPE", "TYPE_NAME",
+     "IS_NULLABLE", "TABLE_TYPE", "VALUE", "SERVER_ZONE"),
     Shown.VALUE,
 )  # fmt: skip
 """Columns whose values are Db2's and Capture's own words and places in the log."""
 _NAMES: Mapping[str, Shown] = dict.fromkeys(
     ("SOURCE_OWNER", "SOURCE_TABLE", "CD_OWNER", "CD_TABLE", "PHYS_CHANGE_OWNER",
      "PHYS_CHANGE_TABLE", "TABLE_SCHEM", "TABLE_NAME", "COLUMN_NAME", "TABSCHEMA", "TABNAME",
-     "COLNAME", "TABLE_CAT"),
+     "COLNAME", "TABLE_CAT", "CCD_OWNER", "CCD_TABLE", "TARGET_SERVER", "TARGET_OWNER",
+     "TARGET_TABLE", "APPLY_QUAL", "SET_NAME", "CNTL_SERVER", "CNTL_ALIAS", "REMOTE_SRC_SERVER",
+     "IBMSNAP_AUTHID", "IBMSNAP_AUTHTKN", "IBMSNAP_APPLY_QUAL"),
     Shown.NAME,
 )  # fmt: skip
 COLUMNS: Mapping[str, Shown] = {**_REGISTER_WORDS, **_NAMES}
 """What is shown of columns of the control tables."""
 _SETTINGS = ("cur_commit", "locktimeout", "codepage", "codeset", "logarchmeth1", "date_compat",
              "varchar2_compat", "number_compat", "restrict_access", "stmt_conc")  # fmt: skip
-
 
 SIGNALS = "IBMSNAP_SIGNAL"
 
@@ -46,14 +49,18 @@ class Questions:
         self.registrations = _question(
             "registrations", sql.registrations(config), "which tables are registered, and how"
         )
-        self.newest = _question("newest_lsn", sql.newest_lsn(config), "how far Capture is")
+        self.newest = _question(
+            "newest_lsn",
+            f"SELECT N.SYNCHPOINT FROM ({sql.newest_lsn(config)}) AS N (SYNCHPOINT)",
+            "how far Capture is",
+        )
         self.progress = _question(
-            "capture_progress", sql.capture_progress(config), "Capture's time, and the server's"
+            "capture_progress",
+            _named(sql.capture_progress(config)),
+            "Capture's time, and the server's",
         )
         self.zone = _question(
-            "time_zone",
-            "SELECT CURRENT TIMESTAMP, CURRENT TIMEZONE FROM SYSIBM.SYSDUMMY1",
-            "whether times of commits are UTC",
+            "time_zone", _named(sql.CURRENT_TIME), "whether times of commits are UTC"
         )
         self.units = _question(
             "units_of_work", f"SELECT * FROM {units} FETCH FIRST 20 ROWS ONLY",
@@ -99,6 +106,16 @@ class Questions:
             self.progress, self.zone, self.units, self.settings, self.columns, self.changes,
             self.rows,
         )  # fmt: skip
+
+
+def _named(query: str) -> str:
+    """A query whose columns of the server's clock have names."""
+    for expression, name in (
+        ("CURRENT TIMESTAMP", "SERVER_TIME"),
+        ("CURRENT TIMEZONE", "SERVER_ZONE"),
+    ):
+        query = query.replace(expression, f"{expression} AS {name}")
+    return query
 
 
 def _shown(*columns: str) -> Mapping[str, Shown]:

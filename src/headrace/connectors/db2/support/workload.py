@@ -14,8 +14,6 @@ from headrace.connectors.db2.properties.modes import Db2Platform
 from headrace.connectors.db2.support import kit
 from headrace.connectors.db2.support.asking import Asking
 from headrace.connectors.db2.support.kit import Kit, Transaction
-from headrace.support.plan import Workload
-from headrace.support.questions import Question
 from headrace.support.recording import Recording
 from headrace.support.workload import Traces, exists, refused
 
@@ -27,16 +25,9 @@ _PAUSE_SECONDS = 1.0
 _DOING = "The workload of a support bundle"
 
 
-def workload(config: Db2Config) -> Workload:
-    """See SupportPlan."""
-    return Workload(
-        f"{kit.PLACE} with registered tables, which are dropped at the end",
-        tuple(Kit(config).listed()),
-        lambda recording, _seconds: _ask(config, recording),
-    )
-
-
-def _ask(config: Db2Config, recording: Recording) -> Generator[tuple[str, bytes]]:
+def ask(config: Db2Config, recording: Recording) -> Generator[tuple[str, bytes]]:
+    """See Workload. Raises HeadraceError("support.workload_exists") and
+    ("support.workload_refused")."""
     if config.db2_platform == Db2Platform.ZOS:
         raise refused(
             kit.PLACE,
@@ -74,11 +65,13 @@ class _Making:
         """Makes the schema, the tables and their registrations. Raises
         HeadraceError("support.workload_exists") and ("support.workload_refused")."""
         error = self._done(self._kit.schema())
-        if error is not None and error.state in _THERE:
-            raise exists("a schema of its own", [kit.SCHEMA])
-        if error is not None:
+        if isinstance(error, DriverError):
+            if error.state in _THERE:
+                raise exists("a schema of its own", [kit.SCHEMA])
             known = translated_error(error, self._config, _DOING)
             raise refused(kit.PLACE, known.message, f"{known.remedy} It takes DBADM.")
+        if error is not None:
+            raise error
         self._made = [one for one in kit.TABLES if self._done(self._kit.table(one)) is None]
         for table in self._made:
             if self._done(self._kit.registration(table)) is None:
@@ -88,34 +81,22 @@ class _Making:
         if self._registered:
             self._asking.send(self._kit.again())
 
-    def _done(self, transaction: Transaction) -> DriverError | None:
-        """One transaction, all of it or nothing; the error with which the database refused it."""
+    def _done(self, transaction: Transaction) -> Exception | None:
+        """One transaction, all of it or nothing; the error with which that ended. Raises
+        DriverError where the connection is lost."""
         undo = [one.text for one in reversed(transaction.undo)]
         for one in undo:
             self._traces.expect(one)
         for asked in transaction.statements:
-            error = self._refused(asked)
+            error = self._asking.refusal(asked)
             if error is not None:
+                self._asking.check()
                 self._connection.rollback()
-                if not error.is_unreachable:
-                    for one in undo:
-                        self._traces.refused(one)
+                for one in undo:
+                    self._traces.refused(one)
                 return error
         self._connection.commit()
         return None
-
-    def _refused(self, asked: Question) -> DriverError | None:
-        found: list[DriverError] = []
-
-        def sent() -> None:
-            try:
-                self._connection.rows(asked.text)
-            except DriverError as error:
-                found.append(error)
-                raise
-
-        self._recording.run(asked, sent)
-        return found[0] if found else None
 
     def change(self) -> None:
         """Changes the tables that were made."""
@@ -123,6 +104,7 @@ class _Making:
             for one in commit:
                 if one.place.rpartition(" ")[2] in self._made:
                     self._asking.run(one)
+            self._asking.check()
             self._connection.commit()
 
     def look(self) -> None:
@@ -137,13 +119,19 @@ class _Making:
         for table in self._registered:
             self._asking.describe("a workload's change table", *self._change_path(table))
             self._asking.send(self._kit.changes(table))
+        self._asking.check()
 
     def _change_path(self, table: str) -> tuple[str, str]:
         return self._config.cdc_change_tables_schema, kit.change_table(table)
 
     def _captured(self) -> bool:
-        ((count,),) = self._connection.rows(self._kit.captured())
-        self._connection.rollback()
+        """Whether Capture has written a commit; also where that cannot be read, as what is asked
+        next says."""
+        try:
+            ((count,),) = self._connection.rows(self._kit.captured.text)
+            self._connection.rollback()
+        except DriverError:
+            return True
         return bool(count)
 
 
@@ -154,9 +142,4 @@ def _taking_back(config: Db2Config, recording: Recording) -> Iterator[Callable[[
     with connect(config) as connection:
         asking = Asking(config, connection, recording)
 
-        def send(undo: str) -> bool:
-            done = asking.run(questions[undo])
-            connection.commit()
-            return done
-
-        yield send
+        yield lambda undo: asking.committed(questions[undo])

@@ -46,7 +46,7 @@ _KINDS = {
     "kit": r"[A-Z]+",
     "kit_columns": r"[A-Z]+ [A-Z0-9_() ]+(?:, [A-Z]+ [A-Z0-9_() ]+)*",
     "kit_names": r"[A-Z]+(?:, [A-Z]+)*",
-    "kit_values": r":id(?:, [A-Za-z0-9_():' -]+)*",
+    "kit_values": r":id(?:, [A-Za-z0-9_.():' -]+)*",
     "kit_assignments": r"[A-Z]+ = :[a-z]+(?:, [A-Z]+ = :[a-z]+)*",
 }
 """The form of what each slot may hold, by its name; the same slot holds the same everywhere."""

@@ -46,9 +46,9 @@ KIT_DELETE = declared("kit_delete", "SQL, DELETE", f"DELETE FROM {KIT}{{kit}} WH
 KIT_LOB = declared(
     "kit_lob",
     "PL/SQL, DBMS_LOB",
-    f"DECLARE found CLOB; size INTEGER := 3; BEGIN SELECT C INTO found FROM {KIT}LOBS "
+    f"DECLARE found CLOB; erased INTEGER := 3; BEGIN SELECT C INTO found FROM {KIT}LOBS "
     "WHERE ID = :id FOR UPDATE; DBMS_LOB.WRITEAPPEND(found, 5, 'end é'); "
-    "DBMS_LOB.WRITE(found, 3, 2, 'in!'); DBMS_LOB.ERASE(found, size, 10); "
+    "DBMS_LOB.WRITE(found, 3, 2, 'in!'); DBMS_LOB.ERASE(found, erased, 10); "
     "DBMS_LOB.TRIM(found, 5000); END;",
 )
 """Parts of a large text are written, erased and cut off."""

@@ -38,8 +38,13 @@ _WORDS = """
     READ S STMT T TRANSACTION TRIM UNSUPPORTED UPPER WRITE X XML_REDO Y Z
 """
 OWN = NAMES | frozenset(_WORDS.split())
-_COMMITS, _SESSIONS = 20, 3
+SESSIONS = 3
+"""How many sessions make changes."""
+_COMMITS = 20
+_ZONED = "TO_TIMESTAMP_TZ(:{}, 'YYYY-MM-DD HH24:MI:SS.FF9 TZH:TZM')"
+"""A column with the local time zone takes texts by a format that has no zone."""
 _EURO, _LARGE = "€é", "large é text, "
+_NONE: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ DROP = _asked(sql.KIT_DROP, "the workload's tables are dropped at the end, in ev
 DROP_TYPE = _asked(sql.KIT_DROP_TYPE, "and its type")
 CONTENTS = question(
     sql.CONTENTS, "redo rows of the workload's tables; their values are shown", "root", rows=500,
-    own=OWN,
+    own=OWN, goes_on="CSF",
     columns={
         **VIEWS, "SQL_REDO": Shown.OWN_SQL, "INFO": Shown.OWN_SQL, "TABLE_NAME": Shown.VALUE,
         "ROW_ID": Shown.VALUE, "RS_ID": Shown.VALUE,
@@ -129,11 +134,11 @@ def changes() -> Iterator[Step]:
     yield _update("LOBS", 1, c=_LARGE * 500)
     yield Step(LOB, "LOBS", binds={"id": 2})
     yield _delete("LOBS", 1)
-    yield _insert("XMLS", 1, "XMLTYPE(:x)", x="<a b='c'>é</a>")
-    yield _insert("OBJECTS", 1, "HEADRACE_KIT_POINT(:p, 2)", p="1")
+    yield _insert("XMLS", 1, {"X": "XMLTYPE(:x)"}, x="<a b='c'>é</a>")
+    yield _insert("OBJECTS", 1, {"P": "HEADRACE_KIT_POINT(:p, 2)"}, p="1")
     yield _insert("JSONS", 1, j='[1, {"a": null}]')
-    yield _insert("BOOLEANS", 1, "TRUE")
-    yield _insert("BOOLEANS", 2, "FALSE")
+    yield _insert("BOOLEANS", 1, {"B": "TRUE"})
+    yield _insert("BOOLEANS", 2, {"B": "FALSE"})
     yield _update("COMMITS", 1, n="0")  # the redo continues after all of this
 
 
@@ -141,21 +146,22 @@ def _times() -> Iterator[Step]:
     for number, day in enumerate(("2024-02-29", "9999-12-31"), 1):
         time = f"{day} 23:59:58"
         yield _insert(
-            "TIMES", number, d=time, t=f"{time}.123456789", z=f"{time}.123456 +02:00",
-            l=f"{time}.123456 +02:00", y="-0003-06", s="-0001 02:03:04.56",
+            "TIMES", number, {"L": _ZONED.format("l")}, d=time, t=f"{time}.123456789",
+            z=f"{time}.123456 +02:00", l=f"{time}.123456 +02:00", y="-0003-06",
+            s="-0001 02:03:04.56",
         )  # fmt: skip
     # The session's formats have no years before Christ.
-    yield _insert("TIMES", 3, "TO_DATE(:d, 'SYYYY-MM-DD')", d="-4712-01-01")
+    yield _insert("TIMES", 3, {"D": "TO_DATE(:d, 'SYYYY-MM-DD')"}, d="-4712-01-01")
 
 
 def _commits() -> Iterator[Step]:
     """Transactions of several sessions, which are open side by side and are committed in another
     order."""
     for number in range(_COMMITS):
-        first = number * _SESSIONS + 1
-        for session in range(_SESSIONS):
+        first = number * SESSIONS + 1
+        for session in range(SESSIONS):
             yield _insert("COMMITS", first + session, session=session, commits=False, n="1")
-        for session in reversed(range(_SESSIONS)):
+        for session in reversed(range(SESSIONS)):
             yield _update("COMMITS", first + session, session=session, n="2")
 
 
@@ -171,18 +177,17 @@ def _savepoints() -> Iterator[Step]:
 def _insert(
     table: str,
     number: int,
-    value: str = "",
+    expressions: Mapping[str, str] = _NONE,
     *,
     session: int = 0,
     commits: bool = True,
     **values: str,
 ) -> Step:
-    """A row; `value` is an expression of the column after the key, with the binds `values`."""
-    own = [one.split()[0] for one in TABLES[table].split(", ")]
-    names = [own[0]] if value else [name.upper() for name in values]
-    shown = [value] if value else [f":{name}" for name in values]
+    """A row; `values` are binds of the columns of these names, unless `expressions` of columns have
+    them."""
+    shown = {"ID": ":id", **{name.upper(): f":{name}" for name in values}, **expressions}
     text = sql.KIT_INSERT(
-        kit=table, kit_names=", ".join(["ID", *names]), kit_values=", ".join([":id", *shown])
+        kit=table, kit_names=", ".join(shown), kit_values=", ".join(shown.values())
     )
     return Step(INSERT, table, text, {"id": number, **values}, session, commits)
 

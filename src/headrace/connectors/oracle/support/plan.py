@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Generator
 
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.capture import SYSTEM_SCHEMAS, Capture
-from headrace.connectors.oracle.catalog.stored_tables import StoredTables
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.connection import connect, driver_version, translated_error
 from headrace.connectors.oracle.errors import DriverError
@@ -24,7 +24,7 @@ _MOST_TABLES = 20
 def support_plan(config: OracleConfig) -> SupportPlan:
     """See ConnectorDefinition."""
     return SupportPlan(
-        driver_version(config),
+        lambda: driver_version(config),
         questions.QUESTIONS,
         OPEN,
         lambda recording, seconds: _ask(config, recording, seconds),
@@ -48,7 +48,12 @@ def _ask(
             yield from asking.mined(
                 first, asking.written(), condition, "redo", lambda _name: questions.CONTENTS
             )
-            asking.ask_tables()
+        # What ends a session of LogMiner says nothing of the catalogue.
+        with connect(config) as connection:
+            asking_tables = _Observing(config, connection, recording)
+            asking_tables.ask_tables()
+        for one in (asking, asking_tables):
+            one.check()
     except DriverError as error:
         raise translated_error(error, config, "Recording a support bundle") from None
 
@@ -82,8 +87,8 @@ class _Observing(Asking):
             questions.MEMORY,
         ):
             self.send(one)
-        self.send(questions.TIME_OF_SCN, scn=scn)
-        self.send(questions.PENDING, scn=scn)
+        self.send(questions.TIME_OF_SCN, binds={"scn": scn})
+        self.send(questions.PENDING, binds={"scn": scn})
         self.ask_logs()
 
     def ask_logs(self) -> None:
@@ -93,41 +98,43 @@ class _Observing(Asking):
         self.send(questions.ONLINE_LOGS)
         self.send(questions.UNARCHIVED)
         if (destination := self.destination()) is not None:
-            hours = self._config.archive_log_hours
-            self.send(questions.ARCHIVED_LOGS, destination=destination, scn=0, hours=hours)
-            self.send(questions.ARCHIVED_UNTIL, destination=destination)
+            place = {"destination": destination}
+            times = {"scn": 0, "hours": self._config.archive_log_hours}
+            self.send(questions.ARCHIVED_LOGS, binds={**place, **times})
+            self.send(questions.ARCHIVED_UNTIL, binds=place)
         for one in questions.LOG_VIEWS:
             self.send(one)
 
     def ask_tables(self) -> None:
         """The rights of the user, and what the catalogue says of captured tables."""
-        self.enter(self._config.container)
+        if not self.enter(self._config.container):
+            return
         for one in (questions.PRIVILEGES, questions.PACKAGES):
             self.send(one)
         tables = sql.tables(self._connection.version)
-        if self.send(questions.ALL_TABLES, tables) is None:
+        answer = self.send(questions.ALL_TABLES, tables, most=sys.maxsize)
+        if answer is None:
             return
         capture = Capture(self._config)
-        captured = [
-            one.path[-2:]
-            for one in StoredTables(self._connection).tables()
-            if capture.takes(one.name)
-        ]
+        paths = [(str(owner), str(name)) for owner, name, *_ in answer.rows]
+        captured = [path for path in paths if capture.takes(".".join(path))]
         self._recording.note("captured", tables=len(captured))
         self.run(questions.DDL_OPTIONS)
         for owner, name in captured[:_MOST_TABLES]:
-            binds = {"owner": owner, "name": name}
-            for one in (
-                questions.COLUMNS, questions.PRIMARY_KEY, questions.UNIQUE_INDEXES,
-                questions.OBJECT, questions.TABLE_DDL,
-            ):  # fmt: skip
-                self.send(one, **binds)
-            columns = self._connection.rows(questions.COLUMNS.text, binds)
-            expressions = ", ".join(f'"t".{sql.quoted(str(row[1]))}' for row in columns)
-            if expressions:
-                source = f'{sql.quoted(owner, name)} "t"'
-                page = " FETCH FIRST 3 ROWS ONLY"
-                text = sql.ROWS(
-                    expressions=expressions, source=source, where="", order="", page=page
-                )
-                self.send(questions.ROWS, text)
+            self._ask_table(owner, name)
+
+    def _ask_table(self, owner: str, name: str) -> None:
+        binds = {"owner": owner, "name": name}
+        columns = self.send(questions.COLUMNS, binds=binds)
+        for one in (
+            questions.PRIMARY_KEY, questions.UNIQUE_INDEXES, questions.OBJECT, questions.TABLE_DDL,
+        ):  # fmt: skip
+            self.send(one, binds=binds)
+        names = [str(row[1]) for row in columns.rows] if columns is not None else []
+        if names:
+            text = sql.ROWS(
+                expressions=", ".join(f'"t".{sql.quoted(one)}' for one in names),
+                source=f'{sql.quoted(owner, name)} "t"', where="", order="",
+                page=" FETCH FIRST 3 ROWS ONLY",
+            )  # fmt: skip
+            self.send(questions.ROWS, text)

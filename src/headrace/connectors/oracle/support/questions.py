@@ -31,8 +31,8 @@ _NAMES: Mapping[str, Shown] = dict.fromkeys(
      "DESTINATION", "DB_UNIQUE_NAME", "GROUPS", "CON_ID"),
     _NAME,
 )  # fmt: skip
-_SQL: Mapping[str, Shown] = dict.fromkeys(("SQL_REDO", "DATA_DEFAULT", "DATA_TYPE"), Shown.SQL)
-VIEWS: Mapping[str, Shown] = {**_WORDS, **_NAMES, **_SQL}
+_SQL: Mapping[str, Shown] = dict.fromkeys(("SQL_REDO", "DATA_DEFAULT"), Shown.SQL)
+VIEWS: Mapping[str, Shown] = {**_WORDS, **_NAMES, **_SQL, "DATA_TYPE": Shown.COLUMN_TYPE}
 """What is shown of columns of Oracle's views."""
 _MEMORY = {**VIEWS, "NAME": _VALUE}
 _LOGGED = 200
@@ -60,10 +60,10 @@ PRODUCT = question(
     sql.PRODUCT, "the edition", columns={"PRODUCT": _VALUE},
 )  # fmt: skip
 PLATFORM = question(sql.PLATFORM, "the platform, and whether there are containers")
-CLOCK = question(sql.CLOCK, "how times are written", columns={"TO_CHAR(SYSTIMESTAMP)": _VALUE})
+CLOCK = question(sql.CLOCK, "how times are written", others=_VALUE)
 CHARACTER_SETS = question(sql.CHARACTER_SETS, "how texts of the redo are encoded")
 CURRENT_SCN = question(sql.CURRENT_SCN, "whether it moves by itself")
-TIME_OF_SCN = question(sql.TIME_OF_SCN, "whether the SCN's time is known")
+TIME_OF_SCN = question(sql.TIME_OF_SCN, "whether the SCN's time is known", others=_VALUE)
 MEMORY = question(sql.MEMORY, "whether the session's memory may be seen", columns=_MEMORY)
 THREADS = question(sql.THREADS, "which redo threads there are")
 LARGEST_LOG = question(sql.LARGEST_LOG, "how large a log is")
@@ -78,16 +78,24 @@ PENDING = question(
 )  # fmt: skip
 ADD_LOGFILE = question(sql.ADD_LOGFILE, "a session of LogMiner, on logs that are there")
 START_LOGMNR = question(
-    sql.START_LOGMNR, "a session of LogMiner: it reads redo and changes nothing",
+    sql.START_LOGMNR,
+    "a session of LogMiner, with the dictionary of the database whatever log.mining.strategy says: "
+    "it reads redo and changes nothing",
     text=sql.start_logmnr("online_catalog"),
 )  # fmt: skip
 SESSION_LOGS = question(sql.SESSION_LOGS, "which logs the session has")
 CONTENTS = question(
     sql.CONTENTS, "redo rows of the captured tables' schemas, their names and values masked",
-    rows=_LOGGED,
+    rows=_LOGGED, goes_on="CSF",
 )  # fmt: skip
 END_LOGMNR = question(sql.END_LOGMNR, "the end of the session")
 SET_CONTAINER = question(sql.SET_CONTAINER, "the session goes to the root and to the tables")
+SESSION_FORMATS = question(
+    sql.SESSION_FORMATS, "the formats of the connector's sessions", "each session"
+)
+SESSION_TIME_ZONE = question(
+    sql.SESSION_TIME_ZONE, "the time zone of the connector's sessions", "each session"
+)
 FORMATS = whole("NLS_SESSION_PARAMETERS")
 PRIVILEGES = question(sql.PRIVILEGES, "which rights the user has", TABLES, rows=500)
 PACKAGES = question(
@@ -125,11 +133,10 @@ LOG_VIEWS = tuple(
     whole(f"V${view}") for view in ("LOG", "THREAD", "ARCHIVED_LOG", "ARCHIVE_DEST_STATUS")
 )
 QUESTIONS: Sequence[Question] = (
-    SET_CONTAINER, DATABASE, PRODUCT, PLATFORM, CLOCK, CHARACTER_SETS, CURRENT_SCN, TIME_OF_SCN,
-    MEMORY, THREADS,
-    LARGEST_LOG, DESTINATIONS, ONLINE_LOGS, ARCHIVED_LOGS, UNARCHIVED, ARCHIVED_UNTIL, PENDING,
-    *LOG_VIEWS, ADD_LOGFILE, START_LOGMNR, SESSION_LOGS, CONTENTS, END_LOGMNR, FORMATS, PRIVILEGES,
-    PACKAGES, ALL_TABLES, COLUMNS, PRIMARY_KEY, UNIQUE_INDEXES, OBJECT, DDL_OPTIONS, TABLE_DDL,
-    ROWS,
+    SESSION_FORMATS, SESSION_TIME_ZONE, SET_CONTAINER, FORMATS, DATABASE, PRODUCT, PLATFORM, CLOCK,
+    CHARACTER_SETS, CURRENT_SCN, TIME_OF_SCN, MEMORY, THREADS, LARGEST_LOG, DESTINATIONS,
+    ONLINE_LOGS, ARCHIVED_LOGS, UNARCHIVED, ARCHIVED_UNTIL, PENDING, *LOG_VIEWS, ADD_LOGFILE,
+    START_LOGMNR, SESSION_LOGS, CONTENTS, END_LOGMNR, PRIVILEGES, PACKAGES, ALL_TABLES, COLUMNS,
+    PRIMARY_KEY, UNIQUE_INDEXES, OBJECT, DDL_OPTIONS, TABLE_DDL, ROWS,
 )  # fmt: skip
 """All of them, in the order in which they are asked first."""

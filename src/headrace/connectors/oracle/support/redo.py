@@ -13,7 +13,7 @@ import pyarrow as pa
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.catalog.redo_state import destinations
 from headrace.connectors.oracle.config import OracleConfig
-from headrace.connectors.oracle.connection import Connection
+from headrace.connectors.oracle.connection import Connection, Cursor
 from headrace.connectors.oracle.errors import DriverError
 from headrace.connectors.oracle.streaming.redo_rows import (
     CSF,
@@ -26,14 +26,15 @@ from headrace.connectors.oracle.streaming.redo_rows import (
 )
 from headrace.connectors.oracle.streaming.windows.logs import RedoThread
 from headrace.connectors.oracle.support import questions
+from headrace.errors import HeadraceError
+from headrace.support import asking
+from headrace.support.masking import KEPT
 from headrace.support.questions import Question
 from headrace.support.recording import Answer, Recording
 
 _MOST_LOGS = 10
 _ROWS = 10_000
 _SAMPLES, _SAMPLE_CHARACTERS = 24, 300
-KEPT = "surrogateescape"
-"""How bytes that are no UTF-8 pass through texts."""
 
 
 def error_codes(error: Exception) -> Mapping[str, object] | None:
@@ -43,42 +44,31 @@ def error_codes(error: Exception) -> Mapping[str, object] | None:
     return {"code": error.code, "full_code": error.full_code}
 
 
-class Asking:
+class Asking(asking.Asking):
     """Statements on one connection, whose answers are recorded."""
 
     def __init__(self, config: OracleConfig, connection: Connection, recording: Recording) -> None:
-        self._config, self._connection, self._recording = config, connection, recording
+        super().__init__(connection, recording)
+        self._config, self._connection = config, connection
 
-    def send(self, question: Question, text: str = "", **binds: Any) -> Answer | None:
-        """The rows of a statement; None after an error of the database."""
-        statement = text or question.text
-        return self._recording.ask(question, lambda: self._answer(statement, binds), binds)
+    def _is_lost(self, error: Exception) -> bool:
+        return isinstance(error, DriverError) and error.is_unreachable
 
-    def run(self, question: Question, text: str = "", **binds: Any) -> bool:
-        """A statement without rows; False after an error of the database."""
-        statement = text or question.text
-        return self._recording.run(
-            question, lambda: self._connection.execute(statement, binds), binds
-        )
+    def _answer(self, cursor: Cursor, rows: Sequence[Sequence[Any]]) -> Answer:
+        return Answer(cursor.description, rows)
 
-    def _answer(self, statement: str, binds: Mapping[str, object]) -> Answer:
-        cursor = self._connection.cursor(statement, binds)
-        try:
-            rows: list[Any] = []
-            while (fetched := cursor.fetch(_ROWS)) and len(rows) < _ROWS:
-                rows += fetched
-            return Answer(cursor.description, rows)
-        finally:
-            cursor.close()
-
-    def enter(self, container: str | None) -> None:
-        """As `Connection.switch_to`; in between, the formats that the session has then."""
+    def enter(self, container: str | None) -> bool:
+        """As `Connection.switch_to`; in between, the formats that the session has then. False: it
+        may not go there."""
         if self._config.container is None or container is None:
-            return
-        self.run(questions.SET_CONTAINER, sql.set_container(container))
+            return True
+        if not self.run(questions.SET_CONTAINER, sql.set_container(container)):
+            return False
         self.send(questions.FORMATS)
         self._connection.container = container
-        self._connection.set_formats()
+        self.run(questions.SESSION_FORMATS)
+        self.run(questions.SESSION_TIME_ZONE)
+        return True
 
     # -- the redo, in the root ------------------------------------------------------------------
 
@@ -96,10 +86,15 @@ class Asking:
         return min([scn, *ends])
 
     def destination(self) -> str | None:
-        """Where archived logs are; None: it cannot be said, which is recorded elsewhere."""
+        """Where archived logs are; None: it cannot be said, or there is no place that is valid and
+        local, which is recorded."""
+        if self.is_lost:
+            return None
         try:
             return next(iter(destinations(self._connection, self._config)), None)
-        except DriverError:
+        except (DriverError, HeadraceError) as error:
+            self._recording.note("destination", error=self._recording.error(error))
+            self._notice(error)
             return None
 
     def mined(
@@ -115,16 +110,17 @@ class Asking:
         answer = self.send(questions.ONLINE_LOGS)
         names = [str(row[0]) for row in answer.rows] if answer is not None else []
         names += self._archived_since(first)
-        added = [self.run(questions.ADD_LOGFILE, name=name) for name in names[:_MOST_LOGS]]
+        added = [
+            self.run(questions.ADD_LOGFILE, binds={"name": name}) for name in names[:_MOST_LOGS]
+        ]
         if not any(added):
             return
-        start = sql.start_logmnr(str(self._config.log_mining_strategy))
-        started = self.run(questions.START_LOGMNR, start, first=first, last=last)
+        started = self.run(questions.START_LOGMNR, binds={"first": first, "last": last})
         self.send(questions.SESSION_LOGS)
         if started:
             statement = sql.contents(REDO.names, condition)
             read = {"low": first, "high": last}
-            self.send(question_of(None), statement, **read)
+            self.send(question_of(None), statement, read)
             yield from self._as_arrow(statement, read, called, question_of)
         self.run(questions.END_LOGMNR)
 
@@ -132,10 +128,9 @@ class Asking:
         destination = self.destination()
         if destination is None:
             return []
-        answer = self.send(
-            questions.ARCHIVED_LOGS,
-            destination=destination, scn=first, hours=self._config.archive_log_hours,
-        )  # fmt: skip
+        hours = self._config.archive_log_hours
+        binds = {"destination": destination, "scn": first, "hours": hours}
+        answer = self.send(questions.ARCHIVED_LOGS, binds=binds)
         return [str(row[0]) for row in answer.rows] if answer is not None else []
 
     def _as_arrow(
@@ -146,13 +141,13 @@ class Asking:
         question_of: Callable[[str | None], Question],
     ) -> Iterator[tuple[str, bytes]]:
         """The rows as the stream reads them, and what they say to open questions."""
+        if self.is_lost:
+            return
         try:
             batches = list(self._connection.batches(statement, REDO, binds, rows=_ROWS))
-        except DriverError as error:
-            self._recording.note("arrow", of=called, error=dict(error_codes(error) or {}))
-            return
-        except (TypeError, ValueError, pa.ArrowException) as error:
-            self._recording.note("arrow", of=called, error={"class": type(error).__name__})
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is recorded
+            self._recording.note("arrow", of=called, error=self._recording.error(error))
+            self._notice(error)
             return
         table = pa.Table.from_batches(batches, REDO)
         types = [str(one.type) for one in REDO]
@@ -171,7 +166,13 @@ class Asking:
         columns = []
         for field in table.schema:
             column = table.column(field.name)
-            if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            if field.name == SQL_REDO:
+                own = [question.own_of(SQL_REDO) for question in asked]
+                goes_on = table.column(CSF).to_pylist()
+                texts = _texts(table, SQL_REDO)
+                statements = self._recording.masks.statements(texts, goes_on, own)
+                column = _text_array(iter(statements), field.type)
+            elif pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
                 cells = (
                     self._recording.cell(question, field.name, text)[1]
                     for question, text in zip(asked, _texts(table, field.name), strict=True)

@@ -20,7 +20,6 @@ from headrace.support.questions import Question
 from headrace.support.recording import Recording
 from headrace.support.workload import Traces, exists, refused
 
-_SESSIONS = 3
 _EXISTS = 955
 _WRITTEN_SECONDS, _PAUSE_SECONDS = 30.0, 0.5
 """How long the redo of the last change may take to be one that can be mined."""
@@ -42,7 +41,7 @@ def _ask(config: OracleConfig, recording: Recording) -> Generator[tuple[str, byt
         with ExitStack() as opened:
             sessions = [
                 opened.enter_context(connect(config, container=config.container))
-                for _ in range(_SESSIONS)
+                for _ in range(kit.SESSIONS)
             ]
             kitted = _Kit(config, sessions, recording, traces)
             first = kitted.make()
@@ -88,31 +87,23 @@ class _Kit:
             if error is None:
                 self._made.add(table)
                 first.run(kit.LOGGING, sql.KIT_LOGGING(kit=table))
-            elif not self._made or error.code == _EXISTS:
+            elif isinstance(error, DriverError) and (not self._made or error.code == _EXISTS):
                 known = translated_error(error, self._config, _DOING)
                 raise refused(kit.PLACE, known.message, known.remedy)
         if "INVISIBLES" in self._made:
             first.run(kit.INDEX)
         return scn
 
-    def _create(self, question: Question, text: str, undo: str) -> DriverError | None:
-        """Makes something that `undo` drops; the error with which the database refused it."""
-        found: list[DriverError] = []
-
-        def sent() -> None:
-            try:
-                self._sessions[0].execute(text)
-            except DriverError as error:
-                found.append(error)
-                raise
-
+    def _create(self, question: Question, text: str, undo: str) -> Exception | None:
+        """Makes something that `undo` drops; the error with which that ended."""
         self._traces.expect(undo)
-        self._recording.run(replace(question, place=f"{kit.PLACE}, {text.split()[2]}"), sent)
-        if not found:
-            return None
-        if not found[0].is_unreachable:
+        first, *_ = self._asking
+        question = replace(question, place=f"{kit.PLACE}, {text.split()[2]}")
+        error = first.refusal(question, text)
+        first.check()
+        if isinstance(error, DriverError):
             self._traces.refused(undo)
-        return found[0]
+        return error
 
     def change(self) -> None:
         """Changes the tables that were made."""
@@ -120,7 +111,9 @@ class _Kit:
             if step.table in self._made:
                 place = f"{kit.PLACE}, {sql.KIT}{step.table}"
                 question = replace(step.question, place=place)
-                self._asking[step.session].run(question, step.text, **step.binds)
+                asking = self._asking[step.session]
+                asking.run(question, step.text, step.binds)
+                asking.check()
                 if step.commits:
                     self._sessions[step.session].commit()
 
@@ -132,6 +125,7 @@ def _mined(
     asking.enter(sql.ROOT)
     wanted, until = asking.scn(), time.monotonic() + _WRITTEN_SECONDS
     while (written := asking.written()) < wanted and time.monotonic() < until:
+        asking.check()
         time.sleep(_PAUSE_SECONDS)
     condition = redo_conditions.contents_condition(
         config.container,
@@ -143,6 +137,7 @@ def _mined(
         ddl_is_filtered=True,
     )
     yield from asking.mined(first, written, condition, "workload", _shown)
+    asking.check()
 
 
 def _shown(table: str | None) -> Question:
