@@ -98,8 +98,9 @@ class Cursor:
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
         """As python-oracledb's, which decodes texts strictly where no handler says otherwise."""
         convert = _text if self._as_texts else _number
+        are_texts = [column[0] == _CUT for column in self.description or ()]
         return [
-            tuple(self._decoded(convert(one)) for one in row)
+            tuple(map(self._decoded, map(convert, row), are_texts))
             for row in self.fetch_encoded(size or self.arraysize)
         ]
 
@@ -112,7 +113,9 @@ class Cursor:
             self._number = None
         return rows
 
-    def _decoded(self, value: Any) -> Any:
+    def _decoded(self, value: Any, is_text: bool) -> Any:
+        if is_text and isinstance(value, bytes):
+            return value.decode(errors=self._errors)
         if not isinstance(value, str) or value.isascii():
             return value
         return encoded(value).decode(errors=self._errors)
@@ -251,11 +254,6 @@ def _number(value: Any) -> Any:
     if not isinstance(value, Decimal):
         return value
     return int(value) if value == value.to_integral_value() else float(value)
-
-
-def _decoded(value: Any) -> Any:
-    """A text as the driver makes it."""
-    return value.decode() if isinstance(value, bytes) else value
 
 
 def _text(value: Any) -> Any:
