@@ -64,6 +64,14 @@ class ReadLake(ABC):
     def add_column(self, namespace: str, name: str, column: str) -> None:
         """Add a column of texts, as somebody does who knows nothing of headrace."""
 
+    def found(self, namespace: str, name: str) -> list[Row] | None:
+        """The rows of a table, whatever became of its columns; None: there is no such."""
+        return self.rows(namespace, name) if self.has(namespace, name) else None
+
+    @abstractmethod
+    def has(self, namespace: str, name: str) -> bool:
+        """Whether there is a table of that name."""
+
     def rows(self, namespace: str, name: str) -> list[Row]:
         """The rows of a table."""
         found: list[Row] = self.table(namespace, name).to_pylist()
@@ -83,6 +91,9 @@ class IcebergLake(ReadLake):
     def catalog(self) -> SqlCatalog:
         uri = f"sqlite:///{self.folder}/catalog.db"
         return SqlCatalog("headrace", uri=uri, warehouse=str(self.folder))
+
+    def has(self, namespace: str, name: str) -> bool:
+        return bool(self.catalog.table_exists((namespace, name)))
 
     def table(self, namespace: str, name: str) -> pa.Table:
         return self.catalog.load_table((namespace, name)).scan().to_arrow()
@@ -150,6 +161,20 @@ class IcebergOnS3(IcebergLake):
         return len({each.file_path for file in planned for each in file.delete_files})
 
 
+def rows_by_duckdb(path: Path) -> list[Row]:
+    """The rows of a Delta table by DuckDB, which reads those with columns whose types were widened,
+    as delta-rs does not."""
+    import duckdb
+    import duckdb_extension_delta
+
+    extension = next(Path(duckdb_extension_delta.__file__).parent.rglob("*.duckdb_extension"))
+    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
+        connection.execute(f"LOAD '{extension}'")
+        connection.execute("SET TimeZone = 'UTC'")
+        found = connection.execute(f"SELECT * FROM delta_scan('{path}')")
+        return list(found.to_arrow_table().to_pylist())
+
+
 class DeltaLake(ReadLake):
     """Read by delta-rs."""
 
@@ -157,6 +182,13 @@ class DeltaLake(ReadLake):
 
     def path(self, namespace: str, name: str) -> str:
         return str(self.folder / namespace / name)
+
+    def has(self, namespace: str, name: str) -> bool:
+        return bool(DeltaTable.is_deltatable(self.path(namespace, name)))
+
+    def found(self, namespace: str, name: str) -> list[Row] | None:
+        path = self.path(namespace, name)
+        return rows_by_duckdb(Path(path)) if self.has(namespace, name) else None
 
     def table(self, namespace: str, name: str) -> pa.Table:
         table = DeltaTable(self.path(namespace, name))

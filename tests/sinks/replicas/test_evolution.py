@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pyarrow as pa
@@ -47,6 +48,36 @@ def test_a_column_that_vanished_is_dropped() -> None:
 
 def test_a_new_name_before_a_column_that_stays_is_a_renamed_column() -> None:
     assert change(schema("id a b"), schema("id c b")).renamed == {"a": "c"}
+
+
+def of_source(columns: str, **types: pa.DataType) -> TableSchema:
+    """Those of a table that the source has a name for."""
+    return replace(schema(columns, **types), source="shop.orders")
+
+
+def test_a_column_behind_others_that_it_stood_before_may_be_another_one() -> None:
+    current, wanted = of_source("id a b c"), of_source("id b c a")
+    with pytest.raises(HeadraceError, match=r"shop\.orders: a stands behind columns") as error:
+        change(current, wanted)
+    assert error.value.code == "replicas.column_ambiguous"
+    assert not change(current, wanted, Ambiguous.RENAME)
+    made = change(current, wanted, Ambiguous.REPLACE)
+    assert (made.dropped, made.added) == (("a",), (Column("a", pa.int32()),))
+    assert not change_of_columns(NAME, current, wanted, Ambiguous.FAIL, is_empty=True)
+    # The order of another table that goes into the same replica says nothing.
+    assert not change(replace(current, source="shop.others"), wanted)
+    with pytest.raises(HeadraceError, match="the key was dropped"):
+        change(of_source("id a"), of_source("a id"), Ambiguous.REPLACE)
+
+
+@given(st.permutations("abcdef"))
+def test_as_few_columns_as_may_be_are_taken_for_others(names: list[str]) -> None:
+    current, wanted = of_source("id a b c d e f"), of_source(" ".join(["id", *names]))
+    made = change(current, wanted, Ambiguous.REPLACE)
+    stay = [name for name in names if name not in made.dropped]
+    assert stay == sorted(stay)
+    longer = itertools.combinations(names, len(stay) + 1)
+    assert not any(list(each) == sorted(each) for each in longer)
 
 
 def test_the_key_may_be_renamed() -> None:

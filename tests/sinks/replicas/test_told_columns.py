@@ -40,6 +40,12 @@ def test_columns_that_the_property_does_not_name_are_foreign_and_stay_so() -> No
     assert json.loads(property_of(found, kept))["columns"] == {"a": "1", "b": "", "__deleted": ""}
 
 
+def test_a_replica_has_the_order_of_its_source() -> None:
+    kept = property_of(schema(a="", b="", c=""))
+    found = with_ids(plain("foreign", "b", "c", "__deleted", "a"), kept, schema())
+    assert found.names == ("a", "b", "c", "foreign", "__deleted")
+
+
 def test_columns_that_the_replica_lost_are_named() -> None:
     kept = property_of(schema(a="1", b=""))
     assert lacking(plain("a", "c"), kept) == ["b"]

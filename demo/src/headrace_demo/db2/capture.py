@@ -142,6 +142,17 @@ class CaptureProgram:
             for name in sorted(there.intersection(tables.triggers(change_table))):
                 execute(f"DROP TRIGGER {quoted(SIMULATOR, name)}", ())
 
+    def go_on_capturing(self, schema: str, table: str, change_table: str | None = None) -> None:
+        """From now on changes are written to a change table again, which has columns of its table
+        by their names: both may have been altered since `stop_capturing`."""
+        name = change_table or f"CDC_{schema}_{table}"
+        captured = self._columns(self.changes, name)
+        columns = tuple(each for each in self._columns(schema, table) if each in captured)
+        with self._session() as execute:
+            changes = (self.changes, name)
+            for statement in tables.capturing(quoted(schema, table), changes, columns, self.width):
+                execute(statement, ())
+
     def set_state(self, change_table: str, state: str) -> None:
         """Writes the STATE of a registration: A(ctive), I(nactive), S(topped). Where the program
         runs, what is registered by then has begun."""

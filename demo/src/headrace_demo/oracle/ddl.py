@@ -98,6 +98,8 @@ def _alter(database: Database, table: Table, rest: str) -> None:
         table.key = _names(primary[1])
     elif words[:2] == ["ADD", "SUPPLEMENTAL"]:
         table.log_groups = ["ALL COLUMN LOGGING"]
+    elif words[:3] == ["DROP", "PRIMARY", "KEY"]:
+        table.key = []
     elif words[:2] == ["DROP", "SUPPLEMENTAL"]:
         table.log_groups = []
     elif words[0] == "ADD":

@@ -164,6 +164,8 @@ class State:
     by_arrival: bool = False
     """Whether LogMiner gives rows as they were written down, not by their SCNs."""
     tables: dict[str, Table] = field(default_factory=dict)
+    made: int = 0
+    """How many tables there ever were: no two have one object number."""
     logs: list[LogFile] = field(default_factory=list)
     closed_threads: list[int] = field(default_factory=list)
     closed_at: dict[int, int] = field(default_factory=dict)
@@ -185,7 +187,9 @@ class State:
     def define(self, given: Mapping[str, Any], number: int | None = None) -> None:
         """Add or replace a table's definition."""
         before = self.tables.get(given["name"])
-        table = Table.read(given, len(self.tables) if number is None else number)
+        number = self.made if number is None else number
+        table = Table.read(given, number)
+        self.made = max(self.made, number + 1)
         if before is not None:
             table.object_id = given.get("object", before.object_id)
             table.rows = table.rows or before.rows

@@ -135,6 +135,13 @@ class UnknownColumns(StrEnum):
     DROP = "drop"
 
 
+class TableIdentity(StrEnum):
+    """`headrace.table.identity`: what tells a table from others."""
+
+    NAME = "name"
+    ID = "id"
+
+
 class CaseTwins(StrEnum):
     """`headrace.case.twins`: what becomes of tables with columns that differ by case only."""
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from headrace.config.finding import PropertyFinding
 from headrace.config.kinds import COMMA_LIST, TEXT, choice, integer
+from headrace.config.properties.compatibility import TableIdentityConfig
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.properties.modes import FailureHandlingMode
 from headrace.config.properties.without_history import WithoutHistoryConfig
@@ -50,7 +51,13 @@ _NO_DATABASE = re.compile(r'[/\\. "$\0]')
 _NO_COLLECTION = re.compile(r"[$\0]|\.\.|^\.|\.$|^$")
 
 
-class MongoConfig(MongoConnectionConfig, MongoCaptureConfig, WithoutHistoryConfig, ConnectorConfig):
+class MongoConfig(
+    MongoConnectionConfig,
+    MongoCaptureConfig,
+    WithoutHistoryConfig,
+    TableIdentityConfig,
+    ConnectorConfig,
+):
     """Debezium's MongoDB connector, version 3.x."""
 
     cloud_event_identity: ClassVar[tuple[tuple[str, str], ...]] = (

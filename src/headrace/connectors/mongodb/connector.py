@@ -17,6 +17,7 @@ from headrace.connectors.mongodb.checks.deployment import require
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.position import MongoOffset, MongoPosition
 from headrace.connectors.mongodb.reading.chunk_source import MongoChunkSource
+from headrace.connectors.mongodb.reading.collection_ids import CollectionIds
 from headrace.connectors.mongodb.reading.snapshot_source import (
     Moment,
     MongoSnapshot,
@@ -115,7 +116,8 @@ class MongoDatabase(Source[MongoPosition]):
         """See Source."""
         run, config = self._run, self._run.config
         start = self._position.with_token(start)
-        collections = Collections(run.key_rendering, run.captures, run.facts, run.fields)
+        ids = CollectionIds(run)
+        collections = Collections(run.key_rendering, run.captures, ids.facts, run.fields)
         self._collections = collections
         counts = transaction_counts(config, run.settings.format)
         options = ReaderOptions(
@@ -132,6 +134,7 @@ class MongoDatabase(Source[MongoPosition]):
                 options,
                 run.translate,
                 self._progress,
+                ids.changed if run.identifies else None,
             ),
             collections,
             start,

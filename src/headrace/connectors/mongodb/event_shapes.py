@@ -23,5 +23,5 @@ def event_shapes(config: MongoConfig) -> Sequence[Shape]:
             collections = captured_collections(client, run)
     except PyMongoError as error:
         raise run.translate(error, "Listing the collections") from None
-    facts = (run.facts(each.database, each.short_name) for each in collections)
+    facts = (run.facts(each.database, each.short_name, each.own_id) for each in collections)
     return [each.shape(run.settings) for each in facts]

@@ -24,6 +24,7 @@ from headrace.connect.records import (
     RowField,
     Shape,
     Struct,
+    TableOrigin,
     TransactionField,
 )
 from headrace.connect.schema import Field, Schema, Type
@@ -134,13 +135,15 @@ def _session(schema: Schema) -> Cell:
 class CollectionFacts:
     """See headrace.streaming.facts.Facts: a collection as filters capture it. `is_incremental`: its
     documents were read by chunks, and are at no place of the log. `replica_set` is the name that
-    the transaction metadata of format 2.5 has in collections' names."""
+    the transaction metadata of format 2.5 has in collections' names. `own_id` tells it from one
+    that had its name before (empty: nobody asked)."""
 
     topic: str
     database: str
     short_name: str
     is_incremental: bool = False
     replica_set: str = ""
+    own_id: str = ""
 
     key = ("_id",)
     cell_names = ("_id", "document")
@@ -199,6 +202,7 @@ class CollectionFacts:
             Struct(keys, (source.key(),), Image.KEY),
             envelope(name, images, origin, block, ENVELOPE),
             settings.headers(),
+            origin=TableOrigin(self.name, self.own_id),
         )
 
     def _origin(self, source: MongoSource, settings: EventSettings) -> Struct:

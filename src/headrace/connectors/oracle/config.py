@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from headrace.config.filters import NameFilter
 from headrace.config.finding import PropertyFinding
+from headrace.config.properties.compatibility import TableIdentityConfig
 from headrace.config.properties.history import SchemaHistoryConfig
 from headrace.config.properties.relational import RelationalConfig
 from headrace.config.property import SUPPORTED, not_needed
@@ -37,6 +38,7 @@ class OracleConfig(
     OracleSnapshotConfig,
     OracleValuesConfig,
     SchemaHistoryConfig,
+    TableIdentityConfig,
     RelationalConfig,
 ):
     """Debezium's Oracle connector, version 3.x."""

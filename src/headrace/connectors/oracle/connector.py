@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.config.properties.modes import TableIdentity
 from headrace.connect.slices import Plan
 from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.engine import Engine, open_engine
@@ -132,7 +133,9 @@ class OracleDatabase(Source[OraclePosition]):
 
         def open_tables(describe: Describe, texts: TextOptions) -> StreamTables:
             options = TellingOptions(config.include_schema_changes, config.include_schema_comments)
-            return StreamTables(run.capture, versions, told, describe, texts, options)
+            tables = StreamTables(run.capture, versions, told, describe, texts, options)
+            tables.identifies = config.headrace_table_identity is TableIdentity.ID
+            return tables
 
         reader = RedoReader(
             config,

@@ -37,6 +37,7 @@ _DEFAULTS: Mapping[str, str] = {
     "headrace.trigger": "5 seconds",
     "headrace.case.twins": "take",
     _COMMENTS: "true",
+    "headrace.table.identity": "id",
 }
 
 
@@ -80,8 +81,8 @@ class ReplicaDefinition(SinkDefinition):
 
     def defaults(self, config: ConnectorConfig) -> Mapping[str, str]:
         """A replica has every operation of its source, TRUNCATE among them, and the comments of
-        its columns; commits to tables are dear; and a table whose columns no replica can have
-        stops alone."""
+        its columns; commits to tables are dear; a table whose columns no replica can have
+        stops alone; and one that took the place of another is another one."""
         if self.mode(config) is Mode.EVENTS:
             return {}
         return {name: text for name, text in _DEFAULTS.items() if config.supports(name)}

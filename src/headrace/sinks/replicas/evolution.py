@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -34,8 +36,9 @@ def change_of_columns(
     Where the source tells its columns by ids, these say what became of each. Otherwise a new name
     in the place of one that vanished, before the columns that stay, is a column that was
     renamed: columns that are added come last. At the end of the columns the two look alike, and
-    `ambiguous` decides. A column that a narrower type replaces keeps its type. The wanted schema
-    has the columns of the source only; `current` may have been extended by headrace
+    `ambiguous` decides, as it does where a column stands behind others that it stood before: it may
+    have been dropped and added again. A column that a narrower type replaces keeps its type. The
+    wanted schema has the columns of the source only; `current` may have been extended by headrace
     (`__deleted`) or by others, which stays. A table that `is_empty` takes every change: a column
     whose type cannot change is dropped and added.
 
@@ -50,6 +53,11 @@ def change_of_columns(
     if is_empty:
         return _of_empty(current, wanted)
     others = _of_other_columns(current, wanted)
+    moved = _moved(current, wanted)
+    if moved and ambiguous is Ambiguous.FAIL:
+        raise _placed_elsewhere(name, moved)
+    if moved and ambiguous is Ambiguous.REPLACE:
+        others |= {*moved}
     if others.intersection(wanted.key):
         raise _key_replaced(name, sorted(others.intersection(wanted.key)))
     renamed = _renamed_by_id(current, wanted)
@@ -176,6 +184,30 @@ def _of_other_columns(current: TableSchema, wanted: TableSchema) -> set[str]:
     }
 
 
+def _moved(current: TableSchema, wanted: TableSchema) -> list[str]:
+    """Names of columns without ids that stand behind others which they stood before, as few as may
+    be. The order is that of the source where both schemas are of one table of it."""
+    if not current.source or current.source != wanted.source:
+        return []
+    places = {column.name: place for place, column in enumerate(wanted.columns)}
+    both = [
+        column.name
+        for column in current.columns
+        if (late := wanted.column(column.name)) is not None and not (column.id and late.id)
+    ]
+    ends: list[int] = []  # of the longest runs in order: the least place that ends one of a length
+    before: dict[int, int] = {}
+    for place in (places[name] for name in both):
+        length = bisect_left(ends, place)
+        before[place] = ends[length - 1] if length else -1
+        ends[length:] = [place, *ends[length + 1 :]]
+    stay, place = set[int](), ends[-1] if ends else -1
+    while place >= 0:
+        stay.add(place)
+        place = before[place]
+    return [name for name in both if places[name] not in stay]
+
+
 def _renamed_by_id(current: TableSchema, wanted: TableSchema) -> dict[str, str]:
     """New names by old ones, as the source's ids of columns tell."""
     late = {column.id: column.name for column in wanted.columns if column.id}
@@ -240,7 +272,19 @@ def _ambiguous(name: TableName, vanished: list[Column], new: list[Column]) -> He
         f"{name}: {_types(vanished)} vanished and {_types(new)} came at once, and the log does not "
         "say whether columns were renamed",
         "Set headrace.sink.ambiguous.columns=rename, if they were, or replace, if they were "
-        "dropped and others were added, and start again; leave it out afterwards.",
+        "dropped and others were added, and start again; leave it out afterwards. Or copy the "
+        f"table again: headrace resync {name}.",
+    )
+
+
+def _placed_elsewhere(name: TableName, columns: Sequence[str]) -> HeadraceError:
+    return HeadraceError(
+        "replicas.column_ambiguous",
+        f"{name}: {', '.join(columns)} stands behind columns that it stood before, and the log "
+        "does not say whether it was dropped and added again",
+        "Set headrace.sink.ambiguous.columns=replace, if it was, or rename, if it has the values "
+        "that it had, and start again; leave it out afterwards. Or copy the table again: headrace "
+        f"resync {name}.",
     )
 
 

@@ -74,12 +74,13 @@ class Replica:
         self._since_merge = 0
         self.figures = Figures()
 
-    def prepare(self, schema: TableSchema, query: str, planned: int | None = None) -> None:
-        """Create the table where it is missing, and refuse one that this query cannot keep. `query`
-        is empty before its first micro-batch; `planned` is the last one that it has planned (None:
-        this one). Raises HeadraceError."""
+    def prepare(self, schema: TableSchema, query: str, planned: int | None = None) -> bool:
+        """Create the table where it is missing, and say so; refuse one that this query cannot keep.
+        `query` is empty before its first micro-batch; `planned` is the last one that it has planned
+        (None: this one). Raises HeadraceError."""
         self._require_key(schema)
         table = self._found(schema)
+        is_new = table is None
         if table is None:
             wanted = self._extended(self._comments.added_to(schema))
             properties = {KEY: json.dumps(list(wanted.key)), **_source(wanted)}
@@ -91,6 +92,7 @@ class Replica:
         if planned is not None:
             self._require_planned(table.properties(), query, planned)
         self._table = table
+        return is_new
 
     def apply(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -70,6 +71,7 @@ class ReplicaSink(BatchSink):
         self._lake: Lake | None = None
         self._runner: Runner | None = None
         self._replicas: dict[TableName, Replica] = {}
+        self._noting = threading.Lock()
         self._topics: dict[str, TableName] = {}
         self._comments = SourceComments(lambda: table_comments(query.config))
         self._new = self._rows = 0
@@ -125,7 +127,14 @@ class ReplicaSink(BatchSink):
                     documents = declared.of_topic(shape.topic, prefix)
                     schema = table_shape(shape, envelope, documents).schema
                     self._known.require_new(name, schema)
-                    self._replica(name).prepare(schema, query, planned)
+                    if self._replica(name).prepare(schema, query, planned) and query:
+                        log.warning(
+                            "The table %s is new to this query: rows that it had before it was "
+                            "captured are not in the log. If there were any, copy it: headrace "
+                            "resync %s",
+                            name,
+                            name,
+                        )
                 except HeadraceError as error:
                     # A query that begins should be right in all; the tables of one that goes on
                     # do not wait for one that came meanwhile.
@@ -169,14 +178,15 @@ class ReplicaSink(BatchSink):
         return self._topics[topic]
 
     def _replica(self, name: TableName) -> Replica:
-        if name not in self._replicas:
-            assert self._lake is not None
-            assert self._runner is not None
-            note_tables(self._state, {*self._replicas, name, *noted_tables(self._state)})
-            self._replicas[name] = Replica(
-                self._lake, name, self._options, self._runner, self._comments
-            )
-        return self._replicas[name]
+        with self._noting:  # several new tables may be in one micro-batch
+            if name not in self._replicas:
+                assert self._lake is not None
+                assert self._runner is not None
+                note_tables(self._state, {*self._replicas, name, *noted_tables(self._state)})
+                self._replicas[name] = Replica(
+                    self._lake, name, self._options, self._runner, self._comments
+                )
+            return self._replicas[name]
 
     def end(self, frame: Any, batch: int) -> None:
         """See BatchSink: one commit for each table that has changes. Raises HeadraceError."""

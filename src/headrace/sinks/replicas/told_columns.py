@@ -12,9 +12,9 @@ from headrace.sinks.replicas.lake import Column, ColumnChange, TableSchema, is_o
 
 
 def with_ids(schema: TableSchema, text: str, wanted: TableSchema) -> TableSchema:
-    """The schema of a replica with the ids of its property (empty: it has none), where these are of
-    the table that the wanted schema is of: several tables may go into one replica. Columns that the
-    property does not name are foreign."""
+    """The schema of a replica with the ids of its property (empty: it has none), and in its order,
+    which is the source's, where these are of the table that the wanted schema is of: several tables
+    may go into one replica. Columns that the property does not name are foreign, and come last."""
     if not text:
         return schema
     held = json.loads(text)
@@ -22,9 +22,10 @@ def with_ids(schema: TableSchema, text: str, wanted: TableSchema) -> TableSchema
         return schema
     names = held["columns"]
     ids = names if wanted.source_id in ("", held["id"]) else {}
+    places = {name: place for place, name in enumerate(names)}
     columns = tuple(
         replace(each, id=ids.get(each.name, ""), is_foreign=_is_foreign(each.name, names))
-        for each in schema.columns
+        for each in sorted(schema.columns, key=lambda each: places.get(each.name, len(places)))
     )
     return replace(schema, columns=columns, source=held["table"], source_id=held["id"])
 

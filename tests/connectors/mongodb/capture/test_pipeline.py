@@ -55,3 +55,15 @@ def test_a_signal_collection_alone_takes_nothing_else_away(mode: str) -> None:
     properties = {"signal.data.collection": "db.signals", "filters.match.mode": mode}
     kind = "operationType" if mode == "literal" else "event.operationType"
     assert list(condition(properties)) == [kind]
+
+
+@pytest.mark.parametrize("mode", ["literal", "regex"])
+def test_where_collections_are_told_apart_every_drop_and_rename_comes(mode: str) -> None:
+    """A name that is not captured may become one that is."""
+    given = {"collection.include.list": "d.c", "filters.match.mode": mode}
+    stages = pipeline(given | {"headrace.table.identity": "id"})
+    (either,) = (stage["$match"]["$or"] for stage in stages if "$match" in stage)
+    (conditions,) = (s["$match"]["$and"] for s in pipeline(given) if "$match" in s)
+    kind = "operationType" if mode == "literal" else "event.operationType"
+    assert either == [{"$and": conditions}, {kind: {"$in": ["drop", "rename"]}}]
+    assert len(stages) == len(pipeline(given))

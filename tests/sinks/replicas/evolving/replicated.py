@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import duckdb
-import duckdb_extension_delta
 import psycopg
 from psycopg.rows import dict_row
 from pyiceberg.catalog.sql import SqlCatalog
@@ -26,6 +24,7 @@ from pyiceberg.exceptions import NoSuchTableError
 
 from headrace.testing.embedded import PostgresServer
 from tests.chaos.run import newest_of, processes_of
+from tests.sinks.lake.readers import rows_by_duckdb
 
 LEFT_ALONE_S = 1200
 Rows = list[dict[str, Any]]
@@ -128,13 +127,7 @@ class Replicated:
         path = self.lake / "public" / table
         if not (path / "_delta_log").exists():
             return None
-        # delta-rs does not read tables with columns whose types were widened.
-        extension = next(Path(duckdb_extension_delta.__file__).parent.rglob("*.duckdb_extension"))
-        with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
-            connection.execute(f"LOAD '{extension}'")
-            connection.execute("SET TimeZone = 'UTC'")
-            found = connection.execute(f"SELECT * FROM delta_scan('{path}')")
-            return list(found.to_arrow_table().to_pylist())
+        return rows_by_duckdb(path)
 
     def difference(self, table: str) -> str:
         """What is not equal; empty: the replica equals the source, names of columns and rows."""

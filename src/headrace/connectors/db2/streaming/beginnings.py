@@ -169,5 +169,6 @@ def gap(one: Registration, first: int, lsn_bytes: int) -> HeadraceError:
         "Set snapshot.mode=when_needed, which reads the tables anew, or start with a new "
         "checkpoint; prune change tables only up to what is read. Where the table was "
         "registered anew, and nobody wrote to it in between, set "
-        "headrace.change.tables.gap=accept for one start.",
+        "headrace.change.tables.gap=accept for one start; a replica of a table that was written to "
+        "is then copied again by headrace resync.",
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from bson.regex import Regex
 
+from headrace.config.properties.modes import TableIdentity
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.extended_json import read_shell_json
 from headrace.connectors.mongodb.properties.modes import OversizeHandling, PipelineOrder
@@ -16,6 +17,8 @@ Stage = dict[str, Any]
 _OPERATIONS = {"c": ("insert",), "u": ("update", "replace"), "d": ("delete",)}
 """The change stream's operation types that are skipped with an operation; `t` has none."""
 
+_DEFINITIONS = ("drop", "rename")
+"""Operations of collections themselves. A name that is not captured may become one that is."""
 _REFERENCE = re.compile(r"\\(?:[1-9]|k|g)")
 
 
@@ -59,7 +62,9 @@ def _filter_stages(config: MongoConfig) -> list[Stage]:
     names = _literal_condition(config) if literal else _expression_condition(config)
     if names is not None:
         conditions.insert(0, names)
-    matching = {"$match": {"$and": conditions}}
+    matching: Stage = {"$match": {"$and": conditions}}
+    if config.headrace_table_identity is TableIdentity.ID:
+        matching = {"$match": {"$or": [{"$and": conditions}, {kind: {"$in": list(_DEFINITIONS)}}]}}
     if literal:
         return [matching]
     root = {"namespace": {"$concat": ["$ns.db", ".", "$ns.coll"]}, "event": "$$ROOT"}

@@ -276,7 +276,8 @@ class MongoChunkSource(ChunkSource[CollectionTarget]):
                 except (ValueError, OperationFailure) as error:
                     raise Skipped("SKIPPED", str(error)) from None
         path = named[0].database, named[0].short_name
-        return CollectionTarget(run.facts(*path), condition, run.key_rendering, run.fields(*path))
+        facts = run.facts(*path, named[0].own_id)
+        return CollectionTarget(facts, condition, run.key_rendering, run.fields(*path))
 
     def transaction(self, *, shared: bool) -> AbstractContextManager[Reads]:  # noqa: ARG002
         """See ChunkSource."""

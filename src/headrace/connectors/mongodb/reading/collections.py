@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pymongo.errors import OperationFailure
 
@@ -22,16 +22,29 @@ STORED = "collection"
 @dataclass(frozen=True)
 class Collection:
     """A collection by its names. `is_stored`: its documents have an index on `_id`; views and
-    time-series collections have not."""
+    time-series collections have not. `own_id` is its UUID; empty: it has none."""
 
     database: str
     short_name: str
     is_stored: bool = True
+    own_id: str = ""
 
     @property
     def name(self) -> str:
         """database.collection"""
         return f"{self.database}.{self.short_name}"
+
+
+def own_ids(client: Client, database: str) -> dict[str, str]:
+    """The UUIDs of the collections of a database, by their own names. Raises the driver's
+    errors."""
+    return {entry["name"]: _uuid(entry) for entry in client[database].list_collections()}
+
+
+def _uuid(entry: Mapping[str, Any]) -> str:
+    """That of an entry of listCollections; views have none."""
+    uuid = entry.get("info", {}).get("uuid")
+    return "" if uuid is None else bytes(uuid).hex()
 
 
 class Size(NamedTuple):
@@ -59,7 +72,7 @@ def _present(client: Client, run: Run) -> Iterator[Collection]:
         for entry in client[database].list_collections(filter=filtered):
             name = entry["name"]
             if not name.startswith("system.") and namespaces.takes(database, name):
-                yield Collection(database, name, entry["type"] == STORED)
+                yield Collection(database, name, entry["type"] == STORED, _uuid(entry))
 
 
 def size_of(client: Client, collection: Collection) -> Size:

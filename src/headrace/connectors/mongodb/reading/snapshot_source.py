@@ -22,6 +22,7 @@ from headrace.connectors.mongodb.reading.bounds import bound_text, bound_value
 from headrace.connectors.mongodb.reading.collections import (
     Collection,
     captured_collections,
+    own_ids,
     size_of,
 )
 from headrace.connectors.mongodb.reading.filters import overrides, refused, signal_filter
@@ -79,6 +80,7 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
         self._moment = None if restarts else Moment.now()
         self._client: Client | None = None
         self._bounds: dict[str, list[str]] = {}
+        self._ids: dict[str, dict[str, str]] = {}
 
     # -- the snapshot ---------------------------------------------------------------------------
 
@@ -272,10 +274,19 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
         counts = announcements is not None and bool(announcements.behind) and not chunk.first
         # Debezium marks the last document of all, and no others.
         marked = replace(chunk, first="", last="run" if chunk.last == "run" else "")
-        facts = self._run.facts(table.schema, table.table)
+        facts = self._run.facts(table.schema, table.table, self._own_id(table))
         return ChunkQuery(
             marked, id_range, facts, announcements, table.condition is not None, counts or None
         )
+
+    def _own_id(self, table: SnapshotTable) -> str:
+        """The collection's UUID, where somebody needs it. Raises HeadraceError."""
+        if self._run.identifies and table.schema not in self._ids:
+            try:
+                self._ids[table.schema] = own_ids(self._connected(), table.schema)
+            except PyMongoError as error:
+                raise self._run.translate(error) from None
+        return self._ids.get(table.schema, {}).get(table.table, "")
 
 
 def _table(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pymongo.errors import PyMongoError
 
+from headrace.config.properties.modes import TableIdentity
 from headrace.connect.encoding import Encoding
 from headrace.connect.slices import Plan
 from headrace.connectors.mongodb.capture.namespaces import Namespaces
@@ -75,9 +76,14 @@ class Run:
         """Whether the events of a collection are captured."""
         return self.namespaces.takes(database, collection)
 
-    def facts(self, database: str, collection: str) -> CollectionFacts:
-        """The facts of a captured collection. Warns, once, when its events cannot be told from
-        those of another one."""
+    @property
+    def identifies(self) -> bool:
+        """Whether collections are told apart by their UUIDs (headrace.table.identity)."""
+        return self.config.headrace_table_identity is TableIdentity.ID
+
+    def facts(self, database: str, collection: str, own_id: str = "") -> CollectionFacts:
+        """The facts of a captured collection, which have its UUID where collections are told apart
+        by that. Warns, once, when its events cannot be told from those of another one."""
         path, topics, names = (database, collection), self.topics, self.settings.names
         topic = topics.data(*path)
         others = self.named.setdefault(names.schema(topic), [])
@@ -87,7 +93,13 @@ class Run:
             others.append(path)
         is_old = not self.settings.format.precise_times
         replica_set = self.config.mongodb_connection_string.replica_set if is_old else None
-        return CollectionFacts(topic, database, collection, replica_set=replica_set or "")
+        return CollectionFacts(
+            topic,
+            database,
+            collection,
+            replica_set=replica_set or "",
+            own_id=own_id if self.identifies else "",
+        )
 
     def fields(self, database: str, collection: str) -> FieldRules:
         """What is done to the documents of a collection: excludes before renames."""

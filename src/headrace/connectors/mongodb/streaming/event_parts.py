@@ -89,6 +89,7 @@ def _table(names: dict[bytes, int]) -> np.ndarray:
 EVENT_TABLE, UPDATE_TABLE = _table(_NAMES), _table(_UPDATE_NAMES)
 _INSERT, _UPDATED_WORD = as_word(b"insert\0\0"), as_word(b"update\0\0")
 _REPLACE, _DELETED = as_word(b"replace\0"), as_word(b"delete\0\0")
+_DROP, _RENAME = as_word(b"drop\0\0\0\0"), as_word(b"rename\0\0")
 _SEVEN_BYTES = (1 << 56) - 1
 
 
@@ -191,15 +192,28 @@ def put_key(parts, out):
 
 
 @part
-def operation_of(parts):
-    """The event's operation as rows have it; 0 for those that make none."""
+def _operation_word(parts):
+    """The event's operationType, where it has seven bytes at most; else 0."""
     if not is_of(parts, OPERATION_TYPE, STRING):
         return np.int64(0)
     place = place_of(parts, OPERATION_TYPE)
     length = load32_signed(place) - 1
     if length > 7:
         return np.int64(0)
-    word = load64(place + 4) & _SEVEN_BYTES & ((1 << (8 * length)) - 1)
+    return load64(place + 4) & _SEVEN_BYTES & ((1 << (8 * length)) - 1)
+
+
+@part
+def defines(parts):
+    """Whether an event says what became of a collection itself."""
+    word = _operation_word(parts)
+    return word in (_DROP, _RENAME)
+
+
+@part
+def operation_of(parts):
+    """The event's operation as rows have it; 0 for those that make none."""
+    word = _operation_word(parts)
     if word == _INSERT:
         return np.int64(CREATE)
     if word in (_UPDATED_WORD, _REPLACE):

@@ -28,6 +28,7 @@ from headrace.connect.rows import NULL
 from headrace.connectors.mongodb.streaming import event_parts
 from headrace.connectors.mongodb.streaming.event_parts import (
     cell_size,
+    defines,
     filter_parts,
     find_key,
     find_parts,
@@ -90,11 +91,13 @@ OUTSIDE, BEGINS, GOES_ON = range(3)
     OPEN_NUMBER,  # its txnNumber
     OPEN_SESSION,  # address of its lsid, a document
     OPEN_SESSION_SIZE,
+    DEFINITIONS,  # IGNORED, or who is next to take an event of a collection itself
     OWN_FRAME_WORDS,
-) = range(OWN_WORDS, OWN_WORDS + 18)
+) = range(OWN_WORDS, OWN_WORDS + 19)
+IGNORED, PYTHON, KERNEL = range(3)
 
 # Why the kernel stopped. Faults of documents.bson are below 0.
-WRITTEN, NO_ROOM, NAMESPACE, FRAGMENT, NO_TOKEN, NO_TIME, NO_KEY = range(7)
+WRITTEN, NO_ROOM, NAMESPACE, FRAGMENT, NO_TOKEN, NO_TIME, NO_KEY, DEFINITION = range(8)
 FAULTS = {
     NO_TOKEN: "it has no _id, the resume token",
     NO_TIME: "it has no clusterTime",
@@ -315,6 +318,9 @@ def write_frames(
             break
         time = load64(place_of(parts, event_parts.CLUSTER_TIME))
         operation = operation_of(parts)
+        if load64(state + 8 * DEFINITIONS) == PYTHON and defines(parts):
+            status = np.int64(DEFINITION)
+            break
         relation = np.int64(-1)
         if operation and is_of(parts, event_parts.NS, DOCUMENT):
             ns = place_of(parts, event_parts.NS)
@@ -346,6 +352,8 @@ def write_frames(
             _count(state, time)
             if operation:
                 store64(state + 8 * FILTERED, load64(state + 8 * FILTERED) + 1)
+            elif load64(state + 8 * DEFINITIONS) == KERNEL:
+                store64(state + 8 * DEFINITIONS, PYTHON)
         _passed(parts, state)
         at = event + size
     store64(state + 8 * AT, at)

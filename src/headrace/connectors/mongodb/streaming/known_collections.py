@@ -88,6 +88,16 @@ class Collections(RelationVersions):
                 self._add_fields(number, self._fields_of(database, collection))
         return self._numbers[database, collection]
 
+    def forget(self, database: str, collection: str) -> None:
+        """A collection of this name is another one from here on: its next event makes a version."""
+        version = self._numbers.pop((database, collection), None)
+        if version is None:
+            return
+        self._entries = [entry for entry in self._entries if entry[3] != version]
+        self.memory = np.zeros_like(self.memory)
+        for entry in self._entries:
+            self._enter(entry)
+
     def _add_fields(self, version: int, rules: FieldRules) -> None:
         while version >= len(self.fields):
             self.fields = np.concatenate((self.fields, np.zeros_like(self.fields)))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import mmap
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import bson
 import numpy as np
@@ -96,12 +97,15 @@ class ChangeStreamReader(SegmentReader):
         options: ReaderOptions,
         translate: Callable[[PyMongoError], HeadraceError],
         progress: StreamProgress,
+        renamed: Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]] | None = None,
     ) -> None:
-        """`start` has a token."""
+        """`start` has a token. `renamed` gives the names (database, collection) that stand for
+        other collections after an event of a collection itself; None: they never do."""
         super().__init__(collections, start, index.STATE_WORDS)
         assert start.token is not None
         self._cursor, self._collections = cursor, collections
         self._options, self._translate, self._progress = options, translate, progress
+        self._renamed = renamed
         self._token = self._done_token = start.token
         self._batches: list[_Batch] = []
         self._needed = 0
@@ -118,6 +122,7 @@ class ChangeStreamReader(SegmentReader):
         state[index.DONE_TIME], state[index.DONE_NUMBER] = low_half(start.time), start.number
         state[index.DONE_TOKEN_NUMBER] = start.token_number
         state[index.WALL_TIMES] = options.wall_times
+        state[frames.DEFINITIONS] = frames.IGNORED if renamed is None else frames.PYTHON
         if options.borders is not None:
             state[frames.COUNTED] = 1
             self.has_borders(*collections.borders(options.borders))
@@ -239,6 +244,8 @@ class ChangeStreamReader(SegmentReader):
         if status == frames.NAMESPACE:
             namespace = members(event)["ns"]
             self._collections.add(event[namespace.begin : namespace.end])
+        elif status == frames.DEFINITION:
+            self._defined(event)
         elif status == frames.FRAGMENT:
             self._add_fragment(batch, event)
         elif status == SCRATCH_FULL:
@@ -248,6 +255,17 @@ class ChangeStreamReader(SegmentReader):
         else:
             raise _broken(status)
         return True
+
+    def _defined(self, event: bytes) -> None:
+        """The next event says what became of a collection itself."""
+        assert self._renamed is not None
+        try:
+            named = bson.decode(event)
+        except bson.errors.InvalidBSON:
+            named = {}  # the kernel says what is wrong with it
+        for path in self._renamed(named) if named else ():
+            self._collections.forget(*path)
+        self.state[frames.DEFINITIONS] = frames.KERNEL
 
     def _leave_out(self, event: bytes) -> None:
         """The next event has a document in which a new name is taken."""

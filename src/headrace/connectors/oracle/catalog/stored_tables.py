@@ -40,7 +40,7 @@ class StoredTables:
             rows, blocks = self._catalog.sizes(*table.path) if sizes else (0, 0)
             leaf = Leaf(identity, *table.path, blocks, rows)
             described[identity] = StoredTable(
-                *table.path, table.columns, table.key, identity, (leaf,)
+                *table.path, table.columns, table.key, identity, (leaf,), own_id=str(identity)
             )
         return TableReading(described)
 

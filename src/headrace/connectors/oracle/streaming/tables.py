@@ -239,6 +239,8 @@ class StreamTables:
         """Finds the table behind a name that LogMiner made up (log.mining.strategy=hybrid)."""
         self.list_tables: Callable[[], Sequence[tuple[str, str, int]]] = tuple
         """Schema, name and object number of every table that there is now."""
+        self.identifies = False
+        """Whether facts of tables say which object they are (headrace.table.identity)."""
         self._objects: dict[int, Path] = {}
         self._newest_object = 0
         self.changes: list[tuple[SchemaChange, int]] = []
@@ -265,12 +267,29 @@ class StreamTables:
     def captured_object(self, number: int) -> Path | None:
         """The captured table that has an object number now; None: there is none."""
         if number > self._newest_object:
-            self._objects = {
-                object_id: (schema, name) for schema, name, object_id in self.list_tables()
-            }
+            self._list_objects()
             self._newest_object = max([number, *self._objects])
         path = self._objects.get(number)
         return path if path is not None and self._capture.takes(".".join(path)) else None
+
+    def _list_objects(self) -> None:
+        self._objects = {
+            object_id: (schema, name) for schema, name, object_id in self.list_tables()
+        }
+
+    def _identified(self, table: Table, before: Table | None, otherwise: str) -> Table:
+        """A table with what tells it from others: that of the table `before`, else the number of
+        the object that has its name now, which may be a later one than that of the redo, and never
+        an earlier one. `otherwise` is for a table that is gone; empty: no statement made it."""
+        if not self.identifies:
+            return table
+        own_id = "" if before is None else before.own_id
+        if not own_id:
+            if otherwise or table.path not in self._objects.values():
+                self._list_objects()
+            numbers = (str(number) for number, path in self._objects.items() if path == table.path)
+            own_id = next(numbers, otherwise)
+        return replace(table, own_id=own_id)
 
     def may_have(self, schema: str) -> bool:
         """See Capture.takes_schema."""
@@ -281,14 +300,14 @@ class StreamTables:
             return None
         told = self._told.table(schema, name)
         if told is not None:
-            return self._captured(told)
+            return self._captured(self._identified(told, None, ""))
         table = self._describe(schema, name)
         if table is None:
             log.warning("The table %s.%s is gone: its changes are left out", schema, name)
             return None
         if not self._told.knows(schema, name):
             self._tell(ChangeType.CREATE, table, at, table.path)
-        return self._captured(table)
+        return self._captured(self._identified(table, None, ""))
 
     def _captured(self, table: Table) -> CapturedTable:
         facts = self._capture.relation(table, table)
@@ -346,6 +365,9 @@ class StreamTables:
             is_made = change.kind in (DdlKind.CREATE, DdlKind.COMMENT) or not is_known
             kind = ChangeType.CREATE if is_made else ChangeType.ALTER
             self._tell(kind, after, statement, named, None if is_made else previous or path)
+            # What was asked of a name says nothing of the name that follows it.
+            former = before if change.kind in (DdlKind.ALTER, DdlKind.COMMENT) else None
+            after = self._identified(after, former, f"since {statement.at.place}")
             self._tables[path] = self._captured(after)
         elif self._told.knows(*path) and change.kind is not DdlKind.COMMENT:
             self._tell(ChangeType.DROP, Table(*path), statement, named)

@@ -110,7 +110,7 @@ def table_shape(
     row = as_struct(images.get("after"))
     key = as_struct(shape.key)
     if row is None:
-        return _of_documents(topic, images.get("after"), key, documents)
+        return _of_documents(topic, images.get("after"), key, documents, shape.origin)
     if documents is not None:
         raise HeadraceError(
             "replicas.no_documents",
@@ -128,7 +128,11 @@ def table_shape(
 
 
 def _of_documents(
-    topic: str, after: Node | None, key: Struct | None, documents: DocumentColumns | None
+    topic: str,
+    after: Node | None,
+    key: Struct | None,
+    documents: DocumentColumns | None,
+    origin: TableOrigin | None,
 ) -> TableShape:
     if after is None or after.schema.type is not Type.STRING:
         raise HeadraceError(
@@ -144,7 +148,9 @@ def _of_documents(
             "Leave out the transform that changes the key.",
         )
     nodes = {ID: texts["id"], DOCUMENT: after}
-    schema = TableSchema(_document_columns(documents), (ID,), source=topic)
+    origin = origin or TableOrigin(topic)
+    columns = _document_columns(documents)
+    schema = TableSchema(columns, (ID,), source=origin.name, source_id=origin.id)
     return TableShape(schema, to_json(schema), nodes, has_documents=True, documents=documents)
 
 
