@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from headrace.config.credentials.rotating import RotatingText
 from headrace.config.finding import PropertyFinding
 from headrace.config.secret import (
     HIDDEN,
@@ -29,7 +30,7 @@ class HiddenText:
 
     `is_reference`: they are what references stand for. `is_name`: they name objects of the
     database, which its errors show. `is_secret`: all of the text is a secret, which nothing quotes
-    a part of."""
+    a part of. `source`: what may change is hidden as this process has seen it."""
 
     name: str
     text: str
@@ -37,6 +38,18 @@ class HiddenText:
     is_reference: bool = False
     is_name: bool = False
     is_secret: bool = False
+    source: RotatingText | None = None
+
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The hidden values, those of the source among them, and what is shown in their place."""
+        if self.source is None:
+            return self.values
+        found = dict(self.values)
+        for text, values in self.source.seen().items():
+            found |= {value: reference for reference, value in values}
+            for secret in secrets_in(self.name, text, is_secret=self.is_secret):
+                found.setdefault(secret, HIDDEN)
+        return tuple(found.items())
 
     def is_about(self, name: str) -> bool:
         """Whether `name` is the property, or it is one of those under `name`."""
@@ -86,7 +99,7 @@ class HiddenTexts:
         hidden = {
             value: mark
             for each in self.properties
-            for value, mark in each.values
+            for value, mark in each.pairs()
             if each.is_reference or len(value) >= LONG or (each in about and not each.is_secret)
         }
         message, remedy = (
@@ -103,7 +116,7 @@ class HiddenTexts:
         in names of tables."""
         hidden = [each for each in self.properties if not each.is_name]
         text = without_secrets(
-            text, {value: mark for each in hidden for value, mark in each.values}
+            text, {value: mark for each in hidden for value, mark in each.pairs()}
         )
         if about is None:
             quoted = [each for each in hidden if not each.is_secret]
@@ -139,9 +152,9 @@ def _shows(
     for each in properties:
         for written in (each.text, repr(each.text)[1:-1], each.name):
             text = text.replace(written, "\0")
-        for _, mark in each.values:
+        for _, mark in each.pairs():
             text = text.replace(mark, "\0")
-    values = [value for value, _ in hidden.values]
+    values = [value for value, _ in hidden.pairs()]
     # Of a text that has a password in it, only that is secret.
     values = [value for value in values if not any(o in value for o in values if o != value)]
     # A shorter value is hidden where it stands alone; letters of it are in most words.

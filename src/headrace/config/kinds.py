@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
 from headrace.config.regex import Use, compile_java_regex, split_regex_list
-from headrace.config.secret import Secret
+from headrace.config.secret import Secret, SecretSource
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
@@ -39,6 +39,7 @@ class Kind(Generic[T]):
 
     `expects` completes "expected …". `values` are the possible texts of an enumeration. A text that
     `has_placeholders` may hold a plain `${name}`, whose meaning belongs to the property.
+    `from_source` makes a value of one whose text may change, and is asked for at each use.
     """
 
     expects: str
@@ -48,6 +49,7 @@ class Kind(Generic[T]):
     keeps_spaces: bool = False
     may_be_empty: bool = False
     has_placeholders: bool = False
+    from_source: Callable[[T, SecretSource], T] | None = None
 
 
 class KeyColumns(NamedTuple):
@@ -81,7 +83,9 @@ EXACT_TEXT: Kind[str] = Kind("a text", str, keeps_spaces=True, may_be_empty=True
 TRIMMED_TEXT: Kind[str] = Kind("a text", str, may_be_empty=True)
 """It may be empty; spaces around it do not count, as Kafka reads options."""
 PATH: Kind[str] = Kind("a path", lambda text: os.path.expanduser(text))  # noqa: PTH111
-SECRET: Kind[Secret] = Kind("a secret", Secret, is_secret=True, keeps_spaces=True)
+SECRET: Kind[Secret] = Kind(
+    "a secret", Secret, is_secret=True, keeps_spaces=True, from_source=Secret.from_source
+)
 BOOLEAN: Kind[bool] = Kind("true or false", _parse_boolean, ("true", "false"))
 JAVA_CLASS: Kind[str] = Kind("a Java class name", str)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headrace.config.credentials.rotating import RotatingText
 from headrace.config.finding import NOT_SUPPORTED, PropertyFinding, ignored, superseded
 from headrace.config.hidden import HiddenText
 from headrace.config.kinds import STATEMENTS, is_json
@@ -116,6 +117,8 @@ class Reading:
         if refusal:
             self._refuse(name, declaration, text, refusal)
             return
+        if (source := self._source_of(name, text, declaration)) is not None:
+            value = declaration.kind.from_source(value, source)
         self.shown[name] = self._show(text, is_secret=declaration.kind.is_secret)
         self.values[declaration.attribute] = value
         if not declaration.kind.is_secret and not is_json(value):
@@ -184,6 +187,14 @@ class Reading:
             )
         return resolved
 
+    def _source_of(
+        self, name: str, text: str, declaration: Property[Any] | Family[Any]
+    ) -> RotatingText | None:
+        """What gives a secret that may change at each use."""
+        if declaration.kind.from_source is None:
+            return None
+        return RotatingText.of(self._named(name), text)
+
     def _hide(
         self,
         name: str,
@@ -196,6 +207,12 @@ class Reading:
     ) -> None:
         """Notes what is not shown of a text: the `values` of its references, and secrets."""
         named, shown = self._named(name), self._show(text, is_secret=is_secret)
+        if (source := self._source_of(name, text, declaration)) is not None:
+            source.current()
+            self.hidden.append(
+                HiddenText(named, shown, (), is_reference=True, is_secret=True, source=source)
+            )
+            return
         if values:
             of_names = declaration.group in _OF_NAMES and declaration.kind is not STATEMENTS
             marks = tuple((value, reference) for reference, value in values)

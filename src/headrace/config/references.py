@@ -1,13 +1,15 @@
 """References in values: `${env:NAME}`, `${file:path:key}`, `${dir:path:file}`.
 
-They are resolved when a configuration is parsed, and only the reference is ever shown, but for
-what a database is asked for by name (its host, users, tables, slots): errors of a database show it.
+They are resolved when a configuration is parsed, those of secrets to files at each use, too
+(`credentials.rotating`). Only the reference is ever shown, but for what a database is asked for by
+name (its host, users, tables, slots): errors of a database show it.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from headrace.config.java_properties import decode_properties, parse_properties
@@ -16,6 +18,8 @@ from headrace.errors import HeadraceError
 _REFERENCE = re.compile(r"\$\{(?P<provider>[A-Za-z][\w-]*):(?P<rest>[^}]*)\}")
 _PLAIN = re.compile(r"\$\{[A-Za-z_][\w.]*\}")
 _PROVIDERS = ("env", "file", "dir")
+_OF_FILES = ("file", "dir")
+"""Providers whose values may change while a process runs."""
 
 
 def has_reference(text: str) -> bool:
@@ -49,6 +53,32 @@ def resolve_each(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
         return values[-1][1]
 
     return _REFERENCE.sub(look_up, text), tuple(values)
+
+
+def parts_of(text: str) -> tuple[tuple[bool, str], ...]:
+    """The text in parts: references to files (True), and texts between them (False), in which other
+    references are resolved. Raises ValueError as `resolve`."""
+    parts: list[tuple[bool, str]] = []
+    end = 0
+    for match in _REFERENCE.finditer(text):
+        parts.append((False, text[end : match.start()]))
+        is_file = match["provider"] in _OF_FILES
+        parts.append((True, match[0]) if is_file else (False, _look_up(match)))
+        end = match.end()
+    return tuple(part for part in (*parts, (False, text[end:])) if part[1])
+
+
+def look_up_each(
+    parts: Sequence[tuple[bool, str]],
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """As `resolve_each`, of a text in parts as of `parts_of`."""
+    resolved = [resolve(text) if is_reference else text for is_reference, text in parts]
+    pairs = tuple(
+        (text, value)
+        for (is_reference, text), value in zip(parts, resolved, strict=True)
+        if is_reference
+    )
+    return "".join(resolved), pairs
 
 
 def _look_up(match: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import Protocol
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 HIDDEN = "********"
@@ -53,16 +54,45 @@ _PLACES = re.compile(f"[{chr(_PLACE)}-{chr(_PLACE + 0xFFFF)}]")
 """Characters of Unicode's last plane, which means nothing, where a mark is put."""
 
 
+class SecretSource(Protocol):
+    """Gives a secret that may change. It is hashable, and pickles without the secret."""
+
+    def current(self) -> str:
+        """The secret as it is now. Raises HeadraceError."""
+        ...
+
+    def renewed(self, used: str) -> str:
+        """The secret now that `used` was refused. Raises HeadraceError."""
+        ...
+
+
 class Secret:
-    """Wraps a password. `str`, `repr` and `format` hide it, `reveal()` gives it."""
+    """Wraps a password. `str`, `repr` and `format` hide it, `reveal()` gives it.
 
-    __slots__ = ("_text",)
+    One with a `source` is asked for at each use, and pickles without its text."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    __slots__ = ("_source", "_text")
+
+    def __init__(self, text: str, source: SecretSource | None = None) -> None:
+        self._text = text if source is None else ""
+        self._source = source
+
+    @property
+    def may_change(self) -> bool:
+        """Whether another use may reveal another text."""
+        return self._source is not None
 
     def reveal(self) -> str:
-        return self._text
+        """The text as it is now. Raises HeadraceError where its source does."""
+        return self._text if self._source is None else self._source.current()
+
+    def renewed(self, used: str) -> str:
+        """The text after the server refused `used`. Raises as `reveal`."""
+        return self._text if self._source is None else self._source.renewed(used)
+
+    def from_source(self, source: SecretSource) -> Secret:
+        """The secret as the source gives it."""
+        return Secret("", source)
 
     def __repr__(self) -> str:
         return f"Secret({HIDDEN})"
@@ -73,16 +103,18 @@ class Secret:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):
             return NotImplemented
+        if self._source is not None or other._source is not None:
+            return self._source == other._source
         return hmac.compare_digest(
             self._text.encode("utf-8", "surrogatepass"),
             other._text.encode("utf-8", "surrogatepass"),
         )
 
     def __hash__(self) -> int:
-        return hash((Secret, self._text))
+        return hash((Secret, self._text, self._source))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Secret, (self._text,)
+        return Secret, (self._text, self._source)
 
 
 def names_a_secret(name: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 
 import ibm_db
 
+from headrace.config.credentials.login import logged_in
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.db2.errors import QUERY_LIMIT, DriverError, translate
 from headrace.connectors.db2.properties.modes import Db2Platform
@@ -179,9 +180,17 @@ def connect(config: Db2Config, *, limit: str = QUERY_LIMIT) -> Connection:
     if limit == CHECK_LIMIT:
         limit_ms = config.connection_validation_timeout_ms
         login_seconds = -(-limit_ms // 1000)
-    text = connection_string(config, login_seconds)
+
+    def log_in() -> Any:
+        text = connection_string(config, login_seconds)
+        return _native(ibm_db.connect, text, "", "", _IN_TRANSACTION)
+
+    def is_refused(error: Exception) -> bool:
+        known = translate(error, config, about="")
+        return known is not None and known.code == "db2.authentication"
+
     try:
-        handle = _native(ibm_db.connect, text, "", "", _IN_TRANSACTION)
+        handle = logged_in([config.database_password], log_in, is_refused)
     except DriverError as error:
         raise translated_error(error, config, about="") from None
     return Connection(handle, limit_ms)

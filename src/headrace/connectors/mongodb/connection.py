@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -14,6 +15,8 @@ from pymongo.driver_info import DriverInfo
 from pymongo.errors import ConfigurationError, PyMongoError, ServerSelectionTimeoutError
 from pymongo.uri_parser import parse_uri
 
+from headrace.config.credentials.login import have_changed
+from headrace.config.secret import Secret
 from headrace.connectors.mongodb.certificates import certificate_options
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.connection_string import ConnectionString
@@ -62,7 +65,8 @@ def connect(config: MongoConfig, *, member: str | None = None, **own: Any) -> Cl
             options = {**options, **tls, **short, "directConnection": True}
         try:
             _check_options(string)
-            return MongoClient(member or string.text.reveal(), connect=False, **options, **own)
+            text = member or string.text.reveal().strip()
+            client = _Client(text, connect=False, **options, **own)
         except PyMongoError as error:
             raise translate(error, config) from None
         except (ValueError, OSError) as error:
@@ -72,6 +76,55 @@ def connect(config: MongoConfig, *, member: str | None = None, **own: Any) -> Cl
                 f"mongodb.ssl.*: {answer_text(str(error), config)}",
                 "Correct it; MongoDB's manual lists the options of connection strings.",
             ) from None
+    if member is None and (changing := _changing_secrets(config)):
+        given_secrets = tuple(
+            text if secret is string.text else options["password"] for secret in changing
+        )
+        _OPENED[:] = [each for each in _OPENED if each.is_open()]
+        _OPENED.append(_Opened(weakref.ref(client), changing, given_secrets))
+    return client
+
+
+def _changing_secrets(config: MongoConfig) -> tuple[Secret, ...]:
+    """The secrets of the login that may change."""
+    string, password = config.mongodb_connection_string, config.mongodb_password
+    secrets = [string.text] if string.has_user or password is None else [password]
+    return tuple(secret for secret in secrets if secret.may_change)
+
+
+class _Client(MongoClient[dict[str, Any]]):
+    """One that knows whether it was closed."""
+
+    is_closed = False
+
+    def close(self) -> None:
+        """Close it."""
+        self.is_closed = True
+        super().close()
+
+
+class _Opened(NamedTuple):
+    """A client, which logs in with the same secrets as long as it lives, and they."""
+
+    client: weakref.ref[_Client]
+    secrets: tuple[Secret, ...]
+    used: tuple[str, ...]
+
+    def is_open(self) -> bool:
+        client = self.client()
+        return client is not None and not client.is_closed
+
+
+_OPENED: list[_Opened] = []
+"""Clients of this process whose secrets may change."""
+
+
+def is_outdated(config: MongoConfig) -> bool:
+    """Whether an open client of this process has a login that has changed since: another client
+    may be let in. Raises HeadraceError as `Secret.reveal`."""
+    secrets = _changing_secrets(config)
+    alive = [each for each in _OPENED if each.secrets == secrets and each.is_open()]
+    return any(have_changed(secrets, each.used) for each in alive)
 
 
 def uses_tls(config: MongoConfig) -> bool:
@@ -141,13 +194,18 @@ def greet(client: Client, config: MongoConfig) -> dict[str, Any]:
 
 
 def diagnose(error: PyMongoError, config: MongoConfig, doing: str = "") -> HeadraceError:
-    """As `errors.translate`. The driver leaves out servers that are not of the replica set that
-    the connection string names, and says that there is none: they are asked what they are."""
+    """As `errors.translate`, but a login that has changed since is tried again. The driver leaves
+    out servers that are not of the replica set that the connection string names, and says that
+    there is none: they are asked what they are."""
     if isinstance(error, ServerSelectionTimeoutError):
         answers = _ask_hosts(config)
         if answers:
             return _explained(answers, config, doing)
-    return translate(error, config, doing)
+    known = translate(error, config, doing)
+    if known.code == "mongodb.authentication" and is_outdated(config):
+        message = f"{known.message}; the password has changed since, and the new one is tried"
+        return HeadraceError(known.code, message, known.remedy, retriable=True)
+    return known
 
 
 class _HostAnswer(NamedTuple):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import unquote_plus
 
-from headrace.config.secret import Secret
+from headrace.config.secret import Secret, SecretSource
 
 _SCHEMES = ("mongodb://", "mongodb+srv://")
 _NOT_ESCAPED = "the characters : / ? # [ ] @ of user and password are written %3A …"
@@ -49,6 +49,11 @@ class ConnectionString:
     def place(self) -> str:
         """The hosts, as messages call them."""
         return ",".join(self.hosts)
+
+    def from_source(self, source: SecretSource) -> ConnectionString:
+        """The string whose text is the source's at each use, and has the password. Its hosts and
+        options stay."""
+        return replace(self, text=self.text.from_source(source), password=None)
 
     def __repr__(self) -> str:
         return f"ConnectionString({self.scheme}{self.place})"

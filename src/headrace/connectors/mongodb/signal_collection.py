@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
 
+from pymongo.collection import Collection
 from pymongo.errors import PyMongoError
 
 from headrace.connectors.mongodb.config import MongoConfig
-from headrace.connectors.mongodb.connection import connect, diagnose
+from headrace.connectors.mongodb.connection import Client, connect, diagnose
 from headrace.connectors.mongodb.events import DOCUMENT, ID
 from headrace.connectors.mongodb.extended_json import read_extended_json
 from headrace.documents.bson import Kind
@@ -55,21 +58,39 @@ class SignalDocuments:
     ) -> None:
         self.name = name
         self._config, self._doing = config, doing
-        self._client = connect(config)
-        database, _, collection = name.partition(".")
-        self._documents = self._client[database][collection]
-        self.close = self._client.close
+        self._client: Client | None = None
+
+    @property
+    def _documents(self) -> Collection[dict[str, Any]]:
+        if self._client is None:
+            self._client = connect(self._config)
+        database, _, collection = self.name.partition(".")
+        return self._client[database][collection]
+
+    def close(self) -> None:
+        """Close the client; the next use opens another one."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """After an error the next use logs in again, with a password that has changed."""
+        try:
+            yield
+        except PyMongoError as error:
+            failure = diagnose(error, self._config, self._doing)
+            self.close()
+            raise failure from None
 
     def exist(self) -> bool:
         """Whether the collection is there, as far as the user may know. Raises HeadraceError."""
         database = self._documents.database
-        try:
+        with self._translated():
             listed = database.list_collections(
                 filter={"name": self._documents.name}, nameOnly=True, authorizedCollections=True
             )
             return bool(list(listed))
-        except PyMongoError as error:
-            raise diagnose(error, self._config, self._doing) from None
 
     def insert(self, signal: Signal) -> None:
         """Write a signal, as Debezium reads it: three members, whose order counts. Its data is a
@@ -80,17 +101,13 @@ class SignalDocuments:
             document["payload"] = ""
         else:
             document["data"] = _data(signal.data)
-        try:
+        with self._translated():
             self._documents.insert_one(document)
-        except PyMongoError as error:
-            raise diagnose(error, self._config, self._doing) from None
 
     def delete(self, identity: str) -> None:
         """Delete the signal with this id. Raises HeadraceError."""
-        try:
+        with self._translated():
             self._documents.delete_one({"_id": identity})
-        except PyMongoError as error:
-            raise diagnose(error, self._config, self._doing) from None
 
 
 def insert_signal(config: MongoConfig, name: str, signal: Signal) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
+from headrace.config.credentials.login import logged_in
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.connectors.oracle.errors import INVALID_TEXT, QUERY_LIMIT, DriverError, translate
@@ -239,10 +240,8 @@ def connect(
         # One statement is run in several containers, where it is not the same.
         caching = {"stmtcachesize": 0}
     driver = _driver(config)
-    password = config.database_password
     given = {
         "user": config.database_user,
-        "password": None if password is None else password.reveal(),
         "dsn": data_source(config, node),
         "tcp_connect_timeout": login_seconds,
         "program": "headrace",
@@ -250,9 +249,19 @@ def connect(
         **_parameters(config, driver),
     }
     connection: Connection | None = None
+    password = config.database_password
+
+    def log_in() -> Any:
+        secret = {"password": None if password is None else password.reveal()}
+        return _native(lambda: driver.connect(**{**secret, **given}))
+
+    def is_refused(error: Exception) -> bool:
+        known = translate(error, config, about="")
+        return known is not None and known.code == "oracle.authentication"
+
     try:
         _load_client(config, driver)
-        native = _native(lambda: driver.connect(**given))
+        native = logged_in([password], log_in, is_refused)
         native.call_timeout = limit_ms
         connection = Connection(
             native, config.query_fetch_size, getattr(driver, "DB_TYPE_LONG", None)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import psycopg
 from psycopg.pq.abc import PGconn
 
+from headrace.config.credentials.login import logged_in
 from headrace.config.kinds import INT_MAX
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.config import PostgresConfig
@@ -100,18 +101,24 @@ def connect(
     statements that users wrote, under the settings of their database; on the others,
     `settings_of_users` does so for a while.
 
-    Raises HeadraceError with a code of `translate`.
+    Raises HeadraceError with a code of `translate`, and `config.secret_unreadable`.
     """
-    arguments = parameters(config, replication=replication, application=application)
+    limits_of_login: dict[str, object] = {}
     limit_ms = config.database_query_timeout_ms
     if limit == CHECK_LIMIT:
         limit_ms = config.connection_validation_timeout_ms
         if at_most_ms is not None:
             limit_ms = min(limit_ms or at_most_ms, at_most_ms)
         if "connect_timeout" not in config.driver:
-            arguments["connect_timeout"] = -(-limit_ms // 1000)
+            limits_of_login["connect_timeout"] = -(-limit_ms // 1000)
+
+    def log_in() -> psycopg.Connection:
+        arguments = parameters(config, replication=replication, application=application)
+        arguments |= limits_of_login
+        return psycopg.connect(**arguments, autocommit=True)  # type: ignore[arg-type]
+
     try:
-        connection = psycopg.connect(**arguments, autocommit=True)  # type: ignore[arg-type]
+        connection = logged_in([config.database_password], log_in, _is_refused)
     except psycopg.Error as error:
         raise translate(error, config, about="") from None
     connection.prepare_threshold = None
@@ -131,6 +138,11 @@ def connect(
         connection.close()
         raise translate(error, config, limit=limit or QUERY_LIMIT) from None
     return connection
+
+
+def _is_refused(error: Exception) -> bool:
+    """Whether the login is wrong."""
+    return isinstance(error, psycopg.Error) and _state(error) == "28P01"
 
 
 class KeptConnection:
@@ -270,13 +282,11 @@ def translate(
     `HiddenTexts.in_error`."""
     raw = one_line(_message(error))
     text = answer_text(error, config, about)
-    state = error.sqlstate
+    state = _state(error)
     place = (
         f"{config.database_user}@{config.database_hostname}:{config.database_port}"
         f"/{config.database_dbname}"
     )
-    if state is None:
-        state = next((s for part, s in _BY_TEXT if part in raw), None)
     if state == "42501" and "replication" in (doing + raw).lower():
         return HeadraceError(
             "postgresql.no_replication_privilege",
@@ -310,6 +320,14 @@ def translate(
         "Check the server's log.",
         retriable=isinstance(error, psycopg.OperationalError),
     )
+
+
+def _state(error: psycopg.Error) -> str | None:
+    """The SQLSTATE, out of the words where the driver has none."""
+    if error.sqlstate is not None:
+        return error.sqlstate
+    raw = one_line(_message(error))
+    return next((state for part, state in _BY_TEXT if part in raw), None)
 
 
 def wait_text(table: str, pid: int, application: str) -> str:

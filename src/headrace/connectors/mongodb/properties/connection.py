@@ -33,6 +33,7 @@ CONNECTION_STRING: Kind[ConnectionString] = Kind(
     "percent-encoded, each port is a number and each option is name=value",
     parse_connection_string,
     is_secret=True,
+    from_source=ConnectionString.from_source,
 )
 _IN_THE_STRING = not_needed(
     "mongodb.connection.string names hosts, and the driver finds the others"

@@ -295,8 +295,9 @@ class MongoChunkSource(ChunkSource[CollectionTarget]):
         try:
             yield
         except PyMongoError as error:
+            failure = self._run.translate(error)
             self.close()
-            raise self._run.translate(error) from None
+            raise failure from None
 
     def _connected(self) -> MongoClient[dict[str, Any]]:
         if self._client is None:

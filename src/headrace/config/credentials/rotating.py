@@ -1,0 +1,63 @@
+"""Secrets that are looked up each time they are used: `${file:…}` and `${dir:…}`."""
+
+from __future__ import annotations
+
+import socket
+import time
+from dataclasses import dataclass, field
+
+from headrace.config.references import look_up_each, parts_of
+from headrace.errors import HeadraceError
+
+_TRIES, _PAUSE_SECONDS = 4, 0.25
+"""A file that is replaced may be missing for a moment."""
+_MOST_SEEN = 8
+_seen: dict[RotatingText, dict[str, tuple[tuple[str, str], ...]]] = {}
+
+
+@dataclass(frozen=True)
+class RotatingText:
+    """The text of the property `name`, of which references to files are looked up at each use.
+
+    `parts` are texts, and references that are looked up. It pickles without what they stand for,
+    so that a process on another host reads the files there."""
+
+    name: str
+    parts: tuple[tuple[bool, str], ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, name: str, text: str) -> RotatingText | None:
+        """None: nothing in the text can change while the process runs."""
+        parts = parts_of(text)
+        return cls(name, parts) if any(is_reference for is_reference, _ in parts) else None
+
+    def current(self) -> str:
+        """What the text is now. Raises HeadraceError("config.secret_unreadable")."""
+        for left in reversed(range(_TRIES)):
+            try:
+                text, values = look_up_each(self.parts)
+                break
+            except ValueError as error:
+                if not left:
+                    raise HeadraceError(
+                        "config.secret_unreadable",
+                        f"{self.name} on the host {socket.gethostname()}: {error}",
+                        "Provide the file on every host that runs headrace: Spark's driver and its "
+                        "executors, whose tasks connect to the database. They read it at each "
+                        "connection.",
+                    ) from None
+                time.sleep(_PAUSE_SECONDS)
+        seen = _seen.setdefault(self, {})
+        seen.pop(text, None)
+        seen[text] = values
+        for oldest in list(seen)[:-_MOST_SEEN]:
+            del seen[oldest]
+        return text
+
+    def renewed(self, used: str) -> str:  # noqa: ARG002 - a file is read at each use
+        """What the text is now that `used` was refused. Raises as `current`."""
+        return self.current()
+
+    def seen(self) -> dict[str, tuple[tuple[str, str], ...]]:
+        """The last texts in this process, each with its references and their values."""
+        return dict(_seen.get(self, {}))
