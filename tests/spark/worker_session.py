@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyspark
 import pytest
 
 from headrace.errors import HeadraceError
@@ -15,6 +16,7 @@ from headrace.java import find_java
 from headrace.spark.jvm.gateway import DriverJvm
 from headrace.spark.jvm.maven import NotFetched, fetch_jars
 from headrace.spark.session import build_session
+from headrace.spark.versions.installed import SAYS_STARTS
 from tests.servers.s3 import has_s3
 from tests.sinks.lake.jars import delta_jars, iceberg_jars
 
@@ -25,19 +27,25 @@ _DELTA = (
     ("io.delta", "delta-spark_4.2_2.13", "4.4.0"),
     ("io.delta", "delta-storage", "4.4.0"),
 )
+"""For Spark 4.2 and later."""
 _DELTA_SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
-_KAFKA = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0")
+_KAFKA_OF_SPARK = {"4.0": "4.0.5", "4.1": "4.1.4"}
+"""By Spark's version; later ones take that of 4.2.0."""
+_OWN = pyspark.__version__.rpartition(".")[0]
+_KAFKA = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", _KAFKA_OF_SPARK.get(_OWN, "4.2.0"))
 _WITH_SPARK = ("spark-", "scala-", "hadoop-", "slf4j-", "jsr305", "lz4-", "snappy-")
 """Jars that a session has, or that Kafka's client finds there in other releases."""
 _ROOT = Path(__file__).parents[2]
 
 
 def _delta_jars() -> list[Path]:
-    """None where they cannot be fetched."""
+    """None where they cannot be fetched, or this Spark has no such package."""
+    if not SAYS_STARTS:
+        return []
     java = find_java() / "bin" / "java"
     try:
         folders = [fetch_jars(java, module, alone=True) for module in _DELTA]

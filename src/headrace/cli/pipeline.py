@@ -16,7 +16,6 @@ from headrace.cli.compile import start_compiling
 from headrace.cli.messages import LogFormat, LogOfMessages, Messages
 from headrace.cli.stopping import STOP
 from headrace.config.finding import summarized
-from headrace.config.kinds import AVAILABLE_NOW
 from headrace.config.packing import pack
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.properties.modes import SnapshotMode
@@ -89,29 +88,37 @@ class Pipeline:
 
         return pack(with_sampled_schemas(self.properties, self.config))
 
-    def stream(self, spark: SparkSession) -> DataFrame:
-        """The events, as the `headrace` source gives them."""
+    def stream(self, spark: SparkSession, checkpoint: Path) -> DataFrame:
+        """The events of a query with this checkpoint, as the `headrace` source gives them."""
         from headrace.spark.source import HeadraceDataSource
 
-        return self.read(spark, HeadraceDataSource, {})
+        return self.read(spark, HeadraceDataSource, {}, checkpoint)
 
     def read(
-        self, spark: SparkSession, source: type[DataSource], options: Mapping[str, str]
+        self,
+        spark: SparkSession,
+        source: type[DataSource],
+        options: Mapping[str, str],
+        checkpoint: Path,
     ) -> DataFrame:
-        """What a source of a sink's own gives, with these options beside the connector's."""
-        spark.dataSource.register(source)
+        """What a source of a sink's own gives, with these options beside the connector's, to a
+        query with this checkpoint."""
+        from headrace.spark.versions.registering import register as register_source
+        from headrace.spark.versions.triggers import source_options
+
+        register_source(spark, source)
         reader = spark.readStream.format(source.name())
-        return reader.options(**options).options(**self._options()).load()
+        of_query = source_options(checkpoint, self.config.headrace_trigger)
+        return reader.options(**{**of_query, **options}).options(**self._options()).load()
 
     def start(self, writer: DataStreamWriter, checkpoint: Path) -> StreamingQuery:
         """Starts a query that `writer` describes, with the configuration's name and trigger."""
+        from headrace.spark.versions.triggers import start
+
         writer = writer.option("checkpointLocation", str(checkpoint))
         if self.config.name:
             writer = writer.queryName(self.config.name)
-        trigger = self.config.headrace_trigger
-        if trigger == AVAILABLE_NOW:
-            return writer.trigger(availableNow=True).start()
-        return writer.trigger(processingTime=trigger).start()
+        return start(writer, self.config.headrace_trigger)
 
     def begins_with_tasks(self, checkpoint: Path) -> bool:
         """Whether a snapshot comes first, which tasks read."""

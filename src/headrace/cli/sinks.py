@@ -31,18 +31,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PipelineStream(EventStream):
-    """The events of a pipeline."""
+    """The events of a pipeline, for a query with this checkpoint."""
 
     spark: SparkSession
     pipeline: Pipeline
+    checkpoint: Path
 
     def events(self) -> DataFrame:
         """See EventStream."""
-        return self.pipeline.stream(self.spark)
+        return self.pipeline.stream(self.spark, self.checkpoint)
 
     def read(self, source: type[DataSource], options: Mapping[str, str]) -> DataFrame:
         """See EventStream."""
-        return self.pipeline.read(self.spark, source, options)
+        return self.pipeline.read(self.spark, source, options, self.checkpoint)
 
 
 def run_sink(
@@ -156,7 +157,7 @@ def _stream(
         tasks=not definition.writes_small_ranges or pipeline.begins_with_tasks(checkpoint),
     )
     try:
-        stream = PipelineStream(session.spark, pipeline)
+        stream = PipelineStream(session.spark, pipeline, checkpoint)
 
         def start() -> StreamingQuery:
             writer = sink.writer(stream)

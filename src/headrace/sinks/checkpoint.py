@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headrace.spark.checkpoint import query_id
+from headrace.spark.checkpoint import local_path, query_id
 
 
 def query_of(checkpoint: str) -> str:
     """The id of the query that writes its checkpoint to this folder, a path or a `file:` URI;
     empty when that is not to be read here."""
     return query_id(Path(local_path(checkpoint)))
-
-
-def local_path(folder: str) -> str:
-    """A path, or that of a `file:` URI; another URI stays as it is."""
-    return folder.removeprefix("file://").removeprefix("file:")

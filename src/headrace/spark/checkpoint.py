@@ -87,6 +87,32 @@ def planned_offset(folder: Path, number: int) -> dict[str, Any] | None:
     return members if version == "v1" and not others and isinstance(members, dict) else None
 
 
+def planned_offsets(folder: Path, number: int) -> list[Any]:
+    """The offsets of all sources at the end of a planned micro-batch; none where they cannot be
+    read."""
+    try:
+        version, _, *offsets = (folder / "offsets" / str(number)).read_text().splitlines()
+        return [json.loads(each) for each in offsets if each != "-"] if version == "v1" else []
+    except (OSError, ValueError):
+        return []
+
+
+def all_planned(folder: Path) -> list[Any]:
+    """The offsets of all sources and planned micro-batches that Spark's log has."""
+    numbers = _numbers(folder / "offsets")
+    return [offset for number in numbers for offset in planned_offsets(folder, number)]
+
+
+def is_finished(folder: Path, number: int) -> bool:
+    """Whether a micro-batch is in the log of commits."""
+    return (folder / "commits" / str(number)).is_file()
+
+
+def local_path(folder: str) -> str:
+    """A path, or that of a `file:` URI; another URI stays as it is."""
+    return folder.removeprefix("file://").removeprefix("file:")
+
+
 def refuse_torn(folder: Path) -> None:
     """Refuses a log whose last files are empty, cut short or missing: Spark does not force them to
     the disk, so a power failure may take them. A kill does not. Raises

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.spark.sinks.figures import figures_of
+from headrace.spark.versions.reports import complete
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -43,7 +44,9 @@ def metrics(query: StreamingQuery) -> Metrics | None:
     progress = query.lastProgress
     if progress is None:
         return None
-    reported = reported_metrics(json.loads(progress.json))
+    members = json.loads(progress.json)
+    complete(members, query)
+    reported = reported_metrics(members)
     if reported is None:
         return None
     return replace(reported, tables=figures_of(str(query.id)))

@@ -25,9 +25,6 @@ _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _PYTHON = "PYSPARK_PYTHON"
 _GATEWAY = "PYSPARK_GATEWAY_PORT"
 """Set by `spark-submit` for the process of its script."""
-_FILE_MANAGER = (
-    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-)
 
 
 def defaults() -> dict[str, str]:
@@ -46,11 +43,13 @@ def defaults() -> dict[str, str]:
     virtual environment that is not activated. Unless `PYSPARK_PYTHON` is set or `spark-submit`
     started this process, it is set to this process's Python; a session made before has the other.
     """
+    from headrace.spark.versions.installed import checkpoint_files, session_settings
+
     if _GATEWAY not in os.environ:
         os.environ.setdefault(_PYTHON, sys.executable)
     return {
         "spark.python.unix.domain.socket.enabled": "true",
-        "spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER,
+        "spark.sql.streaming.checkpointFileManagerClass": checkpoint_files(),
         "spark.python.daemon.module": "headrace.spark.daemon",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.streaming.minBatchesToRetain": "20",
@@ -58,6 +57,7 @@ def defaults() -> dict[str, str]:
         "spark.speculation": "false",
         "spark.sql.streaming.stopTimeout": "20000",
         "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
+        **session_settings(),
     }
 
 

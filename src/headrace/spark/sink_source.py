@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructType
 
@@ -20,11 +20,12 @@ from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.connectors.registry import parse_options
 from headrace.spark.checkpoint import force_log_to_disk
-from headrace.spark.query.told import SINK_OPTIONS
+from headrace.spark.query.told import of_connector
 from headrace.spark.sinks.registry import find_sink
 from headrace.spark.source import HeadraceDataSource, HeadraceReader
 
 if TYPE_CHECKING:
+    from headrace.offsets.offset import OffsetObject
     from headrace.spark.kernels.needed import Kernels
 
 
@@ -43,10 +44,7 @@ class SinkSource(HeadraceDataSource):
         return self._reader(self._sink_reader)
 
     def _sink_reader(self) -> SinkReader:
-        options = {
-            name: self.options[name] for name in self.options if name.lower() not in SINK_OPTIONS
-        }
-        return self.sink_reader(parse_options(options))
+        return self.sink_reader(parse_options(of_connector(self.options)))
 
     @abstractmethod
     def sink_reader(self, config: ConnectorConfig) -> SinkReader:
@@ -63,21 +61,23 @@ class SinkReader(HeadraceReader):
     def __init__(self, config: ConnectorConfig, checkpoint: Path, *, sync: bool) -> None:
         super().__init__(config)
         self.checkpoint, self._sync = checkpoint, sync
-        self._forced: dict[str, Any] | None = None
+        self._forced: OffsetObject | None = None
 
     def sink_kernels(self) -> Kernels:
         return find_sink(self.sink).kernels
 
-    def latestOffset(self, start: dict[str, Any], limit: object = None) -> dict[str, Any]:
+    def following(self, start: OffsetObject, *, is_held: bool = True) -> OffsetObject:
+        """See Ranges."""
         _load_compiled()
         self._force_log(start)
-        return super().latestOffset(start, limit)
+        return super().following(start, is_held=is_held)
 
-    def commit(self, end: dict[str, Any]) -> None:
+    def acknowledge(self, end: OffsetObject) -> None:
+        """See Ranges."""
         self._force_log(end)
-        super().commit(end)
+        super().acknowledge(end)
 
-    def _force_log(self, done: dict[str, Any]) -> None:
+    def _force_log(self, done: OffsetObject) -> None:
         if self._sync and done != self._forced:
             force_log_to_disk(self.checkpoint)
             self._forced = done

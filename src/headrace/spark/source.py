@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    DataSourceStreamReader,
-    InputPartition,
-)
-from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connectors.registry import parse_options
 from headrace.errors import HeadraceError, one_sentence
+from headrace.spark.query.told import of_connector
 from headrace.spark.slice_partition import SlicePartition
+from headrace.spark.versions.contract import StreamReader, slices_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,7 +57,7 @@ class HeadraceDataSource(DataSource):
                     f'format("{self.name()}") was given no options',
                     "Pass a configuration: .options(**headrace.options({...})).",
                 )
-            return columns(parse_options(dict(self.options)))
+            return columns(self._config())
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
         """Refused: there is no table to read, only a log to follow."""
@@ -73,19 +69,24 @@ class HeadraceDataSource(DataSource):
                 "what is there when it starts.",
             )
 
+    def _config(self) -> ConnectorConfig:
+        return parse_options(of_connector(self.options))
+
     def streamReader(self, schema: StructType) -> HeadraceReader:
-        return self._reader(lambda: HeadraceReader(parse_options(dict(self.options)), schema))
+        return self._reader(lambda: HeadraceReader(self._config(), schema))
 
     def _reader(self, make: Callable[[], HeadraceReader]) -> HeadraceReader:
         """What `make` gives. PySpark answers an error here with one of its own, so a reader comes
         that raises it when Spark asks it for something."""
         try:
-            return make()
+            reader = make()
+            reader.configured(self.options)
+            return reader
         except Exception as error:  # noqa: BLE001 - raised by Refused
             return Refused(error)
 
 
-class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class HeadraceReader(StreamReader):
     """Spark's reader. It is pickled to tasks, so connections and threads live in the session of
     the source process (headrace.spark.source_process), opened on first use."""
 
@@ -97,28 +98,8 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """A constant: Spark asks for it in every process and does not store it."""
         return {"v": 1, "server": self.config.topic_prefix}
 
-    def getDefaultReadLimit(self) -> ReadAllAvailable:
-        """Ranges are cut by headrace.range.max.bytes and headrace.range.max.rows."""
-        return ReadAllAvailable()
-
-    def prepareForTriggerAvailableNow(self) -> None:
-        with one_sentence():
-            self.session().bounded()
-
-    def latestOffset(self, start: dict[str, Any], limit: object = None) -> dict[str, Any]:  # noqa: ARG002
-        with one_sentence():
-            return dict(self.session().latest_offset(start))
-
-    def reportLatestOffset(self) -> dict[str, Any] | None:
-        with one_sentence():
-            return dict(self.session().report())
-
-    def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
-        with one_sentence():
-            return self.plan(start, end)
-
     def plan(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
-        """What `partitions` gives for a range."""
+        """See Ranges."""
         session = self.session()
         return session.partitions(session.slices(start, end))
 
@@ -130,20 +111,19 @@ class HeadraceReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """What `read` yields for a partition."""
         from headrace.spark.task import read_slice
 
-        assert isinstance(partition, SlicePartition)
-        return read_slice(partition.unpack(), self.config, self._arrow_schema())
+        columns = self._arrow_schema()
+        if isinstance(partition, SlicePartition):
+            return read_slice(partition.unpack(), self.config, columns)
+        parts = slices_of(partition)
+        return (batch for part in parts for batch in read_slice(part, self.config, columns))
 
     def _arrow_schema(self) -> pa.Schema | None:
         """The columns as Arrow has them, for converters that make columns of Spark's types."""
         if self.schema is None or not any(map(self.config.makes_columns, ("key", "value"))):
             return None
-        from pyspark.sql.pandas.types import to_arrow_schema
+        from headrace.spark.versions.types import arrow_schema
 
-        return to_arrow_schema(self.schema, timezone="UTC")
-
-    def commit(self, end: dict[str, Any]) -> None:
-        with one_sentence():
-            self.session().commit(end)
+        return arrow_schema(self.schema)
 
     def stop(self) -> None:
         from headrace.spark.source_process import stop
@@ -167,9 +147,14 @@ class Refused(HeadraceReader):
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    def getDefaultReadLimit(self) -> ReadAllAvailable:
+    def getDefaultReadLimit(self) -> Never:
         with one_sentence():
             raise self._error
+
+    @property
+    def starts(self) -> Never:
+        """See Ranges."""
+        raise self._error
 
     def initialOffset(self) -> dict[str, Any]:
         with one_sentence():

@@ -58,6 +58,17 @@ class SourceSession:
         self._registration = Registration(config, schema_ids)
         self._labels = metrics_labels(config)
 
+    def withhold_start(self) -> None:
+        """The start of the stream is not acknowledged, until something is that follows it."""
+        from headrace.streaming.streaming import withhold_starts
+
+        withhold_starts()
+
+    def let_tell(self) -> None:
+        """Give the reader of the log the time to tell the database what was acknowledged last:
+        this process is about to be ended."""
+        time.sleep(LONG_POLL.total_seconds())
+
     def bounded(self) -> None:
         """Trigger availableNow."""
         self._connector.bounded()
@@ -66,12 +77,21 @@ class SourceSession:
         """`start` is in Spark's commit log when Spark asks for what follows it, so it can be
         acknowledged here already (Invariant 1)."""
         self._connector.acknowledge(start)
+        return self.poll(start)
+
+    def poll(self, start: OffsetObject) -> OffsetObject:
+        """As `latest_offset`, and nothing is acknowledged."""
         return self._connector.poll(start, LONG_POLL)
 
     def report(self) -> OffsetObject:
         """The head of the log as last heard, and the metrics: Spark's progress carries both."""
         metrics = {**self._connector.metrics(), "source": self._labels}
         return {**self._connector.latest(), "metrics": metrics}
+
+    def tell(self, *, is_over: bool) -> None:
+        """Tell `report` where Spark does not ask for it, and whether a bounded source has given
+        all."""
+        self._status.tell(self.report(), is_over=is_over)
 
     def slices(self, start: OffsetObject, end: OffsetObject) -> Sequence[Slice]:
         """The slices of a range."""

@@ -24,6 +24,7 @@ from headrace.connectors.states import State
 from headrace.errors import HeadraceError
 from headrace.spark.failures import essence, find_failure
 from headrace.spark.query.status import has_begun, is_processing, source_state, waited_for
+from headrace.spark.versions.reports import complete
 
 _log = logging.getLogger(__name__)
 
@@ -137,9 +138,11 @@ class _Listener:
         watch: _Watch,
         on_progress: Callable[[dict[str, Any]], None] | None,
         rows_of: Callable[[Mapping[str, Any]], int],
+        query: Callable[[], StreamingQuery | None],
         on_idle: Callable[[], None] = lambda: None,
     ) -> None:
         self._watch = watch
+        self._query = query
         self._on_progress, self._on_idle = on_progress, on_idle
         self._rows_of = rows_of
 
@@ -148,6 +151,7 @@ class _Listener:
 
     def onQueryProgress(self, event: Any) -> None:
         progress = json.loads(event.progress().json())
+        complete(progress, self._query())
         watch = self._watch
         watch.batches += 1
         rows = self._rows_of(progress)
@@ -215,6 +219,7 @@ class Supervisor:
         self._is_stopped = is_stopped
         self._stopping = False  # not an Event: `wait` holds a lock that a signal handler would want
         self._watch = _Watch()
+        self._query: StreamingQuery | None = None
 
     def stop(self) -> None:
         """Ask `run` to end; may be called from any thread and from a signal handler."""
@@ -237,7 +242,7 @@ class Supervisor:
             while not self._stopping:
                 failure: HeadraceError | None = None
                 try:
-                    query = self._start()
+                    query = self._query = self._start()
                     has_started = True
                     reason = self._watch_query(query, end)
                     if reason is not None:
@@ -392,7 +397,9 @@ class Supervisor:
         context = session.sparkContext
         gateway.ensure_callback_server_started(context._gateway)
         listener = context._jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper(
-            _Listener(self._watch, self._on_progress, self._rows_of, self._on_idle)
+            _Listener(
+                self._watch, self._on_progress, self._rows_of, lambda: self._query, self._on_idle
+            )
         )
         streams = session._jsparkSession.streams()
         streams.addListener(listener)

@@ -101,6 +101,16 @@ class Versions(Protocol):
         ...
 
 
+_tells_start = True
+
+
+def withhold_starts() -> None:
+    """From now on a stream of this process tells the database nothing of where it starts: only what
+    is acknowledged later."""
+    global _tells_start
+    _tells_start = False
+
+
 class RangeMetrics(Protocol):
     """Sees the ranges that are planned."""
 
@@ -171,7 +181,8 @@ class Streaming(Generic[P]):
         least = 3 * max(self._limit.max_bytes, SEGMENT_BYTES)
         self.spool = Spool(reader.end_type, max(options.spool_bytes, least))
         self._unacknowledged = Unacknowledged(self.spool)
-        self.acknowledge(start.position.committed)
+        if _tells_start:
+            self.acknowledge(start.position.committed)
         self.receiver = Receiver(
             reader,
             self.spool,

@@ -33,6 +33,7 @@ def test_every_mistake_is_answered_in_one_sentence(
 ) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)")
     right = database.properties()
+    named = "headrace.checkpoint.dir"
     answers: dict[str, list[Any]] = {}
 
     def stream() -> DataStreamReader:
@@ -45,13 +46,16 @@ def test_every_mistake_is_answered_in_one_sentence(
     answers["no options"] = [text_of(stream().load)]
     table = spark.read.format("headrace").options(**headrace.options(right))
     answers["a table"] = [text_of(lambda: table.load().collect())]
-    wrong = stream().schema("topic string").options(**right, **{"snapshot.mode": "initail"})
+    mistake = {"snapshot.mode": "initail", named: str(tmp_path / "late")}
+    wrong = stream().schema("topic string").options(**right, **mistake)
     answers["late"] = [text_of(lambda: started(wrong, "late").awaitTermination())]
 
-    refused = started(stream().options(**headrace.options(right, database_dbname="nosuch")), "no")
+    other = {**right, named: str(tmp_path / "no")}
+    refused = started(stream().options(**headrace.options(other, database_dbname="nosuch")), "no")
     answers["refused"] = [text_of(refused.awaitTermination), headrace.error(refused)]
 
-    retries = {"errors.max.retries": "2", "retriable.restart.connector.wait.ms": "2000"}
+    own = {named: str(tmp_path / "away")}
+    retries = own | {"errors.max.retries": "2", "retriable.restart.connector.wait.ms": "2000"}
     away = stream().options(**headrace.options({**right, **retries}, database_port=1))
     query = started(away, "away")
     while query.isActive and headrace.status(query).error is None:
@@ -61,7 +65,8 @@ def test_every_mistake_is_answered_in_one_sentence(
     given_up = headrace.error(query)
     assert headrace.status(query).state == "failed"
 
-    query = started(stream().options(**headrace.options(right)), "right")
+    going = {**right, named: str(tmp_path / "right")}
+    query = started(stream().options(**headrace.options(going)), "right")
     while query.isActive and headrace.status(query).state != "streaming":
         time.sleep(0.05)
     assert (headrace.status(query).state, headrace.error(query)) == ("streaming", None)

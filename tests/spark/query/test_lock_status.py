@@ -46,6 +46,7 @@ def test_the_status_says_which_lock_a_task_waits_for(
     properties = database.properties(snapshot_mode="no_data") | {
         "post.processors": "again",
         "again.type": processor,
+        "headrace.checkpoint.dir": str(tmp_path / "state"),
     }
     reader = spark.readStream.format("headrace").options(**headrace.options(properties)).load()
     writer = reader.writeStream.format("noop")

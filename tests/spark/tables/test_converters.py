@@ -66,11 +66,13 @@ def events(
 ) -> DataFrame:
     """What the stream has now, in a table of parquet files."""
     headrace.register(spark)
-    reader = spark.readStream.format("headrace").options(**headrace.options(properties))
+    checkpoint = str(folder / "checkpoint")
+    options = headrace.options(properties, headrace_checkpoint_dir=checkpoint)
+    reader = spark.readStream.format("headrace").options(**options)
     stream = (reader.schema(schema) if schema else reader).load()
     writer = stream.writeStream.format("parquet").trigger(availableNow=True)
     writer = writer.option("path", str(folder / "events"))
-    query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
+    query = writer.option("checkpointLocation", checkpoint).start()
     assert query.awaitTermination(300)
     files = spark.read.option("mergeSchema", "true").parquet(str(folder / "events"))
     return files.orderBy("sequence")

@@ -99,7 +99,10 @@ def test_a_delta_table_is_the_table_after_each_merge(
     delta: SparkSession, database: Database, tmp_path: Path, converter: str
 ) -> None:
     database.execute(TABLE)
-    properties = database.properties() | {"table.include.list": "inventory.orders"}
+    properties = database.properties() | {
+        "table.include.list": "inventory.orders",
+        "headrace.checkpoint.dir": str(tmp_path / "checkpoint"),
+    }
     events = stream(delta, properties | {"value.converter": converter, "key.converter": converter})
     names = place(delta, properties, tmp_path) | {"events": events}
     exec(block('headrace.table(events, "inventory.orders", properties)'), names)
@@ -119,7 +122,10 @@ def test_parquet_files_are_the_table_after_each_rewrite(
     spark: SparkSession, database: Database, tmp_path: Path
 ) -> None:
     database.execute(TABLE)
-    properties = database.properties() | {"value.converter.schemas.enable": "false"}
+    properties = database.properties() | {
+        "value.converter.schemas.enable": "false",
+        "headrace.checkpoint.dir": str(tmp_path / "checkpoint"),
+    }
     names = place(spark, properties, tmp_path) | {"events": stream(spark, properties)}
     code = block("declared = headrace.table")
     columns = (

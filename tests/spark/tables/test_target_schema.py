@@ -64,10 +64,12 @@ def change(database: MongoDatabase) -> None:
 def written(spark: SparkSession, properties: dict[str, str], folder: Path) -> DataFrame:
     """What the stream has now, in a table of parquet files."""
     headrace.register(spark)
-    reader = spark.readStream.format("headrace").options(**headrace.options(properties))
+    checkpoint = str(folder / "checkpoint")
+    options = headrace.options(properties, headrace_checkpoint_dir=checkpoint)
+    reader = spark.readStream.format("headrace").options(**options)
     writer = reader.load().writeStream.format("parquet").trigger(availableNow=True)
     writer = writer.option("path", str(folder / "events"))
-    query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
+    query = writer.option("checkpointLocation", checkpoint).start()
     assert query.awaitTermination(300)
     return spark.read.parquet(str(folder / "events"))
 

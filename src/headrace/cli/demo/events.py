@@ -37,8 +37,9 @@ class EventsDemo(Demonstration):
         with ConsoleSink(console=self._console, take=_TAKE, on_records=self._tables.add) as sink:
 
             def start() -> StreamingQuery:
-                writer = self._pipeline.stream(session.spark).writeStream.foreachBatch(sink.write)
-                return self._pipeline.start(writer, self._folder / "checkpoint")
+                checkpoint = self._folder / "checkpoint"
+                events = self._pipeline.stream(session.spark, checkpoint)
+                return self._pipeline.start(events.writeStream.foreachBatch(sink.write), checkpoint)
 
             yield start, sink.progress
 

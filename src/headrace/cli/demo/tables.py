@@ -78,7 +78,7 @@ class TablesDemo(Demonstration):
         checkpoint = state / "checkpoint"
         query = SinkQuery(pipeline.config, state / definition.name, checkpoint)
         sink = self._sink = cast("ReplicaSink", definition.make(query))
-        stream = PipelineStream(session.spark, pipeline)
+        stream = PipelineStream(session.spark, pipeline, checkpoint)
         with contextlib.ExitStack() as opened:
             opened.callback(sink.close)
             sink.open()

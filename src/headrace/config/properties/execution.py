@@ -44,7 +44,8 @@ class ExecutionConfig(CompatibilityConfig):
         PATH,
         None,
         Group.HEADRACE,
-        "Folder for checkpoint and state of `headrace run`, unless --checkpoint names one.",
+        "Folder for checkpoint and state of `headrace run`, unless --checkpoint names one. In a "
+        "query of yours with Spark 4.0 or 4.1: its checkpointLocation.",
     )
     headrace_table_unknown_columns = Property(
         "headrace.table.unknown.columns",

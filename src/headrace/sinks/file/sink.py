@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import DataSource, WriterCommitMessage
 from pyspark.sql.types import StringType, StructType
 
 from headrace.errors import HeadraceError, one_sentence
@@ -16,6 +16,7 @@ from headrace.sinks.columns import are_headers
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import Part, write_part
 from headrace.sinks.parts import task_part_name
+from headrace.spark.versions.writers import BatchWriter
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -56,13 +57,15 @@ class FileSink(DataSource):
                 f"Use {' or '.join(_SLICES)} for slices, true or false for sync.",
             )
         _check_columns(schema)
-        return FileWriter(
+        writer = FileWriter(
             self.options["path"],
             self.options["state"],
             indexed=slices == "any",
             sync=sync == "true",
             checkpoint=self.options.get("checkpointLocation", ""),
         )
+        writer.columns = schema
+        return writer
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class PartsWritten(WriterCommitMessage):
     query: str
 
 
-class FileWriter(DataSourceStreamArrowWriter):
+class FileWriter(BatchWriter):
     """Tasks write parts; the driver joins them. No row passes through the driver."""
 
     def __init__(
@@ -84,10 +87,10 @@ class FileWriter(DataSourceStreamArrowWriter):
         self.indexed = indexed
         self.checkpoint = checkpoint
 
-    def write(self, iterator: Iterator[RecordBatch]) -> PartsWritten:
+    def write_batches(self, batches: Iterator[RecordBatch]) -> PartsWritten:
         """Runs in a task: one part, in the order given."""
         with one_sentence():
-            return self._write(iterator)
+            return self._write(batches)
 
     def _write(self, iterator: Iterator[RecordBatch]) -> PartsWritten:
         context = TaskContext.get()

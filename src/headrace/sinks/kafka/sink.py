@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import DataSource, WriterCommitMessage
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
 from headrace.connect.disk import force_to_disk
 from headrace.errors import HeadraceError, one_sentence
-from headrace.sinks.checkpoint import local_path, query_of
+from headrace.sinks.checkpoint import query_of
 from headrace.sinks.columns import are_headers
 from headrace.sinks.kafka.options import KafkaOptions
 from headrace.sinks.parts import sweep_parts, task_part_name
+from headrace.spark.checkpoint import local_path
+from headrace.spark.versions.writers import BatchWriter
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -58,7 +60,9 @@ class KafkaSink(DataSource):
         options = KafkaOptions.of(given, name=query_of(checkpoint) or "-")
         is_named = bool(given.get("name"))
         _check_columns(schema, with_sequence=options.sequence_header)
-        return KafkaWriter(options if is_named else None, given, Path(folder), checkpoint)
+        writer = KafkaWriter(options if is_named else None, given, Path(folder), checkpoint)
+        writer.columns = schema
+        return writer
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class PartWritten(WriterCommitMessage):
     query: str
 
 
-class KafkaWriter(DataSourceStreamArrowWriter):
+class KafkaWriter(BatchWriter):
     """Tasks write parts; the driver sends them. No row passes through the driver's JVM."""
 
     def __init__(
@@ -86,10 +90,10 @@ class KafkaWriter(DataSourceStreamArrowWriter):
         query = hashlib.sha256(checkpoint.encode()).hexdigest()[:16]
         self.parts, self.checkpoint = folder / "parts" / query, checkpoint
 
-    def write(self, iterator: Iterator[RecordBatch]) -> PartWritten:
+    def write_batches(self, batches: Iterator[RecordBatch]) -> PartWritten:
         """Runs in a task: one part, in the order given."""
         with one_sentence():
-            return self._write(iterator)
+            return self._write(batches)
 
     def _write(self, iterator: Iterator[RecordBatch]) -> PartWritten:
         from pyspark import TaskContext

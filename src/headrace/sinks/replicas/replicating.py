@@ -24,6 +24,8 @@ from headrace.spark.query.options import read_configuration, with_sampled_schema
 from headrace.spark.sinks.definition import EventStream, SinkQuery
 from headrace.spark.sinks.registry import find_sink, sinks
 from headrace.spark.state_folder import exclusive
+from headrace.spark.versions.registering import register as register_source
+from headrace.spark.versions.triggers import source_options, start
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,20 +38,22 @@ _SINK = "headrace.sink."
 
 @dataclass(frozen=True)
 class _Stream(EventStream):
-    """The events of a configuration on a session."""
+    """The events of a configuration on a session. `of_query` is what the source must know of the
+    query."""
 
     spark: SparkSession
     properties: Properties
     config: ConnectorConfig
+    of_query: Mapping[str, str]
 
     def events(self) -> DataFrame:
         raise AssertionError("replicas have a source of their own")
 
     def read(self, source: type[DataSource], options: Mapping[str, str]) -> DataFrame:
-        self.spark.dataSource.register(source)
+        register_source(self.spark, source)
         packed = pack(with_sampled_schemas(self.properties, self.config))
         reader = self.spark.readStream.format(source.name())
-        return reader.options(**options).options(**packed).load()
+        return reader.options(**{**self.of_query, **options}).options(**packed).load()
 
 
 class _Ending(StreamingQueryListener):
@@ -142,19 +146,16 @@ def replicate(
         held.enter_context(exclusive(state, definition.name))
         held.callback(made.close)
         made.open()
-        writer = made.writer(_Stream(spark, properties, config))
+        trigger = trigger or config.headrace_trigger
+        of_query = source_options(checkpoint, trigger)
+        writer = made.writer(_Stream(spark, properties, config, of_query))
         writer = writer.option("checkpointLocation", str(checkpoint))
         if config.name:
             writer = writer.queryName(config.name)
-        writer = (
-            writer.trigger(availableNow=True)
-            if trigger == "availableNow"
-            else writer.trigger(processingTime=trigger or config.headrace_trigger)
-        )
         ending = _Ending(spark)
         spark.streams.addListener(ending)
         try:
-            query = writer.start()
+            query = start(writer, trigger)
         except BaseException:
             spark.streams.removeListener(ending)
             raise

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pyspark
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import types
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from headrace.config.finding import error_of
 from headrace.config.properties.frames import FrameSettings, examine_frame
@@ -20,6 +19,7 @@ from headrace.converters.reading.configured import record_reader
 from headrace.errors import HeadraceError
 from headrace.spark.kernels.beforehand import compile_if_local
 from headrace.spark.kernels.needed import frame_kernels
+from headrace.spark.versions.types import arrow_schema
 from headrace.transforms.reading import examine_chain
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def apply(df: DataFrame, properties: Mapping[str, object]) -> DataFrame:
     schema = _output_schema(df, settings)
     compile_if_local(df.sparkSession, frame_kernels(settings.output))
     zone = df.sparkSession.conf.get("spark.sql.session.timeZone")
-    task = partial(_run, dict(given), to_arrow_schema(schema, timezone=zone))
+    task = partial(_run, dict(given), arrow_schema(schema, zone))
     return _map_in_arrow(df, task, schema)
 
 

@@ -24,7 +24,7 @@ from headrace.connectors.states import Situation, State
 from headrace.errors import HeadraceError
 from headrace.findings import counted
 from headrace.spark import failures
-from headrace.spark.query.told import SINK_OPTIONS, told_path, told_paths
+from headrace.spark.query.told import of_connector, told_path, told_paths
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -139,6 +139,19 @@ def waited_for(query: StreamingQuery) -> str:
         return ""
 
 
+def source_is_over(query: StreamingQuery) -> bool:
+    """Whether the first headrace source of `query`, which ends by itself, has given all."""
+    written = _newest(query)
+    return written is not None and bool(written["over"])
+
+
+def source_report(query: StreamingQuery) -> Mapping[str, Any] | None:
+    """The head of the log and the metrics, as the first headrace source of `query` told them last;
+    None where Spark's progress has them, and where nothing is known."""
+    written = _newest(query)
+    return None if written is None else written["report"]
+
+
 class StatusFile:
     """The file of this process, which works for the process above it. It is gone when the source
     ends; what killed processes left is swept."""
@@ -150,11 +163,15 @@ class StatusFile:
         self._attempts = self._retries = 0
         self._source = metrics_labels(config)
         self._path = told_path(_name(os.getppid(), config), _KIND)
+        self._situation: Situation | None = None
+        self._report: Mapping[str, Any] | None = None
+        self._is_over = False
 
     def write(self, situation: Situation) -> None:
         """Replace what is in it; never raises: the query goes on without."""
         if self._path is None:
             return
+        self._situation = situation
         error = situation.error
         what = (situation.state, None if error is None else error.code)
         if what != self._what:
@@ -174,12 +191,21 @@ class StatusFile:
                 "behind": situation.is_behind,
                 "since": self._since,
                 "warnings": situation.warnings,
+                "report": self._report,
+                "over": self._is_over,
             }
         )
         fresh = self._path.with_suffix(".new")
         with self._lock, contextlib.suppress(OSError):
             fresh.write_text(text)
             fresh.replace(self._path)
+
+    def tell(self, report: Mapping[str, Any], *, is_over: bool) -> None:
+        """What Spark's progress says where Spark asks for it: the head of the log and the metrics;
+        and whether a source that ends by itself has given all. Never raises."""
+        self._report, self._is_over = report, is_over
+        if self._situation is not None:
+            self.write(self._situation)
 
     def remove(self) -> None:
         """Never raises."""
@@ -211,8 +237,7 @@ def situation_name(query: StreamingQuery) -> str | None:
     if found is None:
         return None
     options, jvm = found
-    options = {name: text for name, text in options.items() if name.lower() not in SINK_OPTIONS}
-    return _name(jvm, parse_options(options))
+    return _name(jvm, parse_options(of_connector(options)))
 
 
 def read_situation(name: str) -> Mapping[str, Any] | None:

@@ -5,17 +5,25 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from headrace.connect.private_folders import make_private
 
 OUTPUT, FOLDER = "headrace.sink.path", "headrace.sink.state"
 CHECKPOINT, SYNC = "headrace.sink.checkpoint", "headrace.sink.sync"
-SINK_OPTIONS = frozenset((OUTPUT, FOLDER, CHECKPOINT, SYNC))
-"""Options of a source that writes to a sink, which its connector does not have: the output, the
-folder of the sink's state and the query's checkpoint (all on this host), and whether to wait for
-the disk."""
+BOUNDED = "headrace.query.bounded"
+SINK_OPTIONS = frozenset((OUTPUT, FOLDER, CHECKPOINT, SYNC, BOUNDED))
+"""Options of a source that its connector does not have. Of one that writes to a sink: the output,
+the folder of the sink's state and the query's checkpoint (all on this host), and whether to wait
+for the disk. Where Spark does not say where ranges start: the query's checkpoint, and whether the
+source ends with what the log has when it starts (`true` or `false`; missing: Spark's trigger
+decides, which is a user's)."""
+
+
+def of_connector(options: Mapping[str, str]) -> dict[str, str]:
+    """The options of a source that are its connector's."""
+    return {name: options[name] for name in options if name.lower() not in SINK_OPTIONS}
 
 
 def told_path(name: str, kind: str) -> Path | None:

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     ArrayType,
     DataType,
@@ -32,6 +31,7 @@ from headrace.documents.target_schema.policies import ConflictPolicy, UnknownFie
 from headrace.documents.target_schema.target import REST, TargetSchema
 from headrace.spark.kernels.beforehand import compile_beforehand, compile_if_local
 from headrace.spark.kernels.needed import document_kernels
+from headrace.spark.versions.types import arrow_type
 
 
 def document(
@@ -90,7 +90,7 @@ def _with_variants(column: Column, kind: DataType) -> Column:
 
 
 def _converter(schema: TargetSchema, kind: DataType) -> Callable[[pa.Array], pa.Array]:
-    arrow = to_arrow_type(kind, timezone="UTC")
+    arrow = arrow_type(kind)
 
     def convert(texts: pa.Array) -> pa.Array:
         return converted_texts(texts, schema, arrow)

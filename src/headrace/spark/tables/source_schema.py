@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StringType, StructType
 
 from headrace.config.properties.connector import ConnectorConfig
@@ -12,6 +11,7 @@ from headrace.connect.schema import Schema
 from headrace.connectors.registry import event_shapes
 from headrace.converters.typed.types import typed
 from headrace.errors import HeadraceError
+from headrace.spark.versions.types import spark_type
 from headrace.transforms.reading import chain_of
 
 _ROLES = ("key", "value")
@@ -31,7 +31,7 @@ def spark_struct(schema: Schema, name: str) -> StructType:
             f"{name}=row makes columns of fields, and the records have {schema.type.value} there",
             f"Set {name}=json, or leave out the transform that takes the fields away.",
         )
-    struct = from_arrow_type(kind)
+    struct = spark_type(kind)
     assert isinstance(struct, StructType)
     return struct
 

@@ -9,7 +9,6 @@ from os import PathLike
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -36,6 +35,7 @@ from headrace.spark.tables.documents import document
 from headrace.spark.tables.forms import decoded, wire_type
 from headrace.spark.tables.misfits import CORRUPT, refused
 from headrace.spark.tables.unknown_columns import UnknownColumns, column_names
+from headrace.spark.versions.types import spark_type
 
 PLACES = ("sequence", "partition", "offset", "timestamp")
 """Columns of events that say where they are, and are kept."""
@@ -296,7 +296,7 @@ def _layout_of(shape: Shape) -> _Layout:
 def _spark_type(schema: Schema) -> DataType:
     """The Spark type of a schema's values; fields say the name of their schema as comment."""
     if schema.type is not Type.STRUCT or not schema.fields or schema.name in _MADE_OF_PARTS:
-        kind: DataType = from_arrow_type(typed(schema))
+        kind: DataType = spark_type(typed(schema))
         return kind
     return StructType(
         [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from headrace.config.kinds import AVAILABLE_NOW
 from headrace.config.packing import pack
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connectors.registry import parse_configuration
@@ -21,6 +22,7 @@ from headrace.sinks.replicas.changes.parts_source import (
 )
 from headrace.spark.kernels.needed import query_kernels
 from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
+from headrace.spark.versions.triggers import source_options, start
 from tests.connectors.postgresql.harness import properties_with
 from tests.servers.postgresql import Database
 from tests.sinks.replicas.changes.change_readers import WrittenParts
@@ -62,7 +64,7 @@ def test_a_small_range_is_described_by_the_source_and_a_large_one_by_tasks(
     # What a run before this one noted of the micro-batch, which it did not finish.
     describe(state, 3, [PART, PART])
     reader = ReplicaPartsReader(parse_configuration(OPTIONS), state, checkpoint, sync=False)
-    partitions = reader.partitions({"n": 0}, {"n": 1})
+    partitions = reader.plan({"n": 0}, {"n": 1})
     if size is None:
         assert (partitions, described(state, 3), names) == ([("of", part)], None, [])
     else:
@@ -112,12 +114,13 @@ def test_a_query_gets_the_parts_of_a_snapshot_and_of_the_log(
         written.parts += noted or of_tasks
 
     def run() -> None:
-        own = {FOLDER: str(state), CHECKPOINT: str(checkpoint), SYNC: "false", **OVERRIDES}
+        own = {FOLDER: str(state), SYNC: "false"} | source_options(checkpoint, AVAILABLE_NOW)
+        own |= {CHECKPOINT: str(checkpoint), **OVERRIDES}
         options = pack(properties(database, headrace__range__direct__max__bytes=direct))
         spark.dataSource.register(ReplicaPartsSource)
         stream = spark.readStream.format("headrace_replica_parts").options(**own, **options).load()
-        query = stream.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
-        query.trigger(availableNow=True).start().awaitTermination()
+        writer = stream.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
+        start(writer, AVAILABLE_NOW).awaitTermination()
 
     run()
     assert sorted(row["id"] for row in written.changes(".t")) == list(range(1, 51))

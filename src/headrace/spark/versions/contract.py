@@ -1,0 +1,99 @@
+"""The calls of a streaming reader by the version of Spark that makes them (decision 27).
+
+Spark 4.2 and later says where a range starts. 4.0 and 4.1 do not: `headrace.spark.versions`
+finds it, and nothing outside of this package and of the sessions' settings asks for the version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import InputPartition
+
+from headrace.connect.slices import Slice
+from headrace.errors import one_sentence
+from headrace.spark.versions.installed import SAYS_STARTS
+from headrace.spark.versions.ranges import BACKLOG, Ranges
+
+if TYPE_CHECKING:
+    from headrace.offsets.offset import OffsetObject
+    from headrace.spark.versions.starts import Starts
+
+
+def slices_of(partition: InputPartition) -> Iterator[Slice]:
+    """The slices of a partition that has those of many ranges. Runs in a task."""
+    from headrace.spark.versions.feed import FeedPartition
+
+    assert isinstance(partition, FeedPartition)
+    return (part.unpack() for part in partition.parts())
+
+
+if SAYS_STARTS:
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
+
+    class StreamReader(Ranges, SupportsTriggerAvailableNow):
+        """Spark says where each range starts."""
+
+        def getDefaultReadLimit(self) -> ReadAllAvailable:
+            """Ranges are cut by headrace.range.max.bytes and headrace.range.max.rows."""
+            return ReadAllAvailable()
+
+        def prepareForTriggerAvailableNow(self) -> None:
+            with one_sentence():
+                self.session().bounded()
+
+        def latestOffset(self, start: dict[str, Any], limit: object = None) -> dict[str, Any]:  # noqa: ARG002
+            with one_sentence():
+                place = self._place(start)
+                end = self.following(place)
+                return start if end is place else dict(end)
+
+        def reportLatestOffset(self) -> dict[str, Any] | None:
+            with one_sentence():
+                return dict(self.session().report())
+
+        def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
+            with one_sentence():
+                if BACKLOG in end:
+                    from headrace.spark.versions.starts import left_backlog
+
+                    return left_backlog(self, start, end)
+                return self.plan(self._place(start), end)
+
+        def commit(self, end: dict[str, Any]) -> None:
+            with one_sentence():
+                self.acknowledge(self._place(end))
+
+        def _place(self, offset: OffsetObject) -> OffsetObject:
+            """The place of an offset, which may be one that a query has of an older Spark."""
+            if BACKLOG not in offset:
+                return offset
+            from headrace.spark.versions.starts import left_place
+
+            return left_place(self, offset)
+
+else:
+
+    class StreamReader(Ranges):  # type: ignore[no-redef]
+        """Spark says only which ranges it plans; where they start stands in its log."""
+
+        starts: Starts
+
+        def configured(self, options: Mapping[str, str]) -> None:
+            """See Ranges."""
+            from headrace.spark.versions.starts import Starts
+
+            self.starts = Starts.of(options, self.config, self.initialOffset())
+
+        def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
+            with one_sentence():
+                return dict(self.starts.following(self))
+
+        def partitions(self, start: OffsetObject, end: OffsetObject) -> Sequence[InputPartition]:
+            with one_sentence():
+                return self.starts.partitions(self, start, end)
+
+        def commit(self, end: dict[str, Any]) -> None:
+            with one_sentence():
+                self.starts.commit(self, end)

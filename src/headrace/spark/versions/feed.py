@@ -1,0 +1,138 @@
+"""Ranges on their way from the source process to the one task that reads them all.
+
+Spark has planned one micro-batch for a whole backlog. Its task asks the source process for range
+after range, so that no more of the log is in memory than at any other time. Both prove to each
+other that they know a key which Spark brought to the task.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import pickle
+import secrets
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+
+from pyspark.sql.datasource import InputPartition
+
+from headrace.errors import HeadraceError
+from headrace.spark.slice_partition import SlicePartition, driver_command, is_local
+
+log = logging.getLogger(__name__)
+
+_WAITING = 8  # tasks: one is served, the others are attempts and further readers of the same
+
+
+class FeedPartition(InputPartition):
+    """All ranges of a micro-batch: where the source process gives them, one after the other."""
+
+    def __init__(self, address: str | tuple[str, int], key: bytes) -> None:
+        self.address, self._key = address, key
+
+    def parts(self) -> Iterator[SlicePartition]:
+        """The slices in total order, range by range. Runs in a task. Raises HeadraceError."""
+        try:
+            with Client(self.address, authkey=self._key) as source:
+                while parts := _received(source):
+                    yield from parts
+                    source.send_bytes(b"next")
+        except (AuthenticationError, EOFError, OSError) as error:
+            raise HeadraceError(
+                "spark.process_lost",
+                f"The source process of the query ended unexpectedly ({type(error).__name__})",
+                "Start the query again with the same checkpoint: it continues where it stopped.",
+                retriable=True,
+            ) from error
+
+
+Parts = Callable[[], Iterator[Sequence[SlicePartition]]]
+"""The slices of each range in turn, from the first one on at each call."""
+_feeds: dict[Path, FeedPartition] = {}
+"""Of this process, by journals: Spark may plan a micro-batch several times."""
+
+
+def feed(journal: Path, parts: Parts) -> FeedPartition:
+    """Serve the ranges of a micro-batch from here on, to one task at a time; each gets all. Spark
+    asks this process for nothing else meanwhile."""
+    if journal not in _feeds:
+        _feeds[journal] = _serve(parts)
+    return _feeds[journal]
+
+
+def _serve(parts: Parts) -> FeedPartition:
+    key = secrets.token_bytes(32)
+    listener = Listener(_address(), backlog=_WAITING, authkey=key)
+
+    def serve() -> None:
+        while True:
+            # A task that is gone, or somebody who does not know the key, is no failure.
+            gone = contextlib.suppress(AuthenticationError, EOFError, ConnectionError)
+            with gone, listener.accept() as task:
+                _give(task, parts())
+
+    threading.Thread(target=serve, name="headrace feed", daemon=True).start()
+    address = listener.address
+    if isinstance(address, tuple):
+        return FeedPartition((_host(), address[1]), key)
+    return FeedPartition(address, key)
+
+
+def _give(task: Connection, ranges: Iterator[Sequence[SlicePartition]]) -> None:
+    """All ranges to one task, which says when it has read one; it raises what goes wrong here.
+    Raises EOFError and ConnectionError when the task is gone."""
+    while True:
+        try:
+            parts = next(ranges, None)
+        except HeadraceError as error:
+            task.send_bytes(pickle.dumps(error))
+            return
+        except Exception as error:
+            log.exception("the log cannot be read")
+            failure = HeadraceError(
+                "spark.query_failed",
+                f"The source failed: {error!r}",
+                "Its log has the whole trace.",
+            )
+            task.send_bytes(pickle.dumps(failure))
+            return
+        if parts is None:
+            task.send_bytes(pickle.dumps([]))
+            return
+        if parts:
+            task.send_bytes(pickle.dumps(list(parts)))
+            task.recv_bytes()
+
+
+def _received(source: Connection) -> list[SlicePartition]:
+    given = pickle.loads(source.recv_bytes())  # noqa: S301 - of the source process
+    if isinstance(given, HeadraceError):
+        raise given
+    parts: list[SlicePartition] = given
+    return parts
+
+
+def _address() -> str | tuple[str, int]:
+    """A socket in a folder of this user alone, unless tasks run on other hosts."""
+    if not is_local(driver_command()):
+        return ("", 0)
+    folder = tempfile.mkdtemp(prefix="headrace-feed-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return str(Path(folder) / "ranges")
+
+
+def _host() -> str:
+    """This host, as executors know the driver's."""
+    for argument in driver_command():
+        name, _, value = argument.decode(errors="replace").partition("=")
+        if name.removeprefix("-D") == "spark.driver.host" and value:
+            return value
+    return os.environ.get("SPARK_LOCAL_IP") or socket.gethostbyname(socket.getfqdn())

@@ -1,0 +1,27 @@
+"""What the installed Spark has, of what headrace does in one way or the other (decision 27)."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+SAYS_STARTS = find_spec("pyspark.sql.streaming.datasource") is not None
+"""Whether Spark gives `latestOffset` the start of a range, and knows availableNow for sources in
+Python: 4.2 and later."""
+_FILES = "FileSystemBasedCheckpointFileManager"
+_STREAMING = "org.apache.spark.sql.execution.streaming"
+
+
+def session_settings() -> dict[str, str]:
+    """Settings of a session that depend on the version."""
+    if SAYS_STARTS:
+        return {}
+    # One that Spark has of its own ends without what came after an unfinished micro-batch.
+    return {"spark.sql.streaming.triggerAvailableNowWrapper.enabled": "true"}
+
+
+def checkpoint_files() -> str:
+    """The class that writes a checkpoint by Hadoop's file system."""
+    import pyspark
+
+    is_4_0 = pyspark.__version__.startswith("4.0.")
+    return f"{_STREAMING}.{_FILES}" if is_4_0 else f"{_STREAMING}.checkpointing.{_FILES}"

@@ -1,0 +1,158 @@
+"""Where micro-batches start, for a Spark that does not say it.
+
+Spark 4.0 and 4.1 ask for `latestOffset()`, and name a start only where they plan a range. So the
+start of the next range is the end of the last one that was planned, once the query's checkpoint has
+it among its commits; what is planned is compared with what the checkpoint says was planned. Ends of
+ranges have a member for the process that gave them (`run`), which no other checkpoint can hold:
+an acknowledgement needs one of these, read back from there.
+
+A query with Spark's trigger availableNow asks for one end alone, before it says anything of a
+start, and any other query begins in the same way. The end that is given then stands for what the
+checkpoint's journal says of it (headrace.spark.versions.backlog).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql.datasource import InputPartition
+
+from headrace.config.properties.connector import ConnectorConfig
+from headrace.offsets.offset import OffsetObject
+from headrace.spark.query.told import BOUNDED, CHECKPOINT
+from headrace.spark.versions.backlog import Backlog, place_of
+from headrace.spark.versions.query_log import QueryLog, checkpoint_folder
+from headrace.spark.versions.ranges import BACKLOG, Ranges
+
+RUN = "run"
+"""The member of an offset that names the process that gave it."""
+
+
+class Starts:
+    """What one source knows of its query, call by call."""
+
+    def __init__(self, log: QueryLog, initial: OffsetObject, *, is_bounded: bool | None) -> None:
+        """`is_bounded`: whether the source ends with what the log has at the start; None: Spark's
+        trigger decides."""
+        self._log, self._initial = log, dict(initial)
+        self._is_bounded = is_bounded
+        self._run = ""
+        self._planned: OffsetObject | None = None
+        """The end of the range that Spark planned last."""
+        self._given: OffsetObject | None = None
+        """What `following` gave last."""
+        self._is_available_now = False
+        self._is_prepared = self._is_asked_again = False
+
+    @staticmethod
+    def of(options: Mapping[str, str], config: ConnectorConfig, initial: OffsetObject) -> Starts:
+        """Of the source of a query. Raises HeadraceError as `checkpoint_folder`."""
+        folder = checkpoint_folder(options, config)
+        is_bounded = options.get(BOUNDED) == "true" if CHECKPOINT in options else None
+        return Starts(QueryLog(folder), initial, is_bounded=is_bounded)
+
+    def following(self, ranges: Ranges) -> OffsetObject:
+        """The end of the range that follows what Spark has finished. Raises HeadraceError."""
+        self._begin(ranges)
+        if self._planned is None:
+            return self._first(ranges)
+        if self._is_available_now:
+            assert self._given is not None
+            # Spark asks for its progress only, behind the one micro-batch for the last time.
+            if self._log.is_finished(self._given):
+                ranges.acknowledge(place_of(self._log.folder, self._given))
+                ranges.session().let_tell()
+            return self._given
+        # Spark asks for what follows a micro-batch when it is finished. It does not ask for the
+        # partitions of one that its sink has had before.
+        if self._given is not None and self._log.is_finished(self._given):
+            self._planned = self._given
+        self._log.require_finished(self._planned)
+        return self._polled(ranges, self._planned)
+
+    def partitions(
+        self, ranges: Ranges, start: OffsetObject, end: OffsetObject
+    ) -> Sequence[InputPartition]:
+        """The partitions of a range; none where `start` is `end`, by which Spark names the end of
+        the micro-batch that was planned last, before anything else. Raises HeadraceError."""
+        self._begin(ranges)
+        if start == end:
+            self._log.require_planned(end)
+            self._planned = end
+            return []
+        self._log.require_planned(end, start)
+        self._planned = end
+        place = place_of(self._log.folder, start)
+        if BACKLOG not in end:
+            return ranges.plan(place, end)
+        extends = self._is_available_now and self._is_ours(end)
+        return Backlog(self._log.folder, str(end[BACKLOG])).partitions(
+            ranges, place, extends=extends
+        )
+
+    def commit(self, ranges: Ranges, end: OffsetObject) -> None:
+        """Spark says that its checkpoint holds `end`. Raises HeadraceError."""
+        self._log.require_finished(end)
+        if self._is_ours(end):
+            ranges.acknowledge(place_of(self._log.folder, end))
+
+    def _begin(self, ranges: Ranges) -> None:
+        if not self._run:
+            self._run = secrets.token_hex(4)
+            ranges.session().withhold_start()
+
+    def _first(self, ranges: Ranges) -> OffsetObject:
+        """Before Spark has named anything. It does so where a checkpoint has entries, unless the
+        trigger is availableNow; and only then it asks twice."""
+        if self._is_bounded is not None:
+            self._log.require_new()
+            return self._polled(ranges, self._initial)
+        if self._given is not None:
+            return self._asked_again(ranges, self._given)
+        self._is_available_now = self._log.require_query(has_begun=False) >= 0
+        self._given = {**self._initial, BACKLOG: f"{self._run}-{secrets.token_hex(4)}"}
+        return self._given
+
+    def _asked_again(self, ranges: Ranges, given: OffsetObject) -> OffsetObject:
+        """Nothing was planned since the first end was given. With availableNow Spark asks once
+        more; with any trigger, after a micro-batch that its sink has had before."""
+        if self._log.require_query() >= 0 and self._log.is_finished(given):
+            Backlog(self._log.folder, str(given[BACKLOG])).skip(self._initial)
+            self._planned = given
+            return self.following(ranges)
+        if self._is_asked_again:
+            self._log.require_finished(given)
+        self._is_available_now = self._is_asked_again = True
+        return given
+
+    def _polled(self, ranges: Ranges, start: OffsetObject) -> OffsetObject:
+        if self._is_bounded and not self._is_prepared:
+            self._is_prepared = True
+            ranges.session().bounded()
+        place = place_of(self._log.folder, start)
+        end = ranges.following(place, is_held=self._is_ours(start))
+        is_over = dict(end) == dict(place)
+        ranges.session().tell(is_over=bool(self._is_bounded) and is_over)
+        self._given = start if is_over else {**end, RUN: self._run}
+        return self._given
+
+    def _is_ours(self, offset: OffsetObject) -> bool:
+        """Whether this process gave an offset."""
+        run = str(offset.get(RUN) or str(offset.get(BACKLOG, "")).partition("-")[0])
+        return bool(self._run) and run == self._run
+
+
+def left_place(ranges: Ranges, offset: OffsetObject) -> OffsetObject:
+    """The place of an offset that a query has of an older Spark. Raises HeadraceError."""
+    return place_of(checkpoint_folder({}, ranges.config), offset)
+
+
+def left_backlog(
+    ranges: Ranges, start: OffsetObject, end: OffsetObject
+) -> Sequence[InputPartition]:
+    """The partitions of a micro-batch that an older Spark planned and did not finish. Raises
+    HeadraceError."""
+    folder = checkpoint_folder({}, ranges.config)
+    backlog = Backlog(folder, str(end[BACKLOG]))
+    return backlog.partitions(ranges, place_of(folder, start), extends=False)

@@ -1,0 +1,56 @@
+"""Queries of headrace's own with the triggers that a configuration names (decision 27)."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.config.kinds import AVAILABLE_NOW
+from headrace.spark.query.status import source_is_over
+from headrace.spark.query.told import BOUNDED, CHECKPOINT
+from headrace.spark.versions.installed import SAYS_STARTS
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+_LOOK_S = 0.1
+
+
+def source_options(checkpoint: Path, trigger: str) -> dict[str, str]:
+    """What a source must know of its query, and Spark does not tell."""
+    if SAYS_STARTS:
+        return {}
+    bounded = "true" if trigger == AVAILABLE_NOW else "false"
+    return {CHECKPOINT: str(checkpoint), BOUNDED: bounded}
+
+
+def start(writer: DataStreamWriter, trigger: str) -> StreamingQuery:
+    """Start a query with availableNow, or the interval between its micro-batches. Where Spark runs
+    one micro-batch alone with availableNow, the source says when it has given all, and the query
+    is stopped then, between two micro-batches."""
+    if trigger != AVAILABLE_NOW:
+        return writer.trigger(processingTime=trigger).start()
+    if SAYS_STARTS:
+        return writer.trigger(availableNow=True).start()
+    query = writer.trigger(processingTime="0 seconds").start()
+    threading.Thread(
+        target=_stop_when_over, args=(query,), name="headrace end", daemon=True
+    ).start()
+    return query
+
+
+def _stop_when_over(query: StreamingQuery) -> None:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    # The query may end, or the JVM be gone: then there is nothing to stop.
+    with contextlib.suppress(Py4JError, PySparkException, OSError):
+        while query.isActive:
+            if source_is_over(query):
+                query.stop()
+                return
+            time.sleep(_LOOK_S)

@@ -1,0 +1,44 @@
+"""Sinks of Spark whose tasks get Arrow batches."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import datasource
+from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
+from pyspark.sql.types import Row, StructType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS = 10_000
+
+
+class BatchWriter(getattr(datasource, "DataSourceStreamArrowWriter", DataSourceStreamWriter)):  # type: ignore[misc]
+    """A writer of Arrow batches: Spark 4.1 and later hands them out, 4.0 rows, of which they are
+    made. `columns` are those of the rows."""
+
+    columns: StructType
+
+    @abstractmethod
+    def write_batches(self, batches: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """What a task writes."""
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        """Called by Spark in a task."""
+        if hasattr(datasource, "DataSourceStreamArrowWriter"):
+            return self.write_batches(iterator)
+        return self.write_batches(_batches(iterator, self.columns))
+
+
+def _batches(rows: Iterator[Row], columns: StructType) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    from headrace.spark.versions.types import arrow_schema
+
+    schema = arrow_schema(columns)
+    while some := [row.asDict(recursive=True) for row in islice(rows, _ROWS)]:
+        yield pa.RecordBatch.from_pylist(some, schema=schema)
