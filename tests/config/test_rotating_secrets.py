@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shlex
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,60 @@ def test_a_file_that_is_not_on_a_host_is_named_with_the_property(file: Path) -> 
     assert raised.value.message.startswith("database.password on the host ")
     assert f"${{dir:{file.parent}:{file.name}}}" in raised.value.message
     assert "executors" in raised.value.remedy
+
+
+def by_command(*arguments: str, **more: str) -> PostgresConfig:
+    given = {"headrace.credentials." + name.replace("_", "."): text for name, text in more.items()}
+    command = {"headrace.credentials.command": shlex.join(arguments)}
+    return PostgresConfig.parse(REQUIRED | command | given)
+
+
+def test_a_command_runs_once_and_again_after_a_refused_login(tmp_path: Path) -> None:
+    count, script = tmp_path / "count", 'echo >> "$0"; echo "token $(wc -l < "$0")"'
+    config = by_command("sh", "-c", script, str(count))
+    secret = config.database_password
+    assert secret is not None
+    assert [secret.reveal(), secret.reveal()] == ["token 1", "token 1"]
+    assert secret.renewed("token 1") == "token 2"
+    assert secret.renewed("token 1") == "token 2"  # another connection had it renewed
+    packed = pickle.dumps(config)
+    assert b"token " not in packed.replace(script.encode(), b"")
+    assert config.hidden.in_error("token 1 and token 2") == "******** and ********"
+
+
+def test_a_command_runs_again_after_its_lifetime(tmp_path: Path) -> None:
+    script = 'echo >> "$0"; echo "token $(wc -l < "$0")"'
+    secret = by_command("sh", "-c", script, str(tmp_path / "c"), lifetime_ms="1").database_password
+    assert secret is not None
+    assert len({secret.reveal() for _ in range(3)}) > 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("sh", "-c", "echo hidden-text; echo hidden-text >&2; exit 3"), "exit status 3"),
+        (("sh", "-c", "echo hidden-text; sleep 60"), "took longer"),
+        (("/nowhere/hidden-text",), "cannot be started"),
+        (("sh", "-c", "echo hidden-text; echo hidden-text"), "no single line"),
+        (("true", "hidden-text"), "no single line"),
+    ],
+)
+def test_a_command_that_fails_is_named_and_its_text_is_not_shown(
+    arguments: tuple[str, ...], said: str
+) -> None:
+    config = by_command(*arguments, timeout_ms="300")
+    with pytest.raises(HeadraceError, match=r"config\.credentials_command") as raised:
+        revealed(config)
+    assert said in raised.value.message
+    assert "headrace.credentials.command" in raised.value.message
+    assert "hidden-text" not in str(raised.value) + repr(config)
+
+
+def test_a_command_and_a_password_exclude_each_other() -> None:
+    both = {"headrace.credentials.command": "true", "database.password": "p"}
+    with pytest.raises(HeadraceError, match=r"are both set"):
+        PostgresConfig.parse(REQUIRED | both)
+
+
+def test_a_command_is_no_part_of_the_fingerprint() -> None:
+    assert by_command("true").fingerprint() == PostgresConfig.parse(REQUIRED).fingerprint()

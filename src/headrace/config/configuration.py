@@ -18,7 +18,8 @@ class Configuration:
     """Subclasses declare `Property`, `Family` and `PassThrough` attributes.
 
     Instances come from `parse` only. They are immutable, comparable and picklable (with
-    resolved secrets, because tasks open connections); `repr` and `redacted` hide secrets.
+    resolved secrets, because tasks open connections, but for those in files and of commands, which
+    each process looks up); `repr` and `redacted` hide secrets.
     """
 
     exclusive: ClassVar[tuple[tuple[str, str], ...]] = ()
@@ -93,6 +94,7 @@ class Configuration:
         """As `parse`, but returns the problems; what is wrong then has its default. They call each
         property by its name behind `prefix`, which `properties` and `check` leave out."""
         reading = Reading(cls.properties(), cls.families(), properties, prefix)
+        cls.complete(reading)
         hidden = HiddenTexts(tuple(reading.hidden))
         config = cls(reading.values, reading.shown, (), reading.texts, hidden)
         concerned = {problem.property for problem in reading.problems}
@@ -107,6 +109,10 @@ class Configuration:
         warnings = tuple(hidden.in_finding(warning) for warning in reading.warnings)
         object.__setattr__(config, "warnings", warnings)
         return config, [hidden.in_finding(problem) for problem in reading.problems]
+
+    @classmethod
+    def complete(cls, reading: Reading) -> None:
+        """Values that follow from others: subclasses write them into `reading.values`."""
 
     def check(self) -> Iterator[PropertyFinding]:
         """What is wrong between properties. Values that are wrong themselves are defaults here."""

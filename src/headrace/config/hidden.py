@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from headrace.config.credentials.rotating import RotatingText
 from headrace.config.finding import PropertyFinding
 from headrace.config.secret import (
     HIDDEN,
     LONG,
+    SecretSource,
     names_a_secret,
     secrets_in,
     without_secrets,
@@ -38,7 +38,7 @@ class HiddenText:
     is_reference: bool = False
     is_name: bool = False
     is_secret: bool = False
-    source: RotatingText | None = None
+    source: SecretSource | None = None
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """The hidden values, those of the source among them, and what is shown in their place."""

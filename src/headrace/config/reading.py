@@ -117,8 +117,9 @@ class Reading:
         if refusal:
             self._refuse(name, declaration, text, refusal)
             return
-        if (source := self._source_of(name, text, declaration)) is not None:
-            value = declaration.kind.from_source(value, source)
+        follow = declaration.kind.from_source
+        if follow is not None and (source := self._source_of(name, text, declaration)):
+            value = follow(value, source)
         self.shown[name] = self._show(text, is_secret=declaration.kind.is_secret)
         self.values[declaration.attribute] = value
         if not declaration.kind.is_secret and not is_json(value):

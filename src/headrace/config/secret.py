@@ -65,6 +65,10 @@ class SecretSource(Protocol):
         """The secret now that `used` was refused. Raises HeadraceError."""
         ...
 
+    def seen(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
+        """The last secrets in this process, each with its references and their values."""
+        ...
+
 
 class Secret:
     """Wraps a password. `str`, `repr` and `format` hide it, `reveal()` gives it.

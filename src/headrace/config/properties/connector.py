@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.config.credentials.properties import CredentialsConfig
 from headrace.config.kinds import (
     BOOLEAN,
     COMMA_LIST,
@@ -34,6 +35,7 @@ _NO_METRICS = not_needed("there are no JMX metrics here")
 
 
 class ConnectorConfig(
+    CredentialsConfig,
     ExecutionConfig,
     WorkerConfig,
     ConverterConfig,

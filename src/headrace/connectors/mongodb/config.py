@@ -66,6 +66,8 @@ class MongoConfig(
         ("ord", "ord"),
     )
 
+    password_property: ClassVar[str] = "mongodb.password"  # noqa: S105 - its name
+
     exclusive: ClassVar[tuple[tuple[str, str], ...]] = MongoCaptureConfig.exclusive
 
     topic_naming_strategy = Property(

@@ -20,7 +20,12 @@ import pyarrow as pa
 from headrace.config.credentials.login import logged_in
 from headrace.connectors.oracle import sql
 from headrace.connectors.oracle.config import OracleConfig
-from headrace.connectors.oracle.errors import INVALID_TEXT, QUERY_LIMIT, DriverError, translate
+from headrace.connectors.oracle.errors import (
+    INVALID_TEXT,
+    QUERY_LIMIT,
+    DriverError,
+    is_refused,
+)
 from headrace.connectors.oracle.rows.invalid_texts import MARKED, REPLACED
 from headrace.errors import HeadraceError
 
@@ -255,13 +260,9 @@ def connect(
         secret = {"password": None if password is None else password.reveal()}
         return _native(lambda: driver.connect(**{**secret, **given}))
 
-    def is_refused(error: Exception) -> bool:
-        known = translate(error, config, about="")
-        return known is not None and known.code == "oracle.authentication"
-
     try:
         _load_client(config, driver)
-        native = logged_in([password], log_in, is_refused)
+        native = logged_in([password], log_in, lambda error: is_refused(error, config))
         native.call_timeout = limit_ms
         connection = Connection(
             native, config.query_fetch_size, getattr(driver, "DB_TYPE_LONG", None)
@@ -335,19 +336,6 @@ def opened(
             yield connection
         except DriverError as error:
             raise translated_error(error, config, doing, limit) from None
-
-
-def translated_error(
-    error: DriverError,
-    config: OracleConfig,
-    doing: str = "",
-    limit: str = QUERY_LIMIT,
-    about: str | None = None,
-) -> HeadraceError:
-    """As `translate`, for what is an error of the driver."""
-    known = translate(error, config, doing, limit, about)
-    assert known is not None
-    return known
 
 
 def driver_version(config: OracleConfig) -> str:

@@ -349,6 +349,25 @@ def place(config: OracleConfig) -> str:
     return f"{config.database_user}@{where}" + (f" ({pdb})" if pdb else "")
 
 
+def translated_error(
+    error: DriverError,
+    config: OracleConfig,
+    doing: str = "",
+    limit: str = QUERY_LIMIT,
+    about: str | None = None,
+) -> HeadraceError:
+    """As `translate`, for what is an error of the driver."""
+    known = translate(error, config, doing, limit, about)
+    assert known is not None
+    return known
+
+
+def is_refused(error: Exception, config: OracleConfig) -> bool:
+    """Whether the login is wrong."""
+    known = translate(error, config, about="")
+    return known is not None and known.code == "oracle.authentication"
+
+
 def translate(
     error: Exception,
     config: OracleConfig,
