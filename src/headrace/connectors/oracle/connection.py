@@ -26,6 +26,7 @@ from headrace.connectors.oracle.errors import (
     DriverError,
     is_refused,
 )
+from headrace.connectors.oracle.errors import translated_error as translated_error
 from headrace.connectors.oracle.rows.invalid_texts import MARKED, REPLACED
 from headrace.errors import HeadraceError
 

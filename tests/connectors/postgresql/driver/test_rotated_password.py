@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -58,11 +59,18 @@ def cut(guarded: Database) -> None:
     guarded.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'")
 
 
+@pytest.mark.parametrize("by", ["file", "command"])
 def test_the_stream_goes_on_after_the_password_was_rotated_and_the_connection_cut(
-    guarded: Database, rotate: Callable[..., None], tmp_path: Path
+    guarded: Database, rotate: Callable[..., None], tmp_path: Path, by: str
 ) -> None:
+    guarded.execute("TRUNCATE t")
     waits = {"retriable_restart_connector_wait_ms": "100"}
-    reader = ConnectorReader(properties(guarded, tmp_path, snapshot_mode="no_data", **waits))
+    given = properties(guarded, tmp_path, snapshot_mode="no_data", **waits)
+    if by == "command":
+        del given["database.password"]
+        given["headrace.credentials.command"] = shlex.join(["cat", str(tmp_path / "password")])
+        given["headrace.credentials.lifetime.ms"] = "1 h"
+    reader = ConnectorReader(given)
     reader.step_until(lambda: guarded.execute("SELECT 1 FROM pg_replication_slots WHERE active"))
     guarded.execute("INSERT INTO t VALUES (1)")
     reader.step_until(lambda: len(reader.records) == 1)
