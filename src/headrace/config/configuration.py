@@ -94,9 +94,10 @@ class Configuration:
         """As `parse`, but returns the problems; what is wrong then has its default. They call each
         property by its name behind `prefix`, which `properties` and `check` leave out."""
         reading = Reading(cls.properties(), cls.families(), properties, prefix)
-        cls.complete(reading)
+        config = cls(reading.values, reading.shown, (), reading.texts, HiddenTexts())
+        config.complete(reading)
         hidden = HiddenTexts(tuple(reading.hidden))
-        config = cls(reading.values, reading.shown, (), reading.texts, hidden)
+        object.__setattr__(config, "hidden", hidden)
         concerned = {problem.property for problem in reading.problems}
         for found in config.check():
             problem = found
@@ -110,8 +111,7 @@ class Configuration:
         object.__setattr__(config, "warnings", warnings)
         return config, [hidden.in_finding(problem) for problem in reading.problems]
 
-    @classmethod
-    def complete(cls, reading: Reading) -> None:
+    def complete(self, reading: Reading) -> None:
         """Values that follow from others: subclasses write them into `reading.values`."""
 
     def check(self) -> Iterator[PropertyFinding]:

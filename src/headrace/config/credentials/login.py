@@ -8,20 +8,23 @@ from typing import TypeVar
 from headrace.config.secret import Secret
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Exception)
 
 
 def logged_in(
     secrets: Sequence[Secret | None],
     connect: Callable[[], T],
-    is_refused: Callable[[Exception], bool],
+    errors: type[E],
+    is_refused: Callable[[E], bool],
 ) -> T:
-    """What `connect` returns, which reveals the secrets. After an error that `is_refused`, it is
-    called once more if one of them has changed meanwhile. Raises what `connect` raises."""
+    """What `connect` returns, which reveals the secrets. After one of the `errors` that
+    `is_refused`, it is called once more if a secret has changed meanwhile. Raises what `connect`
+    raises."""
     changing = [secret for secret in secrets if secret is not None and secret.may_change]
     used = [secret.reveal() for secret in changing]
     try:
         return connect()
-    except Exception as error:
+    except errors as error:
         if not is_refused(error) or not have_changed(changing, used):
             raise
     return connect()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from headrace.config.credentials.properties import CredentialsConfig
 from headrace.config.kinds import (
     BOOLEAN,
     COMMA_LIST,
@@ -17,7 +16,7 @@ from headrace.config.kinds import (
     one_of,
 )
 from headrace.config.properties.converters import ConverterConfig
-from headrace.config.properties.execution import ExecutionConfig
+from headrace.config.properties.execution import CredentialsConfig, ExecutionConfig
 from headrace.config.properties.modes import FailureHandlingMode
 from headrace.config.properties.signals import SignalConfig
 from headrace.config.properties.snapshots import SnapshotConfig

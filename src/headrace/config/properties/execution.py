@@ -1,8 +1,16 @@
-"""Properties that Debezium does not have: ranges, spool, state, sinks."""
+"""Properties that Debezium does not have: ranges, spool, state, sinks, logins that change."""
 
 from __future__ import annotations
 
-from headrace.config.kinds import PATH, TEXT, TRIGGER, choice, duration, integer, one_of, size
+import shlex
+from collections.abc import Iterator
+from typing import ClassVar
+
+from headrace.config.configuration import Configuration
+from headrace.config.credentials.command import COMMAND, LIFETIME, TIMEOUT, CommandSecret
+from headrace.config.finding import PropertyFinding
+from headrace.config.hidden import HiddenText
+from headrace.config.kinds import PATH, TEXT, TRIGGER, Kind, choice, duration, integer, one_of, size
 from headrace.config.properties.compatibility import CompatibilityConfig
 from headrace.config.properties.modes import (
     SliceOrder,
@@ -11,6 +19,8 @@ from headrace.config.properties.modes import (
     UnknownProperties,
 )
 from headrace.config.property import Group, PassThrough, Property
+from headrace.config.reading import Reading
+from headrace.config.secret import HIDDEN, Secret
 
 
 class ExecutionConfig(CompatibilityConfig):
@@ -130,3 +140,72 @@ class ExecutionConfig(CompatibilityConfig):
     headrace_sink = PassThrough(
         "headrace.sink.*", TEXT, Group.SINK, "Options of the sink, handed on without the prefix."
     )
+
+
+def _arguments(text: str) -> tuple[str, ...]:
+    """As a shell splits it. Raises ValueError."""
+    arguments = tuple(shlex.split(text))
+    if not arguments or not arguments[0]:
+        raise ValueError
+    return arguments
+
+
+_PROGRAM: Kind[tuple[str, ...]] = Kind(
+    "a program and its arguments, quoted as in a shell", _arguments, is_secret=True
+)
+
+
+class CredentialsConfig(Configuration):
+    """A password that a program prints."""
+
+    password_property: ClassVar[str] = "database.password"  # noqa: S105 - its name
+    """The property in whose place the program's text is used."""
+
+    headrace_credentials_command = Property(
+        COMMAND,
+        _PROGRAM,
+        None,
+        Group.HEADRACE,
+        "A program, with its arguments, that prints the database's password or token on one line. "
+        "It runs without a shell, once per process and again after its lifetime or a refused "
+        "login.",
+    )
+    headrace_credentials_timeout_ms = Property(
+        TIMEOUT,
+        duration(),
+        "30000",
+        Group.HEADRACE,
+        "How long the program of headrace.credentials.command may take.",
+    )
+    headrace_credentials_lifetime_ms = Property(
+        LIFETIME,
+        duration(),
+        "600000",
+        Group.HEADRACE,
+        "How long a process uses what the program of headrace.credentials.command printed for new "
+        "connections; tokens of RDS are valid for 15 minutes.",
+    )
+
+    def complete(self, reading: Reading) -> None:
+        """See Configuration: the program's text is the password."""
+        super().complete(reading)
+        declaration = self.properties().get(self.password_property)
+        arguments = self.headrace_credentials_command
+        if declaration is None or not arguments or self.is_set(declaration.name):
+            return
+        source = CommandSecret(
+            arguments, self.headrace_credentials_timeout_ms, self.headrace_credentials_lifetime_ms
+        )
+        reading.values[declaration.attribute] = Secret("", source)
+        reading.hidden.append(HiddenText(COMMAND, HIDDEN, (), is_secret=True, source=source))
+
+    def check(self) -> Iterator[PropertyFinding]:
+        """See Configuration."""
+        yield from super().check()
+        if self.is_set(COMMAND) and self.is_set(self.password_property):
+            yield PropertyFinding(
+                "config.exclusive",
+                COMMAND,
+                f"{COMMAND} and {self.password_property} are both set",
+                f"Keep one: the program prints what {self.password_property} would have.",
+            )

@@ -190,7 +190,7 @@ def connect(config: Db2Config, *, limit: str = QUERY_LIMIT) -> Connection:
         return known is not None and known.code == "db2.authentication"
 
     try:
-        handle = logged_in([config.database_password], log_in, is_refused)
+        handle = logged_in([config.database_password], log_in, DriverError, is_refused)
     except DriverError as error:
         raise translated_error(error, config, about="") from None
     return Connection(handle, limit_ms)

@@ -263,7 +263,7 @@ def connect(
 
     try:
         _load_client(config, driver)
-        native = logged_in([password], log_in, lambda error: is_refused(error, config))
+        native = logged_in([password], log_in, DriverError, lambda error: is_refused(error, config))
         native.call_timeout = limit_ms
         connection = Connection(
             native, config.query_fetch_size, getattr(driver, "DB_TYPE_LONG", None)

@@ -104,7 +104,7 @@ def connect(
     Raises HeadraceError with a code of `translate`, and `config.secret_unreadable`.
     """
     limits_of_login: dict[str, object] = {}
-    limit_ms = config.database_query_timeout_ms
+    password, limit_ms = config.database_password, config.database_query_timeout_ms
     if limit == CHECK_LIMIT:
         limit_ms = config.connection_validation_timeout_ms
         if at_most_ms is not None:
@@ -114,11 +114,10 @@ def connect(
 
     def log_in() -> psycopg.Connection:
         arguments = parameters(config, replication=replication, application=application)
-        arguments |= limits_of_login
-        return psycopg.connect(**arguments, autocommit=True)  # type: ignore[arg-type]
+        return psycopg.connect(**(arguments | limits_of_login), autocommit=True)  # type: ignore[arg-type]
 
     try:
-        connection = logged_in([config.database_password], log_in, _is_refused)
+        connection = logged_in([password], log_in, psycopg.Error, lambda e: _state(e) == "28P01")
     except psycopg.Error as error:
         raise translate(error, config, about="") from None
     connection.prepare_threshold = None
@@ -138,11 +137,6 @@ def connect(
         connection.close()
         raise translate(error, config, limit=limit or QUERY_LIMIT) from None
     return connection
-
-
-def _is_refused(error: Exception) -> bool:
-    """Whether the login is wrong."""
-    return isinstance(error, psycopg.Error) and _state(error) == "28P01"
 
 
 class KeptConnection:
@@ -324,10 +318,8 @@ def translate(
 
 def _state(error: psycopg.Error) -> str | None:
     """The SQLSTATE, out of the words where the driver has none."""
-    if error.sqlstate is not None:
-        return error.sqlstate
     raw = one_line(_message(error))
-    return next((state for part, state in _BY_TEXT if part in raw), None)
+    return error.sqlstate or next((state for part, state in _BY_TEXT if part in raw), None)
 
 
 def wait_text(table: str, pid: int, application: str) -> str:
