@@ -89,13 +89,19 @@ def too_many_cells(most: int) -> HeadraceError:
     )
 
 
-def load_schema(described: object) -> Schema:
-    """A schema from its JSON object; null is SCHEMALESS.
+_DEEPEST_SCHEMA = 100
+"""Schemas within schemas; what walks through one calls itself for each."""
+
+
+def load_schema(described: object, depth: int = 0) -> Schema:
+    """A schema from its JSON object, which `depth` others hold; null is SCHEMALESS.
 
     Raises HeadraceError("connect.schema_not_understood").
     """
     if described is None:
         return SCHEMALESS
+    if depth > _DEEPEST_SCHEMA:
+        raise _not_a_schema(f"more than {_DEEPEST_SCHEMA} schemas within one another")
     if not isinstance(described, Mapping):
         raise _not_a_schema(f"a {type(described).__name__} instead of an object")
     try:
@@ -105,11 +111,11 @@ def load_schema(described: object) -> Schema:
     fields: tuple[Field, ...] = ()
     keys = values = None
     if kind is Type.STRUCT:
-        fields = _fields(described.get("fields"))
+        fields = _fields(described.get("fields"), depth + 1)
     elif kind is Type.ARRAY:
-        values = load_schema(described.get("items"))
+        values = load_schema(described.get("items"), depth + 1)
     elif kind is Type.MAP:
-        keys, values = load_schema(described.get("keys")), load_schema(described.get("values"))
+        keys, values = (load_schema(described.get(name), depth + 1) for name in ("keys", "values"))
     schema = Schema(
         kind,
         optional=described.get("optional") is True,
@@ -145,10 +151,10 @@ def check_decimal(schema: Schema) -> None:
         raise _not_a_schema(f"{error} of a decimal") from None
 
 
-def _fields(entries: object) -> tuple[Field, ...]:
+def _fields(entries: object, depth: int) -> tuple[Field, ...]:
     if not isinstance(entries, list):
         raise _not_a_schema("a struct without fields")
-    fields = tuple(Field(_name_of(entry), load_schema(entry)) for entry in entries)
+    fields = tuple(Field(_name_of(entry), load_schema(entry, depth)) for entry in entries)
     if len({field.name for field in fields}) < len(fields):
         raise _not_a_schema("two fields of one name")
     return fields

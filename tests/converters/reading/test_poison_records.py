@@ -124,6 +124,17 @@ def test_a_broken_schema_is_a_dead_letter_that_says_what_is_wrong(
     assert what.replace("an int", "a int") in reason(letter).replace("an int", "a int")
 
 
+@pytest.mark.parametrize("depth", [101, 850, 100_000])
+def test_a_schema_or_a_value_that_is_nested_too_deep_is_a_dead_letter(depth: int) -> None:
+    items = '{"type":"array","items":' * depth + '{"type":"int8"}' + "}" * depth
+    for value in (
+        f'{{"schema":{items},"payload":{"[" * depth}{"]" * depth}}}',
+        f'{{"schema":{{"type":"string","default":{"[" * depth}{"]" * depth}}},"payload":"a"}}',
+    ):
+        (letter,) = made_of(value.encode())
+        assert "the value of a record of t" in reason(letter)
+
+
 def test_without_tolerance_a_poisoned_record_raises_an_error_with_a_code() -> None:
     strict = READ | {"errors.tolerance": "none"}
     for schema, payload in ((decimal("x"), "1"), (decimal(), "1e99999999")):

@@ -125,9 +125,12 @@ class JsonReader:
             described = json.loads(text)
         except (ValueError, RecursionError):
             raise _not_understood("has a schema that is no JSON") from None
-        spelled = json.dumps(described)
-        if spelled not in self._known:
-            self._known[spelled] = self._form_of(load_schema(described))
+        try:
+            spelled = json.dumps(described)
+            if spelled not in self._known:
+                self._known[spelled] = self._form_of(load_schema(described))
+        except RecursionError:
+            raise _not_understood("has a schema that is nested too deep") from None
         self._forms.append(self._known[spelled])
         memory = np.frombuffer(text + bytes(PADDING), np.uint8).copy()
         self._texts.append(memory)
@@ -166,9 +169,11 @@ class JsonReader:
                 "and no others",
                 f"Set {self._prefix}.schemas.enable=false, or name the converter that wrote it.",
             )
-        schema, payload = _spelled(document["schema"]), _spelled(document["payload"])
         try:
+            schema, payload = _spelled(document["schema"]), _spelled(document["payload"])
             return f'{{"schema":{schema},"payload":{payload}}}'.encode()
+        except RecursionError:
+            raise _not_understood("is nested too deep") from None
         except UnicodeEncodeError:
             raise _not_understood("has half of a character") from None
 
@@ -181,8 +186,11 @@ class JsonReader:
                 payload = json.loads(raw, parse_float=parse_float, parse_int=parse_int)
             except (ValueError, ArithmeticError, RecursionError):
                 raise _not_understood("is not valid JSON") from None
-            value = load_value(schema, payload, Allowance(self._most_cells, len(raw)))
-            return without_forbidden_nulls(schema, value, fills_nulls=fills_nulls)
+            try:
+                value = load_value(schema, payload, Allowance(self._most_cells, len(raw)))
+                return without_forbidden_nulls(schema, value, fills_nulls=fills_nulls)
+            except RecursionError:
+                raise _not_understood("is nested too deep") from None
 
         return PartForm(schema, JSON, load, fills_nulls=fills_nulls, most_cells=self._most_cells)
 
