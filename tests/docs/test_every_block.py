@@ -81,6 +81,7 @@ RUN_BY = {
         ),
         "warehouse=s3": "sinks/lake/iceberg/test_iceberg_s3.py",
         "promoted.keys.": "sinks/replicas/changes/test_declared_documents.py",
+        "catalog.name=spark_catalog": "sinks/lake/delta/test_session_catalog.py",
     },
     "docs/guides/sinks.md": {"": "docs/test_pages_in_spark.py"},
     "docs/guides/tables.md": {"": "spark/tables/test_guide.py"},

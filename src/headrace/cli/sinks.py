@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from headrace.spark.supervisor import Summary
 
 
+_EXTENSIONS = "spark.sql.extensions"
+
+
 @dataclass(frozen=True)
 class PipelineStream(EventStream):
     """The events of a pipeline, for a query with this checkpoint."""
@@ -125,9 +128,16 @@ def with_sink(pipeline: Pipeline, definition: SinkDefinition) -> Pipeline:
 def sink_settings(
     definition: SinkDefinition, pipeline: Pipeline, arguments: argparse.Namespace
 ) -> dict[str, str]:
-    """Settings of Spark, with the jars that the sink needs on its class path. Raises
+    """Settings of Spark, with those that the sink needs, and the jars on its class path. Raises
     HeadraceError("spark.jars_not_found")."""
-    settings = spark_settings(pipeline, arguments)
+    given, needed = (
+        spark_settings(pipeline, arguments),
+        definition.session_settings(pipeline.config),
+    )
+    settings = {**needed, **given}
+    if _EXTENSIONS in needed and _EXTENSIONS in given:  # a list, to which both add
+        both = [*given[_EXTENSIONS].split(","), *needed[_EXTENSIONS].split(",")]
+        settings[_EXTENSIONS] = ",".join(dict.fromkeys(each.strip() for each in both))
     packages = definition.packages(pipeline.config)
     if packages:
         folder = definition.own_options(pipeline.config).get("jars")

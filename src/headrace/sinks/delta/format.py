@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
+from headrace.sinks.delta import session_catalog
 from headrace.sinks.delta.locations import local_folder, table_folder
+from headrace.sinks.delta.session_catalog import RELEASE, SESSION_CATALOG, SessionCatalog
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,8 +17,8 @@ if TYPE_CHECKING:
 
     from headrace.sinks.replicas.lake import Lake, TableName
 
-VERSION = "4.4.0"
-_PATH, _TABLE = "path", "table."
+VERSION = RELEASE
+_PATH, _TABLE, _CATALOG = "path", "table.", "catalog.name"
 _OURS = {
     "delta.enableDeletionVectors": "true",
     "delta.columnMapping.mode": "name",
@@ -33,22 +35,43 @@ class DeltaFormat:
     """A folder of Delta tables: the table `shop.orders` is the folder `PATH/shop/orders`."""
 
     name = "delta"
-    options: Sequence[str] = ("path", "table.*")
+    options: Sequence[str] = (_PATH, _CATALOG, f"{_TABLE}*")
 
-    def packages(self, options: Mapping[str, str]) -> Sequence[str]:  # noqa: ARG002
-        """See LakeFormat."""
+    def packages(self, options: Mapping[str, str]) -> Sequence[str]:
+        """See LakeFormat. Raises HeadraceError("delta.no_catalog") where tables are to be in
+        Spark's catalog, and Delta has none for this Spark."""
         names = ("delta-kernel-api", "delta-kernel-defaults", "delta-storage")
-        return tuple(f"io.delta:{name}:{VERSION}" for name in names)
+        of_kernel = tuple(f"io.delta:{name}:{VERSION}" for name in names)
+        return (*of_kernel, *(session_catalog.packages() if _CATALOG in options else ()))
+
+    def session_settings(self, options: Mapping[str, str]) -> Mapping[str, str]:
+        """See LakeFormat."""
+        return session_catalog.settings() if _CATALOG in options else {}
 
     def check(self, options: Mapping[str, str]) -> None:
         """See LakeFormat. Raises HeadraceError("delta.path_missing"), ("delta.path_not_taken"),
-        ("delta.table_property")."""
+        ("delta.table_property"), ("delta.other_catalog")."""
         self._path(options)
         table_properties(options)
+        catalog = options.get(_CATALOG, SESSION_CATALOG).strip()
+        if catalog != SESSION_CATALOG:
+            raise HeadraceError(
+                "delta.other_catalog",
+                f"headrace.sink.catalog.name={catalog}: Delta tables are entered into the catalog "
+                "of the session only",
+                f"Set it to {SESSION_CATALOG}, or leave it out: the tables are there by their "
+                "paths.",
+            )
 
-    def prove(self, options: Mapping[str, str]) -> str | None:  # noqa: ARG002
-        """See LakeFormat: folders are not tried."""
-        return None
+    def prove(self, options: Mapping[str, str]) -> str | None:
+        """See LakeFormat: folders are not tried, and of a catalog its jars are looked for. Raises
+        HeadraceError("spark.jars_not_found"), too."""
+        if _CATALOG not in options:
+            return None
+        from headrace.spark.jvm.jars import find_jars
+
+        (jar,) = find_jars(session_catalog.packages(), options.get("jars"))
+        return f"Spark's catalog can have the tables, by {jar.name}"
 
     def local(self, folder: Path) -> dict[str, str]:
         """See LakeFormat."""
@@ -64,10 +87,14 @@ class DeltaFormat:
         )
 
     def open(self, spark: SparkSession, options: Mapping[str, str]) -> Lake:
-        """See LakeFormat. Raises as `check`, and HeadraceError("delta.no_kernel")."""
+        """See LakeFormat. Raises as `check`, and HeadraceError("delta.no_kernel"),
+        ("delta.no_catalog")."""
         from headrace.sinks.delta.lake import DeltaLake
 
-        return DeltaLake(spark, self._path(options), table_properties(options))
+        made = DeltaLake(spark, self._path(options), table_properties(options))
+        if _CATALOG in options:
+            made.catalog = SessionCatalog(spark)
+        return made
 
     @staticmethod
     def _path(options: Mapping[str, str]) -> str:

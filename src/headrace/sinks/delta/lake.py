@@ -16,6 +16,8 @@ from headrace.sinks.replicas.lake import KEY, LakeTable, TableName, TableSchema
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from headrace.sinks.delta.session_catalog import SessionCatalog
+
 
 class DeltaLake:
     """See Lake. `properties` are those of new tables."""
@@ -28,6 +30,8 @@ class DeltaLake:
         self._folder = folder
         self._properties = properties
         self._kernel = Kernel(spark)
+        self.catalog: SessionCatalog | None = None
+        """Where tables are entered; None: nowhere."""
 
     def table(self, name: TableName) -> LakeTable | None:
         """See Lake. Raises HeadraceError("delta.not_a_table"), ("delta.not_a_replica"), and as
@@ -65,6 +69,11 @@ class DeltaLake:
         table = DeltaTable(name, root, self._kernel, self._filesystem)
         table.refresh()
         return table
+
+    def announce(self, name: TableName) -> None:
+        """See Lake. Raises as `SessionCatalog.enter`."""
+        if self.catalog is not None:
+            self.catalog.enter(name, table_folder(self._folder, name))
 
     def close(self) -> None:
         """See Lake."""

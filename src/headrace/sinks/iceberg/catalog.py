@@ -86,6 +86,9 @@ class IcebergCatalog:
             )
             return IcebergTable(name, self._java, table)
 
+    def announce(self, name: TableName) -> None:
+        """Nothing: the catalog has the table."""
+
     def close(self) -> None:
         """Close the catalog."""
         with contextlib.suppress(Exception):

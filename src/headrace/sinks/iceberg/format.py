@@ -32,6 +32,10 @@ class IcebergFormat:
             options.setdefault("catalog.uri", "")
         return IcebergOptions.of(options).packages
 
+    def session_settings(self, options: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
+        """None: commits need no more of a session than jars."""
+        return {}
+
     def check(self, options: Mapping[str, str]) -> None:
         """Raise HeadraceError("iceberg.…") for options that are wrong or missing."""
         IcebergOptions.of(options)

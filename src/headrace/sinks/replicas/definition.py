@@ -93,6 +93,12 @@ class ReplicaDefinition(SinkDefinition):
             return ()
         return self.format().packages(self.own_options(config))
 
+    def session_settings(self, config: ConnectorConfig) -> Mapping[str, str]:
+        """See SinkDefinition."""
+        if self.mode(config) is Mode.EVENTS:
+            return {}
+        return self.format().session_settings(self.own_options(config))
+
     def make(self, query: SinkQuery) -> Sink:
         """See SinkDefinition. Raises HeadraceError as the options' checks do."""
         options = self.own_options(query.config)

@@ -285,6 +285,11 @@ class Lake(Protocol):
         and ("replicas.not_written", retriable)."""
 
     @abstractmethod
+    def announce(self, name: TableName) -> None:
+        """Let readers find a table that is there where the options say so, besides its place.
+        Raises HeadraceError."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let everything go. Never raises."""
 
@@ -301,6 +306,10 @@ class LakeFormat(Protocol):
     def packages(self, options: Mapping[str, str]) -> Sequence[str]:
         """Maven coordinates of the jars that its commits need on the driver's class path, without
         what these need in turn: all that is needed is listed."""
+
+    @abstractmethod
+    def session_settings(self, options: Mapping[str, str]) -> Mapping[str, str]:
+        """Settings of Spark that its commits need, besides the jars."""
 
     @abstractmethod
     def check(self, options: Mapping[str, str]) -> None:

@@ -91,6 +91,7 @@ class Replica:
                 self._require_own(table, query)
         if planned is not None:
             self._require_planned(table.properties(), query, planned)
+        self._lake.announce(self.name)
         self._table = table
         return is_new
 

@@ -147,6 +147,11 @@ class SinkDefinition(Protocol):
         without what these need in turn. Raises HeadraceError for options that are wrong."""
         return ()
 
+    def session_settings(self, config: ConnectorConfig) -> Mapping[str, str]:  # noqa: ARG002
+        """Settings of Spark that the sink needs in the command line's sessions; those of the
+        configuration win. Raises HeadraceError for options that are wrong."""
+        return {}
+
     @property
     def needs_checkpoint(self) -> bool:
         """Whether a query must keep its checkpoint: a terminal that shows events does without."""

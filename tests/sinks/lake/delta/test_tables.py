@@ -307,3 +307,12 @@ def test_planned_changes_of_an_empty_batch_commit_the_batch_alone(lake: Lake) ->
     transaction.commit(planned(transaction, [], []), batch_properties(7))
     assert table.properties()[BATCH] == "7"
     assert table.begin(ColumnChange()).files == ()
+
+
+def test_a_session_whose_catalog_is_not_deltas_is_refused_where_tables_are_to_be_in_it(
+    kernel_spark: SparkSession, tmp_path: Path
+) -> None:
+    options = {"path": str(tmp_path), "catalog.name": "spark_catalog"}
+    with pytest.raises(HeadraceError, match=r"catalog is not Delta's: .* is not set") as caught:
+        FORMAT.open(kernel_spark, options)
+    assert caught.value.code == "delta.no_catalog"
