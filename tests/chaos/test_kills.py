@@ -71,6 +71,7 @@ def survive(run: Run, form: Form, kills: list[Kill], seed: int) -> None:
             killer.strike(number, moment, kind)
         wait_for(run.tail, killer.streams(), pause=0.2)
         wait_for(run.tail, killer.goes_on(), pause=0.2)
+        wait_for(run.tail, transfers.has_made(100), pause=0.2)
     finally:
         transfers.stop()
     run.catch_up()

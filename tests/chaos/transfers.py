@@ -6,7 +6,7 @@ import json
 import random
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.chaos.databases.database import (
@@ -64,6 +64,11 @@ class Transfers(threading.Thread):
         entries = 1 if self._count % BULK_EVERY else BULK_ROWS
         victim = self._random.randint(1, LEDGER_ROWS) if self._random.random() < 0.3 else None
         return Transfer(tuple(moves), source, targets[0], entries, victim)
+
+    def has_made(self, more: int) -> Callable[[], bool]:
+        """Whether so many transactions came that were not there now."""
+        least = self._count + more
+        return lambda: self._count >= least
 
     def stop(self) -> None:
         """End, with the last transaction committed."""

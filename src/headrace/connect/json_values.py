@@ -101,7 +101,7 @@ def load_schema(described: object, depth: int = 0) -> Schema:
     if described is None:
         return SCHEMALESS
     if depth > _DEEPEST_SCHEMA:
-        raise _not_a_schema(f"more than {_DEEPEST_SCHEMA} schemas within one another")
+        raise _not_a_schema(f"schemas nested too deep: more than {_DEEPEST_SCHEMA}")
     if not isinstance(described, Mapping):
         raise _not_a_schema(f"a {type(described).__name__} instead of an object")
     try:

@@ -34,6 +34,10 @@ def error(query: StreamingQuery) -> HeadraceError | None:
     return None if failure is None else find_failure(str(failure))
 
 
+OF_ANY_QUERY = ("spark.query_failed", "spark.process_lost", "spark.other_run")
+"""Codes of errors of queries that may have no source of headrace."""
+
+
 def find_failure(text: str) -> HeadraceError:
     """The error behind a query's exception text.
 

@@ -49,6 +49,7 @@ EXEMPT = {
     "db2.no_privilege": "A server that grants: test_checks and test_foreign_tables of Db2.",
     "db2.registration_not_begun": "A warning of both: test_checks of Db2.",
     "db2.shared_name": "The code is the one of every connector: PostgreSQL's case.",
+    "oracle.archive_destination_fails": "A warning of both: test_checks of Oracle.",
     "oracle.mining": "Of LogMiner, which `check` alone tries: test_first_session of Oracle.",
     "oracle.shared_name": "The code is the one of every connector: PostgreSQL's case.",
     "db2.updates_without_before": "A warning of both.",

@@ -62,7 +62,7 @@ class SinkRun:
         query = SinkQuery(pipeline.config, self.state / self._definition.name, self.checkpoint)
         self._sink = self._definition.make(query)
         self._sink.open()
-        writer = self._sink.writer(PipelineStream(self._spark, pipeline))
+        writer = self._sink.writer(PipelineStream(self._spark, pipeline, self.checkpoint))
         return pipeline.start(writer, self.checkpoint)
 
     def end(self, query: StreamingQuery) -> None:

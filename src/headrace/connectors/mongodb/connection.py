@@ -80,7 +80,7 @@ def connect(config: MongoConfig, *, member: str | None = None, **own: Any) -> Cl
         given_secrets = tuple(
             text if secret is string.text else options["password"] for secret in changing
         )
-        _OPENED[:] = [each for each in _OPENED if each.is_open()]
+        _OPENED[:] = [each for each in _OPENED if each.client() is not None]
         _OPENED.append(_Opened(weakref.ref(client), changing, given_secrets))
     return client
 
@@ -93,13 +93,12 @@ def _changing_secrets(config: MongoConfig) -> tuple[Secret, ...]:
 
 
 class _Client(MongoClient[dict[str, Any]]):
-    """One that knows whether it was closed."""
-
-    is_closed = False
+    """One that is forgotten once it is closed."""
 
     def close(self) -> None:
         """Close it."""
-        self.is_closed = True
+        others = [(each, each.client()) for each in _OPENED]  # clients of one server are equal
+        _OPENED[:] = [each for each, client in others if not (client is None or client is self)]
         super().close()
 
 
@@ -110,10 +109,6 @@ class _Opened(NamedTuple):
     secrets: tuple[Secret, ...]
     used: tuple[str, ...]
 
-    def is_open(self) -> bool:
-        client = self.client()
-        return client is not None and not client.is_closed
-
 
 _OPENED: list[_Opened] = []
 """Clients of this process whose secrets may change."""
@@ -123,7 +118,7 @@ def is_outdated(config: MongoConfig) -> bool:
     """Whether an open client of this process has a login that has changed since: another client
     may be let in. Raises HeadraceError as `Secret.reveal`."""
     secrets = _changing_secrets(config)
-    alive = [each for each in _OPENED if each.secrets == secrets and each.is_open()]
+    alive = [each for each in _OPENED if each.secrets == secrets and each.client() is not None]
     return any(have_changed(secrets, each.used) for each in alive)
 
 

@@ -117,7 +117,9 @@ def connect(
         return psycopg.connect(**(arguments | limits_of_login), autocommit=True)  # type: ignore[arg-type]
 
     try:
-        connection = logged_in([password], log_in, psycopg.Error, lambda e: _state(e) == "28P01")
+        connection: psycopg.Connection = logged_in(
+            [password], log_in, psycopg.Error, lambda e: _state(e) == "28P01"
+        )
     except psycopg.Error as error:
         raise translate(error, config, about="") from None
     connection.prepare_threshold = None

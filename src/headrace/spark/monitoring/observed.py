@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.states import State
 from headrace.errors import HeadraceError
+from headrace.spark.failures import OF_ANY_QUERY
 from headrace.spark.metrics import Metrics, reported_metrics
 from headrace.spark.monitoring.process import this_process
 from headrace.spark.monitoring.report import FAILED, RESTARTING, STOPPED, Report
@@ -122,9 +123,12 @@ class ObservedQuery:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is known to read a source of headrace."""
+        """Whether it is known to read a source of headrace: by what its source says, or by the
+        error with which it ended before that."""
         with self._lock:
-            return bool(self._labels) or self._situation is not None
+            error = None if self._outcome is None else self._outcome[1]
+            is_own_error = error is not None and error.code not in OF_ANY_QUERY
+            return bool(self._labels) or self._situation is not None or is_own_error
 
     @property
     def is_over(self) -> bool:
