@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tests.chaos.workloads.database import KEY, MARK, Change, Place, RandomDatabase
+from tests.chaos.workloads.database import KEY, MARK, Change, Place, RandomDatabase, RolledBack
 
 _FIRST_ROWS, _MOST_ROWS = 60, 400
 
@@ -46,6 +46,8 @@ class Clients:
         self._locked: dict[tuple[str, int], Client] = {}
         self.open: list[Client] = []
         self.committed: list[tuple[Place, list[Change]]] = []
+        self.undone = 0
+        """Transactions that the database undid."""
         self._names = itertools.count(1)
 
     @property
@@ -68,11 +70,16 @@ class Clients:
         if not self.open:
             return
         client = chance.choice(self.open)
-        if client.length <= 0:
-            self._end(client)
-        else:
-            client.length -= 1
-            self._change(client)
+        try:
+            if client.length <= 0:
+                self._end(client)
+            else:
+                client.length -= 1
+                self._change(client)
+        except RolledBack:
+            self._undo(client, 0)
+            self._let_go(client)
+            self.undone += 1
 
     def finish(self) -> None:
         """All that is open is ended."""

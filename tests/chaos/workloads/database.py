@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from tests.chaos.workloads.signals import Signals
+
 Row = dict[str, Any]
 KEY, MARK = "ID", "V"
 """Columns of every table: the key, and a number that no other change has."""
+
+
+class RolledBack(Exception):
+    """The database undid a transaction, so that others could go on."""
 
 
 class Change(NamedTuple):
@@ -21,6 +28,12 @@ class Change(NamedTuple):
     op: str
     key: int
     mark: int
+
+
+def change_of(table: str, value: Mapping[str, Any]) -> Change:
+    """The change that the value of an event tells of."""
+    row = value["before" if value["op"] == "d" else "after"] or {}
+    return Change(table, value["op"], int(row.get(KEY) or 0), int(row.get(MARK) or 0))
 
 
 @dataclass(frozen=True)
@@ -44,11 +57,20 @@ class RandomDatabase(ABC):
     """Rows of a large transaction, at most: more than a range has."""
     reads_rows: bool = True
     """Whether the reader reads the rows that are there at first."""
+    reads_ahead: bool = False
+    """Whether rows of the first snapshot may be newer than the place where the log begins, so that
+    changes which they show already come after them."""
     merged: frozenset[str] = frozenset()
     """Tables of which a transaction's changes of one row may become one event, and may come later
     than those of other tables; large values may be read beside the log."""
+    described_now: bool = False
+    """Whether changes have the columns that their tables have when they are read."""
     most_clients: int = 6
     """Transactions that may be open at one time."""
+    signals: Signals
+    """Which snapshots were asked for by signals."""
+    happened: Counter[str]
+    """How often something else than a transaction happened, by its kind."""
 
     @abstractmethod
     def properties(self) -> dict[str, str]:
@@ -75,7 +97,21 @@ class RandomDatabase(ABC):
         self, chance: random.Random, busy: Collection[str], offset: Mapping[str, Any] | None
     ) -> list[tuple[Place, list[Change]]]:
         """Something else than a transaction; what it changed of tables that are not `busy`.
-        `offset` is the end of the last range that is done, and None until the snapshot is over."""
+        `offset` is the end of the last range that is done, and None while the reader takes a
+        snapshot."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether something else may happen now; if not, it will as soon as it may."""
+        return True
+
+    @abstractmethod
+    def now(self) -> int:
+        """The number of a place: everything up to it is committed, and nothing behind it."""
+
+    @abstractmethod
+    def place_of(self, source: Mapping[str, Any]) -> int:
+        """The number of the place that `source` of an event shows."""
 
     def told(self, changes: list[Change]) -> list[Change]:
         """How the log tells of a transaction's changes."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import random
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import partial
@@ -18,7 +19,17 @@ from headrace_demo.db2 import driver
 from headrace_demo.db2.control_tables import SIMULATOR, TABLES
 from headrace_demo.db2.derby import DerbyServer
 from headrace_demo.db2.peculiarities import Peculiarities
-from tests.chaos.workloads.database import KEY, MARK, Change, Place, RandomDatabase, Row
+from tests.chaos.workloads import signals
+from tests.chaos.workloads.database import (
+    KEY,
+    MARK,
+    Change,
+    Place,
+    RandomDatabase,
+    RolledBack,
+    Row,
+)
+from tests.chaos.workloads.db2_registrations import Registrations, insist
 from tests.servers.db2 import SCHEMA, Db2Database
 
 USERS = {
@@ -37,22 +48,39 @@ _COLUMNS = {
     "PLAIN": {},
 }  # fmt: skip
 _LARGE = ("BODY",)
-"""Columns of large objects: SQL replication captures none."""
+"""Columns of large objects: SQL replication captures none, and this driver reads none."""
+_SIGNALS = ", ".join(
+    f"{name} VARCHAR({length}) NOT NULL" for name, length in signals.COLUMNS.items()
+)
 _WORDS = ("plain", "it's", "Größe", "a, b); --", "日本語", "\n", 'q"q', "x" * 200)
+_HAPPENINGS = (
+    *("column",) * 4, *("signal",) * 3, *("prune",) * 3, *("capture",) * 3, *("remove",) * 4,
+)  # fmt: skip
+"""What happens beside transactions, as often as it is here."""
 _AHEAD_S = 120.0
 """How far from this clock the time of a commit may be: machines stall."""
-
-
-class _RolledBack(Exception):
-    """Undoes a transaction."""
+_COMMIT = f"SELECT NUMBER FROM {SIMULATOR}.COMMITS"
+_LOCKED = ("40001", "40XL1")
+"""SQLSTATEs of Derby: a deadlock, and the end of a wait for a lock."""
 
 
 class _Client:
-    """A transaction, see RandomDatabase.begin."""
+    """A transaction, see RandomDatabase.begin. Methods raise RolledBack for one that others could
+    not wait for."""
 
     def __init__(self, database: Db2Database) -> None:
         self._context = database.transaction()
-        self._execute = self._context.__enter__()
+        self._run = self._context.__enter__()
+        self.is_open = True
+
+    def _execute(self, statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        try:
+            return self._run(statement, values)
+        except ibm_db_dbi.Error as error:
+            self.rollback()
+            if any(state in str(error) for state in _LOCKED):
+                raise RolledBack from error
+            raise
 
     def insert_all(self, table: str, rows: list[Row]) -> None:
         for row in rows:
@@ -79,45 +107,58 @@ class _Client:
         self._execute(f"ROLLBACK TO SAVEPOINT {called}", ())
 
     def commit(self) -> int:
-        ((number,),) = self._execute(f"SELECT NUMBER FROM {SIMULATOR}.COMMITS", ())
+        ((number,),) = self._execute(_COMMIT, ())
+        self.is_open = False
         self._context.__exit__(None, None, None)
         return int(number)
 
     def rollback(self) -> None:
-        undo = _RolledBack()
-        assert not self._context.__exit__(_RolledBack, undo, None)
+        self.is_open = False
+        assert not self._context.__exit__(RolledBack, RolledBack(), None)
 
 
 class RandomDb2(RandomDatabase):
-    """See RandomDatabase. A place is the number of a commit. One transaction is open at a time, and
-    only changes are read: rows of a snapshot may be newer than the log."""
+    """See RandomDatabase. A place is the number of a commit. One transaction is open at a time.
+    Rows of a snapshot may be newer than the place where the log begins. The driver reads no large
+    objects from the stand-in, so events that a snapshot may have leave them out."""
 
     name: ClassVar[str] = "db2"
     tables = tuple(_COLUMNS)
     most_clients = most_savepoints = 1
-    reads_rows = False
+    reads_ahead = described_now = True
     large = 250
 
     def __init__(self, server: DerbyServer, seed: int) -> None:
         """A server with the settings USERS, and the zone that the seed draws."""
         self.peculiarities = own = Peculiarities.drawn(seed)
         self._seed, self._began = seed, time.time()
+        reading = random.Random(f"{seed} reading")
+        self._has_snapshots = reading.random() < 0.8
+        self.reads_rows = self._has_snapshots and reading.random() < 0.8
+        self.happened = Counter()
         self.prepare = partial(driver.install, own)
         self._database = Db2Database.create(server, own.width, peculiarities=own)
         self._capture = self._database.capture
+        self._client: _Client | None = None
         for table, columns in _COLUMNS.items():
             described = "".join(f", {name} {kind}" for name, kind in columns.items())
             own_columns = f"{KEY} INTEGER NOT NULL PRIMARY KEY, {MARK} BIGINT NOT NULL"
             self._database.create_table(table, own_columns + described)
             if own.has_views:
                 self._register_view(table)
+        self._database.create_table(signals.TABLE, f"{_SIGNALS}, PRIMARY KEY (ID)")
+        # What ends a statement of a window ends the window, too: there are not many of them then.
+        most = 3 if own.lock_waits > 0.01 else 9
+        self.signals = signals.Signals(self._signal, _path, most)
+        self._registrations = Registrations(self._database, _COLUMNS)
         if own.is_restrictive:
             self._grant()
         self._capture.start()
         self._capture.await_captured()
 
     def __str__(self) -> str:
-        return str(self.peculiarities)
+        first = "rows are read at first" if self.reads_rows else "no rows are read at first"
+        return f"{first}, {self.peculiarities}"
 
     def _register_view(self, table: str) -> None:
         change_table = self._capture.add_table(SCHEMA, table, f"CDC_VIEW_{table}")
@@ -130,18 +171,25 @@ class RandomDb2(RandomDatabase):
             )
 
     def _grant(self) -> None:
+        captured = (*self.tables, signals.TABLE)
         granted = [f"ASNCDC.{table}" for table in TABLES]
-        granted += [_path(table) for table in self.tables]
-        granted += [f"ASNCDC.CDC_{SCHEMA}_{table}" for table in self.tables]
+        granted += [_path(table) for table in captured]
+        granted += [f"ASNCDC.CDC_{SCHEMA}_{table}" for table in captured]
         for table in [*granted, f"{SIMULATOR}.DBCFG"]:
             self._database.execute(f"GRANT SELECT ON {table} TO READER")
+        self._database.execute(f"GRANT INSERT, DELETE ON {_path(signals.TABLE)} TO READER")
 
     def properties(self) -> dict[str, str]:
         chance, own = random.Random(self._seed), self.peculiarities
         user = {"database.user": "READER", "database.password": "secret-word"}
+        large = {"column.exclude.list": ",".join(rf"{SCHEMA}\.DOCS\.{name}" for name in _LARGE)}
         return self._database.properties() | {
             "topic.prefix": "random",
-            "snapshot.mode": "no_data",
+            "table.include.list": rf"{SCHEMA}\.({'|'.join(self.tables)})",
+            "signal.data.collection": _path(signals.TABLE),
+            "snapshot.mode": "initial" if self.reads_rows else "no_data",
+            "headrace.snapshot.chunk.bytes": chance.choice(("4kB", "4kB", "1MB")),
+            "incremental.snapshot.chunk.size": str(chance.choice((50, 200, 1024))),
             "poll.interval.ms": "20",
             "include.schema.changes": "false",
             "decimal.handling.mode": "string",
@@ -149,6 +197,7 @@ class RandomDb2(RandomDatabase):
             "headrace.slices": str(chance.choice((1, 3))),
             "retriable.restart.connector.wait.ms": "50",
             **(user if own.is_restrictive else {}),
+            **(large if self._has_snapshots else {}),
         }
 
     # -- transactions ---------------------------------------------------------------------------
@@ -157,7 +206,7 @@ class RandomDb2(RandomDatabase):
         self, table: str, chance: random.Random, *, is_new: bool = False, is_own: bool = False
     ) -> Row:
         made: Row = {}
-        for name, kind in _COLUMNS[table].items():
+        for name, kind in self._registrations.columns[table].items():
             if chance.random() < (0.8 if is_new else 0.4):
                 made[name] = _value(kind, chance)
                 if name not in _LARGE and chance.random() < 0.1:
@@ -165,7 +214,8 @@ class RandomDb2(RandomDatabase):
         return made
 
     def begin(self, chance: random.Random) -> Any:
-        return _Client(self._database)
+        self._client = _Client(self._database)
+        return self._client
 
     def commit(self, transactions: list[Any], chance: random.Random) -> list[Place]:
         return [Place(one.commit()) for one in transactions]
@@ -185,40 +235,87 @@ class RandomDb2(RandomDatabase):
 
     # -- what else happens ----------------------------------------------------------------------
 
+    @property
+    def is_free(self) -> bool:
+        """Whoever writes the control tables, or alters a table, would wait for a transaction."""
+        return self._client is None or not self._client.is_open
+
     def happen(
         self, chance: random.Random, busy: Collection[str], offset: Mapping[str, Any] | None
     ) -> list[tuple[Place, list[Change]]]:
-        if busy or offset is None:  # whoever writes the control tables would wait for them
-            return []
-        kind = chance.choice(("prune", "prune", "stop", "start"))
-        if kind == "prune" and "commit_lsn" in offset:
-            through = place_of(parse_lsn(str(offset["commit_lsn"]))) - (
-                offset.get("change_lsn") is not None
-            )
-            with suppress(ibm_db_dbi.Error):  # a reader holds locks: it is tried another time
-                self._capture.prune(through.to_bytes(self.peculiarities.width))
-        elif kind == "stop" and self._capture.is_running:
-            self._capture.stop()
-        elif kind == "start":
-            self.settle()
+        kind = chance.choice(_HAPPENINGS)
+        table = chance.choice(self.tables)
+        read = None if offset is None else _read_until(offset)
+        self.happened[kind] += self._do(kind, table, chance, read)
         return []
+
+    def _do(self, kind: str, table: str, chance: random.Random, read: int | None) -> bool:
+        """Something of a kind; False where it cannot be done now. Everything was read up to a
+        place; None: the reader takes a snapshot."""
+        registrations = self._registrations
+        if kind == "signal" and self._has_snapshots:
+            return self.signals.send(chance, self.tables)
+        if kind == "capture" and self._capture.is_running:
+            self._capture.stop()
+        elif kind == "capture":
+            self._capture.start()
+        elif kind == "column" and not registrations.has_two(table):
+            if chance.random() < 0.5 or self.peculiarities.is_restrictive:
+                registrations.add_column(table, chance)
+            else:  # who must grant the new change table would be too late for the reader
+                registrations.register_again(table, chance)
+        elif read is not None and kind == "remove":
+            return registrations.remove_former(read)
+        elif read is not None and kind == "prune":
+            return self._prune(read)
+        else:
+            return False
+        return True
+
+    def _prune(self, through: int) -> bool:
+        with suppress(ibm_db_dbi.Error):  # a reader holds locks: it is tried another time
+            self._capture.prune(through.to_bytes(self.peculiarities.width))
+            return True
+        return False
+
+    def _signal(self, *row: str) -> int:
+        places: list[int] = []
+
+        def written() -> None:
+            with self._database.transaction() as execute:
+                execute(f"INSERT INTO {_path(signals.TABLE)} VALUES (?, ?, ?)", row)
+                places.extend(int(number) for (number,) in execute(_COMMIT, ()))
+
+        insist(written)
+        return places[-1]
 
     def settle(self) -> None:
         if not self._capture.is_running:
             self._capture.start()
+        self.signals.settle()
+
+    def now(self) -> int:
+        ((number,),) = self._database.execute(f"{_COMMIT} WITH UR")
+        return int(number)
 
     # -- what is there --------------------------------------------------------------------------
 
     def rows(self, table: str) -> dict[int, Row]:
-        names = [KEY, MARK, *_COLUMNS[table]]
-        read = [name for name in names if name not in _LARGE]
+        kinds = {KEY: "INTEGER", MARK: "BIGINT", **self._registrations.columns[table]}
+        read = [name for name in kinds if name not in _LARGE]
         found = self._database.execute(f"SELECT {', '.join(read)} FROM {_path(table)}")
-        rows = [dict.fromkeys(names) | _shown(zip(read, row, strict=True)) for row in found]
+        rows = [
+            dict.fromkeys(kinds)
+            | {name: _shown(kinds[name], cell) for name, cell in zip(read, row, strict=True)}
+            for row in found
+        ]
         return {int(str(row[KEY])): row for row in rows}
 
     def begins_after(self, reads: list[Mapping[str, Any]], first: Mapping[str, Any]) -> int:
-        assert not reads
         return place_of(parse_lsn(str(first["commit_lsn"])))
+
+    def place_of(self, source: Mapping[str, Any]) -> int:
+        return place_of(parse_lsn(str(source["commit_lsn"])))
 
     def check_source(self, source: Mapping[str, Any]) -> None:
         at = source["ts_ms"] / 1000
@@ -227,6 +324,12 @@ class RandomDb2(RandomDatabase):
 
     def close(self) -> None:
         self._database.close()
+
+
+def _read_until(offset: Mapping[str, Any]) -> int:
+    """The place of the last commit that is wholly delivered at an offset."""
+    is_within = offset.get("change_lsn") is not None
+    return place_of(parse_lsn(str(offset["commit_lsn"]))) - is_within
 
 
 def _path(table: str) -> str:
@@ -243,13 +346,10 @@ def _value(kind: str, chance: random.Random) -> Any:
     return " ".join(chance.choices(_WORDS[:5] if "(200)" in kind else _WORDS, k=3))
 
 
-def _shown(cells: Iterator[tuple[str, Any]]) -> Row:
-    """A row as events have it."""
-    row: Row = {}
-    for name, value in cells:
-        if name == "AMOUNT" and value is not None:
-            row[name] = f"{Decimal(value):.3f}"
-        else:
-            is_binary = isinstance(value, bytes | bytearray)
-            row[name] = base64.b64encode(value).decode() if is_binary else value
-    return row
+def _shown(kind: str, value: Any) -> Any:
+    """A value as events have it."""
+    if value is None:
+        return None
+    if kind.startswith("DECIMAL"):
+        return f"{Decimal(value):.3f}"
+    return base64.b64encode(value).decode() if "BIT DATA" in kind else value

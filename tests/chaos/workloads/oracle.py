@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import random
+from collections import Counter
 from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -13,8 +14,9 @@ from headrace.connectors.oracle.position import OraclePosition
 from headrace.connectors.oracle.streaming.windows import pacing
 from headrace_demo.oracle.server import OracleServer, Transaction
 from headrace_demo.oracle.views.peculiarities import Peculiarities
+from tests.chaos.workloads import signals
 from tests.chaos.workloads.database import KEY, Change, Place, RandomDatabase, Row
-from tests.servers.oracle import SCHEMA, OracleDatabase
+from tests.servers.oracle import PDB, SCHEMA, OracleDatabase
 
 _OWN = ("ID NUMBER(9,0) NOT NULL", "V NUMBER(12,0) NOT NULL")
 _COLUMNS = {
@@ -27,6 +29,7 @@ _COLUMNS = {
 }  # fmt: skip
 _PLACES = (*_OWN, "SHAPE SDO_GEOMETRY")
 """A table of an object type: LogMiner does not support it, so its rows come with snapshots."""
+_SIGNALS = [f"{name} VARCHAR2({length}) NOT NULL" for name, length in signals.COLUMNS.items()]
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - the database's clock
 _WORDS = (
     "plain",
@@ -46,6 +49,11 @@ _FAULTS = (
     (3113, "FETCH_REDO"), (604, "FETCH_REDO"), (3113, "START_LOGMNR"),
 )  # fmt: skip
 """Errors that servers give now and then, and where."""
+_HAPPENINGS = (
+    *("switch",) * 8, *("signal",) * 3, *("ddl",) * 5, "thread", "delete", "delete", "shut",
+    "sessions", "fault", "fault", "scn", "unsupported",
+)  # fmt: skip
+"""What happens beside transactions, as often as it is here."""
 
 
 class _Client(Transaction):
@@ -81,6 +89,9 @@ class RandomOracle(RandomDatabase):
             self._database.create_table(table, *columns, key=[KEY])
         rows = [[number, number, "somewhere"] for number in range(1, 6)]
         self._database.create_table("PLACES", *_PLACES, key=[KEY], rows=rows)
+        self._database.create_table(signals.TABLE, *_SIGNALS, key=[KEY])
+        self.signals = signals.Signals(self._signal, lambda table: f"{PDB}.{_path(table)}")
+        self.happened = Counter()
 
     def __str__(self) -> str:
         return str(self.peculiarities)
@@ -89,6 +100,8 @@ class RandomOracle(RandomDatabase):
         chance = random.Random(self._seed)
         return self._database.properties() | {
             "topic.prefix": "random",
+            "signal.data.collection": f"{PDB}.{_path(signals.TABLE)}",
+            "incremental.snapshot.chunk.size": str(chance.choice((50, 200, 1024))),
             "poll.interval.ms": "20",
             "include.schema.changes": "false",
             "lob.enabled": "true",
@@ -133,10 +146,13 @@ class RandomOracle(RandomDatabase):
         self, chance: random.Random, busy: Collection[str], offset: Mapping[str, Any] | None
     ) -> list[tuple[Place, list[Change]]]:
         if self._is_shut:
-            self.settle()
+            self._open_again()
             return []
-        kind = chance.choice(("switch",) * 8 + ("thread", "delete", "delete", "ddl", "ddl", "shut",
-                              "sessions", "fault", "fault", "scn", "unsupported"))  # fmt: skip
+        kind = chance.choice(_HAPPENINGS)
+        free = [table for table in self.tables if table not in busy]
+        if (offset is None and kind in ("fault", "delete")) or (kind == "ddl" and not free):
+            return []
+        done: list[tuple[Place, list[Change]]] = []
         if kind == "switch":
             self._server.apply([{"switch": chance.choice(sorted(self._threads))}])
         elif kind == "scn":
@@ -150,17 +166,18 @@ class RandomOracle(RandomDatabase):
             self._write_unsupported()
         elif kind == "thread":
             self._open_or_close(chance)
-        elif offset is None:
-            return []
+        elif kind == "signal":
+            self.signals.send(chance, self.tables)
         elif kind == "fault":
             code, when = chance.choice(_FAULTS)
             self._server.apply([{"error": code, "when": when, "times": 1}])
-        elif kind == "delete":
+        elif kind == "ddl":
+            self.reads_ahead |= offset is None  # a table that was altered is read as of a later SCN
+            done = self._alter(chance, chance.choice(free))
+        elif offset is not None:
             self._forget_logs(chance, offset)
-        else:
-            free = [table for table in self.tables if table not in busy]
-            return self._alter(chance, chance.choice(free)) if free else []
-        return []
+        self.happened["ddl at first" if kind == "ddl" and offset is None else kind] += 1
+        return done
 
     def _open_or_close(self, chance: random.Random) -> None:
         used = self._server.call("open_threads")
@@ -210,10 +227,22 @@ class RandomOracle(RandomDatabase):
             self._columns[table] = [one for one in columns if one.split()[0] != name]
         return []
 
+    def _signal(self, *row: str) -> int:
+        transaction = self._server.begin()
+        transaction.insert(_path(signals.TABLE), **dict(zip(signals.COLUMNS, row, strict=True)))
+        return transaction.commit()
+
     def settle(self) -> None:
         if self._is_shut:
-            self._server.call("open_again")
-            self._is_shut = False
+            self._open_again()
+        self.signals.settle()
+
+    def _open_again(self) -> None:
+        self._server.call("open_again")
+        self._is_shut = False
+
+    def now(self) -> int:
+        return int(self._server.call("scn"))
 
     # -- what is there --------------------------------------------------------------------------
 
@@ -226,7 +255,10 @@ class RandomOracle(RandomDatabase):
         return {int(row[KEY]): row for row in rows}
 
     def begins_after(self, reads: list[Mapping[str, Any]], first: Mapping[str, Any]) -> int:
-        return max(int(source["scn"]) for source in reads)
+        return min(map(self.place_of, reads))
+
+    def place_of(self, source: Mapping[str, Any]) -> int:
+        return int(source["scn"])
 
 
 def _wait_less() -> None:

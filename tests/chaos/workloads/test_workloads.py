@@ -18,7 +18,7 @@ from tests.chaos.workloads.database import Change, Place, RandomDatabase
 from tests.chaos.workloads.db2 import RandomDb2
 from tests.chaos.workloads.oracle import RandomOracle
 from tests.chaos.workloads.verdict import check_merged, check_order
-from tests.chaos.workloads.workload import Workload
+from tests.chaos.workloads.workload import Figures, Workload
 
 SHORT, LONG = 60, 600
 
@@ -29,29 +29,37 @@ def seeds(*short: int) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("seed", "steps"), [*((seed, SHORT) for seed in short), *long])
 
 
-def survive(database: RandomDatabase, seed: int, folder: Path, steps: int) -> None:
+def survive(database: RandomDatabase, seed: int, folder: Path, steps: int) -> Figures:
     """A workload, in which the reader is killed."""
     with closing(database):
         figures = Workload(database, seed, folder, steps).run()
     print(f"SEED={seed} {figures}; {database}")
     assert figures.lives > 1
+    return figures
 
 
-@seeds(5)
+@seeds(3)
 @pytest.mark.oracle
 def test_nothing_is_lost_doubled_or_stuck_on_a_peculiar_oracle(
     oracle_stand_in: OracleServer, tmp_path: Path, seed: int, steps: int
 ) -> None:
-    survive(RandomOracle(oracle_stand_in, seed), seed, tmp_path, steps)
+    """The seed has tables altered while the first snapshot is taken."""
+    figures = survive(RandomOracle(oracle_stand_in, seed), seed, tmp_path, steps)
+    if steps == SHORT:
+        assert figures.in_snapshots > 1
+        assert min(figures.happened[kind] for kind in ("ddl at first", "signal")) > 0
 
 
-@pytest.mark.parametrize(("seed", "steps"), [(308, SHORT)])
+@pytest.mark.parametrize(("seed", "steps"), [(522, SHORT)])
 @pytest.mark.db2
 def test_nothing_is_lost_doubled_or_stuck_on_a_peculiar_db2(
     derby_server: DerbyServer, tmp_path: Path, seed: int, steps: int
 ) -> None:
-    """The seed has Capture lag, in the zone of this server, and a user who may read everything."""
-    survive(RandomDb2(derby_server, seed), seed, tmp_path, steps)
+    """The seed has Capture lag, in the zone of this server, and a user who may read everything; a
+    column is added, and snapshots are asked for by signals."""
+    figures = survive(RandomDb2(derby_server, seed), seed, tmp_path, steps)
+    assert figures.in_snapshots > 1
+    assert min(figures.happened[kind] for kind in ("column", "signal")) > 0
 
 
 @pytest.mark.parametrize("seed", range(101, 107))

@@ -6,14 +6,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tests.chaos.workloads.database import KEY, MARK, Change, Place, RandomDatabase, Row
+from tests.chaos.workloads.database import Change, Place, RandomDatabase, Row, change_of
+from tests.chaos.workloads.folding import Folding, Reading
 from tests.connectors.killed_reader import Record
-
-_PLACEHOLDER = "__debezium_unavailable_value"
-UNAVAILABLE = (_PLACEHOLDER, _PLACEHOLDER.encode().hex())
-"""What stands for large values that a change does not tell of."""
 
 
 class Event(NamedTuple):
@@ -26,38 +24,50 @@ class Event(NamedTuple):
     @property
     def change(self) -> Change:
         """See Change."""
-        op = self.value["op"]
-        row = self.value["before" if op == "d" else "after"] or {}
-        return Change(self.table, op, int(row.get(KEY) or 0), int(row.get(MARK) or 0))
+        return change_of(self.table, self.value)
 
 
-def events_of(records: Iterable[Record]) -> list[Event]:
-    """The events of records in their order, tombstones left out."""
+@dataclass(frozen=True)
+class Story:
+    """What happened: the changes that were committed, the `first` offset of the reader, the rows
+    `before` it where it does not read them, and the place up to which everything was committed when
+    the first snapshot was over (`settled`)."""
+
+    committed: list[tuple[Place, list[Change]]]
+    first: Mapping[str, Any]
+    before: Mapping[str, Mapping[int, Row]]
+    settled: int
+
+
+class Counts(NamedTuple):
+    """How many changes the log had, and how many rows were read."""
+
+    changes: int
+    reads: int
+
+
+def events_of(records: Iterable[Record], tables: Collection[str]) -> list[Event]:
+    """The events of tables that records have, in their order, tombstones left out."""
     events = [
-        Event(record["sequence"], record["topic"].rpartition(".")[2], json.loads(record["value"]))
+        Event(record["sequence"], table, json.loads(record["value"]))
         for record in records
-        if record["value"] is not None
+        if (table := record["topic"].rpartition(".")[2]) in tables and record["value"] is not None
     ]
     return sorted(event for event in events if "op" in event.value)
 
 
-def check(
-    database: RandomDatabase,
-    records: list[Record],
-    committed: list[tuple[Place, list[Change]]],
-    first: Mapping[str, Any],
-    before: Mapping[str, Mapping[int, Row]],
-) -> int:
-    """How many changes the log had behind the `first` offset, and the rows `before` it. Raises
-    AssertionError."""
+def check(database: RandomDatabase, records: list[Record], story: Story) -> Counts:
+    """Raises AssertionError where the events of the records are not what happened."""
     sequences = Counter(record["sequence"] for record in records)
     doubled = [one for one, count in sequences.items() if count > 1]
     assert not doubled, f"{len(doubled)} records came twice, the first is {doubled[0]}"
-    events = events_of(records)
+    events = events_of(records, database.tables)
     reads = [event for event in events if event.value["op"] == "r"]
-    begin = database.begins_after([event.value["source"] for event in reads], first)
+    begin = database.begins_after([event.value["source"] for event in reads], story.first)
     behind = [
-        (place, database.told(changes)) for place, changes in committed if place.number > begin
+        (place, database.told(changes))
+        for place, changes in story.committed
+        if place.number > begin
     ]
     behind.sort(key=lambda one: (one[0].number, one[0].second))
     wanted = [change for _, changes in behind for change in changes]
@@ -68,10 +78,14 @@ def check(
     merged = database.merged
     check_order(*([one for one in those if one.table not in merged] for those in (seen, wanted)))
     check_merged([one for one in seen if one.table in merged], behind, merged)
-    tables = folded(events, before)
+    reading = Reading.of(story.committed, begin)
+    folding = Folding(database, story.before, reading, story.settled)
+    for event in events:
+        folding.take(event.table, event.value)
     for table in database.tables:
-        _compare_rows(table, tables.get(table, {}), database.rows(table))
-    return len(seen)
+        folding.check(table, database.rows(table))
+    reading.check_asked(database.signals.asked, folding)
+    return Counts(len(seen), len(reads))
 
 
 def check_order(seen: list[Change], wanted: list[Change]) -> None:
@@ -107,39 +121,3 @@ def check_merged(
 def _outcome(change: Change) -> tuple[object, ...]:
     """What is left of a change when others are put into it."""
     return change.table, change.key, change.mark, change.op == "d"
-
-
-def folded(
-    events: Iterable[Event], before: Mapping[str, Mapping[int, Row]]
-) -> dict[str, dict[int, Row]]:
-    """The rows of tables as the events make them of those `before`."""
-    tables = {table: dict(rows) for table, rows in before.items()}
-    for event in events:
-        rows = tables.setdefault(event.table, {})
-        op, old, after = (event.value.get(name) for name in ("op", "before", "after"))
-        if op == "t":
-            rows.clear()
-        elif op == "d":
-            assert old is not None
-            gone = rows.pop(int(old[KEY]), None)
-            assert gone is not None, f"nothing is there to be deleted: {event}"
-        else:
-            assert after is not None
-            key = int(after[KEY])
-            held = rows.get(key, {})
-            assert (op == "u") == bool(held), f"{op} of a row that is{'' if held else ' not'} there"
-            rows[key] = {
-                name: held.get(name) if value in UNAVAILABLE else value
-                for name, value in after.items()
-            }
-    return tables
-
-
-def _compare_rows(table: str, seen: dict[int, Row], wanted: dict[int, Row]) -> None:
-    lost, more = wanted.keys() - seen.keys(), seen.keys() - wanted.keys()
-    assert not lost, f"{table}: {len(lost)} rows are lost, {sorted(lost)[:5]}"
-    assert not more, f"{table}: {len(more)} rows are too many, {sorted(more)[:5]}"
-    for key, row in wanted.items():
-        for name, value in row.items():
-            found = seen[key].get(name)
-            assert found == value, f"{table}.{name} of {key}: {found!r}, not {value!r}"

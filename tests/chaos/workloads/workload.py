@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.chaos.workloads.clients import Clients
-from tests.chaos.workloads.database import RandomDatabase
-from tests.chaos.workloads.verdict import check, events_of
+from tests.chaos.workloads.database import Change, Place, RandomDatabase
+from tests.chaos.workloads.verdict import Event, Story, check, events_of
 from tests.connectors.killed_reader import MOMENTS, Death, KilledReader, Record
 
 PATIENCE_S = 900.0
@@ -27,11 +29,18 @@ class Figures:
     changes: int
     lives: int
     records: int
+    reads: int
+    in_snapshots: int
+    """Lives that began while a snapshot was read, be it the first one or one that was asked for."""
+    happened: Mapping[str, int]
+    """How often something else happened, by its kind."""
 
     def __str__(self) -> str:
+        happened = ", ".join(f"{kind} {count}" for kind, count in sorted(self.happened.items()))
         return (
-            f"{self.transactions} transactions, {self.changes} changes, {self.records} records, "
-            f"{self.lives} lives of the reader"
+            f"{self.transactions} transactions, {self.changes} changes, {self.reads} rows read, "
+            f"{self.records} records, {self.lives} lives of the reader, {self.in_snapshots} of "
+            f"them in snapshots; {happened}"
         )
 
 
@@ -49,10 +58,14 @@ class Workload:
             database.properties(),
             database.prepare,
             [f".{table}" for table in database.merged],
+            described_now=database.described_now,
         )
         self._records: list[Record] = []
         self._kill_at = 0.0
         self._is_over = False
+        self._in_snapshots = 0
+        self._settled: int | None = None
+        """The place up to which all was committed when the first snapshot was over."""
 
     def run(self) -> Figures:
         """Raises AssertionError for what must not be."""
@@ -61,12 +74,13 @@ class Workload:
             clients.fill()
             begun = {} if database.reads_rows else {t: database.rows(t) for t in database.tables}
             self._begin()
+            is_due = False
             for _ in range(self._steps):
                 clients.step()
-                if chance.random() < 0.06:
-                    happened = database.happen(chance, clients.busy, self._streamed())
-                    clients.committed += happened
-                    clients.emptied(change for _, changes in happened for change in changes)
+                is_due = is_due or chance.random() < 0.06
+                if is_due and database.is_free:
+                    is_due = False
+                    self._happen()
                 self._tend()
                 time.sleep(chance.choice((0, 0, 0, 0.005, 0.02)))
             clients.finish()
@@ -75,9 +89,25 @@ class Workload:
             self._drain()
         finally:
             self._reader.kill()
-        first = self._reader.first
-        changes = check(database, self._records, clients.committed, first, begun)
-        return Figures(len(clients.committed), changes, self._reader.lives, len(self._records))
+        assert self._settled is not None
+        story = Story(clients.committed, self._reader.first, begun, self._settled)
+        counts = check(database, self._records, story)
+        return Figures(
+            len(clients.committed),
+            counts.changes,
+            self._reader.lives,
+            len(self._records),
+            counts.reads,
+            self._in_snapshots,
+            database.happened | ({"undone": clients.undone} if clients.undone else {}),
+        )
+
+    def _happen(self) -> None:
+        """Something else than a transaction."""
+        clients = self._clients
+        happened = self._database.happen(self._chance, clients.busy, self._streamed())
+        clients.committed += happened
+        clients.emptied(change for _, changes in happened for change in changes)
 
     def _begin(self) -> None:
         """Until the reader has begun, be it killed meanwhile or not."""
@@ -87,10 +117,15 @@ class Workload:
             self._tend()
             time.sleep(0.01)
 
-    def _streamed(self) -> dict[str, object] | None:
-        """The reader's offset, once its snapshot is over."""
+    def _streamed(self) -> dict[str, Any] | None:
+        """The reader's offset, where it is not within a snapshot."""
         offset = self._reader.offset
         return None if offset is None or "snapshot" in offset else offset
+
+    def _is_reading(self) -> bool:
+        """Whether rows are left to read of a snapshot, the first one or one that was asked for."""
+        offset = self._streamed()
+        return offset is None or not {"tables", "blocking"}.isdisjoint(offset.get("signals", ()))
 
     def _tend(self) -> None:
         """The reader lives again where it was killed, and is killed when its time has come."""
@@ -107,18 +142,29 @@ class Workload:
             elif not self._is_over:
                 self._kill_at = time.monotonic() + kills.uniform(0.05, 1.5)
             reader.live(death)
+            self._in_snapshots += self._is_reading()
         for records in reader.delivered():
             self._records += records
+        if self._settled is None and self._streamed() is not None:
+            self._settled = self._database.now()
+
+    def _shows(self, event: Event, change: Change, place: Place) -> bool:
+        """Whether an event is a change that was committed at a place, or a row that was read there
+        or behind it: a snapshot that begins late has it, too."""
+        if event.change[2:] != change[2:]:
+            return False
+        source = event.value["source"]
+        return event.change.op != "r" or self._database.place_of(source) >= place.number
 
     def _drain(self) -> None:
-        """Until the last change is delivered."""
-        ((_, (last,)),) = self._clients.committed[-1:]
-        self._is_over = True
+        """Until the last change is delivered, and what was asked for is read."""
+        ((place, (last,)),) = self._clients.committed[-1:]
+        self._is_over, is_delivered = True, False
         seen, deadline = 0, time.monotonic() + PATIENCE_S
         while True:
-            # A snapshot that begins late has it, too.
-            told = (event.change for event in events_of(self._records[seen:]))
-            if any(change[2:] == last[2:] for change in told):
+            new = events_of(self._records[seen:], (last.table,))
+            is_delivered |= any(self._shows(event, last, place) for event in new)
+            if is_delivered and not self._is_reading():
                 return
             if len(self._records) > seen:
                 seen, deadline = len(self._records), time.monotonic() + PATIENCE_S

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from headrace.connectors.db2.catalog.registrations import Registration
 from headrace.connectors.db2.lsn import lsn_of
-from headrace.connectors.db2.streaming.registered_tables import Span, spans
+from headrace.connectors.db2.streaming.registered_tables import Span, has_taken_over, spans
 
 
 def registered(
@@ -52,3 +54,36 @@ def test_on_zos_registrations_may_go_on() -> None:
 def test_the_active_one_goes_on_where_pruning_moved_both_beginnings_to_one_place() -> None:
     made = spans([registered("T", "A_NEW", 9), registered("T", "OLD", 9, state="I")])
     assert shown(made) == [("OLD", 9, 9), ("A_NEW", 9, None)]
+
+
+@pytest.mark.parametrize("pruned", [9, 5, 7])
+def test_of_several_that_have_all_changes_the_one_with_most_columns_goes_on(pruned: int) -> None:
+    """Pruning moved their beginnings to one place, or not both of them yet."""
+    columns = {"A_NEW": 3, "OLD": 2}
+    made = spans(
+        [registered("T", "A_NEW", 7), registered("T", "OLD", pruned)],
+        first=10,
+        columns=lambda one: columns[one.change_table],
+    )
+    assert shown(made) == [("OLD", pruned, 7), ("A_NEW", 7, None)]
+
+
+def test_columns_are_not_asked_for_where_one_of_two_begins_behind_what_is_read() -> None:
+    made = spans(
+        [registered("T", "A_NEW", 10), registered("T", "OLD", 5)],
+        first=10,
+        columns=lambda _: 1 // 0,
+    )
+    assert shown(made) == [("OLD", 5, 10), ("A_NEW", 10, None)]
+
+
+@pytest.mark.parametrize(
+    ("left", "is_followed"),
+    [(["OLD", "NEW"], False), (["NEW"], True), ([], False), (["OTHER"], True)],
+)
+def test_a_change_table_is_followed_where_its_table_is_registered_with_another_one(
+    left: list[str], is_followed: bool
+) -> None:
+    (gone,) = spans([registered("T", "OLD", 5)])
+    present = [registered("T", name, 5) for name in left] + [registered("A", "A", 3)]
+    assert has_taken_over([gone], present) is is_followed

@@ -84,7 +84,7 @@ class CaptureProgram:
         name = change_table or f"CDC_{schema}_{table}"
         source, changes = quoted(schema, table), quoted(self.changes, name)
         register = quoted(self.control, "IBMSNAP_REGISTER")
-        columns = self._columns(schema, table)
+        columns = self._captured(schema, table)
         with self._register, self._session() as execute:
             for statement in tables.change_table(source, changes, columns):
                 execute(statement, ())
@@ -138,9 +138,19 @@ class CaptureProgram:
     def stop_capturing(self, change_table: str) -> None:
         """From now on changes are not written to this change table; it stays."""
         with self._session() as execute:
-            there = {name for (name,) in execute("SELECT TRIGGERNAME FROM SYS.SYSTRIGGERS", ())}
-            for name in sorted(there.intersection(tables.triggers(change_table))):
-                execute(f"DROP TRIGGER {quoted(SIMULATOR, name)}", ())
+            _drop_triggers(execute, change_table)
+
+    def reinit(self, schema: str, table: str, change_table: str | None = None) -> None:
+        """Captures the columns that both a table and its change table have by now, as the program
+        does when it reads its registrations again."""
+        name = change_table or f"CDC_{schema}_{table}"
+        there = {column for column, _ in self._columns(self.changes, name)}
+        columns = tuple(one for one in self._captured(schema, table) if one in there)
+        with self._session() as execute:
+            _drop_triggers(execute, name)
+            source = quoted(schema, table)
+            for statement in tables.capturing(source, (self.changes, name), columns, self.width):
+                execute(statement, ())
 
     def go_on_capturing(self, schema: str, table: str, change_table: str | None = None) -> None:
         """From now on changes are written to a change table again, which has columns of its table
@@ -333,17 +343,22 @@ class CaptureProgram:
         register = quoted(self.control, "IBMSNAP_REGISTER")
         return execute(f"SELECT CD_OWNER, CD_TABLE FROM {register} WHERE GLOBAL_RECORD = 'N'", ())
 
-    def _columns(self, schema: str, table: str) -> tuple[str, ...]:
+    def _captured(self, schema: str, table: str) -> tuple[str, ...]:
         """The columns that are captured: large objects are not."""
+        return tuple(
+            name for name, kind in self._columns(schema, table) if not str(kind).startswith(_LARGE)
+        )
+
+    def _columns(self, schema: str, table: str) -> list[tuple[Any, ...]]:
+        """Names and types of a table's columns."""
         with self._session() as execute:
-            names = execute(
+            return execute(
                 "SELECT COLUMNNAME, COLUMNDATATYPE FROM SYS.SYSCOLUMNS C, "
                 "SYS.SYSTABLES T, SYS.SYSSCHEMAS S "
                 "WHERE C.REFERENCEID = T.TABLEID AND T.SCHEMAID = S.SCHEMAID AND SCHEMANAME = ? "
                 "AND TABLENAME = ? ORDER BY COLUMNNUMBER",
                 (schema, table),
             )
-        return tuple(name for name, kind in names if not str(kind).startswith(_LARGE))
 
     @contextmanager
     def _session(self) -> Iterator[Execute]:
@@ -354,6 +369,13 @@ class CaptureProgram:
         connection = self.server.connect(self.database)
         connection.set_autocommit(False)
         return connection
+
+
+def _drop_triggers(execute: Execute, change_table: str) -> None:
+    """Those that fill a change table."""
+    there = {name for (name,) in execute("SELECT TRIGGERNAME FROM SYS.SYSTRIGGERS", ())}
+    for name in sorted(there.intersection(tables.triggers(change_table))):
+        execute(f"DROP TRIGGER {quoted(SIMULATOR, name)}", ())
 
 
 @contextmanager

@@ -177,6 +177,7 @@ class OracleConnection:
         self.version: str = answer[0]
         self.call_timeout = 0
         self.module = ""
+        self.thin = True
 
     def cursor(self) -> Cursor:
         """As python-oracledb's."""

@@ -118,6 +118,11 @@ class Connection:
         """The server's: `(19, 3, 0, 0, 0)`."""
         return tuple(int(part) for part in str(self._native.version).split("."))
 
+    @property
+    def is_thin(self) -> bool:
+        """Whether the driver speaks to the server by itself, without Oracle's client libraries."""
+        return bool(self._native.thin)
+
     def cursor(
         self,
         statement: str,

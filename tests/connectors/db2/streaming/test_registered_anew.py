@@ -49,3 +49,33 @@ def test_a_table_that_is_registered_anew_under_the_same_name_is_a_gap(
     reader.stop()
     assert caught.value.code == PRUNED
     assert "registered anew" in str(caught.value)
+
+
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_a_table_that_was_read_is_registered_anew_with_a_column_and_one_start_accepts_it(
+    db2_database: Db2Database, is_stopped: bool
+) -> None:
+    """As the guide has it for an application that is stopped, while headrace runs or not."""
+    database, capture = db2_database, db2_database.capture
+    database.create_table("T", TABLE)
+    database.create_table("OTHER", "NAME VARCHAR(20)")
+    reader = reader_of(database)
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'read')")
+    reader.await_changes(1)
+    if is_stopped:
+        reader.stop()
+    capture.remove_table(SCHEMA, "T")
+    database.execute(f"ALTER TABLE {SCHEMA}.T ADD COLUMN MORE INTEGER")
+    capture.add_table(SCHEMA, "T")
+    database.execute(f"INSERT INTO {SCHEMA}.T VALUES (2, 'more', 22)")
+    capture.await_captured()
+    with pytest.raises(HeadraceError) as caught:
+        reader.step_until(lambda: len(reader.values()) == 2)
+    assert caught.value.code == PRUNED
+    reader.configure({**reader.properties, "headrace.change.tables.gap": "accept"})
+    (_, value) = reader.await_changes(2)
+    reader.configure({**reader.properties, "headrace.change.tables.gap": "fail"})
+    database.execute(f"DELETE FROM {SCHEMA}.T WHERE ID = 2")
+    assert reader.await_changes(3)[-1]["before"] == {"ID": 2, "NAME": "more", "MORE": 22}
+    reader.stop()
+    assert value["after"] == {"ID": 2, "NAME": "more", "MORE": 22}

@@ -177,6 +177,6 @@ def test_on_zos_a_registration_may_go_on_beside_the_next_one(
     db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (99)")
     db2_database.capture.await_captured()
     config = config_of(db2_database, db2_platform="ZOS", z_stop_lsn_ignore=ignores)
-    first, second = spans_of(connection, config, registrations(connection, config))
+    first, second = spans_of(connection, config, registrations(connection, config), 0)
     assert (first.stop == second.start) is has_stop
     assert second.stop is None

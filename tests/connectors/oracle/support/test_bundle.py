@@ -113,6 +113,63 @@ def test_redo_that_came_meanwhile_is_in_it_masked(
     assert after_a_switch["NLS_DATE_FORMAT"] == "DD-MON-RR"
 
 
+def answers_of(bundle: Path) -> dict[str, Any]:
+    with zipfile.ZipFile(bundle) as archive:
+        questions = json.loads(archive.read("questions.json"))
+    return {name: one["answer"] for name, one in questions.items()}
+
+
+def test_a_bundle_says_how_the_server_is_set_up_without_a_workload(
+    oracle_database: OracleDatabase, file: Path, tmp_path: Path
+) -> None:
+    oracle_database.server.apply([{"switch": 1}])
+    oracle_database.change(hidden_views=["V$THREAD"])
+    bundle = tmp_path / "bundle.zip"
+    assert main(["support-bundle", str(file), "--output", str(bundle), "--seconds", "0.1"]) == 0
+    found = answers_of(bundle)
+    assert found["O7"]["is_thin"] is True
+    assert found["O7"]["arrow"] == [None], "redo is read as the stream reads it"
+    assert found["O8"] == {"is_container_database": ["YES"], "refused": []}
+    assert {one["name"] for one in found["O9"]["refused"]} == {"threads", "whole_view"}
+    assert found["O10"]["listed"] > 0
+    assert found["O10"]["destinations"].keys() == {"1"}
+    assert found["O10"]["states"].keys() == {"A"}
+    assert found["O10"]["nameless"] == 0
+    assert found["O11"]["largest_log"]
+    assert found["O12"]["contents_seconds"] > 0
+    assert found["O13"]["captured"] == 1
+    assert found["O13"]["seconds"]["table_ddl"] is not None
+    assert found["O14"] == {"captured": 1, "refused": []}
+    assert found["O16"]["redo"]["unsupported"] == 0
+    assert "LOGMINING" in found["O17"]["privileges"]
+
+
+def test_rows_that_logminer_does_not_support_and_open_transactions_are_counted(
+    oracle_database: OracleDatabase, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    still_open = oracle_database.server.begin()
+    still_open.insert("INV.CANARY_TABLE", ID=1)
+    main_thread, pause = threading.main_thread(), time.sleep
+
+    def change(seconds: float) -> None:
+        if threading.current_thread() is not main_thread:
+            pause(seconds)
+            return
+        row = {"table": "INV.CANARY_TABLE", "xid": "0900010001000000"}
+        unsupported = {"redo": "UNSUPPORTED", "sql": "Unsupported", "status": 2, **row}
+        oracle_database.server.apply([unsupported | {"info": "Object or Data type Unsupported"}])
+
+    monkeypatch.setattr("headrace.connectors.oracle.support.plan.time.sleep", change)
+    bundle = tmp_path / "bundle.zip"
+    assert main(["support-bundle", str(file), "--output", str(bundle)]) == 0
+    still_open.rollback()
+    found = answers_of(bundle)
+    assert found["O16"]["redo"]["unsupported"] == 1
+    assert found["O16"]["workload"] == {"rows": None, "unsupported": None}
+    (transaction,) = found["O12"]["open"]
+    assert transaction["START_SCN"] < found["O12"]["scn"][0]["CURRENT_SCN"]
+
+
 def test_a_dry_run_lists_every_statement_and_sends_none(
     oracle_database: OracleDatabase,
     file: Path,

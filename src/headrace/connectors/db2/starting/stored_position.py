@@ -58,9 +58,10 @@ class StoredPosition(LostLog[Db2Position]):
                     for one in registrations(connection, config)
                     if capture.takes(source_of(one))
                 ]
-                own = spans_of(connection, config, captured)
+                first = position.first_unread
+                own = spans_of(connection, config, captured, first)
                 with closing(self._run.told_tables(position)) as told:
-                    Beginnings().check(own, position.first_unread, position.lsn_bytes, told.knows)
+                    Beginnings().check(own, first, position.lsn_bytes, told.knows)
 
     def _check_history(self, position: Db2Position) -> None:
         with closing(self._run.told_tables(position)) as told:

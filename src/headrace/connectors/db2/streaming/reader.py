@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import struct
 import threading
 from collections.abc import Callable, Generator, Sequence
@@ -36,6 +35,7 @@ from headrace.connectors.db2.streaming.registered_tables import (
     RegisteredTables,
     Span,
     change_path,
+    has_taken_over,
     in_order,
     stops_before,
 )
@@ -49,8 +49,6 @@ from headrace.connectors.db2.streaming.windows import (
 from headrace.errors import HeadraceError
 from headrace.streaming.relations import RelationVersions
 from headrace.streaming.segment_reader import SegmentReader
-
-log = logging.getLogger(__name__)
 
 _FETCH_ROWS = 10_000
 _TABLE_GONE = "db2.table_gone"
@@ -177,19 +175,8 @@ class ChangeTablesReader(SegmentReader):
         connection, config = self._connection, self._config
         assert connection is not None
         with ExitStack() as opened:
-            registered = self._registered(connection, window)
-            # All queries begin first, so that they run side by side.
-            queries = [
-                self._begun(connection, self._fetching.of(number), span, window)
-                for number, span in enumerate(registered)
-            ]
-            tables, unread = [], {}
-            for span, query in zip(registered, queries, strict=True):
-                table = self._open(span, query, len(registered))
-                if table is not None:
-                    opened.callback(table.cursor.close)
-                    tables.append(table)
-                    unread[change_path(span.registration)] = max(window.first, self._first_unread)
+            tables = self._tables_of(connection, window, opened)
+            unread = {table.path: max(window.first, self._first_unread) for table in tables}
             cursor = connection.cursor(sql.commit_times(config), window.bounds())
             later = partial(time_behind, connection, config, window)
             times = CommitTimes(cursor, self._fetch_rows, window.clock, later)
@@ -203,11 +190,38 @@ class ChangeTablesReader(SegmentReader):
         self._next = window.last + 1
         yield self._synchpoint(self._next)
 
+    def _tables_of(
+        self, connection: Connection, window: Window, opened: ExitStack
+    ) -> list[ChangeTable]:
+        """The change tables of a window, whose queries run; `opened` closes them. Of those that are
+        gone changes end, unless another one of the same table took over: that has all that is not
+        read. Raises HeadraceError as `_registered`."""
+        while True:
+            registered = self._registered(connection, window)
+            # All queries begin first, so that they run side by side.
+            queries = [
+                self._begun(connection, self._fetching.of(number), span, window)
+                for number, span in enumerate(registered)
+            ]
+            with ExitStack() as tried:
+                tables, gone = [], []
+                for span, query in zip(registered, queries, strict=True):
+                    table = self._open(query, change_path(span.registration), len(registered))
+                    if table is None:
+                        gone.append(span)
+                    else:
+                        tried.callback(table.cursor.close)
+                        tables.append(table)
+                if not gone or not has_taken_over(gone, registrations(connection, self._config)):
+                    self._tables.warn_of_vanished(gone)
+                    opened.push(tried.pop_all())
+                    return tables
+
     def _registered(self, connection: Connection, window: Window) -> list[Span]:
         """The spans that may have changes in a window. Raises HeadraceError when some are gone."""
         config = self._config
         captured = self._tables.captured(registrations(connection, config))
-        own = spans_of(connection, config, captured)
+        own = spans_of(connection, config, captured, window.first)
         if self._beginnings is not None:
             first = max(window.first, self._first_unread)
             self._beginnings.check(own, first, window.lsn_bytes, self._told.knows)
@@ -252,7 +266,8 @@ class ChangeTablesReader(SegmentReader):
         bounds = window.bounds(stops_before(span, window.last))
         return described, fetching.query(statement, bounds)
 
-    def _open(self, span: Span, query: _Query | None, tables: int) -> ChangeTable | None:
+    def _open(self, query: _Query | None, path: tuple[str, str], tables: int) -> ChangeTable | None:
+        """A change table, whose rows are there; None where it is gone."""
         if query is None:
             return None
         described, opening = query
@@ -262,13 +277,12 @@ class ChangeTablesReader(SegmentReader):
             known = self.translate(error)
             if known is None or known.code != _TABLE_GONE:
                 raise
-            log.warning("%s: its changes end here", known.message)
             return None
         return ChangeTable(
             cursor,
             described.images,
             described.relation,
-            change_path(span.registration),
+            path,
             self._fetch_rows,
             tables,
             described.widest_row,

@@ -62,23 +62,36 @@ def spans(
     registrations: Iterable[Registration],
     *,
     with_stops: bool = True,
+    first: int = 0,
     oldest_change: Callable[[Registration], int | None] = lambda _: None,
+    columns: Callable[[Registration], int] = lambda _: 0,
 ) -> list[Span]:
     """Registrations by table, and those of one table by where they begin (Debezium survives a
     change of columns in this way: a second change table is registered, and the first one ends where
     it begins). Without stops, on z/OS, each goes on. `oldest_change` is asked where a table has
     several registrations and one does not say where it begins: the place of its first change;
-    None: it has none yet, and takes nothing over."""
+    None: it has none yet, and takes nothing over.
+
+    Pruning moves beginnings, also beyond each other. One that is active took over from those that
+    are not. Of several active ones that begin before `first`, the place from which on changes are
+    read, each has all of these: the one with most of the table's columns took over. `columns` is
+    asked for their number then."""
 
     def of_table(group: list[Registration]) -> list[Span]:
         starts = [start_of(one) for one in group]
         if len(group) > 1:
             starts = [start or _first(one) for start, one in zip(starts, group, strict=True)]
-        # Pruning moves beginnings, also beyond others: one that is active took over from those
-        # that are not.
-        own = sorted(
-            map(Span, group, starts),
-            key=lambda span: (span.registration.state == ACTIVE, span.start, _path(span)),
+        own = list(map(Span, group, starts))
+        begun = [span for span in own if _is_active(span) and span.start < first]
+        counts = {_path(span): columns(span.registration) for span in begun if len(begun) > 1}
+        own.sort(
+            key=lambda span: (
+                _is_active(span),
+                max(span.start, first - 1),
+                counts.get(_path(span), 0),
+                span.start,
+                _path(span),
+            )
         )
         return [
             replace(span, stop=following.start if with_stops else None)
@@ -92,6 +105,10 @@ def spans(
     ordered = sorted(registrations, key=source_path)
     groups = (list(group) for _, group in groupby(ordered, key=source_path))
     return [span for group in groups for span in of_table(group)]
+
+
+def _is_active(span: Span) -> bool:
+    return span.registration.state == ACTIVE
 
 
 def _path(span: Span) -> tuple[str, str]:
@@ -142,13 +159,6 @@ class RegisteredTables:
             if column.name not in _OWN_COLUMNS
         }
         if not changed:
-            if change_path(one) not in self._gone:
-                self._gone.add(change_path(one))
-                log.warning(
-                    "The change table %s.%s of %s is gone: its changes end here",
-                    *change_path(one),
-                    source_of(one),
-                )
             return None
         self._gone.discard(change_path(one))
         present = catalog.table(one.source_schema, one.source_table)
@@ -171,6 +181,18 @@ class RegisteredTables:
             [places.get(column.name) for column in table.columns],
         )
         return Described(table, self._versions.version_of(facts), read, images)
+
+    def warn_of_vanished(self, gone: Iterable[Span]) -> None:
+        """Warns of change tables that are not there, of each once until it is there again."""
+        for span in gone:
+            one = span.registration
+            if change_path(one) not in self._gone:
+                self._gone.add(change_path(one))
+                log.warning(
+                    "The change table %s.%s of %s is gone: its changes end here",
+                    *change_path(one),
+                    source_of(one),
+                )
 
     def _shape(self, span: Span, present: Table | None, changed: dict[str, Column]) -> Table:
         """The table as the span's rows have it: as it is now, where another registration follows,
@@ -279,6 +301,18 @@ def _column(now: Column | None, changed: Column | None) -> Column:
         return now
     default = now.default if str(now.type) == str(changed.type) else None
     return replace(now, type=changed.type, default=default)
+
+
+def has_taken_over(gone: Iterable[Span], registered: Iterable[Registration]) -> bool:
+    """Whether one of these spans, whose change tables are gone, is not registered any more, and its
+    table has another registration."""
+    paths: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for one in registered:
+        paths.setdefault(source_path(one), set()).add(change_path(one))
+    left = (
+        (change_path(span.registration), paths.get(source_path(span.registration))) for span in gone
+    )
+    return any(own and path not in own for path, own in left)
 
 
 def stops_before(span: Span, last: int) -> int:

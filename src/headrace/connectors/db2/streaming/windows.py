@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from headrace.connectors.db2 import sql
+from headrace.connectors.db2.catalog.catalog import Catalog
 from headrace.connectors.db2.catalog.registrations import Registration
 from headrace.connectors.db2.clock import Clock, clock_of, server_time_us
 from headrace.connectors.db2.config import Db2Config
@@ -62,12 +63,27 @@ def oldest_change(connection: Connection, registration: Registration) -> int | N
     return None if lsn is None else place_of(bytes(lsn))
 
 
+def captured_columns(connection: Connection, registration: Registration) -> int:
+    """How many of its table's columns a change table has; of a table that is gone, all that it
+    has."""
+    catalog, one = Catalog(connection), registration
+    changed = {column.name for column in catalog.columns(one.change_schema, one.change_table)}
+    present = {column.name for column in catalog.columns(one.source_schema, one.source_table)}
+    return len(changed & present or changed)
+
+
 def spans_of(
-    connection: Connection, config: Db2Config, captured: Iterable[Registration]
+    connection: Connection, config: Db2Config, captured: Iterable[Registration], first: int
 ) -> list[Span]:
-    """The spans of registrations; see `spans`."""
-    oldest = partial(oldest_change, connection)
-    return spans(captured, with_stops=config.heeds_stops, oldest_change=oldest)
+    """The spans of registrations, of which changes from the place `first` on are read; see
+    `spans`."""
+    return spans(
+        captured,
+        with_stops=config.heeds_stops,
+        first=first,
+        oldest_change=partial(oldest_change, connection),
+        columns=partial(captured_columns, connection),
+    )
 
 
 def next_window(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from headrace.connectors.oracle import sql
@@ -11,6 +12,7 @@ from headrace.support.plan import Open
 Records = Sequence[Mapping[str, Any]]
 _REDO = ("redo", "workload")
 """Notes on the redo: of the observed time, and of the workload."""
+_UNSUPPORTED = "255"
 
 
 def _values(records: Records, name: str, column: str) -> list[Any]:
@@ -21,6 +23,38 @@ def _values(records: Records, name: str, column: str) -> list[Any]:
             at = [described[0] for described in record["columns"]].index(column)
             values += [cell[1] for row in record["rows"] for cell in [row[at]]]
     return values
+
+
+def _rows(records: Records, *names: str) -> list[dict[str, Any]]:
+    """The rows that were recorded of statements, by their columns."""
+    found = []
+    for record in records:
+        if record["name"] in names and "rows" in record:
+            columns = [described[0] for described in record["columns"]]
+            cells = ([cell[-1] for cell in row] for row in record["rows"])
+            found += [dict(zip(columns, row, strict=True)) for row in cells]
+    return found
+
+
+def _asked(records: Records, name: str) -> list[Mapping[str, Any]]:
+    """The statements of a name, which were not the workload's."""
+    return [one for one in records if one["name"] == name and "place" in one]
+
+
+def _refusals(records: Records, *names: str) -> list[object]:
+    """What the database refused, but of the workload; of all statements where none are named."""
+    return [
+        {"name": one["name"], **one["error"]}
+        for one in records
+        if "error" in one
+        and not str(one["name"]).startswith("kit_")
+        and (not names or one["name"] in names)
+    ]
+
+
+def _slowest(records: Records, name: str) -> float | None:
+    """Seconds that a statement took at most; None: it was not sent."""
+    return max((float(one["seconds"]) for one in _asked(records, name)), default=None)
 
 
 def _facts(records: Records, name: str) -> Mapping[str, Any]:
@@ -81,6 +115,94 @@ def _types(records: Records) -> object:
     }
 
 
+def _driver(records: Records) -> object:
+    """How the driver connected, and what it could not read as the stream does."""
+    arrow = [one["facts"] for one in records if one["name"] == "arrow"]
+    return {**_facts(records, "server"), "arrow": [one.get("error") for one in arrow]}
+
+
+def _containers(records: Records) -> object:
+    return {
+        "is_container_database": _values(records, sql.PLATFORM.name, "CDB"),
+        "refused": _refusals(records, sql.SET_CONTAINER.name),
+    }
+
+
+def _archived(records: Records) -> object:
+    """Archived logs by what their rows say, and what became of logs that were added."""
+    rows = _rows(records, sql.ARCHIVED_LOGS.name)
+    whole = [
+        row
+        for one in _asked(records, sql.WHOLE_VIEW.name)
+        if str(one["place"]).endswith("V$ARCHIVED_LOG")
+        for row in _rows([one], sql.WHOLE_VIEW.name)
+    ]
+    return {
+        "listed": len(rows),
+        "destinations": _counts(row.get("DEST_ID") for row in whole),
+        "states": _counts(row.get("STATUS") for row in whole),
+        "nameless": sum(row.get("NAME") is None for row in whole),
+        "refused": _refusals(records, sql.ADD_LOGFILE.name, sql.START_LOGMNR.name),
+    }
+
+
+def _counts(values: Iterable[object]) -> dict[str, int]:
+    return dict(Counter(map(str, values)))
+
+
+def _archiving(records: Records) -> object:
+    return {
+        "largest_log": _rows(records, sql.LARGEST_LOG.name),
+        "unarchived": [one["row_count"] for one in _asked(records, sql.UNARCHIVED.name)
+                       if "row_count" in one],
+    }  # fmt: skip
+
+
+def _transactions(records: Records) -> object:
+    """Transactions that were open, and how long their redo took to be read."""
+    return {
+        "open": _rows(records, sql.PENDING.name),
+        "scn": _rows(records, sql.CURRENT_SCN.name)[:1],
+        "contents_seconds": _slowest(records, sql.CONTENTS.name),
+    }
+
+
+def _catalogue(records: Records) -> object:
+    """How many tables there are, and the seconds that describing one took at most."""
+    names = (sql.TABLES, sql.COLUMNS, sql.PRIMARY_KEY, sql.OBJECT, sql.TABLE_DDL)
+    return {
+        "tables": [one["row_count"] for one in _asked(records, sql.TABLES.name)
+                   if "row_count" in one],
+        "captured": _facts(records, "captured").get("tables"),
+        "seconds": {one.name: _slowest(records, one.name) for one in names},
+    }  # fmt: skip
+
+
+def _unreadable(records: Records) -> object:
+    captured = _facts(records, "captured").get("tables")
+    return {"captured": captured, "refused": _refusals(records, sql.ROWS.name, sql.TABLE_DDL.name)}
+
+
+def _unsupported(records: Records) -> object:
+    """Rows that LogMiner does not support (OPERATION_CODE 255), of how many."""
+    found = {}
+    for name in _REDO:
+        facts = _facts(records, name)
+        found[name] = {
+            "rows": facts.get("rows"),
+            "unsupported": facts.get("operations", {}).get(_UNSUPPORTED, 0) if facts else None,
+        }
+    return found
+
+
+def _rights(records: Records) -> object:
+    return {
+        "privileges": _values(records, sql.PRIVILEGES.name, "PRIVILEGE"),
+        "packages": _values(records, sql.PACKAGES.name, "OBJECT_NAME"),
+        "refused": _refusals(records, sql.ROWS.name),
+    }
+
+
 OPEN: Sequence[Open] = (
     Open(
         "O6",
@@ -88,9 +210,62 @@ OPEN: Sequence[Open] = (
         _redo_of("OBJECTS"),
     ),
     Open(
+        "O7",
+        "Does the driver connect in its thin mode, and does it read redo as Arrow?",
+        _driver,
+    ),
+    Open(
+        "O8",
+        "Is it a container database, and may the user enter its root and the tables' container?",
+        _containers,
+    ),
+    Open(
+        "O9",
+        "Which errors does the server give to statements that others answer, by which codes?",
+        lambda records: {"refused": _refusals(records)},
+    ),
+    Open(
+        "O10",
+        "Do archived logs that are listed have names, and files that a session can add? Which of "
+        "them have no destination (DEST_ID 0)?",
+        _archived,
+    ),
+    Open(
+        "O11",
+        "How large is a log, and how many that were switched wait to be archived?",
+        _archiving,
+    ),
+    Open(
+        "O12",
+        "How old are open transactions, by their START_SCN and the current one, and how long does "
+        "reading redo take?",
+        _transactions,
+    ),
+    Open(
+        "O13",
+        "How many tables are there, and how long does the description of one take?",
+        _catalogue,
+    ),
+    Open(
+        "O14",
+        "Are there captured tables of which the server shows no rows or no statement, as external "
+        "ones?",
+        _unreadable,
+    ),
+    Open(
         "O15",
         "Are invisible columns in SQL_REDO, and columns of indexes on expressions (SYS_NC…$)?",
         _redo_of("INVISIBLES"),
+    ),
+    Open(
+        "O16",
+        "How many rows of the redo does LogMiner not support?",
+        _unsupported,
+    ),
+    Open(
+        "O17",
+        "Which rights does the user have, and do they suffice to read rows?",
+        _rights,
     ),
     Open(
         "O18",

@@ -38,7 +38,8 @@ def _ask(
 ) -> Generator[tuple[str, bytes]]:
     try:
         with connect(config) as connection:
-            recording.note("server", version=".".join(map(str, connection.version)))
+            version = ".".join(map(str, connection.version))
+            recording.note("server", version=version, is_thin=connection.is_thin)
             asking = _Observing(config, connection, recording)
             asking.ask_root()
             first = asking.scn()
