@@ -157,7 +157,9 @@ class CaptureProgram:
         by their names: both may have been altered since `stop_capturing`."""
         name = change_table or f"CDC_{schema}_{table}"
         captured = self._columns(self.changes, name)
-        columns = tuple(each for each in self._columns(schema, table) if each in captured)
+        columns = tuple(
+            column for column, kind in self._columns(schema, table) if (column, kind) in captured
+        )
         with self._session() as execute:
             changes = (self.changes, name)
             for statement in tables.capturing(quoted(schema, table), changes, columns, self.width):
