@@ -168,9 +168,9 @@ class CaptureProgram:
     def set_state(self, change_table: str, state: str) -> None:
         """Writes the STATE of a registration: A(ctive), I(nactive), S(topped). Where the program
         runs, what is registered by then has begun."""
+        if self.is_running:
+            self.advance()
         with self._register, self._session() as execute:
-            if self.is_running:
-                execute(tables.activation(self.control, self.width), ())
             execute(
                 f"UPDATE {quoted(self.control, 'IBMSNAP_REGISTER')} SET STATE = ? "
                 "WHERE CD_TABLE = ?",
@@ -181,7 +181,7 @@ class CaptureProgram:
         """Deletes rows of change tables and units of work up to and with an LSN."""
         register = quoted(self.control, "IBMSNAP_REGISTER")
         with self._register, self._session() as execute:
-            execute(tables.activation(self.control, self.width), ())
+            self._activate(execute, self._synchpoint(execute))
             for owner, table in self._change_tables(execute):
                 execute(
                     f"DELETE FROM {quoted(owner, table)} WHERE IBMSNAP_COMMITSEQ <= ?", (through,)
@@ -260,7 +260,7 @@ class CaptureProgram:
     def advance(self) -> bool:
         """One cycle of the program: all that is committed is captured. Whether there was any."""
         with closing(self._connect()) as connection:
-            return self._cycle(connection)
+            return self._cycle(connection, is_whole=True)
 
     def _run(self) -> None:
         quiet = 0
@@ -287,14 +287,15 @@ class CaptureProgram:
         number = self._chance.randint(int.from_bytes(before), int.from_bytes(now))
         return number.to_bytes(self.width)
 
-    def _cycle(self, connection: Any, *, is_told: bool = True) -> bool:
+    def _cycle(self, connection: Any, *, is_told: bool = True, is_whole: bool = False) -> bool:
         with transaction_on(connection) as execute:
             now = self._committed(execute)  # behind the open transaction's end
         with self._register, transaction_on(connection) as execute:
             before = self._synchpoint(execute)
-            now = self._reached(before, now)
+            if not is_whole:
+                now = self._reached(before, now)
             if now > before or is_told:
-                execute(tables.activation(self.control, self.width), ())
+                self._activate(execute, max(now, before))
             if now > before:
                 self._write_units_of_work(execute, before, now)
                 self._move_new_synchpoints(execute, before, now)
@@ -305,6 +306,9 @@ class CaptureProgram:
                     (max(now, before),),
                 )
         return now > before
+
+    def _activate(self, execute: Execute, reached: bytes) -> None:
+        execute(tables.activation(self.control, self.width), (int.from_bytes(reached),))
 
     def _move_new_synchpoints(self, execute: Execute, before: bytes, now: bytes) -> None:
         register = quoted(self.control, "IBMSNAP_REGISTER")

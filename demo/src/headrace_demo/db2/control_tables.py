@@ -151,7 +151,8 @@ def next_commit(condition: str = "IS_OPEN = 0", is_open: int = 0) -> str:
 
 def activation(control: str, width: int) -> str:
     """The statement by which Capture writes down where active registrations begin that do not say
-    so yet."""
+    so yet. Its value: the number of the last commit that Capture has read; who was registered after
+    that waits."""
     register = quoted(control, "IBMSNAP_REGISTER")
     own = (
         f"FROM {SIMULATOR}.REGISTERED R WHERE R.CD_OWNER = {register}.CD_OWNER "
@@ -161,7 +162,7 @@ def activation(control: str, width: int) -> str:
     return (
         f"UPDATE {register} SET CD_OLD_SYNCHPOINT = {start}, CD_NEW_SYNCHPOINT = {start} "
         "WHERE GLOBAL_RECORD = 'N' AND STATE = 'A' AND CD_OLD_SYNCHPOINT IS NULL "
-        f"AND EXISTS (SELECT 1 {own})"
+        f"AND EXISTS (SELECT 1 {own} AND R.NUMBER <= ?)"
     )
 
 
