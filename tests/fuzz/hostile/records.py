@@ -22,6 +22,7 @@ from tests.fuzz.hostile.values import (
     length,
     name,
     number,
+    repeated,
     text,
 )
 from tests.fuzz.mutations import mutated
@@ -102,19 +103,13 @@ def _member(random: Random, depth: int) -> object:
             return document(random, depth + 1)
         case 4 if depth < 3:
             items = [_member(random, depth + 1) for _ in range(random.randrange(4))]
-            return _repeated(items, length(random)) if random.randrange(40) == 0 else items
+            return repeated(items, length(random)) if random.randrange(40) == 0 else items
         case 5 if random.randrange(6) == 0:
             return deep(random)
         case 6 if random.randrange(8) == 0:
             many = random.choice((30, 300, 1_500, 4_000))
             return [{f"k{number}": Raw("1")} for number in range(many)]
     return anything(random)
-
-
-def _repeated(items: list[object], times: int) -> list[object]:
-    """The items so often, at most as often as a record of MOST_BYTES holds them."""
-    size = len(dumped(items))
-    return items * max(1, min(times, MOST_BYTES // size))
 
 
 def document_event(random: Random) -> Described:

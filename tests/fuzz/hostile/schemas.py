@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from tests.fuzz.hostile.values import SCALES, Raw, anything, length, name, number, text
+from tests.fuzz.hostile.values import SCALES, Raw, anything, length, name, number, repeated, text
 
 Described = tuple[Any, Any]
 """A schema's JSON, and a payload."""
@@ -143,7 +143,10 @@ def described(random: Random, depth: int = 0) -> Described:
         case 0 if depth < 3:
             schema, items = described(random, depth + 1)
             many = random.choice((0, 1, 3)) if random.randrange(20) else length(random)
-            made: Described = {"type": "array", "items": schema, "optional": True}, [items] * many
+            made: Described = (
+                {"type": "array", "items": schema, "optional": True},
+                repeated([items], many),
+            )
         case 1 if depth < 3:
             keys = {"type": random.choice(("string", "int32")), "optional": False}
             schema, item = described(random, depth + 1)

@@ -139,3 +139,9 @@ def dumped(value: object, *, escapes: bool = True) -> str:
             return json.dumps(value)
         return json.dumps(value, ensure_ascii=False)
     return json.dumps(value)
+
+
+def repeated(items: list[object], times: int) -> list[object]:
+    """The items so often, at most as often as a record of MOST_BYTES holds them."""
+    size = len(dumped(items))
+    return items * min(times, max(1, MOST_BYTES // size))
