@@ -278,9 +278,11 @@ def _loaded(schema: Schema, payload: object, allowance: Allowance) -> object:
             }
         case Type.STRUCT if isinstance(payload, Mapping):
             allowance.take(len(schema.fields))
-            return {
-                f.name: load_value(f.schema, payload.get(f.name), allowance) for f in schema.fields
-            }
+            loaded: dict[str, object] = dict.fromkeys(schema.places)
+            for name in payload.keys() & loaded.keys():
+                field = schema.fields[schema.places[name]]
+                loaded[name] = load_value(field.schema, payload[name], allowance)
+            return loaded
     raise TypeError
 
 
@@ -295,6 +297,7 @@ def _loading(allowance: Allowance) -> ManyValues[object]:
         one=lambda schema, payload: load_value(schema, payload, allowance),
         array=lambda _schema, items: items,
         struct=_struct_of,
+        map=lambda _schema, pairs: dict(pairs),
         several=partial(_loaded_leaves, allowance),
         count=allowance.take,
     )
@@ -377,13 +380,7 @@ def dump_value(schema: Schema, value: object) -> object:
         case Type.ARRAY if schema.values is not None:
             return _DUMPING.of(schema.values, list(value))  # type: ignore[call-overload]
         case Type.MAP if schema.keys is not None and schema.values is not None:
-            keys, values = schema.keys, schema.values
-            pairs = [
-                [dump_value(keys, key), dump_value(values, item)]
-                for key, item in value.items()  # type: ignore[attr-defined]
-            ]
-            is_object = keys.type is Type.STRING and not keys.optional
-            return {str(key): item for key, item in pairs} if is_object else pairs
+            return _DUMPING.of(schema, [dict(value)])[0]  # type: ignore[call-overload]
         case Type.STRUCT:
             assert isinstance(value, Mapping)
             return {f.name: dump_value(f.schema, value.get(f.name)) for f in schema.fields}
@@ -411,10 +408,19 @@ def _dumped_leaves(schema: Schema, kind: type, values: Sequence[object]) -> list
     return list(values)
 
 
+def _dumped_map(schema: Schema, pairs: Sequence[tuple[object, object]]) -> object:
+    """The payload of a map: an object where its keys are texts."""
+    assert schema.keys is not None
+    if schema.keys.type is Type.STRING and not schema.keys.optional:
+        return {str(key): item for key, item in pairs}
+    return [list(pair) for pair in pairs]
+
+
 _DUMPING: ManyValues[object] = ManyValues(
     one=dump_value,
     array=lambda _schema, items: items,
     struct=_struct_of,
+    map=_dumped_map,
     several=_dumped_leaves,
 )
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
+from headrace.connect.values.many_values import ManyValues
 from headrace.errors import HeadraceError
 
 _TYPES = {
@@ -20,6 +21,7 @@ _TYPES = {
     Type.STRING: pa.large_string(),
     Type.BYTES: pa.large_binary(),
 }
+_NESTING = (Type.ARRAY, Type.MAP, Type.STRUCT)
 _MOST_DIGITS = 76  # of Arrow's widest decimal
 
 
@@ -55,8 +57,8 @@ def arrow_array(schema: Schema, values: Sequence[object]) -> pa.Array:
     values that are not of the schema's type.
     """
     kind = arrow_type(schema)
-    if schema.type in (Type.ARRAY, Type.MAP, Type.STRUCT):
-        values = [_nested(schema, value) for value in values]
+    if schema.type in _NESTING:
+        values = _NESTED.of(schema, values)
     try:
         return pa.array(values, kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -68,19 +70,21 @@ def arrow_array(schema: Schema, values: Sequence[object]) -> pa.Array:
 
 
 def _nested(schema: Schema, value: object) -> object:
-    """Maps as Arrow takes them: lists of pairs."""
-    if value is None:
-        return None
+    """Maps as Arrow takes them, lists of pairs, of a value of another class than dict or list."""
     if schema.type is Type.MAP and isinstance(value, Mapping):
-        assert schema.keys is not None
-        assert schema.values is not None
-        keys, values = schema.keys, schema.values
-        return [(_nested(keys, key), _nested(values, item)) for key, item in value.items()]
-    if schema.type is Type.ARRAY and schema.values is not None and isinstance(value, list | tuple):
-        return [_nested(schema.values, item) for item in value]
+        return _NESTED.of(schema, [dict(value)])[0]
     if schema.type is Type.STRUCT and isinstance(value, Mapping):
-        return {f.name: _nested(f.schema, value.get(f.name)) for f in schema.fields}
+        return _NESTED.of(schema, [dict(value)])[0]
     return value
+
+
+_NESTED: ManyValues[object] = ManyValues(
+    one=_nested,
+    array=lambda _schema, items: items,
+    struct=lambda schema: lambda row: dict(zip(schema.places, row, strict=True)),
+    map=lambda _schema, pairs: pairs,
+    several=lambda schema, _kind, values: None if schema.type in _NESTING else list(values),
+)
 
 
 def connect_value(schema: Schema, value: object) -> object:

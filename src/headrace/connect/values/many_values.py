@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice, repeat
 from types import NoneType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from headrace.connect.schema import Schema, Type
 
@@ -24,8 +24,9 @@ _BY_VALUE = ({str}, {bytes}, {int}, {bool})
 
 @contextmanager
 def collected_after(size: int) -> Iterator[None]:
-    """Python's garbage collection waits until a value of so many bytes is made, where it is large:
-    values hold no cycles, and it would go over all that there is of one again and again."""
+    """Python's garbage collection waits until a value of so many bytes, or so many values, are made
+    where that is many: values hold no cycles, and it would go over all that there is of one again
+    and again."""
     if size < _LARGE or not gc.isenabled():
         yield
         return
@@ -42,19 +43,26 @@ class ManyValues(Generic[T]):
 
     `one` makes it of one value of a schema, also of a null, and raises what is wrong with it;
     `array` of what was made of items, `struct` gives for a schema what makes it of what was made of
-    members. `several` makes it of values of
-    a schema that all have one type of Python; None: one by one. `count` is told of so many items or
-    members before they are looked at.
+    members. `map` makes it of pairs of what was made of keys and items; None: maps are made one by
+    one. `several` makes it of values of a schema that all have one type of Python; None: one by
+    one. `count` gets the number of items or members before they are looked at.
     """
 
     one: Callable[[Schema, object], T]
     array: Callable[[Schema, list[T]], T]
     struct: Callable[[Schema], Callable[[Sequence[T]], T]]
+    map: Callable[[Schema, list[tuple[T, T]]], T] | None = None
     several: Callable[[Schema, type, Sequence[object]], list[T] | None] = lambda *_: None
     count: Callable[[int], None] = lambda _: None
 
     def of(self, schema: Schema, values: Sequence[object]) -> list[T]:
         """What is made of each value."""
+        if len(values) < _LARGE:
+            return self._made(schema, values)
+        with collected_after(len(values)):
+            return self._made(schema, values)
+
+    def _made(self, schema: Schema, values: Sequence[object]) -> list[T]:
         kinds = set(map(type, values))
         if NoneType in kinds:
             return self._with_nulls(schema, values)
@@ -74,11 +82,27 @@ class ManyValues(Generic[T]):
             ]
             rows = zip(*columns, strict=True) if columns else repeat((), len(values))
             return list(map(self.struct(schema), rows))
+        if self.map is not None and schema.type is Type.MAP and kinds <= {dict, list}:
+            return self._maps(self.map, schema, values)
         if len(kinds) == 1:
             several = self.several(schema, next(iter(kinds)), values)
             if several is not None:
                 return several
         return self._distinct(schema, values, values if kinds in _BY_VALUE else map(id, values))
+
+    def _maps(
+        self, made: Callable[[Schema, list[tuple[T, T]]], T], schema: Schema, values: Sequence[Any]
+    ) -> list[T]:
+        """Of maps, which are lists of pairs where their keys are no texts."""
+        assert schema.keys is not None
+        assert schema.values is not None
+        maps = [list(each.items()) if isinstance(each, dict) else each for each in values]
+        self.count(2 * sum(map(len, maps)))
+        pairs = list(chain.from_iterable(maps))
+        keys = self.of(schema.keys, [key for key, _ in pairs])
+        items = self.of(schema.values, [item for _, item in pairs])
+        entries = zip(keys, items, strict=True)
+        return [made(schema, list(islice(entries, len(each)))) for each in maps]
 
     def _with_nulls(self, schema: Schema, values: Sequence[object]) -> list[T]:
         held = [each for each in values if each is not None]
