@@ -18,7 +18,7 @@ from pymongo.errors import PyMongoError
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.connection import Client, connect, diagnose
 from headrace.connectors.mongodb.connection_string import parse_connection_string
-from headrace.connectors.mongodb.errors import grant_roles, place, role_on
+from headrace.connectors.mongodb.errors import grant_roles, in_shell, place, role_on
 from headrace.connectors.mongodb.servers import IMAGES, read_server
 from headrace.errors import HeadraceError
 from headrace.testing.mongodb import MongoServer
@@ -106,8 +106,8 @@ def _open_shop(client: Client, config: MongoConfig, stack: ExitStack) -> dict[st
         raise HeadraceError(
             "mongodb.demo_privilege",
             f"{place(config)} does not let the user make the database {DATABASE}",
-            f"{grant_roles(config, role_on(DATABASE, 'readWrite'))} in mongosh, with which its "
-            "change stream can be read, too.",
+            f"{grant_roles(config, role_on(DATABASE, 'readWrite'))}{in_shell(config)}, with which "
+            "its change stream can be read, too.",
         ) from None
 
 

@@ -196,6 +196,8 @@ _BY_TEXT = (
 )
 _RESUMABLE = "ResumableChangeStreamError"
 _READ_ALL = '"readAnyDatabase"'
+_ATLAS_HOSTS = (".mongodb.net", ".mongodbgov.net")
+_SHELL_ROLE = re.compile(r'\{role: "(\w+)", db: "(.*)"\}')
 _LONGEST = 300
 
 
@@ -250,10 +252,10 @@ def grant(config: MongoConfig) -> str:
     """The commands of mongosh that let the user read what is captured."""
     database, _ = config.target()
     if config.capture_scope is not CaptureScope.DEPLOYMENT:
-        return f"{grant_roles(config, role_on(database or ''))} in mongosh."
+        return f"{grant_roles(config, role_on(database or ''))}{in_shell(config)}."
     only = config.only_database() or "DATABASE"
     return (
-        f"{grant_roles(config, _READ_ALL)} in mongosh. Less is enough for one database, "
+        f"{grant_roles(config, _READ_ALL)}{in_shell(config)}. Less is enough for one database, "
         f"with capture.scope=database and capture.target={only}: "
         f"{grant_roles(config, role_on(only))}"
     )
@@ -264,13 +266,32 @@ def role_on(database: str, role: str = "read") -> str:
     return f"{{role: {json.dumps(role)}, db: {json.dumps(database)}}}"
 
 
+def is_atlas(config: MongoConfig) -> bool:
+    """Whether the connection string leads to Atlas, by the names of its hosts."""
+    hosts = config.mongodb_connection_string.hosts
+    return any(host.partition(":")[0].lower().endswith(_ATLAS_HOSTS) for host in hosts)
+
+
+def in_shell(config: MongoConfig) -> str:
+    """What follows the command of `grant_roles`, which Atlas has in no shell."""
+    return "" if is_atlas(config) else " in mongosh"
+
+
 def grant_roles(config: MongoConfig, *roles: str) -> str:
     """The command of mongosh that gives roles, written as mongosh does, to the user of the
-    configuration."""
+    configuration; of Atlas, whose users no command of mongosh changes, that of its CLI."""
     string = config.mongodb_connection_string
     user, database = config.mongodb_user, config.mongodb_authsource
     if string.has_user:
         user, database = string.user, string.database or "admin"
+    if is_atlas(config):
+        named = [_SHELL_ROLE.sub(r"\1@\2", role).strip('"') for role in roles]
+        named = [role if "@" in role else f"{role}@admin" for role in named]
+        return (
+            "Give the user of Atlas, beside the roles that it has, "
+            f"{' and '.join(named)}: atlas dbusers update {user or 'USER'} --role "
+            f"{','.join(named)},…"
+        )
     database = string.options.get("authsource", database)
     return (
         f"db.getSiblingDB({json.dumps(database)}).grantRolesToUser("

@@ -13,7 +13,7 @@ from pymongo.errors import OperationFailure, PyMongoError
 
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.connection import Client, diagnose, greet
-from headrace.connectors.mongodb.errors import NOT_A_REPLICA_SET, answered, place
+from headrace.connectors.mongodb.errors import NOT_A_REPLICA_SET, answered, is_atlas, place
 from headrace.errors import HeadraceError
 
 _STANDARD: CodecOptions[dict[str, Any]] = CodecOptions(
@@ -58,6 +58,13 @@ def read_server(client: Client, config: MongoConfig) -> ServerFacts:
             "options.",
         )
     return facts
+
+
+def atlas_facts(config: MongoConfig, server: ServerFacts) -> list[str]:
+    """What says that Atlas runs the cluster: the name of its host, and that of its replica set."""
+    facts = [f"host {config.mongodb_connection_string.place}"] if is_atlas(config) else []
+    name = server.replica_set or ""
+    return [*facts, f"replica set {name}"] if name.startswith("atlas-") else facts
 
 
 def operation_time(client: Client, session: ClientSession | None = None) -> Timestamp:

@@ -19,7 +19,7 @@ from headrace.connectors.mongodb.checks.state import Checked
 from headrace.connectors.mongodb.checks.stream import check_stream
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.mongodb.connection import Client, connect
-from headrace.connectors.mongodb.servers import read_server
+from headrace.connectors.mongodb.servers import atlas_facts, read_server
 from headrace.findings import Findings, Preconditions
 from headrace.offsets.offset import OffsetObject
 from headrace.signals.checks import check_channels
@@ -52,6 +52,8 @@ def _look(
         kind = "a sharded cluster" if server.replica_set is None else (
             f"the replica set {server.replica_set}")  # fmt: skip
         findings.add("mongodb.version", "ok", f"MongoDB {server.version_text}, {kind}, answers")
+        if facts := atlas_facts(config, server):
+            findings.add("mongodb.managed", "ok", f"The cluster is Atlas's ({', '.join(facts)})")
         checked = Checked(config, client, findings, server, stored=stored)
         _check_deployment(checked, is_start=is_start)
 

@@ -8,7 +8,7 @@ from pymongo.errors import OperationFailure
 
 from headrace.connectors.mongodb.checks.state import Checked
 from headrace.connectors.mongodb.connection import Client, diagnose
-from headrace.connectors.mongodb.errors import grant_roles, role_on
+from headrace.connectors.mongodb.errors import grant_roles, is_atlas, role_on
 from headrace.connectors.mongodb.streaming.oplog_watch import OplogWindow, read_window
 
 _UNAUTHORIZED = 13
@@ -44,7 +44,9 @@ def _check_window(checked: Checked, oplog: OplogWindow, *, is_full: bool) -> Non
             "oplog_short",
             f"The oplog holds the changes of {window}; headrace.oplog.window.min is {least}",
             "db.adminCommand({replSetResizeOplog: 1, size: 16384, minRetentionHours: 72}) on every "
-            "member; in Atlas the cluster's setting of the oplog.",
+            "member."
+            if not is_atlas(checked.config)
+            else "Raise the minimum oplog window in the cluster's settings.",
         )
         return
     checked.ok("oplog", f"The oplog holds the changes of {window}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from headrace.connectors.postgresql.catalog.managed import service_of_host
 from headrace.connectors.postgresql.checks.publication import check_publication
-from headrace.connectors.postgresql.checks.server import check_login, check_server
+from headrace.connectors.postgresql.checks.server import check_login, check_managed, check_server
 from headrace.connectors.postgresql.checks.slot import check_replication_slot
 from headrace.connectors.postgresql.checks.state import Checked
 from headrace.connectors.postgresql.checks.tables import check_identities, check_rights
@@ -32,11 +33,20 @@ def check(config: PostgresConfig, stored: OffsetObject | None = None) -> Finding
     try:
         _look(config, findings, continues=continues, resumes=resumes)
     except HeadraceError as error:
-        hint = ""
+        remedy, service = error.remedy, service_of_host(config.database_hostname)
         if error.code == "postgresql.authentication":  # of a missing role, too, for the client
             role = SQL.dialect.quoted(config.database_user)
-            hint = f" A missing role: CREATE ROLE {role} LOGIN REPLICATION PASSWORD '…';"
-        findings.add(error.code, "error", error.message, error.remedy + hint)
+            replication = " REPLICATION" if service is None else ""
+            hint = f"A missing role: CREATE ROLE {role} LOGIN{replication} PASSWORD '…';"
+            remedy = f"{remedy} {hint}"
+            if service is not None:
+                remedy = f"{remedy} {service.let_replicate(config.database_user)}"
+        elif error.code == "postgresql.not_allowed" and service is not None:
+            remedy = (
+                f"Set database.sslmode=verify-full, and let {service.name}'s network rules "
+                "admit this host."
+            )
+        findings.add(error.code, "error", error.message, remedy)
     return findings
 
 
@@ -88,6 +98,8 @@ def _check_database(checked: Checked, *, continues: bool, resumes: bool) -> None
     else:
         checked.ok("rows_only", "Rows are read, the log is not")
         parts = rows
+    if not checked.is_start:
+        parts = [lambda: check_managed(checked), *parts]
     for part in parts:
         findings.guard(part)
 

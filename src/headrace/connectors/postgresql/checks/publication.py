@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import psycopg
 
+from headrace.connectors.postgresql.catalog.managed import OWNER, SUPERUSER
 from headrace.connectors.postgresql.checks.state import Checked
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, translate
 from headrace.connectors.postgresql.replication.publication import (
@@ -111,13 +112,13 @@ def _check_partitions(
 
 def _check_creation(checked: Checked, name: str, mode: str) -> None:
     paths = [table.path for table in checked.tables]
-    make = f"As a superuser: {create_statement(checked.config, paths)}"
-    reason, remedy = "", make
-    if mode == "disabled":
-        reason = "publication.autocreate.mode is disabled"
-    elif checked.is_standby():
+
+    statement = create_statement(checked.config, paths)
+    if mode == "disabled" or checked.is_standby():
         reason, remedy = "a standby cannot make it", "Make it on the primary."
-    if reason:
+        if mode == "disabled":
+            reason = "publication.autocreate.mode is disabled"
+            remedy = f"{SUPERUSER if checked.managed is None else OWNER}: {statement}"
         what = f"The publication {name} does not exist, and {reason}"
         checked.refuse("publication_missing", what, remedy)
         return
@@ -126,6 +127,8 @@ def _check_creation(checked: Checked, name: str, mode: str) -> None:
         " pg_roles r WHERE (r.rolsuper OR r.rolname = 'rds_superuser')"
         " AND pg_has_role(r.oid, 'MEMBER'))"
     )[0]
+    who = SUPERUSER if checked.is_start or checked.managed is None else OWNER
+    make = f"{who}: {statement}"
     foreign = [t for t in checked.tables if not checked.rights[t.id].owned]
     allowed = creates and (superuser or mode == "no_tables" or (mode == "filtered" and not foreign))
     if not allowed:

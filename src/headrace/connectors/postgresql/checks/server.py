@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from headrace.connectors.postgresql.catalog.managed import DECODING, Managed
 from headrace.connectors.postgresql.checks.state import Checked
 from headrace.connectors.postgresql.connection import CHECK_LIMIT, connect, translated
 from headrace.connectors.postgresql.replication.slot import system_identifier
 from headrace.errors import HeadraceError
 
+_NO_PRIVILEGE = "postgresql.no_replication_privilege"
+_REFUSALS = (_NO_PRIVILEGE, "postgresql.not_allowed", "postgresql.authentication")
+"""Codes of a login to replicate that is refused although the role may log in."""
 
-def wal_level_error(level: str) -> HeadraceError | None:
-    """What is wrong with the setting wal_level; empty: nobody knows it."""
+
+def wal_level_error(
+    level: str, service: Callable[[], Managed | None] = lambda: None
+) -> HeadraceError | None:
+    """What is wrong with the setting wal_level; empty: nobody knows it. `service` is asked who runs
+    the server, where that matters."""
     if level == "logical":
         return None
+    managed = service()
     return HeadraceError(
         "postgresql.wal_level",
         f"wal_level is {level or 'unknown'}; logical is needed",
-        "As a superuser: ALTER SYSTEM SET wal_level = logical; then restart the server.",
+        DECODING if managed is None else managed.service.decoding,
     )
 
 
 def check_server(checked: Checked) -> None:
     """Whether the settings of the server, a standby too, serve logical decoding."""
-    error = wal_level_error(checked.catalog.setting("wal_level"))
+    error = wal_level_error(checked.catalog.setting("wal_level"), lambda: checked.managed)
     if error is None:
         checked.ok("wal_level", "wal_level is logical")
     else:
@@ -42,11 +53,14 @@ def check_server(checked: Checked) -> None:
         )
     kept = checked.catalog.setting("max_slot_wal_keep_size")
     if kept == "-1":
+        managed = None if checked.is_start else checked.managed
         checked.warn(
             "wal_unlimited",
             "max_slot_wal_keep_size is -1: a slot that nobody reads keeps WAL until the disk "
             "is full",
-            "Set a limit that covers your longest stop, and watch the slot's lag.",
+            "Set a limit that covers your longest stop, and watch the slot's lag."
+            if managed is None or managed.service.limits_wal
+            else f"{managed.service.name} lets nobody set it: watch the slot's lag.",
         )
     elif kept:
         checked.ok(
@@ -63,14 +77,52 @@ def check_server(checked: Checked) -> None:
         )
 
 
+def check_managed(checked: Checked) -> None:
+    """Which service runs the server, by which facts, and whether the connection suits it."""
+    managed, config = checked.managed, checked.config
+    if managed is None:
+        return
+    service, host = managed.service, config.database_hostname or ""
+    checked.ok("managed", f"The server is {service.name}'s ({', '.join(managed.facts)})")
+    if service.pooler and service.pooler in host:
+        checked.refuse(
+            "pooler",
+            f"database.hostname is {host}, a connection pooler of {service.name}, which passes no "
+            "replication on",
+            f"Set database.hostname to the host of {service.name}'s direct connection.",
+        )
+    if str(config.database_sslmode) not in ("verify-ca", "verify-full"):
+        checked.warn(
+            "tls_unverified",
+            f"database.sslmode is {config.database_sslmode}: whoever is between here and "
+            f"{service.name} can read the connection, the password too",
+            "Set database.sslmode=verify-full, and database.sslrootcert to a file with "
+            f"{service.certificates}.",
+        )
+
+
 def check_login(checked: Checked) -> None:
     """Logs in as the stream will: privilege, pg_hba.conf and a free walsender in one."""
     config = checked.config
-    with (
-        connect(
-            config, replication=True, application="headrace check", limit=CHECK_LIMIT
-        ) as connection,
-        translated(config, "Opening a replication connection", CHECK_LIMIT),
-    ):
-        system_identifier(connection)
+    try:
+        with (
+            connect(
+                config, replication=True, application="headrace check", limit=CHECK_LIMIT
+            ) as connection,
+            translated(config, "Opening a replication connection", CHECK_LIMIT),
+        ):
+            system_identifier(connection)
+    except HeadraceError as error:
+        raise _as_managed(checked, error) from None
     checked.ok("replication", f"The role {config.database_user} may replicate")
+
+
+def _as_managed(checked: Checked, error: HeadraceError) -> HeadraceError:
+    """A refusal of the replication connection, with the remedy of the service that refuses."""
+    if error.code not in _REFUSALS or checked.managed is None:
+        return error
+    service = checked.managed.service
+    remedy = service.let_replicate(checked.config.database_user)
+    if error.code != _NO_PRIVILEGE:
+        remedy = f"{remedy} {service.iam}".rstrip()
+    return HeadraceError(error.code, error.message, remedy)

@@ -22,7 +22,10 @@ def check_replication_slot(checked: Checked, *, continues: bool) -> None:
             checked.foresee(
                 "limit_reached",
                 f"The slot {name} cannot be made: {used} of {limit} slots are in use",
-                "Raise max_replication_slots, or drop unused slots.",
+                "Raise max_replication_slots, or drop unused slots."
+                if checked.is_start or checked.managed is None
+                else f"Raise max_replication_slots {checked.managed.service.settings_place}, or "
+                "drop unused slots.",
             )
         elif not continues:
             checked.ok("slot", f"The slot {name} will be made at the start")

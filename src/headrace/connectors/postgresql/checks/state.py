@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import psycopg
 
 from headrace.connectors.postgresql.capture import Capture
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
+from headrace.connectors.postgresql.catalog.managed import Managed, find_service
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import CHECK_LIMIT
 from headrace.connectors.postgresql.reading.dialect import SQL
 from headrace.connectors.postgresql.source import CONNECTOR
-from headrace.findings import Findings
+from headrace.findings import Findings, Preconditions
 from headrace.relational.checks import TableChecks
 from headrace.snapshots.modes import SnapshotRule
 
@@ -44,6 +46,7 @@ class Checked(TableChecks[CatalogTable]):
         super().__init__(CONNECTOR, database, config, capture, findings, catalog, capture.types)
         self.connection, self.rows = connection, catalog.rows
         self.rule = SnapshotRule.of(config)
+        self.is_start = isinstance(findings, Preconditions)
         self.rights: dict[int, Rights] = {}
 
     def is_standby(self) -> bool:
@@ -58,6 +61,11 @@ class Checked(TableChecks[CatalogTable]):
     def quoted(self, *names: str) -> str:
         """A name of SQL, of one or more parts."""
         return SQL.dialect.quoted(*names)
+
+    @cached_property
+    def managed(self) -> Managed | None:
+        """The service that runs the server, which a start asks for where it is refused only."""
+        return find_service(self.connection, self.config.database_hostname)
 
     @property
     def role(self) -> str:

@@ -10,6 +10,7 @@ import psycopg
 from psycopg import sql
 
 from headrace.connectors.postgresql.catalog.catalog import Catalog, CatalogTable
+from headrace.connectors.postgresql.catalog.managed import OWNER, SUPERUSER, find_service
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import answer_text, translate
 from headrace.connectors.postgresql.replication.slot import is_standby
@@ -71,17 +72,21 @@ def ensure_publication(
     """
     name = config.publication_name
     mode = str(config.publication_autocreate_mode)
+
+    def statement() -> str:
+        managed = find_service(connection, config.database_hostname)
+        return f"{SUPERUSER if managed is None else OWNER}: {create_statement(config, tables)}"
+
     try:
         publication = find_publication(connection, name)
         if publication is None:
             if is_standby(connection):
-                raise _missing(
-                    config, tables, "a standby cannot make it", "On the primary, as a superuser"
-                )
+                remedy = f"Make it on the primary. {statement()}"
+                raise _missing(config, "a standby cannot make it", remedy)
             if mode == "disabled":
                 why = "publication.autocreate.mode is disabled"
-                choice = "Choose another publication.autocreate.mode, or as a superuser"
-                raise _missing(config, tables, why, choice)
+                choice = "Choose another publication.autocreate.mode, or make it."
+                raise _missing(config, why, f"{choice} {statement()}")
             connection.execute(_creation(config, mode, tables).encode())
             return True
         if mode == "filtered":
@@ -93,19 +98,16 @@ def ensure_publication(
                 PRIVILEGE,
                 f"The role {config.database_user} may not create or change the publication "
                 f"{name}: {answer_text(error, config, '')}",
-                f"As a superuser: {create_statement(config, tables)} Then set "
-                "publication.autocreate.mode=disabled.",
+                f"{statement()} Then set publication.autocreate.mode=disabled.",
             ) from None
         raise translate(error, config, f"Preparing the publication {name}") from None
 
 
-def _missing(
-    config: PostgresConfig, tables: Sequence[tuple[str, str]], why: str, remedy: str
-) -> HeadraceError:
+def _missing(config: PostgresConfig, why: str, remedy: str) -> HeadraceError:
     return HeadraceError(
         "postgresql.publication_missing",
         f"The publication {config.publication_name} does not exist, and {why}",
-        f"{remedy}: {create_statement(config, tables)}",
+        remedy,
     )
 
 

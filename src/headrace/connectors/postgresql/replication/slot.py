@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import psycopg
 
 from headrace.connect.deadline import Deadline
+from headrace.connectors.postgresql.catalog.managed import DECODING, find_service
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.connectors.postgresql.connection import answer_text, translate
 from headrace.connectors.postgresql.position import PostgresOffset, format_lsn, parse_lsn
@@ -185,10 +186,11 @@ def create_slot(replication: psycopg.Connection, config: PostgresConfig) -> Crea
                 retriable=True,
             ) from None
         if error.sqlstate == "55000":
+            managed = find_service(replication, config.database_hostname)
             raise HeadraceError(
                 "postgresql.wal_level",
                 f"The server does not decode its log: {answer_text(error, config, '')}",
-                "Set wal_level = logical and restart the server.",
+                DECODING if managed is None else managed.service.decoding,
             ) from None
         raise translate(error, config, f"Creating the replication slot {name}") from None
     finally:

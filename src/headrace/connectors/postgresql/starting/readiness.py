@@ -10,6 +10,7 @@ from functools import partial
 import psycopg
 
 from headrace.connectors.postgresql.catalog.catalog import CatalogReading, CatalogTable
+from headrace.connectors.postgresql.catalog.managed import find_service
 from headrace.connectors.postgresql.checks.server import wal_level_error
 from headrace.connectors.postgresql.checks.tables import no_privilege, unreadable
 from headrace.connectors.postgresql.connection import QUERY_LIMIT, connect
@@ -59,7 +60,10 @@ class Readiness:
         try:
             self._reading, tables = self._read()
             if self.rule.streams:
-                error = wal_level_error(self._catalog.setting("wal_level"))
+                error = wal_level_error(
+                    self._catalog.setting("wal_level"),
+                    lambda: find_service(connection, self._config.database_hostname),
+                )
                 if error is not None:
                     raise error
                 check_settings(self._config)
