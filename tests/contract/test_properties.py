@@ -64,10 +64,14 @@ OF_THEIR_OWN: dict[str, str] = {
 }
 """Examples of properties whose kind says less than what they take. Empty: it chooses the suite."""
 
-INSTEAD = {"headrace.credentials.command": ("database.password", "mongodb.password")}
+INSTEAD = {
+    "headrace.credentials.command": ("database.password", "mongodb.password"),
+    "headrace.credentials.provider": ("database.password",),
+}
 """Properties that cannot be there beside one."""
 _KAFKA_HISTORY = {"bootstrap.servers": "h:1", "topic": "history"}
 TOGETHER: dict[str, Mapping[str, str]] = {
+    "headrace.credentials.provider": {"database.sslmode": "verify-full"},
     "snapshot.mode=configuration_based": {
         "snapshot.mode.configuration.based.snapshot.data": "true"
     },

@@ -33,6 +33,7 @@ RUN_BY = {
         "connectors/db2/test_guide.py",
     ),
     "docs/guides/deployment.md": {
+        "aws-rds-iam": "config/tokens/test_rds.py",
         "import headrace": "docs/test_pages_in_spark.py",
         "spark-submit": "docs/test_pages_in_spark.py",
     },

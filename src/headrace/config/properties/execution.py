@@ -8,6 +8,16 @@ from typing import ClassVar
 
 from headrace.config.configuration import Configuration
 from headrace.config.credentials.command import COMMAND, LIFETIME, TIMEOUT, CommandSecret
+from headrace.config.credentials.tokens import (
+    AWS,
+    DATABASE_SCOPE,
+    ENTRA,
+    PROVIDER,
+    REGION,
+    SCOPE,
+    EntraToken,
+    RdsToken,
+)
 from headrace.config.finding import PropertyFinding
 from headrace.config.hidden import HiddenText
 from headrace.config.kinds import PATH, TEXT, TRIGGER, Kind, choice, duration, integer, one_of, size
@@ -20,7 +30,7 @@ from headrace.config.properties.modes import (
 )
 from headrace.config.property import Group, PassThrough, Property
 from headrace.config.reading import Reading
-from headrace.config.secret import HIDDEN, Secret
+from headrace.config.secret import HIDDEN, Secret, SecretSource
 
 
 class ExecutionConfig(CompatibilityConfig):
@@ -186,18 +196,24 @@ class CredentialsConfig(Configuration):
         "connections; tokens of RDS are valid for 15 minutes.",
     )
 
+    def secret_source(self) -> tuple[str, SecretSource] | None:
+        """What gives the password, and the property that asks for it; None: nothing does."""
+        arguments = self.headrace_credentials_command
+        if not arguments:
+            return None
+        timeout = self.headrace_credentials_timeout_ms
+        return COMMAND, CommandSecret(arguments, timeout, self.headrace_credentials_lifetime_ms)
+
     def complete(self, reading: Reading) -> None:
-        """See Configuration: the program's text is the password."""
+        """See Configuration: what the source gives is the password."""
         super().complete(reading)
         declaration = self.properties().get(self.password_property)
-        arguments = self.headrace_credentials_command
-        if declaration is None or not arguments or self.is_set(declaration.name):
+        given = self.secret_source()
+        if declaration is None or given is None or self.is_set(declaration.name):
             return
-        source = CommandSecret(
-            arguments, self.headrace_credentials_timeout_ms, self.headrace_credentials_lifetime_ms
-        )
+        name, source = given
         reading.values[declaration.attribute] = Secret("", source)
-        reading.hidden.append(HiddenText(COMMAND, HIDDEN, (), is_secret=True, source=source))
+        reading.hidden.append(HiddenText(name, HIDDEN, (), is_secret=True, source=source))
 
     def check(self) -> Iterator[PropertyFinding]:
         """See Configuration."""
@@ -208,4 +224,85 @@ class CredentialsConfig(Configuration):
                 COMMAND,
                 f"{COMMAND} and {self.password_property} are both set",
                 f"Keep one: the program prints what {self.password_property} would have.",
+            )
+
+
+class TokensConfig(CredentialsConfig):
+    """Tokens of a cloud in the place of a password, of connectors whose `database.sslmode` says
+    whether the server is verified."""
+
+    headrace_credentials_provider = Property(
+        PROVIDER,
+        one_of(AWS, ENTRA),
+        None,
+        Group.HEADRACE,
+        "The cloud whose tokens take the place of the password: AWS IAM for RDS and Aurora "
+        "(headrace[aws]), or Microsoft Entra ID for Azure Database (headrace[azure]).",
+    )
+    headrace_credentials_region = Property(
+        REGION,
+        TEXT,
+        None,
+        Group.HEADRACE,
+        "The region of the server, for aws-rds-iam: without it that of database.hostname, or of "
+        "the environment.",
+    )
+    headrace_credentials_scope = Property(
+        SCOPE,
+        TEXT,
+        DATABASE_SCOPE,
+        Group.HEADRACE,
+        "What a token is asked for, for entra-id; national clouds have other ones.",
+    )
+
+    def secret_source(self) -> tuple[str, SecretSource] | None:
+        """See CredentialsConfig."""
+        if self.headrace_credentials_provider == ENTRA:
+            return PROVIDER, EntraToken(self.headrace_credentials_scope)
+        if self.headrace_credentials_provider is None:
+            return super().secret_source()
+        names = ("database_hostname", "database_port", "database_user")
+        host, port, user = (self.value_of(name) for name in names)
+        return PROVIDER, RdsToken(str(host), int(port), str(user), self.headrace_credentials_region)
+
+    def _sslmode(self) -> str:
+        driver = {member.variables[0]: member.value for member in self.value_of("driver")}
+        return str(driver.get("sslmode", self.value_of("database_sslmode")))
+
+    def complete(self, reading: Reading) -> None:
+        """See Configuration: a token for a server that nobody verifies is a warning."""
+        super().complete(reading)
+        if self.headrace_credentials_provider and self._sslmode() == "require":
+            reading.warnings.append(
+                PropertyFinding(
+                    "config.token_unverified",
+                    "database.sslmode",
+                    f"database.sslmode is require, so that a token of {PROVIDER} goes to whichever "
+                    "server answers",
+                    "Set database.sslmode=verify-full and database.sslrootcert.",
+                )
+            )
+
+    def check(self) -> Iterator[PropertyFinding]:
+        """See Configuration."""
+        yield from super().check()
+        provider = self.headrace_credentials_provider
+        if not provider:
+            return
+        for name in (self.password_property, COMMAND):
+            if self.is_set(name):
+                yield PropertyFinding(
+                    "config.exclusive",
+                    PROVIDER,
+                    f"{PROVIDER} and {name} are both set",
+                    f"Keep one: the tokens of {provider} take the place of the password.",
+                )
+        if self._sslmode() in ("disable", "allow", "prefer"):
+            yield PropertyFinding(
+                "config.token_without_tls",
+                "database.sslmode",
+                f"database.sslmode is {self._sslmode()}, with which a token of {PROVIDER} may be "
+                "sent without encryption",
+                "Set database.sslmode=verify-full, and database.sslrootcert to the file with the "
+                "CA of the service.",
             )

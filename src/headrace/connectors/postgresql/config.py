@@ -23,6 +23,7 @@ from headrace.config.kinds import (
     milliseconds,
     one_of,
 )
+from headrace.config.properties.execution import TokensConfig
 from headrace.config.properties.relational import RelationalConfig
 from headrace.config.properties.without_history import WithoutHistoryConfig
 from headrace.config.property import (
@@ -47,7 +48,7 @@ _IDENTITIES: Kind[tuple[IdentityRule, ...]] = Kind(
 )
 
 
-class PostgresConfig(WithoutHistoryConfig, RelationalConfig):
+class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
     """Debezium's PostgreSQL connector, version 3.x."""
 
     exclusive: ClassVar[tuple[tuple[str, str], ...]] = (

@@ -252,6 +252,8 @@ _BY_TEXT = (
     ("FATAL: role ", "28P01"),
     ("FATAL: database ", "3D000"),
     ("password authentication failed", "28P01"),
+    ("PAM authentication failed", "28P01"),  # a token of AWS
+    ("access token", "28P01"),  # of Entra ID
     ("no password supplied", "28P01"),
     ("no pg_hba.conf entry", "28000"),
     ("is not permitted to log in", "28000"),

@@ -1,0 +1,51 @@
+"""Secrets that a process fetches and keeps for a while."""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+
+_MOST_SEEN = 8
+_lock = threading.Lock()
+_kept: dict[KeptSecret, tuple[str, float]] = {}
+_seen: dict[KeptSecret, dict[str, tuple[tuple[str, str], ...]]] = {}
+
+
+class KeptSecret(ABC):
+    """See SecretSource. A process fetches the secret when it first needs it, after the secret's
+    lifetime, and after the secret was refused. Subclasses are frozen and equal where they give the
+    same secret: it is kept for all of them, and pickles with none."""
+
+    def current(self) -> str:
+        """The secret. Raises as `fetch`."""
+        with _lock:
+            text, end = _kept.get(self, ("", 0.0))
+            if time.monotonic() < end:
+                return text
+            began = time.monotonic()
+            text, seconds = self.fetch()
+            _kept[self] = text, began + seconds
+            seen = _seen.setdefault(self, {})
+            seen.pop(text, None)
+            seen[text] = ()
+            for oldest in list(seen)[:-_MOST_SEEN]:
+                del seen[oldest]
+            return text
+
+    def renewed(self, used: str) -> str:
+        """The secret after `used` was refused: it is fetched again, unless another thread has done
+        so since. Raises as `current`."""
+        with _lock:
+            if _kept.get(self, ("", 0.0))[0] == used:
+                _kept.pop(self, None)
+        return self.current()
+
+    def seen(self) -> dict[str, tuple[tuple[str, str], ...]]:
+        """The last secrets in this process, which messages hide."""
+        return dict(_seen.get(self, {}))
+
+    @abstractmethod
+    def fetch(self) -> tuple[str, float]:
+        """A new secret, and for how many seconds it is used. Raises HeadraceError, which never
+        shows it."""
