@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from headrace.config.credentials.changing import have_changed, settings_now
 from headrace.connectors.mongodb.config import MongoConfig
 from headrace.connectors.postgresql.config import PostgresConfig
 from headrace.errors import HeadraceError
+from headrace.kafka.settings import client_settings
+from headrace.signals.kafka import CHANNEL
 from tests.config.test_references import REQUIRED
 
 FIRST, SECOND = "first-password", "second-password"
@@ -97,6 +100,91 @@ def test_a_file_that_is_not_on_a_host_is_named_with_the_property(file: Path) -> 
     assert raised.value.message.startswith("database.password on the host ")
     assert f"${{dir:{file.parent}:{file.name}}}" in raised.value.message
     assert "executors" in raised.value.remedy
+
+
+CLIENTS = {
+    "signal_consumer": "signal.consumer.sasl.password",
+    "headrace_sink": "headrace.sink.kafka.producer.sasl.password",
+    "producer_override": "producer.override.ssl.key.password",
+    "value_converter_options": "value.converter.basic.auth.user.info",
+    "key_converter_options": "key.converter.bearer.auth.token",
+}
+
+
+def of_client(file: Path, attribute: str) -> PostgresConfig:
+    reference = f"${{dir:{file.parent}:{file.name}}}"
+    return PostgresConfig.parse(REQUIRED | {CLIENTS[attribute]: reference})
+
+
+def setting(config: PostgresConfig, attribute: str) -> str:
+    (text,) = getattr(config, attribute).values()
+    assert isinstance(text, str)
+    return text
+
+
+@pytest.mark.parametrize("attribute", CLIENTS)
+def test_secrets_of_clients_are_read_when_the_client_connects(file: Path, attribute: str) -> None:
+    config = of_client(file, attribute)
+    assert setting(config, attribute).startswith(FIRST)
+    before = settings_now({"s": setting(config, attribute)})
+    file.write_text(SECOND)
+    assert have_changed({"s": setting(config, attribute)}, before)
+    now = settings_now({"s": setting(config, attribute)})
+    assert (before, now) == ({"s": FIRST}, {"s": SECOND})
+    assert not have_changed({"s": setting(config, attribute)}, now)
+    assert of_client(file, attribute) == config
+    said = config.hidden.in_error(f"refused {FIRST} and {SECOND}")
+    assert FIRST not in said
+    assert SECOND not in said
+
+
+@pytest.mark.parametrize("attribute", CLIENTS)
+def test_secrets_of_clients_cross_to_another_process_as_references(
+    file: Path, attribute: str
+) -> None:
+    config = of_client(file, attribute)
+    packed = pickle.dumps(config)
+    assert FIRST.encode() not in packed
+    file.write_text(SECOND)
+    there = pickle.loads(packed)
+    assert there == config
+    assert setting(there, attribute).startswith(SECOND)
+    file.unlink()
+    there = pickle.loads(packed)  # nobody there may need it
+    with pytest.raises(HeadraceError, match=r"config\.secret_unreadable"):
+        settings_now({"s": setting(there, attribute)})
+
+
+def test_other_settings_and_other_sinks_are_read_once(file: Path) -> None:
+    reference = f"${{dir:{file.parent}:{file.name}}}"
+    names = ("headrace.sink.catalog.s3.secret-access-key", "signal.consumer.sasl.username",
+             "driver.sslpassword")  # fmt: skip
+    config = PostgresConfig.parse(REQUIRED | dict.fromkeys(names, reference))
+    file.write_text(SECOND)
+    for text in (*config.headrace_sink.values(), *config.signal_consumer.values(),
+                 *config.driver.values()):  # fmt: skip
+        assert settings_now({"s": text}) == {"s": FIRST}
+
+
+def test_a_login_configuration_of_java_gives_the_password_that_it_has_now(file: Path) -> None:
+    def jaas(password: str) -> str:
+        module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+        return f'{module} required username="app" password="{password}";'
+
+    file.write_text(jaas(FIRST))
+    reference = f"${{dir:{file.parent}:{file.name}}}"
+    config = PostgresConfig.parse(REQUIRED | {"signal.consumer.sasl.jaas.config": reference})
+    settings = client_settings(CHANNEL, config.signal_consumer, "h:1")
+    used = settings_now(settings)
+    assert (used["sasl.username"], used["sasl.password"]) == ("app", FIRST)
+    file.write_text(jaas(SECOND))
+    assert have_changed(settings, used)
+    assert settings_now(settings)["sasl.password"] == SECOND
+    packed = pickle.dumps(settings)
+    assert FIRST.encode() not in packed
+    assert SECOND.encode() not in packed
+    assert pickle.loads(packed) == settings
+    assert SECOND not in config.hidden.in_error(f"refused {SECOND}")
 
 
 def by_command(*arguments: str, **more: str) -> PostgresConfig:

@@ -12,7 +12,13 @@ import uuid
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    NewTopic,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 
 from headrace.java import find_java
 from headrace.spark.jvm.maven import fetch_jars
@@ -57,6 +63,10 @@ ssl.truststore.type=PEM
 ssl.truststore.location={folder}/ca.pem
 ssl.endpoint.identification.algorithm=
 """
+_SCRAM = (
+    "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config="
+    "org.apache.kafka.common.security.scram.ScramLoginModule required;\n"
+)
 _LOGIN = (
     'org.apache.kafka.common.security.plain.PlainLoginModule required username="{user}" '
     'password="{password}"'
@@ -217,6 +227,31 @@ class SecuredKafka(KafkaServer):
             login=self.login, user=self.user, password=self.password, folder=self._folder
         )
         return super()._text(controller, listener) + secured
+
+
+class RotatingKafka(SecuredKafka):
+    """One that also has the user `rotating`, who logs in with SCRAM and whose password changes."""
+
+    rotating = "rotating"
+
+    def _text(self, controller: int, listener: str = "SASL_SSL") -> str:
+        text = super()._text(controller, listener)
+        plain = "sasl.enabled.mechanisms=PLAIN\n"
+        assert plain in text
+        return text.replace(plain, f"{plain.strip()},SCRAM-SHA-256\n{_SCRAM}")
+
+    def set_password(self, password: str) -> None:
+        """Give the user another one, which new connections need."""
+        admin = self._admin()  # has to outlive what it promises
+        kind = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+        changed = UserScramCredentialUpsertion(self.rotating, kind, password.encode())
+        for done in admin.alter_user_scram_credentials([changed]).values():
+            done.result(timeout=120)
+
+    def restart(self) -> None:
+        """Every connection is cut."""
+        self.stop()
+        self.start()
 
 
 def _jars(java: Path) -> str:

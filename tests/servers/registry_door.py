@@ -12,13 +12,20 @@ from typing import Self
 USER, WORD = "user", "secret"
 
 
+def basic(user: str, word: str) -> str:
+    """The header of a login."""
+    return f"Basic {base64.b64encode(f'{user}:{word}'.encode()).decode()}"
+
+
 class Door(ThreadingHTTPServer):
-    """Asks for USER and WORD, and is out of order for the first `failures` requests. `requests` are
-    those that came."""
+    """Asks for USER and WORD, or for another `authorization`, and is out of order for the first
+    `failures` requests. `requests` are those that came."""
 
     def __init__(self, target: str) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.target, self.failures, self.requests = target, 0, 0
+        self.authorization = basic(USER, WORD)
+        """The header that it asks for."""
         self._thread = threading.Thread(target=self.serve_forever)
 
     @property
@@ -49,10 +56,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.server.requests += 1
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        allowed = base64.b64encode(f"{USER}:{WORD}".encode()).decode()
         if self.server.requests <= self.server.failures:
             self._answer(503)
-        elif self.headers["Authorization"] != f"Basic {allowed}":
+        elif self.headers["Authorization"] != self.server.authorization:
             self._answer(401)
         else:
             kind = {"Content-Type": self.headers["Content-Type"]}

@@ -277,9 +277,45 @@ class Family(Generic[T]):
         """Whether the value of the member `name` must not be shown."""
         return self.kind.is_secret or names_a_secret(name)
 
+    def may_change(self, name: str) -> bool:  # noqa: ARG002 - subclasses look at it
+        """Whether the value of the member `name` is looked up again at each use, if it is in a
+        file."""
+        return False
+
 
 class PassThrough(Family[str]):
-    """`prefix.*`, handed on with the prefix stripped: a mapping of name to text."""
+    """`prefix.*`, handed on with the prefix stripped: a mapping of name to text. `clients` matches
+    the names of what clients are given, whose secrets in files are read when they connect."""
+
+    def __init__(
+        self,
+        template: str,
+        kind: Kind[str],
+        group: Group,
+        meaning: str,
+        *,
+        clients: str | None = None,
+        pattern: str | None = None,
+        status: Status = SUPPORTED,
+        case_matters: bool = True,
+    ) -> None:
+        super().__init__(
+            template,
+            kind,
+            group,
+            meaning,
+            pattern=pattern,
+            status=status,
+            case_matters=case_matters,
+        )
+        self._clients = None if clients is None else re.compile(clients, re.IGNORECASE)
+
+    def may_change(self, name: str) -> bool:
+        """See Family."""
+        match = self.pattern.fullmatch(name)
+        if self._clients is None or match is None or not self.is_secret(name):
+            return False
+        return self._clients.fullmatch(match[1]) is not None
 
     @overload  # type: ignore[override]
     def __get__(self, instance: None, owner: type) -> PassThrough: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headrace.config.credentials.changing import ChangingText
 from headrace.config.credentials.rotating import RotatingText
 from headrace.config.finding import NOT_SUPPORTED, PropertyFinding, ignored, superseded
 from headrace.config.hidden import HiddenText
@@ -147,6 +148,8 @@ class Reading:
             value = self._parse(name, family, text, trimmed)
             if value is None:
                 return
+        elif (source := self._source_of(name, text, family)) is not None:
+            value = ChangingText(resolved, source)
         self.shown[name] = self._show(text, is_secret=is_secret)
         members.append(Member(variables, value))
         if not is_secret and not is_json(value):
@@ -192,7 +195,11 @@ class Reading:
         self, name: str, text: str, declaration: Property[Any] | Family[Any]
     ) -> RotatingText | None:
         """What gives a secret that may change at each use."""
-        if declaration.kind.from_source is None:
+        if isinstance(declaration, Family):
+            may_change = declaration.may_change(name)
+        else:
+            may_change = declaration.kind.from_source is not None
+        if not may_change:
             return None
         return RotatingText.of(self._named(name), text)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.config.hidden import HiddenTexts
 from headrace.config.secret import without_passwords
 from headrace.errors import HeadraceError
+from headrace.kafka.login import REFUSED_LOGIN, Login
 from headrace.kafka.settings import Purpose
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def open_consumer(
     """A consumer, which connects by itself. `on_error` gets the errors of brokers, `on_commit` how
     a commit ended.
 
-    Raises HeadraceError(".no_kafka_client") or (".kafka_setting").
+    Raises HeadraceError(".no_kafka_client"), (".kafka_setting") or ("config.secret_unreadable").
     """
     callbacks = {"error_cb": on_error, "on_commit": on_commit}
     consumer: Consumer = _open("Consumer", purpose, settings, callbacks)
@@ -92,7 +93,7 @@ def unreachable(purpose: Purpose, brokers: str | None, error: object) -> Headrac
 
 
 ALL_BROKERS_DOWN, TRANSPORT = -187, -195
-REFUSED = (-169, -181)
+REFUSED = (REFUSED_LOGIN, -181)
 """librdkafka's numbers of a login and of a certificate (or of TLS at all) that was refused."""
 
 
@@ -110,6 +111,8 @@ class Complaints:
 
     def __init__(self) -> None:
         self.last: Complaint | None = None
+        self.login: Login | None = None
+        """That of the client that was opened with them last."""
 
     def __call__(self, error: KafkaError) -> None:
         self.note(error.code(), error.str())
@@ -131,9 +134,14 @@ class Complaints:
 
     def explain(self, purpose: Purpose, brokers: str | None, error: object) -> HeadraceError:
         """`error`, after which Kafka did not answer: ".not_allowed" behind a refusal, else as
-        `unreachable`."""
+        `unreachable`. A login that has changed since is worth another try."""
         if self.last is not None and self.is_refusal:
-            return not_allowed(purpose, brokers, self.last.text)
+            refused = not_allowed(purpose, brokers, self.last.text)
+            if self.login is None or not self.login.has_changed:
+                return refused
+            self.forget()
+            message = f"{refused.message}; the login has changed since, and the new one is tried"
+            return HeadraceError(refused.code, message, refused.remedy, retriable=True)
         return unreachable(purpose, brokers, error)
 
 
@@ -161,13 +169,16 @@ def _open(
     callbacks: Mapping[str, Any],
     module: Any = None,
 ) -> Any:
-    kafka = load_client(purpose)
+    kafka, login = load_client(purpose), Login(settings)
+    complaints = callbacks.get("error_cb")
+    if isinstance(complaints, Complaints):
+        complaints.login = login
     try:
         # The client's own log goes where ours goes, and says what we do not.
-        complete = {"log_level": "2", **settings, **callbacks}
+        complete = {"log_level": "2", **login.used, **callbacks}
         return getattr(module or kafka, kind)(complete, logger=log)
     except (kafka.KafkaException, TypeError, ValueError) as error:
-        raise refused_setting(purpose, settings, error_text(error.args[0])) from None
+        raise refused_setting(purpose, login.used, error_text(error.args[0])) from None
 
 
 def refused_setting(purpose: Purpose, settings: Mapping[str, str], text: str) -> HeadraceError:

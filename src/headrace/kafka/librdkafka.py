@@ -10,12 +10,13 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from headrace.kafka.client import load_client, refused_setting
+from headrace.kafka.login import REFUSED_LOGIN, Login
 from headrace.kafka.settings import Purpose
 
 _PRODUCER = 0
@@ -74,14 +75,17 @@ class NativeProducer:
     def __init__(
         self, purpose: Purpose, settings: Mapping[str, str], on_error: Callable[[int, str], None]
     ) -> None:
-        """Connects by itself. Raises HeadraceError(".no_kafka_client") or (".kafka_setting")."""
+        """Connects by itself. Raises HeadraceError(".no_kafka_client"), (".kafka_setting") or
+        ("config.secret_unreadable")."""
         self._library = library = _library(purpose)
+        self._login, self._on_error = Login(settings), on_error
+        settings = self._login.used
         self._topics: dict[str, int] = {}
         self._failure: KafkaFailure | None = None
         self._guard = threading.RLock()  # callbacks come while a call goes on
         self._is_closed = False
         self._callbacks = (
-            _OnError(lambda _rk, code, text, _opaque: on_error(code, (text or b"").decode())),
+            _OnError(lambda _rk, code, text, _opaque: self._told(code, (text or b"").decode())),
             _OnDelivery(lambda rk, message, _opaque: self._delivered(rk, message)),
         )
         conf = library.rd_kafka_conf_new()
@@ -100,6 +104,17 @@ class NativeProducer:
         if not self._handle:
             library.rd_kafka_conf_destroy(conf)
             raise refused_setting(purpose, settings, text.value.decode())
+
+    def _told(self, code: int, text: str) -> None:
+        """An error that librdkafka mends by itself, unless it is a refused login, which is tried
+        with another password."""
+        if code != REFUSED_LOGIN or not self._login.renew(self._log_in):
+            self._on_error(code, text)
+
+    def _log_in(self, user: str, password: str) -> None:
+        with suppress(KafkaFailure), self.lent() as producer:
+            set_credentials = self._library.rd_kafka_sasl_set_credentials
+            self._check(set_credentials(producer, user.encode(), password.encode()))
 
     @contextmanager
     def lent(self) -> Iterator[int]:
@@ -273,6 +288,7 @@ def _loaded() -> Any:
         "rd_kafka_error_is_retriable": (number, [pointer]),
         "rd_kafka_error_txn_requires_abort": (number, [pointer]),
         "rd_kafka_error_destroy": (None, [pointer]),
+        "rd_kafka_sasl_set_credentials": (pointer, [pointer, text, text]),
         "rd_kafka_clusterid": (pointer, [pointer, number]),
         "rd_kafka_mem_free": (None, [pointer, pointer]),
         "rd_kafka_produceva": (pointer, [pointer, pointer, size]),

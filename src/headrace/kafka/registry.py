@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import unquote
 
+from headrace.config.credentials.changing import ChangingText, have_changed, settings_now
 from headrace.config.hidden import HiddenTexts
 from headrace.config.properties.converter_options import registry_problems
 from headrace.config.secret import HIDDEN, without_passwords
@@ -26,6 +27,8 @@ _PREFIX = "schema.registry."
 _PASSED_ON = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.key.password")
 _LOGIN = re.compile(r"(?<=://)([^/\s@:]*):([^/\s]*)@")
 _BEARER = re.compile(r"bearer\.auth\..+")
+_REFUSALS = (401, 403)
+"""Statuses of a login, and of rights, that are refused."""
 _NOT_FOUND = (40401, 40402, 40403, 40406)
 
 
@@ -35,7 +38,10 @@ def registry_settings(given: Mapping[str, str]) -> dict[str, str]:
     Raises HeadraceError `registry.setting` for what this client cannot take, and `registry.no_url`
     without `schema.registry.url`.
     """
-    options = {name.lower(): text.strip() for name, text in given.items()}
+    options = {
+        name.lower(): text if isinstance(text, ChangingText) else text.strip()
+        for name, text in given.items()
+    }
     plain = {name.removeprefix(_PREFIX): text for name, text in options.items()}
     url = options.get("schema.registry.url")
     if not url:
@@ -88,15 +94,18 @@ def _stores(options: Mapping[str, str]) -> dict[str, str]:
 
 class Registry:
     """One registry. Calls are retried when it does not answer; then they raise HeadraceError
-    `registry.unreachable`, which is retriable. Pickles without its connections."""
+    `registry.unreachable`, which is retriable. One that is refused is made once more if a secret
+    has changed since (`config.secret_unreadable`). Pickles without its connections."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         self._settings = dict(settings)
+        self._used: dict[str, str] = {}
+        """What the client has of them."""
         self._client: Any = None
         self._calls = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_settings": self._settings, "_client": None, "_calls": 0}
+        return {"_settings": self._settings, "_used": {}, "_client": None, "_calls": 0}
 
     @property
     def url(self) -> str:
@@ -144,6 +153,13 @@ class Registry:
         if self._client is None or self._calls % _MOST_ANSWERS == 0:
             self._client = self._connect(module)
         try:
+            try:
+                return getattr(self._client, method)(*arguments)
+            except module.error.SchemaRegistryError as error:
+                is_refused = int(error.http_status_code) in _REFUSALS
+                if not is_refused or not have_changed(self._settings, self._used):
+                    raise
+            self._client = self._connect(module)
             return getattr(self._client, method)(*arguments)
         except module.error.SchemaRegistryError as error:
             raise self._answered(error, arguments[0] if arguments else method) from None
@@ -157,11 +173,12 @@ class Registry:
 
     def _shown(self, text: str) -> str:
         """What the client or the registry says, without secrets."""
-        hidden = HiddenTexts.of_settings(self._settings)
+        hidden = HiddenTexts.of_settings(self._used or self._settings)
         return _without_logins(hidden.in_error(text, about=""))
 
     def _connect(self, module: Any) -> Any:
-        conf: dict[str, Any] = dict(self._settings)
+        self._used = settings_now(self._settings)
+        conf: dict[str, Any] = dict(self._used)
         conf |= {"timeout": _SECONDS, "max.retries": _RETRIES, "retries.wait.ms": _FIRST_WAIT_MS}
         try:
             return module.SchemaRegistryClient.new_client(conf)
@@ -184,7 +201,7 @@ class Registry:
                 "Register the schema, or set auto.register.schemas=true with the converter's "
                 "prefix.",
             )
-        if status in (401, 403):
+        if status in _REFUSALS:
             return HeadraceError(
                 "registry.not_allowed",
                 what,

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from headrace.config.credentials.changing import ChangingText, text_now
+from headrace.config.secret import SecretSource
 from headrace.errors import HeadraceError
 
 # Of the Java client, without a meaning for this one.
@@ -71,6 +73,30 @@ class Purpose:
     ) -> HeadraceError:
         """An error of this client."""
         return HeadraceError(f"{self.area}.{code}", message, remedy, retriable=retriable)
+
+
+@dataclass(frozen=True)
+class JaasOption:
+    """See SecretSource: an option of a login configuration that may change."""
+
+    source: SecretSource
+    name: str
+
+    def current(self) -> str:
+        """See SecretSource; empty where the configuration has no such option."""
+        return _jaas_options(self.source.current()).get(self.name, "")
+
+    def renewed(self, used: str) -> str:  # noqa: ARG002 - of the whole configuration
+        """See SecretSource."""
+        return self.current()
+
+    def seen(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
+        """See SecretSource: those of the configuration, which has them."""
+        return self.source.seen()
+
+
+def _jaas_options(jaas: str) -> dict[str, str]:
+    return {name: re.sub(r"\\(.)", r"\1", text) for name, text in _OPTION.findall(jaas)}
 
 
 def client_settings(purpose: Purpose, given: Mapping[str, str], brokers: str) -> dict[str, str]:
@@ -141,8 +167,14 @@ def _certificates(settings: dict[str, str]) -> dict[str, str]:
 
 def _login(purpose: Purpose, jaas: str) -> dict[str, str]:
     """User and password of Java's login configuration."""
-    options = {name: re.sub(r"\\(.)", r"\1", text) for name, text in _OPTION.findall(jaas)}
-    login = {_LOGINS[name]: text for name, text in options.items() if name in _LOGINS}
+    source = jaas.source if isinstance(jaas, ChangingText) else None
+    jaas = text_now(jaas)
+    login: dict[str, str] = {}
+    for name, text in _jaas_options(jaas).items():
+        if name in _LOGINS:
+            login[_LOGINS[name]] = (
+                text if source is None else ChangingText(text, JaasOption(source, name))
+            )
     if len(login) != len(_LOGINS) or not any(module in jaas for module in _PASSWORD_MODULES):
         raise purpose.error(
             "kafka_setting",

@@ -204,7 +204,9 @@ class Topics:
                 time.sleep(0.02)
 
     def _opened(self) -> Any:
-        if self._admin is None:
+        login = self._complaints.login
+        if self._admin is None or (login is not None and login.has_changed):
+            self._complaints.forget()
             self._admin = open_admin(self._purpose, self._settings, on_error=self._complaints)
         return self._admin
 
@@ -218,7 +220,8 @@ class Topics:
 
     def _translated(self, error: Any, topic: str) -> HeadraceError:
         if error.code() in _waits(load_client(self._purpose).KafkaError):
-            self._opened().poll(0)
+            if self._admin is not None:
+                self._admin.poll(0)
             brokers = self._settings.get("bootstrap.servers")
             return self._complaints.explain(self._purpose, brokers, error)
         if error.code() == load_client(self._purpose).KafkaError.TOPIC_EXCEPTION:

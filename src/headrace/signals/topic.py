@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.errors import HeadraceError
 from headrace.kafka.client import ANSWER_SECONDS, load_client
-from headrace.signals.kafka import CHANNEL, find_partitions, open_consumer, reset, unreachable
+from headrace.kafka.login import Login
+from headrace.signals.kafka import (
+    CHANNEL,
+    consumer_settings,
+    find_partitions,
+    open_consumer,
+    reset,
+    unreachable,
+)
 from headrace.signals.progress import TopicPlace
 from headrace.signals.signal import Signal, parse_signal
 
@@ -42,7 +50,7 @@ class SignalTopic:
         self._kafka = load_client(CHANNEL)
         self._topic = config.signal_topic()
         self._key = config.topic_prefix.encode()
-        self._consumer = open_consumer(config, on_error=self._on_error, on_commit=self._on_commit)
+        self._open()
         self._interval = config.signal_poll_interval_ms / 1000
         self._timeout = max(config.signal_kafka_poll_timeout_ms / 1000, _LEAST_POLL_SECONDS)
         self._thread = threading.Thread(target=self._run, name="signal topic", daemon=True)
@@ -59,6 +67,13 @@ class SignalTopic:
         self._lost: object = None
         self._complaint: str | None = None
         self._unsettled = 0  # times in a row
+
+    def _open(self) -> None:
+        """The consumer, with the login as it is now. Raises as `__init__`, and
+        HeadraceError("config.secret_unreadable")."""
+        config = self._config
+        self._login = Login(consumer_settings(config))
+        self._consumer = open_consumer(config, on_error=self._on_error, on_commit=self._on_commit)
 
     def forget(self, places: Places) -> None:
         """The checkpoint holds that everything before `places` was heeded; the group commits
@@ -128,6 +143,10 @@ class SignalTopic:
                 start = self._from = dict(self._places or {})
         if start is None:
             return
+        if self._login.has_changed:
+            former = self._consumer
+            self._open()
+            former.close()
         self._lost = None
         partitions = find_partitions(self._consumer, self._config)
         places = self._resolve(partitions, start)

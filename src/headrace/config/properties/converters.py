@@ -145,6 +145,7 @@ class ConverterConfig(Configuration):
         Group.CONVERTERS,
         "Settings of another converter than json, by their names in Kafka Connect.",
         case_matters=False,
+        clients=r".+",
     )
     value_converter_options = PassThrough(
         "value.converter.*",
@@ -152,6 +153,7 @@ class ConverterConfig(Configuration):
         Group.CONVERTERS,
         "The same for values.",
         case_matters=False,
+        clients=r".+",
     )
     header_converter_options = PassThrough(
         "header.converter.*",
@@ -159,6 +161,7 @@ class ConverterConfig(Configuration):
         Group.CONVERTERS,
         "The same for headers.",
         case_matters=False,
+        clients=r".+",
     )
 
     def converter(self, role: str) -> ConverterName:

@@ -148,7 +148,11 @@ class ExecutionConfig(CompatibilityConfig):
         formerly=("sink.type",),
     )
     headrace_sink = PassThrough(
-        "headrace.sink.*", TEXT, Group.SINK, "Options of the sink, handed on without the prefix."
+        "headrace.sink.*",
+        TEXT,
+        Group.SINK,
+        "Options of the sink, handed on without the prefix.",
+        clients=r"kafka\..+",
     )
 
 

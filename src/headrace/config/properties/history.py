@@ -143,6 +143,7 @@ class SchemaHistoryConfig(Configuration):
         Group.HISTORY,
         "Settings of the client that reads the topic.",
         case_matters=False,
+        clients=r".+",
     )
     schema_history_internal_producer = PassThrough(
         "schema.history.internal.producer.*",
@@ -150,6 +151,7 @@ class SchemaHistoryConfig(Configuration):
         Group.HISTORY,
         "Settings of the client that writes the topic.",
         case_matters=False,
+        clients=r".+",
     )
     schema_history_internal_store_only_captured_tables_ddl = Property(
         "schema.history.internal.store.only.captured.tables.ddl",

@@ -107,6 +107,7 @@ class SignalConfig(Configuration):
         "Settings of the kafka channel's client (librdkafka's, which are Kafka's with few "
         "exceptions).",
         case_matters=False,
+        clients=r".+",
     )
 
     def signal_table(self) -> str | None:

@@ -89,6 +89,7 @@ class WorkerConfig(Configuration):
         Group.SINK,
         "Settings of the `kafka` sink's producer, as Java's or librdkafka's documentation has "
         "them.",
+        clients=r".+",
     )
     client_overrides = Family(
         "CLIENT.override.*",

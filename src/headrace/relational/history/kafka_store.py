@@ -15,6 +15,7 @@ from headrace.kafka.client import (
     open_consumer,
     open_producer,
 )
+from headrace.kafka.login import Login
 from headrace.kafka.settings import (
     Purpose,
     client_settings,
@@ -76,6 +77,8 @@ class KafkaStore(HistoryStore):
         connection = connection_settings(client_settings(PURPOSE, producer, brokers))
         self._topics = Topics(PURPOSE, connection, TopicCreation())
         self._producer: Any = None
+        self._login: Login | None = None
+        """The producer's."""
         self._complaints = Complaints()
 
     @property
@@ -138,10 +141,13 @@ class KafkaStore(HistoryStore):
         `relational.topic_refused`, `relational.not_allowed`."""
         if not lines:
             return
+        if self._login is not None and self._login.has_changed:
+            self._producer = None
         if self._producer is None:
             if not self.partitions():
                 self._topics.create([self._topic], _TOPIC)
-            self._producer = open_producer(PURPOSE, self._producing)
+            self._login = Login(self._producing)
+            self._producer = open_producer(PURPOSE, self._login.used)
         failures: list[object] = []
 
         def written(error: object, _message: object) -> None:
