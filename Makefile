@@ -33,7 +33,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
-$(STAMP): pyproject.toml demo/pyproject.toml constraints.txt
+$(STAMP): pyproject.toml demo/pyproject.toml constraints.txt src/headrace/version.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "headrace needs Python 3.11 or later; set PYTHON=python3.12, for example" >&2; exit 1; }
 	@test -x $(BIN)/python || echo "1 of 3: making the environment $(VENV) with $$($(PYTHON) --version)"
@@ -120,9 +120,8 @@ fuzz: $(STAMP)  ## Mutated bytes for the decoders, property tests on new example
 	@SECONDS=$(SECONDS) SEED=$(SEED) ONLY=$(ONLY) $(BIN)/python -m tests.fuzz $(KIND)
 	@$(if $(ONLY)$(KIND),,$(BIN)/python -m pytest -q -m "not (spark or postgres or mongodb or db2 or oracle or chaos)" --hypothesis-profile=random -n $(WORKERS))
 
-dist: $(STAMP)  ## Build the wheels of headrace and headrace-demo in dist/
-	@$(BIN)/python -m pip wheel -q --no-deps --wheel-dir dist . ./demo
-	@ls dist/*.whl
+dist: $(STAMP)  ## A release in dist/: sdists and wheels, bills of materials, licences, checksums
+	@SOURCE_DATE_EPOCH=$(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2> /dev/null || echo 0)) $(BIN)/python -m release dist
 
 # $(call live,DATABASE,VARIABLE): the tests of a database on a live server; $(call bundle,DATABASE,PROPERTIES): a support bundle of it.
 define live

@@ -12,14 +12,16 @@ from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from zipfile import ZipFile
 
-from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
 import headrace
+from release.components import required
 
 ROOT = Path(headrace.__file__).parents[2]
 DEMO = ROOT / "demo"
-_BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "src")
+_BUILT_FROM = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "src")
+_VERSION = Path("src/headrace/version.py")
+"""What has the version of both distributions."""
 
 
 def copied_sources(folder: Path, checkout: Path = ROOT) -> Path:
@@ -28,11 +30,16 @@ def copied_sources(folder: Path, checkout: Path = ROOT) -> Path:
     sources = folder / "sources"
     sources.mkdir(parents=True)
     for name in _BUILT_FROM:
+        if not (checkout / name).exists():
+            continue
         if (checkout / name).is_dir():
             leave = shutil.ignore_patterns("__pycache__", "*.egg-info")
             shutil.copytree(checkout / name, sources / name, ignore=leave)
         else:
             shutil.copy(checkout / name, sources)
+    if checkout != ROOT:  # it lies in a checkout of headrace
+        (folder / _VERSION).parent.mkdir(parents=True)
+        shutil.copy(ROOT / _VERSION, folder / _VERSION)
     return sources
 
 
@@ -101,8 +108,8 @@ class Installation:
     def _link_required(self, extras: frozenset[str], but: Set[str] = frozenset()) -> None:
         (metadata,) = self.packages.glob("headrace-*.dist-info")
         seen: dict[NormalizedName, Distribution | None] = dict.fromkeys(map(canonicalize_name, but))
-        for required in _required(Distribution.at(metadata), seen, extras):
-            _link(required, self.packages)
+        for needed in _required(Distribution.at(metadata), seen, extras):
+            _link(needed, self.packages)
 
     def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """What `program` of the environment prints. Its caches are its own."""
@@ -135,18 +142,19 @@ def pip_run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
+def linked_requirements(extras: frozenset[str]) -> Iterator[Distribution]:
+    """What the headrace that runs the tests needs with these extras."""
+    yield from _required(distribution("headrace"), {}, extras)
+
+
 def _required(
     installed: Distribution,
     seen: dict[NormalizedName, Distribution | None],
     extras: frozenset[str] = frozenset(),
 ) -> Iterator[Distribution]:
     """The distributions that `installed` needs, and those that these need, each once."""
-    for text in installed.requires or ():
-        requirement = Requirement(text)
-        markers = [{"extra": extra} for extra in extras] or [{"extra": ""}]
+    for requirement in required(installed.requires or (), extras):
         name = canonicalize_name(requirement.name)
-        if requirement.marker and not any(map(requirement.marker.evaluate, markers)):
-            continue
         if name == canonicalize_name(installed.name):  # an extra that has others
             yield from _required(installed, seen, frozenset(requirement.extras))
         if name in seen or name == canonicalize_name(installed.name):

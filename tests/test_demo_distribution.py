@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import headrace
 from headrace.connectors.definition import NamedDefinition
 from headrace.errors import HeadraceError
 from headrace.offsets.offset import OffsetObject
+from release.components import metadata_of
 from tests.installation import (
     DEMO,
     ROOT,
@@ -60,18 +62,17 @@ def test_the_wheel_of_the_demo_holds_every_source_of_it_and_headraces_none(wheel
     assert not {name for name in files_of(wheel_of("headrace", wheels)) if "headrace_demo" in name}
 
 
-def test_both_have_one_version_and_one_licence() -> None:
-    versions = {
-        line
-        for folder in (ROOT, DEMO)
-        for line in (folder / "pyproject.toml").read_text().splitlines()
-        if line.startswith("version = ")
-    }
-    assert len(versions) == 1
-    (number,) = (line.partition(" = ")[2].strip('"') for line in versions)
-    assert (DEMO / "pyproject.toml").read_text().count(f'"headrace=={number}"') == 1
-    assert (ROOT / "pyproject.toml").read_text().count(f'"headrace-demo=={number}"') == 2
+def test_both_have_the_version_of_the_package_and_one_licence(wheels: Path) -> None:
+    product, demo = (metadata_of(wheel_of(name, wheels)) for name in ("headrace", "headrace_demo"))
+    assert product["Version"] == demo["Version"] == headrace.__version__
+    assert demo.get_all("Requires-Dist") == [f"headrace=={headrace.__version__}"]
     assert (ROOT / "LICENSE").read_text() == (DEMO / "LICENSE").read_text()
+
+
+def test_the_version_stands_in_one_file_only() -> None:
+    files = [ROOT / "pyproject.toml", *DEMO.glob("*.*"), *(ROOT / "src").rglob("*.py")]
+    naming = [file for file in files if f'"{headrace.__version__}"' in file.read_text()]
+    assert naming == [ROOT / "src/headrace/version.py"]
 
 
 def test_pip_finds_the_stand_in_in_a_folder_of_wheels_and_the_demo_opens(

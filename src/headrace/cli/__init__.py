@@ -10,13 +10,14 @@ import threading
 import time
 import traceback
 from collections.abc import Sequence
-from importlib import import_module, metadata
+from importlib import import_module
 from types import ModuleType
 
 from headrace.cli.messages import LogFormat, LogOfMessages, Messages
 from headrace.cli.stopping import SIGNALS, STOP
 from headrace.errors import HeadraceError
 from headrace.sinks.closed import CLOSED
+from headrace.version import VERSION
 
 _VERBS = {
     verb: f"headrace.cli.{verb.replace('-', '_')}"
@@ -83,7 +84,7 @@ def _parser(first: str) -> argparse.ArgumentParser:
         prog="headrace",
         description="Change data capture with Debezium's configuration and events, on Spark.",
     )
-    parser.add_argument("--version", action="version", version=f"headrace {_version()}")
+    parser.add_argument("--version", action="version", version=f"headrace {VERSION}")
     verbs = parser.add_subparsers(metavar="VERB", required=True)
     chosen = {first: _VERBS[first]} if first in _VERBS else _VERBS
     if first == "--version":
@@ -117,13 +118,6 @@ def _connectors_verbs() -> dict[str, ModuleType]:
                 module.add_arguments(argparse.ArgumentParser())
                 modules[verb] = module
     return modules
-
-
-def _version() -> str:
-    try:
-        return metadata.version("headrace")
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 if __name__ == "__main__":

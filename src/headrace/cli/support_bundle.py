@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from importlib import metadata
 from pathlib import Path
 
 from headrace.cli.messages import Messages
@@ -13,6 +12,7 @@ from headrace.connectors.registry import definition_of, support_plan
 from headrace.support.archive import listed, write
 from headrace.support.masking import Masks
 from headrace.support.recording import Recording
+from headrace.version import VERSION
 
 _SECONDS = 60.0
 
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     messages.phase("recording", f"changes for {arguments.seconds:g} seconds, then the catalogue")
     ended = write(
         arguments.output, plan, recording, arguments.seconds, with_workload=arguments.workload,
-        headrace=metadata.version("headrace"), connector=definition_of(config).name,
+        headrace=VERSION, connector=definition_of(config).name,
         driver=plan.driver(),
     )  # fmt: skip
     messages.end()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from importlib import metadata
 from typing import Any
 
 from headrace.spark.monitoring.report import STATES, Report
+from headrace.version import VERSION
 
 Sample = tuple[Mapping[str, str], float]
 """Labels beside those of the query, and the value."""
@@ -71,15 +70,7 @@ def _errors(report: Report, _now: float) -> Iterator[Sample]:
 
 
 def _info(_report: Report, _now: float) -> Iterator[Sample]:
-    yield {"version": _version()}, 1.0
-
-
-@cache
-def _version() -> str:
-    try:
-        return metadata.version("headrace")
-    except metadata.PackageNotFoundError:
-        return "unknown"
+    yield {"version": VERSION}, 1.0
 
 
 def _estimated(report: Report, _now: float) -> Iterator[Sample]:

