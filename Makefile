@@ -23,12 +23,13 @@ ONLY ?=
 REPORT ?=
 RECORD ?=
 KIND ?=
+export TAG ?=
 CONNECTORS := $(patsubst src/headrace/connectors/%/definition.py,%,$(wildcard src/headrace/connectors/*/definition.py))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Demos and tests start thousands of processes, each of which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check fmt bench golden golden-live nightly chaos workloads fuzz docs dist oracle-server oracle oracle-bundle db2-server db2 db2-bundle db2-bundle-of clean
+.PHONY: help setup demo test check fmt bench golden golden-live nightly chaos workloads fuzz docs dist release-notes release-page oracle-server oracle oracle-bundle db2-server db2 db2-bundle db2-bundle-of clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -122,6 +123,13 @@ fuzz: $(STAMP)  ## Mutated bytes for the decoders, property tests on new example
 
 dist: $(STAMP)  ## A release in dist/: sdists and wheels, bills of materials, licences, checksums
 	@SOURCE_DATE_EPOCH=$(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2> /dev/null || echo 0)) $(BIN)/python -m release dist
+
+release-notes: $(STAMP)  # The section of the changelog for TAG, in build/; fails where TAG is not the version
+	@mkdir -p build
+	@$(BIN)/python -m release.notes "$$TAG" > build/release-notes.md
+
+release-page:  # A release of TAG on GitHub with what is in dist/ and build/release-notes.md
+	@gh release create "$$TAG" dist/* --title "headrace $${TAG#v}" --notes-file build/release-notes.md --verify-tag
 
 # $(call live,DATABASE,VARIABLE): the tests of a database on a live server; $(call bundle,DATABASE,PROPERTIES): a support bundle of it.
 define live

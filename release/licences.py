@@ -16,7 +16,7 @@ _LONGEST_NAME = 60
 
 def licence_of(metadata: Any) -> str:
     """Of core metadata: the SPDX expression, else the name of the licence, else what classifiers
-    say. Raises RuntimeError where there is none of them, and for the SSPL."""
+    say. Raises RuntimeError where all are absent, and for the SSPL."""
     name = (metadata.get("License") or "").strip()
     if "\n" in name or len(name) > _LONGEST_NAME:
         name = ""
