@@ -95,7 +95,7 @@ NOT_RUN = {
     "pip install": "it asks an index; tests/test_without_extras.py installs the built wheel",
     "python3 -m venv": "the same",
     "headrace demo": "it runs until Ctrl-C; tests/cli/test_demo.py runs it",
-    "docker ": "there is no Docker where tests run",
+    "docker ": "there is no Docker where tests run; tests/release/test_image.py builds the image",
     "kafka-console-consumer.sh": "a program of Kafka's, which tests have no copy of",
     "headrace run application.properties --checkpoint run/": "as kafka.md's, with a sink",
     "headrace run application.properties --checkpoint state/": "as kafka.md's, with a sink",
