@@ -96,6 +96,7 @@ NOT_RUN = {
     "python3 -m venv": "the same",
     "headrace demo": "it runs until Ctrl-C; tests/cli/test_demo.py runs it",
     "docker ": "there is no Docker where tests run; tests/release/test_image.py builds the image",
+    "kubectl ": "there is no cluster; tests/release/test_kubernetes.py checks the manifests",
     "kafka-console-consumer.sh": "a program of Kafka's, which tests have no copy of",
     "headrace run application.properties --checkpoint run/": "as kafka.md's, with a sink",
     "headrace run application.properties --checkpoint state/": "as kafka.md's, with a sink",
