@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.spark.state_folder import exclusive
+from headrace.spark.state_folder import FORMAT, exclusive
 
 
 @pytest.fixture
@@ -57,6 +57,28 @@ def test_a_folder_of_the_first_release_belongs_to_the_sink_whose_state_it_has(
 def test_an_empty_note_is_no_note(state: Path) -> None:
     (state / "sink").touch()
     use(state, "file")
+    assert (state / "sink").read_text() == "file"
+
+
+def test_a_folder_says_its_format_also_one_of_the_first_release(state: Path) -> None:
+    use(state, "file")
+    assert (state / "format").read_text() == str(FORMAT)
+
+
+@pytest.mark.parametrize(
+    ("noted", "code"),
+    [(f"{FORMAT + 1}", "cli.newer_state"), ("99\n", "cli.newer_state"), ("{}", "cli.bad_format")],
+)
+def test_a_folder_of_a_newer_release_is_refused_and_left_as_it_is(
+    state: Path, noted: str, code: str
+) -> None:
+    use(state, "file")
+    (state / "format").write_text(noted)
+    for sink in ("file", "console"):
+        with pytest.raises(HeadraceError, match=str(state)) as caught:
+            use(state, sink)
+        assert caught.value.code == code
+    assert (state / "format").read_text() == noted
     assert (state / "sink").read_text() == "file"
 
 

@@ -12,6 +12,10 @@ from headrace.errors import HeadraceError
 from headrace.spark.checkpoint import stored_offset
 from headrace.spark.sinks.registry import built_in
 
+FORMAT = 1
+"""Of all that runs and sinks keep in a state folder, in its file `format`; 0.1.0 wrote none. Who
+changes what is kept so that former releases cannot continue from it adds one."""
+
 
 def refuse_file(folder: Path) -> None:
     """A state folder that is a file. Raises HeadraceError("cli.state_not_writable")."""
@@ -26,7 +30,8 @@ def refuse_file(folder: Path) -> None:
 @contextmanager
 def exclusive(folder: Path, sink: str) -> Iterator[None]:
     """One process per state folder, and one sink: another one would miss what this one has had.
-    Raises HeadraceError("cli.state_in_use"), ("cli.other_sink") and ("cli.state_not_writable")."""
+    Raises HeadraceError("cli.state_in_use"), ("cli.other_sink"), ("cli.state_not_writable"), and as
+    `require_known_format`."""
     refuse_file(folder)
     with _usable(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -40,8 +45,33 @@ def exclusive(folder: Path, sink: str) -> Iterator[None]:
                 f"Another process uses the folder {folder}",
                 "Stop it first, or name another folder.",
             ) from error
+        require_known_format(folder)
         _require_sink(folder, sink)
+        _note(folder / "format", str(FORMAT))
         yield
+
+
+def require_known_format(folder: Path) -> None:
+    """A state folder that a newer release has written to. Raises HeadraceError("cli.newer_state"),
+    ("cli.bad_format") and ("cli.state_not_writable")."""
+    file = folder / "format"
+    with _usable(folder):
+        version = file.read_text(errors="replace").strip() if file.exists() else ""
+    if not version:
+        return
+    if not version.isdecimal():
+        raise HeadraceError(
+            "cli.bad_format",
+            f"{file} holds no number, and it says which format the folder has",
+            "Put the file back, or name the folder of another query.",
+        )
+    if int(version) > FORMAT:
+        raise HeadraceError(
+            "cli.newer_state",
+            f"The folder {folder} was written by a newer headrace (format {version}, this one "
+            f"reads up to {FORMAT})",
+            "Install that version of headrace, or start with a new folder.",
+        )
 
 
 @contextmanager
@@ -76,6 +106,11 @@ def _require_sink(folder: Path, sink: str) -> None:
                 "would miss the events that went there, and the other way round",
                 "Name another folder for each sink.",
             )
-    if noted != sink:
-        with _usable(folder):
-            replace_text(note, sink)
+    _note(note, sink)
+
+
+def _note(file: Path, text: str) -> None:
+    """Raises HeadraceError("cli.state_not_writable")."""
+    with _usable(file.parent):
+        if not file.exists() or file.read_text() != text:
+            replace_text(file, text)

@@ -17,6 +17,7 @@ from headrace.cli.sinks import sink_settings, with_sink
 from headrace.errors import HeadraceError
 from headrace.spark.sinks.definition import SinkQuery
 from headrace.spark.sinks.registry import find_sink
+from headrace.spark.state_folder import require_known_format
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
             "headrace maintain needs the query's folder",
             "Name it with --checkpoint or headrace.checkpoint.dir.",
         )
+    require_known_format(Path(folder))
     state = Path(folder).absolute()
     query = SinkQuery(pipeline.config, state / definition.name, state / "checkpoint")
     definition.require_upkeep(pipeline.config)

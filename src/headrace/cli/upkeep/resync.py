@@ -14,6 +14,7 @@ from headrace.cli.sinks import with_sink
 from headrace.connectors.registry import send_signal
 from headrace.errors import HeadraceError
 from headrace.spark.sinks.registry import find_sink
+from headrace.spark.state_folder import require_known_format
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
             "Name it with --checkpoint or headrace.checkpoint.dir.",
         )
     signal = str(uuid.uuid4())
+    require_known_format(Path(folder))
     state = Path(folder).absolute() / definition.name
 
     def request() -> None:

@@ -267,7 +267,7 @@ class Output:
             return None
         try:
             members = json.loads(text)
-            version = int(members["v"])
+            self._require_known(int(members["v"]))
             state = State(
                 int(members["batchId"]),
                 int(members["length"]),
@@ -283,13 +283,6 @@ class Output:
                 f"{self.folder / 'state.json'} is not a state of the file sink",
                 "Name the state folder that belongs to the output.",
             ) from error
-        if version > _VERSION:
-            raise HeadraceError(
-                "file.newer_state",
-                f"{self.folder / 'state.json'} has version {version}; this release knows "
-                f"{_VERSION}",
-                "Use the newer release of headrace.",
-            )
         if output.name != self.path.name:
             raise HeadraceError(
                 "file.other_output",
@@ -297,6 +290,15 @@ class Output:
                 "Give each output its own state folder.",
             )
         return state
+
+    def _require_known(self, version: int) -> None:
+        if version > _VERSION:
+            raise HeadraceError(
+                "file.newer_state",
+                f"{self.folder / 'state.json'} has version {version}; this release knows "
+                f"{_VERSION}",
+                "Use the newer release of headrace.",
+            )
 
     def _write(self, state: State) -> None:
         document = {
