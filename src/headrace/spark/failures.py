@@ -67,8 +67,9 @@ def _process_lost(text: str) -> HeadraceError:
     """The error of a process that died, or did not start, with the words that Spark has for it."""
     reason = _reason(text)
     look = (
-        "Spark waits 10 seconds for a Python process to start: if this repeats, give the machine "
-        "more CPU, or start fewer queries at once."
+        "Spark waits 10 seconds for a Python process to connect: make the session with "
+        "headrace.spark.session.defaults(), whose processes connect before they import anything; "
+        "if this repeats, give the machine more CPU, or start fewer queries at once."
         if _NOT_STARTED.search(reason)
         else "If this repeats, look for the kernel's out-of-memory killer."
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.java import find_java
 from headrace.spark.jvm.class_archive import archive_options
 from headrace.spark.jvm.sockets import socket_folder
+from headrace.spark.starting.environment import prepare
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,11 +43,16 @@ def defaults() -> dict[str, str]:
     Spark's workers start the `python3` of PATH, which has no headrace where a script runs in a
     virtual environment that is not activated. Unless `PYSPARK_PYTHON` is set or `spark-submit`
     started this process, it is set to this process's Python; a session made before has the other.
+
+    Spark waits 10 seconds for the process of a source, which on a busy machine are over before
+    PySpark is imported there; `PYTHONPATH` gets a folder (headrace.spark.starting) that lets it
+    connect first, and import after that, few processes at a time.
     """
     from headrace.spark.versions.installed import checkpoint_files, session_settings
 
     if _GATEWAY not in os.environ:
         os.environ.setdefault(_PYTHON, sys.executable)
+        prepare(os.environ)
     return {
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.sql.streaming.checkpointFileManagerClass": checkpoint_files(),
@@ -110,6 +116,7 @@ def build_session(
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Workers start `python3` from PATH otherwise, which need not have headrace.
     os.environ.setdefault(_PYTHON, sys.executable)
+    prepare(os.environ)
     chosen = master or (settings or {}).get("spark.master") or f"local[{os.cpu_count() or 1},4]"
     ours = defaults() | _local()
     merged = ours | dict(settings or {})

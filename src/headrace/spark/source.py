@@ -13,6 +13,7 @@ from headrace.connectors.registry import parse_options
 from headrace.errors import HeadraceError, one_sentence
 from headrace.spark.query.told import of_connector
 from headrace.spark.slice_partition import SlicePartition
+from headrace.spark.starting.turns import first_turn
 from headrace.spark.versions.contract import StreamReader, slices_of
 
 if TYPE_CHECKING:
@@ -136,9 +137,10 @@ class HeadraceReader(StreamReader):
 
     def session(self) -> SourceSession:
         """That of this process."""
-        from headrace.spark.source_process import session
+        with first_turn():
+            from headrace.spark.source_process import session
 
-        return session(self.config, self.sink_kernels())
+            return session(self.config, self.sink_kernels())
 
 
 class Refused(HeadraceReader):

@@ -1,0 +1,80 @@
+"""Turns of processes that start, on one machine."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from headrace.connect.deadline import Deadline
+from headrace.connect.private_folders import make_private
+
+LONGEST_S = 60.0
+"""Seconds that a process waits for others: one that takes longer holds nobody up."""
+_LOOK_S = 0.05
+
+_has_come = False
+
+
+@contextlib.contextmanager
+def turn(longest: float = LONGEST_S) -> Iterator[None]:
+    """Waits until fewer processes of this user than the machine has cores are inside of a turn, but
+    at most `longest` seconds; where there is no folder for locks, not at all. A process that dies
+    leaves its turn. Ends this process when the one above it ends meanwhile.
+    """
+    parent, deadline = os.getppid(), Deadline(longest)
+    with contextlib.ExitStack() as held:
+        while not _is_taken(held) and not deadline.is_over:
+            deadline.pause(_LOOK_S)
+            if os.getppid() != parent:
+                os._exit(1)
+        yield
+
+
+@contextlib.contextmanager
+def first_turn() -> Iterator[None]:
+    """A turn when this process comes here first, and nothing from then on."""
+    global _has_come
+    if _has_come:
+        yield
+        return
+    _has_come = True
+    with turn():
+        yield
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def turns_folder() -> Path:
+    """The folder that has a file for each turn; its lock is the turn."""
+    return Path(tempfile.gettempdir()) / f"headrace-{os.geteuid()}" / "turns"
+
+
+def _is_taken(held: contextlib.ExitStack) -> bool:
+    """Whether a turn was free, or turns cannot be had at all; `held` gives it back."""
+    folder = turns_folder()
+    if not make_private(folder):
+        return True
+    for number in range(cores()):
+        try:
+            lock = (folder / str(number)).open("ab")
+        except OSError:
+            return True
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            lock.close()
+            if not isinstance(error, BlockingIOError):
+                return True  # a file system without locks
+            continue
+        held.enter_context(lock)
+        return True
+    return False
