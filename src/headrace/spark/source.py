@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connectors.registry import parse_options
 from headrace.errors import HeadraceError, one_sentence
-from headrace.spark.query.told import of_connector
+from headrace.spark.query.told import SITUATIONS, of_connector
 from headrace.spark.slice_partition import SlicePartition
 from headrace.spark.starting.turns import first_turn
 from headrace.spark.versions.contract import StreamReader, slices_of
@@ -52,6 +52,10 @@ class HeadraceDataSource(DataSource):
 
     def schema(self) -> str | StructType:
         with one_sentence():
+            if SITUATIONS in self.options:
+                from headrace.spark.query.situations import COLUMNS
+
+                return COLUMNS
             if not self.options:
                 raise HeadraceError(
                     "spark.no_options",
@@ -61,8 +65,13 @@ class HeadraceDataSource(DataSource):
             return columns(self._config())
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002
-        """Refused: there is no table to read, only a log to follow."""
+        """Refused: there is no table to read, only a log to follow. What is read are situations
+        (headrace.spark.query.situations)."""
         with one_sentence():
+            if SITUATIONS in self.options:
+                from headrace.spark.query.situations import SituationsReader
+
+                return SituationsReader()
             raise HeadraceError(
                 "spark.not_a_batch_source",
                 f'format("{self.name()}") is a stream, and spark.read reads tables',

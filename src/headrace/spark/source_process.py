@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from pathlib import Path
 from types import FrameType
 
 from headrace.config.properties.connector import ConnectorConfig
@@ -23,6 +22,7 @@ from headrace.spark.kernels.beforehand import compile_beforehand
 from headrace.spark.kernels.needed import Kernels, query_kernels
 from headrace.spark.query.signals import SignalJournal
 from headrace.spark.query.status import StatusFile, metrics_labels
+from headrace.spark.query.told import parent_of
 from headrace.spark.registration import Registration
 from headrace.spark.slice_partition import (
     SlicePartition,
@@ -127,12 +127,12 @@ class Orphaned:
         self._parent = os.getppid()
         self._driver = None
         if "_PYSPARK_DRIVER_CONN_INFO_PATH" in os.environ:
-            self._driver = _parent_of(self._parent)
+            self._driver = parent_of(self._parent)
 
     def __call__(self) -> bool:
         if os.getppid() != self._parent:
             return True
-        return self._driver is not None and _parent_of(self._parent) != self._driver
+        return self._driver is not None and parent_of(self._parent) != self._driver
 
 
 def end_with_driver(orphaned: Callable[[], bool]) -> threading.Thread:
@@ -147,14 +147,6 @@ def end_with_driver(orphaned: Callable[[], bool]) -> threading.Thread:
     thread = threading.Thread(target=watch, name="headrace-driver-watch", daemon=True)
     thread.start()
     return thread
-
-
-def _parent_of(pid: int) -> int | None:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    return int(stat.rpartition(")")[2].split()[1])
 
 
 def _is_inline(config: ConnectorConfig) -> bool:

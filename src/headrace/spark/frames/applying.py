@@ -47,19 +47,16 @@ _TEXTS = (types.StringType(), types.BinaryType())
 
 def apply(df: DataFrame, properties: Mapping[str, object]) -> DataFrame:
     """See `headrace.transforms.apply`."""
-    if not hasattr(df, "_jdf"):
-        raise HeadraceError(
-            "frames.spark_connect",
-            "headrace.transforms.apply does not work with Spark Connect",
-            "Use a session of Spark's own (SparkSession.builder.master(...)).",
-        )
     given = read_mapping(properties)
     settings = _checked(given)
     _check_columns(df)
     schema = _output_schema(df, settings)
-    compile_if_local(df.sparkSession, frame_kernels(settings.output))
     zone = df.sparkSession.conf.get("spark.sql.session.timeZone")
     task = partial(_run, dict(given), arrow_schema(schema, zone))
+    if not hasattr(df, "_jdf"):
+        # Of Spark Connect, which needs pandas anyway; its tasks run on the server's machines.
+        return df.mapInArrow(task, schema)
+    compile_if_local(df.sparkSession, frame_kernels(settings.output))
     return _map_in_arrow(df, task, schema)
 
 

@@ -224,8 +224,14 @@ def _name(jvm: int, config: ConnectorConfig) -> str:
 
 
 def _newest(query: StreamingQuery) -> Mapping[str, Any] | None:
-    """What the source of `query` wrote last; None before it wrote anything, and where the JVM is
-    out of reach (Spark Connect)."""
+    """What the source of `query` wrote last; None before it wrote anything. Of a query that is
+    spoken to by Spark Connect its server is asked."""
+    session = getattr(query, "_session", None)
+    if session is not None:
+        from headrace.spark.query.situations import newest_on_server
+
+        progress = query.lastProgress
+        return newest_on_server(session, None if progress is None else json.loads(progress.json))
     name = situation_name(query)
     return None if name is None else read_situation(name)
 

@@ -13,6 +13,8 @@ from headrace.connect.private_folders import make_private
 OUTPUT, FOLDER = "headrace.sink.path", "headrace.sink.state"
 CHECKPOINT, SYNC = "headrace.sink.checkpoint", "headrace.sink.sync"
 BOUNDED = "headrace.query.bounded"
+SITUATIONS = "headrace.query.situations"
+"""An option of a batch read: not the events are read, but what the sources of this driver do."""
 SINK_OPTIONS = frozenset((OUTPUT, FOLDER, CHECKPOINT, SYNC, BOUNDED))
 """Options of a source that its connector does not have. Of one that writes to a sink: the output,
 the folder of the sink's state and the query's checkpoint (all on this host), and whether to wait
@@ -41,6 +43,23 @@ def told_path(name: str, kind: str) -> Path | None:
 def told_paths(name: str, kind: str) -> Iterator[Path]:
     """The files of this name and kind whose processes run."""
     return (path for path in _folder().glob(f"{name}-*.{kind}") if _is_alive(path))
+
+
+def parent_of(pid: int) -> int | None:
+    """The process above another one; None where that is not to be known."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return int(stat.rpartition(")")[2].split()[1])
+
+
+def ancestors() -> Iterator[int]:
+    """The processes above this one, the nearest first."""
+    pid: int | None = os.getppid()
+    while pid:
+        yield pid
+        pid = parent_of(pid)
 
 
 def _folder() -> Path:

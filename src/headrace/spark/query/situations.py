@@ -1,0 +1,78 @@
+"""What the sources of a driver do, for programs that speak to it by Spark Connect: the files in
+which they say so are on the driver's host, where a batch read of `format("headrace")` finds them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from headrace.spark.query.told import SITUATIONS, ancestors, told_paths
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COLUMNS = "written string not null"
+_KIND = "json"
+
+
+class Written(InputPartition):
+    """The texts of some sources, the newest first."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = texts
+
+
+class SituationsReader(DataSourceReader):
+    """A row for each source of the driver that it is read by, with what the source wrote last."""
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Runs on the driver's host, in a process under its JVM."""
+        paths = [path for jvm in ancestors() for path in told_paths(str(jvm), _KIND)]
+        texts = []
+        for path in paths:
+            try:
+                texts.append((path.stat().st_mtime, path.read_text()))
+            except OSError:
+                continue  # it ended right now
+        return [Written([text for _, text in sorted(texts, reverse=True)])]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[str]]:
+        assert isinstance(partition, Written)
+        return ((text,) for text in partition.texts)
+
+
+def newest_on_server(
+    session: SparkSession, progress: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
+    """What the first headrace source of a query wrote last. Spark's progress (its JSON) has the
+    name of its server (topic.prefix); before there is any, it is the only source that the driver
+    has. None where there are several, and where the driver has no such source."""
+    from pyspark.errors import PySparkException
+
+    try:
+        rows = session.read.format("headrace").option(SITUATIONS, "true").load().collect()
+    except PySparkException:
+        return None  # an older headrace, or none
+    situations: list[Mapping[str, Any]] = [json.loads(row[0]) for row in rows]
+    server = next(_servers(progress or {}), None)
+    if server is not None:
+        situations = [one for one in situations if one["source"]["server"] == server]
+    elif len(situations) > 1:
+        return None
+    return situations[0] if situations else None
+
+
+def _servers(progress: Mapping[str, Any]) -> Iterator[str]:
+    for source in progress.get("sources") or ():
+        end = source.get("endOffset")
+        if isinstance(end, str):
+            try:
+                end = json.loads(end)
+            except ValueError:
+                continue
+        if isinstance(end, dict) and "server" in end:
+            yield str(end["server"])
