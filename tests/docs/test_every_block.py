@@ -68,6 +68,11 @@ RUN_BY = {
          "CREATE TABLE INVENTORY.SIGNALS"),
         "connectors/oracle/test_guide.py",
     ),
+    "docs/guides/platforms.md": {
+        "venv_pack": "platforms/test_standalone.py",
+        "SparkConnectServer": "platforms/test_connect.py",
+        "pipelines as dp": "platforms/test_pipelines.py",
+    },
     "docs/guides/postgresql.md": {
         "MilliSecondsBehindSource": "docs/test_pages_in_spark.py",
         "post.processors": "docs/test_pages.py",
