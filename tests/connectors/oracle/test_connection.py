@@ -10,12 +10,11 @@ import pyarrow as pa
 import pytest
 
 from headrace.connectors.oracle import sql
-from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.config import OracleConfig, data_source
 from headrace.connectors.oracle.connection import (
     CHECK_LIMIT,
     Connection,
     connect,
-    data_source,
     opened,
 )
 from headrace.connectors.oracle.errors import QUERY_LIMIT, DriverError, translate

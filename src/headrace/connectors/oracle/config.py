@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -18,9 +19,12 @@ from headrace.connectors.oracle.properties.modes import MiningStrategy
 from headrace.connectors.oracle.properties.snapshots import OracleSnapshotConfig
 from headrace.connectors.oracle.properties.values import OracleValuesConfig
 from headrace.connectors.oracle.sql import ROOT
+from headrace.errors import HeadraceError
 from headrace.relational.history.tables import parsed_id
 
 _SIGNAL_TABLE_PARTS = (2, 3)
+_SID = re.compile(r"(?://)?(?P<host>\[[^]]+\]|[^:/()]+):(?P<port>\d+):(?P<sid>[\w$#.]+)")
+_NODE = re.compile(r"(?P<host>\[[^]]+\]|[^:/]+)(?::(?P<port>\d+))?(?:/(?P<sid>.+))?")
 
 
 def _parts(name: str) -> tuple[str, ...]:
@@ -174,3 +178,35 @@ class OracleConfig(
                 "log.mining.strategy = hybrid does not go with LogMiner_Unbuffered",
                 "Set log.mining.strategy=online_catalog, or database.connection.adapter=LogMiner.",
             )
+
+
+def data_source(config: OracleConfig, node: str | None = None) -> str:
+    """The data source name of python-oracledb: out of database.url as Java's driver has it, with a
+    service, a SID, a descriptor or an alias, else of host, port and database.dbname. `node`: one of
+    rac.nodes, `host[:port][/sid]`.
+
+    Raises HeadraceError("oracle.url") for a node that is none.
+    """
+    if node is not None:
+        parts = _NODE.fullmatch(node.strip())
+        if parts is None:
+            raise HeadraceError(
+                "oracle.url",
+                f"rac.nodes: {node} is no host",
+                "Write host, host:port or host:port/sid.",
+            )
+        port = parts["port"] or config.database_port
+        if parts["sid"]:
+            return _by_sid(parts["host"], port, parts["sid"])
+        return f"{parts['host']}:{port}/{config.database_dbname}"
+    if not config.database_url:
+        return f"{config.database_hostname}:{config.database_port}/{config.database_dbname}"
+    address = config.database_url
+    if sid := _SID.fullmatch(address):
+        return _by_sid(sid["host"], sid["port"], sid["sid"])
+    return address.removeprefix("//")
+
+
+def _by_sid(host: str, port: object, sid: str) -> str:
+    address = f"(ADDRESS=(PROTOCOL=TCP)(HOST={host})(PORT={port}))"
+    return f"(DESCRIPTION={address}(CONNECT_DATA=(SID={sid})))"

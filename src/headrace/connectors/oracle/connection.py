@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from headrace.config.credentials.login import logged_in
 from headrace.connectors.oracle import sql
-from headrace.connectors.oracle.config import OracleConfig
+from headrace.connectors.oracle.config import OracleConfig, data_source
 from headrace.connectors.oracle.errors import (
     INVALID_TEXT,
     QUERY_LIMIT,
@@ -39,8 +39,6 @@ DRIVER = "oracledb"
 _LOGIN_SECONDS = 30.0
 _NO_BINDS: Binds = {}
 _METADATA_ROWS = 1000
-_SID = re.compile(r"(?://)?(?P<host>\[[^]]+\]|[^:/()]+):(?P<port>\d+):(?P<sid>[\w$#.]+)")
-_NODE = re.compile(r"(?P<host>\[[^]]+\]|[^:/]+)(?::(?P<port>\d+))?(?:/(?P<sid>.+))?")
 _OWN_KEYWORDS = frozenset({"module", "lib_dir", "user", "password", "dsn"})
 _JAVAS = {
     "oracle.net.connect_timeout": "tcp_connect_timeout",
@@ -297,38 +295,6 @@ def _node_error(error: DriverError, config: OracleConfig, node: str) -> Headrace
         "listener run.",
         retriable=known.retriable,
     )
-
-
-def data_source(config: OracleConfig, node: str | None = None) -> str:
-    """The data source name of python-oracledb: out of database.url as Java's driver has it, with a
-    service, a SID, a descriptor or an alias, else of host, port and database.dbname. `node`: one of
-    rac.nodes, `host[:port][/sid]`.
-
-    Raises HeadraceError("oracle.url") for a node that is none.
-    """
-    if node is not None:
-        parts = _NODE.fullmatch(node.strip())
-        if parts is None:
-            raise HeadraceError(
-                "oracle.url",
-                f"rac.nodes: {node} is no host",
-                "Write host, host:port or host:port/sid.",
-            )
-        port = parts["port"] or config.database_port
-        if parts["sid"]:
-            return _by_sid(parts["host"], port, parts["sid"])
-        return f"{parts['host']}:{port}/{config.database_dbname}"
-    if not config.database_url:
-        return f"{config.database_hostname}:{config.database_port}/{config.database_dbname}"
-    address = config.database_url
-    if sid := _SID.fullmatch(address):
-        return _by_sid(sid["host"], sid["port"], sid["sid"])
-    return address.removeprefix("//")
-
-
-def _by_sid(host: str, port: object, sid: str) -> str:
-    address = f"(ADDRESS=(PROTOCOL=TCP)(HOST={host})(PORT={port}))"
-    return f"(DESCRIPTION={address}(CONNECT_DATA=(SID={sid})))"
 
 
 @contextmanager

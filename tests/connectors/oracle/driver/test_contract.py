@@ -18,8 +18,8 @@ from benchmarks.oracle import driver as benchmark
 from benchmarks.oracle import workload
 from oracledb import arrow_impl, errors
 
-from headrace.connectors.oracle.config import OracleConfig
-from headrace.connectors.oracle.connection import Connection, connect, data_source
+from headrace.connectors.oracle.config import OracleConfig, data_source
+from headrace.connectors.oracle.connection import Connection, connect
 from headrace.connectors.oracle.errors import DriverError, translate
 from headrace.connectors.oracle.streaming.redo_rows import REDO
 from headrace.errors import HeadraceError
@@ -47,6 +47,7 @@ TABLE = Driver(
         "oracledb.defaults.fetch_lobs": Member(),
         "oracledb.init_oracle_client": Member(),
         "Connection.call_timeout": Member(),
+        "Connection.thin": Member(),
         "Connection.close": Member(),
         "Connection.commit": Member(),
         "Connection.cursor": Member(gives="Cursor"),
