@@ -139,6 +139,7 @@ def pip_run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pip", "--no-input", "-q", *map(str, arguments)]
     # Neither an index nor a folder of packages is looked into.
     environment = os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
+    environment.pop("PYTHONPATH", None)  # what it has would be taken for installed
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 

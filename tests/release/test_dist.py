@@ -180,4 +180,4 @@ def test_both_wheels_are_installed_without_an_index_and_the_first_command_runs(
     shutil.copytree(kernels(), compiled / kernels().name)
     demo = installation.run("headrace", "demo", "--database", "oracle", "--seconds", "5")
     assert demo.returncode == 0, demo.stdout + demo.stderr
-    assert '"op":"c"' in demo.stdout
+    assert "self-check passed" in demo.stdout
