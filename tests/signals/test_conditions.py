@@ -108,7 +108,9 @@ def test_what_is_forbidden_is_refused_in_every_place(text: str, operator: str) -
     ],
 )
 def test_what_is_allowed_is_written_anew(text: str, sql: str) -> None:
-    assert checked_filter(text, "public.t", COLUMNS, dialect="postgres") == sql
+    written = checked_filter(text, "public.t", COLUMNS, dialect="postgres")
+    # sqlglot before 30.20 writes it in the other order.
+    assert written.replace('NOT "v" IS NULL', '"v" IS NOT NULL') == sql
 
 
 @pytest.mark.parametrize(
