@@ -1,7 +1,8 @@
 """Delta tables in the catalog of a Spark session, by which SQL finds them.
 
 The catalog has names and folders; the logs in these say what the tables are. So a table is entered
-once, by `CREATE TABLE … USING delta LOCATION …`, and nothing is done to its entry after that.
+once, by `CREATE TABLE … USING delta LOCATION …`, and nothing is done to its entry after that. What
+is dropped there is an entry, and never a file of the lake.
 """
 
 from __future__ import annotations
@@ -113,8 +114,8 @@ class SessionCatalog:
 
     def _create(self, schema: str, name: TableName, root: str) -> None:
         if schema != _DEFAULT:
-            folder = _text(str(Path(root).parent))
-            self._spark.sql(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)} LOCATION {folder}")
+            # Without a LOCATION in the lake: DROP SCHEMA deletes the folder of the schema.
+            self._spark.sql(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)}")
         full = f"{SESSION_CATALOG}.{_quoted(schema)}.{_quoted(name.name)}"
         self._spark.sql(f"CREATE TABLE IF NOT EXISTS {full} USING delta LOCATION {_text(root)}")
 

@@ -29,6 +29,11 @@ def options(folder: Path) -> Mapping[str, str]:
     return {"path": str(folder), "catalog.name": "spark_catalog"}
 
 
+def files_of(folder: Path) -> set[Path]:
+    """Every file in a folder."""
+    return {path for path in folder.rglob("*") if path.is_file()}
+
+
 def test_only_the_sessions_catalog_is_taken(tmp_path: Path) -> None:
     FORMAT.check(options(tmp_path))
     with pytest.raises(HeadraceError, match="catalog of the session only") as caught:
@@ -105,11 +110,17 @@ def test_sql_reads_tables_that_are_entered_once(delta_spark: SparkSession, tmp_p
         with pytest.raises(HeadraceError, match=r"names there are SCHEMA\.TABLE") as caught:
             lake.announce(bad)
         assert caught.value.code == NAME_NOT_TAKEN
+    # What is dropped is the entry.
+    files = files_of(tmp_path)
     delta_spark.sql("DROP TABLE shop.orders")
+    assert files_of(tmp_path) == files
     lake.announce(name)
     assert len(seen("shop.orders")) == 2
     delta_spark.sql("DROP SCHEMA shop CASCADE")
     delta_spark.sql("DROP TABLE lone")
-    assert table.properties()  # what was dropped is the entry
+    assert files_of(tmp_path) == files
+    lake.announce(name)
+    assert sorted(seen("shop.orders")) == [(2, "two"), (3, "three")]
+    delta_spark.sql("DROP SCHEMA shop CASCADE")
     lake.close()
     other.close()
