@@ -32,11 +32,13 @@ class ColumnOrigin:
 @dataclass(frozen=True)
 class TableOrigin:
     """A table: its name in the database, an `id` that tells it from one that had its name before
-    (empty: it is not known), and its columns by name."""
+    (empty: it is not known), its columns by name, and those of its key that the database's log does
+    not have of rows that are deleted."""
 
     name: str
     id: str = ""
     columns: Mapping[str, ColumnOrigin] = field(default_factory=dict)
+    not_in_deletes: tuple[str, ...] = ()
 
 
 class Image(IntEnum):

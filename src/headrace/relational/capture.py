@@ -70,14 +70,17 @@ class TableCapture:
         columns = [column.name for column in table.columns]
         if self._refuses_twins:
             _refuse_case_twins(table.name, columns)
+        key = self.keys.key_columns(table.name, columns, table.key)
+        in_deletes = key if table.identity_columns is None else table.identity_columns
         facts = RelationFacts(
             table.schema,
             table.table,
             self.topics.data(*table.path),
             tuple(self._columns_of(table)),
-            self.keys.key_columns(table.name, columns, table.key),
+            key,
             key_fields=self.topics.key_fields(*table.path),
             own_id=table.own_id,
+            not_in_deletes=tuple(name for name in key if name not in in_deletes),
         )
         captured = (column.name for column in facts.columns if column.captured)
         field_names(table.name, captured, self.names)

@@ -77,7 +77,8 @@ class RelationKind(StrEnum):
 class RelationFacts:
     """A table between two schema changes. `key_fields` are constants behind the key columns;
     `lookup` says what of new rows is read again; `origin` names where the transaction was
-    replicated from, and `own_id` is as in `Table`."""
+    replicated from, and `own_id` is as in `Table`. `not_in_deletes`: the columns of the key that
+    the log does not have of rows that are deleted."""
 
     schema: str
     table: str
@@ -89,6 +90,7 @@ class RelationFacts:
     lookup: Lookup | None = None
     origin: str | None = None
     own_id: str = ""
+    not_in_deletes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -195,7 +197,7 @@ class RelationFacts:
             for index, column in enumerate(self.columns)
             if column.captured
         }
-        return TableOrigin(self.name, self.own_id, columns)
+        return TableOrigin(self.name, self.own_id, columns, self.not_in_deletes)
 
 
 def _filler(facts: RelationFacts, index: int, settings: EventSettings) -> tuple[object, bool]:

@@ -54,6 +54,9 @@ class Table:
     comment: str | None = field(default=None, kw_only=True)
     own_id: str = field(default="", compare=False, kw_only=True)
     """Tells it from a table that had its name before; empty: it is not known."""
+    identity_columns: frozenset[str] | None = field(default=None, compare=False, kw_only=True)
+    """The columns that the log has of a row that is deleted; None: all of them, or it is not
+    known."""
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from headrace.connectors.registry import event_shapes
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.lake import Column
 from tests.connectors.postgresql.harness import Reader, properties_with
@@ -122,6 +123,30 @@ def test_a_table_without_a_key_has_none_and_its_rows_come_all_the_same(
     (row,) = changes(reader, ".plain")
     assert row == {"operation": INSERT, "id": 1, "name": "a", "untold": []}
     assert reader.written.schema(".plain").key == ()
+
+
+@pytest.mark.parametrize("how", ["another key", "another identity"])
+def test_a_table_whose_deletes_lack_the_key_is_refused_with_its_first_change(
+    reader: PostgresChanges, database: Database, how: str
+) -> None:
+    database.execute("CREATE TABLE k (id int PRIMARY KEY, email text NOT NULL UNIQUE, v text)")
+    if how == "another key":
+        reader.configure(properties(database, message__key__columns="public.k:email"))
+    else:
+        database.execute("ALTER TABLE k REPLICA IDENTITY USING INDEX k_email_key")
+    database.execute("INSERT INTO k VALUES (1, 'a', 'x'); INSERT INTO notes VALUES (1, 'a')")
+    assert len(changes(reader, ".notes")) == 1
+    lacking = "email" if how == "another key" else "id"
+    (error,) = reader.written.errors()
+    assert error["code"] == "replicas.key_not_carried"
+    assert f"public.k: the log does not carry the value of {lacking}" in error["message"]
+    (shape,) = [each for each in event_shapes(reader.config) if each.topic.endswith(".k")]
+    assert shape.origin is not None
+    assert shape.origin.not_in_deletes == (lacking,)
+
+    database.execute("ALTER TABLE k REPLICA IDENTITY FULL")
+    database.execute("UPDATE k SET id = 2, email = 'b'; DELETE FROM k")
+    assert [row["operation"] for row in changes(reader, ".k")] == [DELETE, INSERT, DELETE]
 
 
 def test_a_truncate_is_the_sequence_of_its_place(

@@ -93,6 +93,15 @@ WHERE i.indrelid = ANY (%s::oid[]) AND i.indisunique AND i.indisvalid AND i.inde
   AND i.indpred IS NULL
 ORDER BY i.indrelid, i.indisprimary DESC, x.relname
 """
+_IDENTITIES = """
+SELECT i.indrelid, array_agg(a.attname::text)
+FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY k(number, place)
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
+WHERE i.indrelid = ANY (%s::oid[]) AND k.place <= i.indnkeyatts
+  AND (c.relreplident = 'd' AND i.indisprimary OR c.relreplident = 'i' AND i.indisreplident)
+GROUP BY i.indrelid
+"""
 _LEAVES = """
 WITH RECURSIVE tree(root, oid) AS (
   SELECT r.oid, r.oid FROM unnest(%(oids)s::oid[]) r(oid) UNION ALL
@@ -213,6 +222,10 @@ class Catalog:
     def comments(self) -> dict[str, str]:
         """The comments of all tables by `schema.table`; empty: the table has none."""
         return {str(name): str(comment) for name, comment in self.rows(_COMMENTS)}
+
+    def identities(self, oids: Sequence[int]) -> dict[int, frozenset[str]]:
+        """The columns of replica identities that are a key, by the oid of the table."""
+        return {int(oid): frozenset(names) for oid, names in self.rows(_IDENTITIES, (list(oids),))}
 
     def partition_roots(self) -> dict[int, int]:
         """Oid of each partition to that of its topmost parent."""

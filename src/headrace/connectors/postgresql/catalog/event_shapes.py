@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 
 from headrace.connect.records import Shape
 from headrace.connectors.postgresql.capture import Capture, settings_of
 from headrace.connectors.postgresql.catalog.catalog import Catalog
 from headrace.connectors.postgresql.config import PostgresConfig
+from headrace.connectors.postgresql.replica_identity_rules import rules_for
 
 
 def event_shapes(config: PostgresConfig) -> Sequence[Shape]:
@@ -20,5 +22,14 @@ def event_shapes(config: PostgresConfig) -> Sequence[Shape]:
         roots = catalog.partition_roots()
         captured = [table.id for table in catalog.tables() if capture.reads(table.name)]
         reading = catalog.read([each for each in captured if roots.get(each) not in captured])
-    tables = sorted(reading.tables.values(), key=lambda table: capture.order(table.name))
+        identities = catalog.identities(captured)
+    rules = config.replica_identity_autoset_values
+    described = [
+        # The start sets the identity of tables that a rule names.
+        replace(
+            table, identity_columns=None if rules_for(rules, table.name) else identities.get(id_)
+        )
+        for id_, table in reading.tables.items()
+    ]
+    tables = sorted(described, key=lambda table: capture.order(table.name))
     return [capture.relation(table, table).shape(settings) for table in tables]

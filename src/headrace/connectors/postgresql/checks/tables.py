@@ -153,4 +153,5 @@ def _with_identity_set(checked: Checked, table: CatalogTable) -> CatalogTable:
 
 def _make_full(checked: Checked, table: CatalogTable) -> str:
     name = checked.quoted(table.schema, table.table)
-    return f"Add a primary key, or ALTER TABLE {name} REPLICA IDENTITY FULL;"
+    key = "" if checked.rights[table.id].primary else "Add a primary key, or "
+    return f"{key}ALTER TABLE {name} REPLICA IDENTITY FULL;"

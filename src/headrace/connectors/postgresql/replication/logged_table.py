@@ -62,7 +62,16 @@ def logged_table(message: RelationMessage, catalog: CatalogReading, xid: int) ->
                 told = replace(told, id=now.id)
             columns.append(replace(told, filler=now.filler))
     key = key_of(message, present, catalog)
-    return Table(message.schema, message.table, tuple(columns), key, own_id=str(message.oid))
+    identity = frozenset(column.name for column in message.columns if column.in_identity)
+    return Table(
+        message.schema,
+        message.table,
+        tuple(columns),
+        key,
+        own_id=str(message.oid),
+        # Without an identity PostgreSQL refuses deletes.
+        identity_columns=identity if message.identity in _BY_KEY and identity else None,
+    )
 
 
 def _is_later(changed_by: int, xid: int) -> bool:

@@ -36,7 +36,7 @@ from headrace.sinks.replicas.changes.part import (
     UNTOLD,
     Operation,
 )
-from headrace.sinks.replicas.changes.schemas import TableShape, table_shape
+from headrace.sinks.replicas.changes.schemas import TableShape, key_not_carried, table_shape
 from headrace.sinks.replicas.lake import Column
 from headrace.transforms.debezium.envelopes import envelope_of
 
@@ -222,6 +222,8 @@ class _Rows:
                 continue
             node = nodes[column.name]
             array = self._taken(column, carried, node)
+            if array.null_count and column.is_required and column.name in self._table.key:
+                raise key_not_carried(self._topic, [column.name])
             absent = carried.unavailable(node)
             if absent.any():
                 self._require(column, absent)
@@ -276,12 +278,7 @@ class _Rows:
     def _require(self, column: Column, absent: np.ndarray) -> None:
         """Refuse a key, and a row that was not there before, that lacks a value."""
         if column.name in self._table.key:
-            raise HeadraceError(
-                "replicas.key_not_carried",
-                f"{self._topic}: the log does not carry the value of {column.name}, which is part "
-                "of the key",
-                "Choose other columns for the key by message.key.columns.",
-            )
+            raise key_not_carried(self._topic, [column.name])
         inserted = absent & (self._operations == Operation.INSERT)
         if inserted.any() and not carries(self._records, _CREATES)[inserted].all():
             raise HeadraceError(

@@ -103,7 +103,8 @@ def table_shape(
     records' keys, which deletes have as well. `documents` are the columns that are declared for the
     topic.
 
-    Raises HeadraceError("replicas.key_not_in_row", "replicas.key_altered",
+    Raises HeadraceError("replicas.key_not_carried", for a table whose deletes lack columns of its
+    key), ("replicas.key_not_in_row", "replicas.key_altered",
     "replicas.columns_alike", "replicas.no_rows", "replicas.no_documents"), and what `typed` raises.
     """
     topic, images = shape.topic, fields(envelope)
@@ -118,6 +119,8 @@ def table_shape(
             f"{topic} hold rows, which have columns already",
             "Leave the option out.",
         )
+    if shape.origin is not None and shape.origin.not_in_deletes and key is not None:
+        raise key_not_carried(topic, shape.origin.not_in_deletes)
     members = {name: member(row, name) for name in row.schema.places}
     keys = {} if key is None else {name: member(key, name) for name in key.schema.places}
     for name, node in keys.items():
@@ -125,6 +128,18 @@ def table_shape(
     nodes = members | keys
     schemas = {name: node.schema for name, node in members.items()}
     return _table(topic, nodes, schemas, tuple(keys), shape.origin)
+
+
+def key_not_carried(topic: str, columns: Iterable[str]) -> HeadraceError:
+    """The error of a table whose log lacks columns of the key."""
+    return HeadraceError(
+        "replicas.key_not_carried",
+        f"{topic}: the log does not carry the value of {', '.join(columns)}, which is part of the "
+        "key, of every row that is changed or deleted",
+        "Have the log carry it (PostgreSQL: ALTER TABLE … REPLICA IDENTITY FULL), or choose other "
+        "columns for the key by message.key.columns. Copy a table that has stopped again after "
+        "that: headrace resync.",
+    )
 
 
 def _of_documents(
