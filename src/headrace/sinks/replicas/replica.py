@@ -35,7 +35,7 @@ from headrace.sinks.replicas.lake import (
 from headrace.sinks.replicas.maintaining import merge_small_files
 from headrace.sinks.replicas.options import Deletes, Existing, ReplicaOptions, Truncates
 from headrace.sinks.replicas.outcomes import Figures, MicroBatch, Outcome, Work
-from headrace.sinks.replicas.runners import HereRunner, Runner
+from headrace.sinks.replicas.runners import Runner
 from headrace.sinks.replicas.told_columns import (
     after,
     is_replaced,
@@ -270,10 +270,11 @@ class Replica:
             return
         self._since_merge = 0
         try:
-            merge_small_files(self._table, HereRunner(1), only_small=True)
+            merge_small_files(self._table, self._runner, only_small=True)
             self._table.expire(datetime.now(UTC) - self._options.keep)
-        except (HeadraceError, OSError) as error:
-            log.warning("The upkeep of %s failed, and is tried again later: %s", self.name, error)
+        except Exception as error:  # noqa: BLE001 - a table is right without its upkeep
+            what = f"{type(error).__name__}: {error}"
+            log.warning("The upkeep of %s failed, and is tried again later: %s", self.name, what)
 
     def _count_files(self, transaction: Transaction, change: TableChange) -> None:
         gone = {file.path for file in change.removed}

@@ -88,6 +88,44 @@ def test_files_without_a_live_row_are_only_removed(table: FolderTable) -> None:
     assert (list(change.added), len(change.removed)) == ([], 8)
 
 
+def test_gigabytes_of_rows_that_are_small_on_disk_are_merged_in_bounded_memory_and_once(
+    tmp_path: Path,
+) -> None:
+    table, files, size = FolderTable(tmp_path, SCHEMA), 56, 40 << 20
+    for number in range(files):
+        ids = pa.array(range(number, 4000 * files, files), pa.int32())
+        notes = pa.repeat(f"{number:02}" + "x" * (size // 4000), 4000)
+        file = table.storage.write_rows(pa.table({"id": ids, "note": notes}), f"f{number}")
+        table.files[file.path] = file
+    del notes
+    assert files * size > 1 << 31  # more than a column of Arrow takes
+    assert sum(file.size for file in table.files.values()) < 100 * MB
+    former, pool = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    pa.set_memory_pool(pool)
+    try:
+        change = compact(table.begin(), "merged")
+    finally:
+        pa.set_memory_pool(former)
+    assert pool.max_memory() < 512 * MB
+    assert change is not None
+    assert len(change.added) < files // 2
+    assert sum(file.rows for file in change.added) == 4000 * files
+    table.begin().commit(change, {})
+    assert compact(table.begin(), "again") is None
+
+
+def test_a_row_that_is_larger_than_the_memory_is_a_file_of_its_own(
+    table: FolderTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sorted(table.rows(), key=lambda row: str(row["id"]))
+    monkeypatch.setattr("headrace.sinks.replicas.files.compacting.MEMORY_BYTES", 1)
+    change = compact(table.begin(), "merged")
+    assert change is not None
+    table.begin().commit(change, {})
+    assert len(table.files) == 8
+    assert sorted(table.rows(), key=lambda row: str(row["id"])) == before
+
+
 def test_merged_files_have_a_good_size(table: FolderTable, monkeypatch: pytest.MonkeyPatch) -> None:
     size = sum(file.size for file in table.files.values())
     monkeypatch.setattr("headrace.sinks.replicas.files.compacting.FILE_BYTES", size // 2)

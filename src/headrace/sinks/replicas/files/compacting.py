@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.sinks.replicas.files.reading import DataFileReader
-from headrace.sinks.replicas.files.writing import FILE_BYTES, write_files
+from headrace.sinks.replicas.files.writing import FILE_BYTES
 from headrace.sinks.replicas.lake import DataFile, Storage, TableChange
 from headrace.sinks.replicas.runners import HereRunner, Runner
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
 SMALL_BYTES, SMALL_FILES = 16 << 20, 8
 """So many files smaller than that are worth being merged."""
+MEMORY_BYTES = 128 << 20
+"""How many bytes of rows are in memory at a time while files are merged, before they are sorted."""
+WHOLE = "-whole-"
+"""In the names of files that have as many rows as memory takes: they are not worth being merged,
+however small they are on disk."""
 DEAD_SHARE = 0.2
 """A file with a larger share of dead rows is written again."""
 
@@ -28,7 +34,11 @@ def files_to_compact(files: Sequence[DataFile], *, only_small: bool = False) -> 
     `only_small` files that are large and have many dead rows are not."""
     dead = {file.path for file in files if file.deleted > DEAD_SHARE * file.rows}
     dead = set() if only_small else dead
-    small = {file.path for file in files if file.size < SMALL_BYTES}
+    small = {
+        file.path
+        for file in files
+        if file.size < SMALL_BYTES and WHOLE not in file.path.rpartition("/")[2]
+    }
     chosen = dead | (small if len(small) >= SMALL_FILES else set())
     return [file for file in files if file.path in chosen]
 
@@ -87,25 +97,57 @@ def _merged(
 
 
 def merge_files(step: CompactStep) -> list[DataFile]:
-    """Write the live rows of some files as new ones, in the order of their key."""
-    storage = step.storage
-    rows = pa.concat_tables([live_rows(storage, file, step.defaults) for file in step.files])
-    rows = rows.sort_by([(name, "ascending") for name in storage.schema.key])
-    return write_files(storage, rows, step.name)
+    """Write the live rows of some files as new ones, each in the order of the key. Takes memory for
+    a few times MEMORY_BYTES, however large the files are."""
+    storage, made = step.storage, list[DataFile]()
+    held, size = list[pa.Table](), 0
+
+    def write(name: str) -> None:
+        if not held:
+            return
+        rows = pa.concat_tables(held)
+        held.clear()
+        rows = rows.sort_by([(column, "ascending") for column in storage.schema.key])
+        made.append(storage.write_rows(rows, f"{name}{uuid4()}"))
+
+    for file in step.files:
+        for rows in _live_batches(storage, file, step.defaults):
+            if held and size + rows.nbytes > MEMORY_BYTES:
+                write(f"{step.name}{WHOLE}")
+                size = 0
+            if rows.num_rows:
+                held.append(rows)
+                size += rows.nbytes
+    write(f"{step.name}-")
+    return made
 
 
 def live_rows(
     storage: Storage, file: DataFile, defaults: Mapping[str, object] | None = None
 ) -> pa.Table:
     """The rows of a file that no vector deletes, with the columns that the table has now."""
+    columns = [(column.name, column.type) for column in storage.schema.columns]
+    batches = _live_batches(storage, file, defaults)
+    return pa.concat_tables([pa.schema(columns).empty_table(), *batches])
+
+
+def _live_batches(
+    storage: Storage, file: DataFile, defaults: Mapping[str, object] | None
+) -> Iterator[pa.Table]:
+    dead = np.array([], np.int64)
+    if file.vector is not None:
+        dead = np.array(storage.read_vector(file).to_array(), np.int64)
+    first = 0
     with DataFileReader(storage, file) as reader:
-        groups = range(len(reader.group_rows))
-        rows = reader.read(storage.schema.names, groups, defaults)
-    if file.vector is None:
-        return rows
-    is_live = np.ones(rows.num_rows, np.bool_)
-    is_live[np.array(storage.read_vector(file).to_array(), np.int64)] = False
-    return rows.filter(pa.array(is_live))
+        for rows in reader.batches(storage.schema.names, defaults):
+            end = first + rows.num_rows
+            here = dead[np.searchsorted(dead, first) : np.searchsorted(dead, end)] - first
+            first = end
+            if len(here):
+                is_live = np.ones(rows.num_rows, np.bool_)
+                is_live[here] = False
+                rows = rows.filter(pa.array(is_live))
+            yield rows
 
 
 def _groups(files: Sequence[DataFile]) -> list[list[DataFile]]:

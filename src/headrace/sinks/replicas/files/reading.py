@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
     from headrace.sinks.replicas.lake import Column, DataFile, Storage
+
+_BATCH_BYTES, _LEAST, _MOST = 4 << 20, 16, 2048
+"""How large batches of rows are in a file, about, and how many rows they have."""
 
 
 def conformed(
@@ -101,17 +104,47 @@ class DataFileReader:
     ) -> pa.Table:
         """Columns of row groups, in this order and in the table's types. A column that the file
         lacks has the value of `defaults`, or null."""
-        present = {name for name in columns if self.has(name)}
-        names = [self._names[self._storage.field_id(name)] for name in columns if name in present]
         with answering(self._file.path):
-            stored = self._parquet.read_row_groups(list(groups), names)
+            stored = self._parquet.read_row_groups(list(groups), self._stored_names(columns))
         group_rows = self.group_rows
         rows = sum(group_rows[group] for group in groups)
+        return self._as_in_table(stored, columns, rows, defaults)
+
+    def batches(
+        self, columns: Sequence[str], defaults: Mapping[str, object] | None = None
+    ) -> Iterator[pa.Table]:
+        """All rows as `read` gives them, in their order, and never more at a time than memory takes
+        with ease."""
+        names = self._stored_names(columns)
+        present = [name for name in columns if self.has(name)]
+        groups = range(self._parquet.metadata.num_row_groups)
+        size = sum(self.bytes_of(present, group) for group in groups)
+        # The size in a file is less than that in memory: values that come again are there once.
+        most = _BATCH_BYTES * sum(self.group_rows) // max(size, 1)
+        batches = self._parquet.iter_batches(max(_LEAST, min(most, _MOST)), columns=names)
+        while True:
+            with answering(self._file.path):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            stored = pa.Table.from_batches([batch])
+            yield self._as_in_table(stored, columns, batch.num_rows, defaults)
+
+    def _stored_names(self, columns: Sequence[str]) -> list[str]:
+        return [self._names[self._storage.field_id(name)] for name in columns if self.has(name)]
+
+    def _as_in_table(
+        self,
+        stored: pa.Table,
+        columns: Sequence[str],
+        rows: int,
+        defaults: Mapping[str, object] | None,
+    ) -> pa.Table:
         made: dict[str, pa.ChunkedArray] = {}
         for name in columns:
             column = self._storage.schema.column(name)
             assert column is not None
-            if name in present:
+            if self.has(name):
                 values = stored[self._names[self._storage.field_id(name)]]
                 as_stored = self._storage.stored_type(name)
                 made[name] = _named(conformed(values, as_stored, name, self._file.path), column)
