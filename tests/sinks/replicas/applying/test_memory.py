@@ -18,6 +18,7 @@ from headrace.sinks.replicas.changes.changed_rows import Changes
 from headrace.sinks.replicas.changes.part import OPERATION, SEQUENCE, Operation, Part
 from headrace.sinks.replicas.changes.parts import PartWriter, parts_folder
 from headrace.sinks.replicas.changes.schemas import TableShape, to_json
+from headrace.sinks.replicas.comments import SourceComments
 from headrace.sinks.replicas.lake import Column, TableName, TableSchema
 from headrace.sinks.replicas.options import ReplicaOptions
 from headrace.sinks.replicas.outcomes import MicroBatch
@@ -109,7 +110,7 @@ def test_a_batch_of_two_gigabytes_takes_half_a_gigabyte_of_the_commands_process_
     assert size >= BATCH_BYTES
     lake = FORMAT.open(spark, {"warehouse": str(tmp_path / "lake")})
     runner = SparkRunner(spark.sparkContext)
-    replica = Replica(lake, NAME, ReplicaOptions(), runner)
+    replica = Replica(lake, NAME, ReplicaOptions(), runner, SourceComments(lambda: None))
     replica.apply(MicroBatch("query", 1, "{}"), first, parts_folder(tmp_path))
     before, began = resident(peak=False), time.monotonic()
     forget_peak()
