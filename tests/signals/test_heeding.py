@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from headrace.signals.heeding import Heeding
-from headrace.signals.progress import Pending, SignalProgress
+from headrace.signals.progress import Ended, Pending, SignalProgress
 from headrace.signals.signal import ExecuteSnapshot, Signal
 
 
@@ -66,11 +66,11 @@ def test_a_log_signal_shows_where_it_stands(caplog: pytest.LogCaptureFixture) ->
     assert "lacks columns" in caplog.text
 
 
-def test_a_signal_that_fails_leaves_nothing_behind(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_signal_that_fails_leaves_nothing_but_its_end(caplog: pytest.LogCaptureFixture) -> None:
     snapshots = Snapshots(running=False)
     heeding = Heeding(Config(), snapshots)  # type: ignore[arg-type]
     heeding.heed(Signal("s1", "execute-snapshot", '{"data-collections": ["public.t"]}'), 7)
-    assert snapshots.progress == SignalProgress()
+    assert snapshots.progress == SignalProgress(ended=(Ended("", "s1", "IGNORED"),))
     assert "nobody thought of it" in caplog.text
 
 

@@ -332,7 +332,7 @@ class Engine(Generic[P]):
                 exc_info=failure is None,
             )
             self._close_snapshot()
-            given_up = replace(signals, blocking=(), inserts=(), xid=None)
+            given_up = replace(signals.after_range(), blocking=(), xid=None)
             return replace(after, signals=given_up, slices=1)
         self._take(Event.BLOCKING_ASKED)
         return begun

@@ -4,6 +4,7 @@ snapshots."""
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Generic, Protocol, TypeVar
 
 from headrace.config.properties.connector import ConnectorConfig
@@ -11,7 +12,7 @@ from headrace.config.secret import without_passwords
 from headrace.errors import HeadraceError
 from headrace.signals.channels import Channels
 from headrace.signals.notifications import HEEDED, IGNORED, tell
-from headrace.signals.progress import SignalProgress
+from headrace.signals.progress import Ended, SignalProgress
 from headrace.signals.signal import (
     Action,
     DropTransaction,
@@ -111,6 +112,9 @@ class Heeding(Generic[P]):
             raise
         except Exception as problem:
             self._actions.progress = before
+            if signal.type == "execute-snapshot":
+                ended = (*before.ended, Ended("", signal.id, IGNORED))
+                self._actions.progress = replace(before, ended=ended)
             expected = isinstance(problem, ValueError)
             reason = without_passwords(str(problem), signal.data or "")
             log.warning("signal %s is ignored: %s", signal.id, reason, exc_info=not expected)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -117,6 +117,15 @@ class Insert:
         )
 
 
+class Ended(NamedTuple):
+    """A table of a signal that is read no further, and how it ended: `status` is Debezium's word,
+    ABORTED, or IGNORED. Without a `table`: all that the signal asked for."""
+
+    table: str
+    signal: str
+    status: str
+
+
 class TopicPlace(NamedTuple):
     """Where a partition of the signal topic is read next."""
 
@@ -134,7 +143,8 @@ class SignalProgress:
     order, these are keys (None: nothing tells, or an earlier release did not say); `scanned` counts
     its rows so far. `stops` are requests that wait for
     the open window, `blocking` tables whose snapshot waits for the end of the range, `xid` the
-    transaction that asked for it. `inserts` are what the range that ends here holds. `file` counts
+    transaction that asked for it. `inserts` are what the range that ends here holds, `ended` the
+    tables that ended in it. `file` counts
     what was taken of the signal file (see signals.files), `kafka` is how far the signal topic was
     read, `ordinal` numbers what is inserted where nothing came from the log.
     """
@@ -152,15 +162,29 @@ class SignalProgress:
     file: int = 0
     kafka: tuple[TopicPlace, ...] = ()
     inserts: tuple[Insert, ...] = ()
+    ended: tuple[Ended, ...] = ()
 
     @property
     def running(self) -> bool:
         """Whether tables are left to read."""
         return bool(self.tables)
 
-    def next_table(self) -> SignalProgress:
-        """Without the first table."""
-        return replace(self.anew(), tables=self.tables[1:])
+    def next_table(self, status: str) -> SignalProgress:
+        """Without the first table, which ended with this status."""
+        first = self.tables[0]
+        ended = (*self.ended, Ended(first.name, first.signal, status))
+        return replace(self.anew(), tables=self.tables[1:], ended=ended)
+
+    def without(self, tables: Sequence[Pending], status: str) -> SignalProgress:
+        """Without `tables`, which ended with this status."""
+        rest = tuple(table for table in self.tables if table not in tables)
+        ended = tuple(Ended(table.name, table.signal, status) for table in tables)
+        begun = self if rest[:1] == self.tables[:1] else self.anew()
+        return replace(begun, tables=rest, ended=self.ended + ended)
+
+    def after_range(self) -> SignalProgress:
+        """Without what only the range that ends here has."""
+        return replace(self, inserts=(), ended=())
 
     def anew(self) -> SignalProgress:
         """Before the first chunk of the first table."""
@@ -194,6 +218,8 @@ class SignalProgress:
             out["kafka"] = [list(place) for place in self.kafka]
         if self.inserts:
             out["inserts"] = [insert.to_json() for insert in self.inserts]
+        if self.ended:
+            out["ended"] = [list(ended) for ended in self.ended]
         return out
 
     @staticmethod
@@ -213,6 +239,7 @@ class SignalProgress:
             file=number(data, "file", 0),
             kafka=items(data, "kafka", _topic_place),
             inserts=items(data, "inserts", Insert.from_json),
+            ended=items(data, "ended", _ended),
         )
 
 
@@ -230,6 +257,11 @@ def _names(value: object) -> tuple[str, ...]:
     return listed(value, "stops", lambda name: checked_text(name, "stops"))
 
 
+def _ended(value: object) -> Ended:
+    table, signal, status = listed(value, "ended", lambda text: checked_text(text, "ended"))
+    return Ended(table, signal, status)
+
+
 def _topic_place(value: object) -> TopicPlace:
     topic, partition, following = listed(value, "kafka", lambda member: member)
     return TopicPlace(
@@ -242,6 +274,6 @@ def _topic_place(value: object) -> TopicPlace:
 def go_on(before: SignalProgress | None, now: SignalProgress | None) -> bool:
     """Whether a signal was processed since `before`, or asked for rows that are being read."""
     former, progress = before or SignalProgress(), now or SignalProgress()
-    if progress.inserts or progress != replace(former, inserts=()):
+    if progress.inserts or progress != former.after_range():
         return True
     return progress.running and not progress.paused

@@ -75,7 +75,7 @@ class Snapshot(Generic[P, H]):
         asked: dict[str, Pending] = {}
         rest = tuple(table for table in tables if asked.setdefault(table.name, table) is not table)
         xid = start.signals.xid if rest else None
-        signals = replace(start.signals, blocking=rest, inserts=(), xid=xid)
+        signals = replace(start.signals.after_range(), blocking=rest, xid=xid)
         progress = self._planner.begin_blocking(
             {name: table.condition for name, table in asked.items()},
             start.signals.xid,

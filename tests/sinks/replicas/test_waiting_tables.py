@@ -3,133 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.part import Operation
-from headrace.sinks.replicas.changes.parts import describe, note_unsettled, parts_folder
-from headrace.sinks.replicas.changes.schemas import to_json
-from headrace.sinks.replicas.lake import (
-    KEY,
-    Column,
-    ColumnChange,
-    TableChange,
-    TableName,
-    TableSchema,
-)
 from headrace.sinks.replicas.options import FirstCopy, ReplicaOptions
-from headrace.sinks.replicas.runners import HereRunner
-from headrace.sinks.replicas.sink import ReplicaSink
-from headrace.spark.sinks.definition import SinkQuery
-from tests.sinks.replicas.applying.folder_storage import FolderTable, FolderTransaction
-from tests.sinks.replicas.applying.replay import Change, write_part
-
-SCHEMA = TableSchema(
-    (Column("id", pa.int32()), Column("name", pa.string()), Column("large", pa.string())), ("id",)
-)
-
-
-class _Transaction(FolderTransaction):
-    def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
-        super().commit(change, properties)
-        self._table.kept |= properties
-
-
-class _Table(FolderTable):
-    """See LakeTable, as far as the sink needs it."""
-
-    name = TableName((), "topic")
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, SCHEMA)
-        self.kept: dict[str, str] = {KEY: '["id"]'}
-
-    def schema(self) -> TableSchema:
-        return SCHEMA
-
-    def properties(self) -> Mapping[str, str]:
-        return self.kept
-
-    def refresh(self) -> None:
-        """Nothing."""
-
-    def version(self) -> str:
-        return ""
-
-    def foreign_changes(self) -> Sequence[str]:
-        return []
-
-    def begin(self, change: ColumnChange | None = None) -> _Transaction:
-        assert not change
-        return _Transaction(self)
-
-
-class _Pipeline:
-    """A sink of one table, micro-batch by micro-batch."""
-
-    def __init__(self, folder: Path, options: ReplicaOptions | None = None) -> None:
-        (folder / "table").mkdir()
-        (folder / "checkpoint" / "offsets").mkdir(parents=True)
-        (folder / "checkpoint" / "metadata").write_text(json.dumps({"id": "a-query"}))
-        self.state = folder / "state"
-        self.table = _Table(folder / "table")
-        config: Any = SimpleNamespace(topic_prefix="shop")
-        self.checkpoint = folder / "checkpoint"
-        query = SinkQuery(config, self.state, self.checkpoint)
-        made_of: Any = None
-        self.sink = ReplicaSink(made_of, {}, options or ReplicaOptions(), query)
-        self.sink.open()
-        self.sink._lake = SimpleNamespace(table=lambda _: self.table)  # type: ignore[assignment]
-        self.sink._runner = HereRunner()
-        self._places = iter(range(1, 1000))
-
-    def end(
-        self, batch: int, *changes: Change, is_settled: bool = False, copies: bool = False
-    ) -> None:
-        offset = json.dumps({"snapshot": {}} if copies else {})
-        (self.checkpoint / "offsets" / str(batch)).write_text(f"v1\n{{}}\n{offset}")
-        parts = []
-        if changes:
-            numbered = [(next(self._places), change) for change in changes]
-            folder = parts_folder(self.state)
-            made = write_part(folder, f"{batch}-source-0", numbered, SCHEMA)
-            parts.append(replace(made, schema=to_json(SCHEMA)))
-        self.sink._replica(self.table.name)._table = self.table  # type: ignore[assignment]
-        note_unsettled(self.state, batch, is_settled=is_settled)
-        describe(self.state, batch, parts)
-        self.sink.end(None, batch)
-
-    @property
-    def rows(self) -> dict[object, tuple[object, object]]:
-        return {row["id"]: (row["name"], row["large"]) for row in self.table.rows()}
-
-
-def insert(key: int, name: str, large: str) -> Change:
-    return Change(Operation.INSERT, (key,), {"name": name, "large": large})
-
-
-def move(old: int, new: int, name: str) -> tuple[Change, Change]:
-    """A key changes, and the log does not carry the large value."""
-    moved = Change(Operation.INSERT, (new,), {"name": name}, old_key=(old,))
-    return Change(Operation.DELETE, (old,)), moved
+from tests.sinks.replicas.applying.replay import Change
+from tests.sinks.replicas.state.pipelines import Pipeline, insert, move
 
 
 @pytest.fixture
-def pipeline(tmp_path: Path) -> _Pipeline:
+def pipeline(tmp_path: Path) -> Pipeline:
     """Its table has what a snapshot read after two moves of the row x and one of the row w."""
-    made = _Pipeline(tmp_path)
+    made = Pipeline(tmp_path)
     made.end(0, insert(3, "x", "large x"), insert(2, "w", "large w"))
     return made
 
 
-def test_moves_that_the_snapshot_has_already_lose_no_value(pipeline: _Pipeline) -> None:
+def test_moves_that_the_snapshot_has_already_lose_no_value(pipeline: Pipeline) -> None:
     pipeline.end(1, *move(1, 2, "x"))
     pipeline.end(2, *move(2, 3, "x"))
     pipeline.end(2, *move(2, 3, "x"))  # it comes again
@@ -144,7 +37,7 @@ def test_moves_that_the_snapshot_has_already_lose_no_value(pipeline: _Pipeline) 
     assert pipeline.rows[2] == ("later", "large w")
 
 
-def test_a_row_that_was_deleted_before_the_snapshot_is_not_missed(pipeline: _Pipeline) -> None:
+def test_a_row_that_was_deleted_before_the_snapshot_is_not_missed(pipeline: Pipeline) -> None:
     pipeline.end(1, Change(Operation.UPDATE, (9,), {"name": "gone"}))
     pipeline.end(2, Change(Operation.DELETE, (9,)), insert(10, "new", "large"), is_settled=True)
     assert pipeline.rows == {
@@ -152,13 +45,13 @@ def test_a_row_that_was_deleted_before_the_snapshot_is_not_missed(pipeline: _Pip
     }  # fmt: skip
 
 
-def test_changes_with_all_values_do_not_wait(pipeline: _Pipeline) -> None:
+def test_changes_with_all_values_do_not_wait(pipeline: Pipeline) -> None:
     pipeline.end(1, insert(10, "new", "large"), Change(Operation.DELETE, (2,)))
     assert pipeline.rows == {3: ("x", "large x"), 10: ("new", "large")}
 
 
 def test_a_row_that_is_missing_for_good_stops_the_table_with_all_that_waited(
-    pipeline: _Pipeline,
+    pipeline: Pipeline,
 ) -> None:
     pipeline.end(1, Change(Operation.UPDATE, (9,), {"name": "lost"}))
     pipeline.end(2, Change(Operation.DELETE, (2,)), is_settled=True)
@@ -169,7 +62,7 @@ def test_a_row_that_is_missing_for_good_stops_the_table_with_all_that_waited(
 
 
 def test_a_staged_first_copy_is_seen_when_it_is_whole(tmp_path: Path) -> None:
-    pipeline = _Pipeline(tmp_path, ReplicaOptions(first_copy=FirstCopy.STAGED))
+    pipeline = Pipeline(tmp_path, ReplicaOptions(first_copy=FirstCopy.STAGED))
     pipeline.end(0, insert(1, "a", "large"), is_settled=True, copies=True)
     pipeline.end(1, insert(2, "b", "large"), is_settled=True, copies=True)
     pipeline.end(1, insert(2, "b", "large"), is_settled=True, copies=True)  # it comes again
@@ -186,7 +79,7 @@ def test_a_staged_first_copy_is_seen_when_it_is_whole(tmp_path: Path) -> None:
 def test_rows_of_a_snapshot_that_began_again_keep_their_values_in_a_staged_copy(
     tmp_path: Path,
 ) -> None:
-    pipeline = _Pipeline(tmp_path, ReplicaOptions(first_copy=FirstCopy.STAGED))
+    pipeline = Pipeline(tmp_path, ReplicaOptions(first_copy=FirstCopy.STAGED))
     # The key 1 was changed to 3 before the rows were read, and is another row's by now.
     pipeline.end(0, insert(3, "x", "large x"), insert(1, "new", "large new"), copies=True)
     pipeline.end(1, *move(1, 3, "x"), copies=True)
@@ -201,7 +94,7 @@ def test_rows_of_a_snapshot_that_began_again_keep_their_values_in_a_staged_copy(
 def test_a_first_copy_that_has_no_room_ends_the_query_and_goes_on_with_other_options(
     tmp_path: Path,
 ) -> None:
-    pipeline = _Pipeline(tmp_path, ReplicaOptions(first_copy=FirstCopy.STAGED, kept_bytes=10))
+    pipeline = Pipeline(tmp_path, ReplicaOptions(first_copy=FirstCopy.STAGED, kept_bytes=10))
     with pytest.raises(HeadraceError, match=r"headrace\.sink\.first\.copy=visible") as caught:
         pipeline.end(0, insert(1, "a", "large"), is_settled=True, copies=True)
     assert caught.value.code == "replicas.staged_too_much"

@@ -44,6 +44,25 @@ def table_replaced(table: TableName) -> HeadraceError:
     )
 
 
+def copy_lacks(table: TableName, lost: int) -> HeadraceError:
+    return HeadraceError(
+        "replicas.copy_incomplete",
+        f"While {table} was copied, {lost} changes did not carry all values of rows that the "
+        "table did not have",
+        f"Copy the table once more: headrace resync FILE {table} --checkpoint STATE.",
+    )
+
+
+def copy_ended(table: TableName, ended: Sequence[str]) -> HeadraceError:
+    return HeadraceError(
+        "replicas.copy_incomplete",
+        f"The copy of {table} ended before it was whole ({', '.join(ended)}), so the table has "
+        "rows of before that the source may not have",
+        "See in the log why, and copy the table once more: headrace resync FILE "
+        f"{table} --checkpoint STATE.",
+    )
+
+
 def truncated(table: TableName) -> HeadraceError:
     return HeadraceError(
         "replicas.truncated",

@@ -15,6 +15,7 @@ from headrace.connectors.registry import event_shapes, table_comments
 from headrace.errors import HeadraceError
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.parts import sweep_parts
+from headrace.sinks.replicas import refusals
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.schemas import of_json, table_name, table_shape
 from headrace.sinks.replicas.comments import SourceComments
@@ -25,7 +26,7 @@ from headrace.sinks.replicas.outcomes import MicroBatch, Outcome
 from headrace.sinks.replicas.replica import FENCES, Replica
 from headrace.sinks.replicas.state.kept import WaitingTable, waiting_tables
 from headrace.sinks.replicas.state.renaming import RENAMED, KnownTables
-from headrace.sinks.replicas.state.resyncing import Resync, Stage, resyncs
+from headrace.sinks.replicas.state.resyncing import WHOLE, Resync, Stage, resyncs
 from headrace.sinks.replicas.state.stopped import StoppedTable, stopped_tables
 from headrace.spark.checkpoint import last_planned_batch, planned_offset
 from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
@@ -67,6 +68,7 @@ class ReplicaSink(BatchSink):
         self._requests = query.state / RESYNC
         self._known = KnownTables(query.state)
         self._copied: dict[TableName, Resync] = {}
+        self._ended: dict[TableName, list[str]] = {}
         self._takes_over = False
         self._lake: Lake | None = None
         self._runner: Runner | None = None
@@ -212,6 +214,7 @@ class ReplicaSink(BatchSink):
         publish(query_of(str(self._checkpoint)), self.figures)
         if tables:
             self._commit(self._micro_batch(batch), tables)
+        self._finish_resyncs()
         sweep_parts(self._parts, batch)
 
     def _take_over(self, batch: int) -> None:
@@ -223,9 +226,9 @@ class ReplicaSink(BatchSink):
             self._takes_over = False
 
     def _begin_resyncs(self, batch: int) -> None:
-        """Note the data files of tables that are about to be copied again, and remove what is left
-        of them when that is over."""
-        self._copied = {}
+        """Note the data files of tables that are about to be copied again, and which copies end
+        with this micro-batch."""
+        self._copied, self._ended = {}, {}
         offset = planned_offset(self._checkpoint, batch) or {}
         for request in resyncs(self._requests):
             resync, replica = request, self._replica(request.name)
@@ -243,26 +246,32 @@ class ReplicaSink(BatchSink):
                     resync.finish()
                     continue
             was_copying = resync.stage is Stage.COPYING
-            if resync.is_in(offset):
+            if ended := resync.ended(offset):
+                self._ended[resync.name] = ended
+            elif was_copying and not resync.is_in(offset):
+                # An earlier version did not say how it ended.
+                self._ended[resync.name] = ["UNKNOWN"]
+            if ended or resync.is_in(offset):
                 resync = resync.at(Stage.COPYING)
-            elif was_copying:
-                self._finish_resync(resync, replica, stopped)
-                continue
             self._copied[resync.name] = resync
 
-    def _finish_resync(self, resync: Resync, replica: Replica, stopped: StoppedTable) -> None:
-        if resync.lost and not stopped.is_stopped:
-            error = HeadraceError(
-                "replicas.copy_incomplete",
-                f"While {resync.name} was copied, {resync.lost} changes did not carry all values "
-                "of rows that the table did not have",
-                f"Copy the table once more: headrace resync {resync.name}.",
-            )
-            self._stop(stopped, error, loses=True)
-        elif not stopped.is_stopped:
-            replica.remove(set(resync.files))
-            log.warning("The table %s was copied again", resync.name)
-        resync.finish()
+    def _finish_resyncs(self) -> None:
+        """Remove what is left of the former files of tables whose copies are whole, and stop the
+        other ones."""
+        for resync in resyncs(self._requests):
+            if (ended := self._ended.get(resync.name)) is None:
+                continue
+            stopped = StoppedTable(self._stopped, resync.name)
+            if stopped.is_stopped:
+                pass
+            elif not WHOLE.issuperset(ended):
+                self._stop(stopped, refusals.copy_ended(resync.name, ended), loses=True)
+            elif resync.lost:
+                self._stop(stopped, refusals.copy_lacks(resync.name, resync.lost), loses=True)
+            else:
+                self._replica(resync.name).remove(set(resync.files))
+                log.warning("The table %s was copied again", resync.name)
+            resync.finish()
 
     def _micro_batch(self, number: int) -> MicroBatch:
         offset = planned_offset(self._checkpoint, number) or {}

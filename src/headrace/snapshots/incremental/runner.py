@@ -130,10 +130,11 @@ class IncrementalSnapshots(Generic[P]):
             # Another process came as far as this; its window is nobody's.
             progress = after.signals or SignalProgress()
             unread = self._repeated_chunks.unread(progress.inserts, progress.tables)
-            self.progress = replace(progress, inserts=(), tables=progress.tables + unread)
+            self.progress = replace(progress, tables=progress.tables + unread)
             self._wave = None
             self._source.delivered.forget()
         self._insertions.clear()
+        self.progress = self.progress.after_range()
         self._before = None
         self._last = after
         if self._stream.collection or self._heeding.has_channels:
@@ -169,7 +170,7 @@ class IncrementalSnapshots(Generic[P]):
 
     def end(self, after: Offset[P], end: Offset[P]) -> Offset[P]:
         """`end` with what was decided; `after` itself when nothing was."""
-        before = replace(after.signals or SignalProgress(), inserts=())
+        before = (after.signals or SignalProgress()).after_range()
         inserts = self._insertions.inserts
         if not inserts and self.progress == before and end.same_position(after):
             self._last = after
@@ -331,11 +332,8 @@ class IncrementalSnapshots(Generic[P]):
                 continue
             names = ",".join(table.name for table in stopped)
             self._notify("ABORTED", place, {"data_collections": names})
-            if tables[0] in stopped:
-                self.progress = self.progress.next_table()
-            rest = tuple(table for table in tables if table not in stopped)
-            self.progress = replace(self.progress, tables=rest)
-            if not rest:
+            self.progress = self.progress.without(stopped, "ABORTED")
+            if not self.progress.running:
                 self._metrics.ended("ABORTED")
                 self.progress = replace(self.progress, paused=False)
 
@@ -398,7 +396,8 @@ class IncrementalSnapshots(Generic[P]):
             log.error("the incremental snapshot is given up: %s", problem)
             self._notify("ABORTED", place, {"data_collections": self._names()})
             self._metrics.ended("ABORTED")
-            self.progress = replace(self.progress.anew(), tables=(), paused=False)
+            given_up = self.progress.without(self.progress.tables, "ABORTED")
+            self.progress = replace(given_up, paused=False)
             return
         self._wave = wave
 
@@ -443,7 +442,7 @@ class IncrementalSnapshots(Generic[P]):
         }
         signal = self.progress.tables[0].signal
         self._notify("TABLE_SCAN_COMPLETED", place, data)
-        self.progress = self.progress.next_table()
+        self.progress = self.progress.next_table(status)
         if self.progress.running and all(t.signal != signal for t in self.progress.tables):
             tell(signal, "COMPLETED", {})
         if not self.progress.running:

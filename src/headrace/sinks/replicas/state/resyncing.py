@@ -19,6 +19,9 @@ from urllib.parse import quote
 from headrace.connect.disk import replace_text
 from headrace.sinks.replicas.lake import TableName
 
+WHOLE = frozenset({"SUCCEEDED", "EMPTY"})
+"""How a snapshot of a table ends of which every row was read."""
+
 
 class Stage(StrEnum):
     """How far a table that is copied again has come."""
@@ -81,6 +84,12 @@ class Resync:
         tables = [*signals.get("tables", ()), *signals.get("blocking", ())]
         tables += [each["table"] for each in signals.get("inserts", ()) if each.get("table")]
         return any(table[1] == self.signal for table in tables)
+
+    def ended(self, offset: Mapping[str, Any]) -> list[str]:
+        """How the snapshot that the signal asked for ended in the range that ends at an offset;
+        empty: it did not end there."""
+        signals = offset.get("signals") or {}
+        return [status for _, signal, status in signals.get("ended", ()) if signal == self.signal]
 
     @property
     def _path(self) -> Path:

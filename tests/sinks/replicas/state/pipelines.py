@@ -1,0 +1,125 @@
+"""A sink of one replica, micro-batch by micro-batch, without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+
+from headrace.sinks.replicas.changes.part import Operation
+from headrace.sinks.replicas.changes.parts import describe, note_unsettled, parts_folder
+from headrace.sinks.replicas.changes.schemas import to_json
+from headrace.sinks.replicas.lake import (
+    KEY,
+    Column,
+    ColumnChange,
+    TableChange,
+    TableName,
+    TableSchema,
+)
+from headrace.sinks.replicas.options import ReplicaOptions
+from headrace.sinks.replicas.runners import HereRunner
+from headrace.sinks.replicas.sink import ReplicaSink
+from headrace.spark.sinks.definition import SinkQuery
+from tests.sinks.replicas.applying.folder_storage import FolderTable, FolderTransaction
+from tests.sinks.replicas.applying.replay import Change, write_part
+
+SCHEMA = TableSchema(
+    (Column("id", pa.int32()), Column("name", pa.string()), Column("large", pa.string())), ("id",)
+)
+
+
+class _Transaction(FolderTransaction):
+    def commit(self, change: TableChange, properties: Mapping[str, str]) -> None:
+        super().commit(change, properties)
+        self._table.kept |= properties
+
+
+class _Table(FolderTable):
+    """See LakeTable, as far as the sink needs it."""
+
+    name = TableName((), "topic")
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, SCHEMA)
+        self.kept: dict[str, str] = {KEY: '["id"]'}
+
+    def schema(self) -> TableSchema:
+        return SCHEMA
+
+    def properties(self) -> Mapping[str, str]:
+        return self.kept
+
+    def refresh(self) -> None:
+        """Nothing."""
+
+    def version(self) -> str:
+        return ""
+
+    def foreign_changes(self) -> Sequence[str]:
+        return []
+
+    def begin(self, change: ColumnChange | None = None) -> _Transaction:
+        assert not change
+        return _Transaction(self)
+
+
+class Pipeline:
+    """A sink of one table, micro-batch by micro-batch."""
+
+    def __init__(self, folder: Path, options: ReplicaOptions | None = None) -> None:
+        (folder / "table").mkdir()
+        (folder / "checkpoint" / "offsets").mkdir(parents=True)
+        (folder / "checkpoint" / "metadata").write_text(json.dumps({"id": "a-query"}))
+        self.state = folder / "state"
+        self.table = _Table(folder / "table")
+        config: Any = SimpleNamespace(topic_prefix="shop")
+        self.checkpoint = folder / "checkpoint"
+        query = SinkQuery(config, self.state, self.checkpoint)
+        made_of: Any = None
+        self.sink = ReplicaSink(made_of, {}, options or ReplicaOptions(), query)
+        self.sink.open()
+        self.sink._lake = SimpleNamespace(table=lambda _: self.table)  # type: ignore[assignment]
+        self.sink._runner = HereRunner()
+        self._places = iter(range(1, 1000))
+
+    def end(
+        self,
+        batch: int,
+        *changes: Change,
+        is_settled: bool = False,
+        copies: bool = False,
+        **members: object,
+    ) -> None:
+        """A micro-batch of changes, whose end has these `members` in its offset."""
+        offset = json.dumps({"snapshot": {}, **members} if copies else members)
+        (self.checkpoint / "offsets" / str(batch)).write_text(f"v1\n{{}}\n{offset}")
+        parts = []
+        if changes:
+            numbered = [(next(self._places), change) for change in changes]
+            folder = parts_folder(self.state)
+            made = write_part(folder, f"{batch}-source-0", numbered, SCHEMA)
+            parts.append(replace(made, schema=to_json(SCHEMA)))
+        self.sink._replica(self.table.name)._table = self.table  # type: ignore[assignment]
+        note_unsettled(self.state, batch, is_settled=is_settled)
+        describe(self.state, batch, parts)
+        self.sink.end(None, batch)
+
+    @property
+    def rows(self) -> dict[object, tuple[object, object]]:
+        return {row["id"]: (row["name"], row["large"]) for row in self.table.rows()}
+
+
+def insert(key: int, name: str, large: str) -> Change:
+    return Change(Operation.INSERT, (key,), {"name": name, "large": large})
+
+
+def move(old: int, new: int, name: str) -> tuple[Change, Change]:
+    """A key changes, and the log does not carry the large value."""
+    moved = Change(Operation.INSERT, (new,), {"name": name}, old_key=(old,))
+    return Change(Operation.DELETE, (old,)), moved
