@@ -1,19 +1,22 @@
 """Record checkpoints with this version: `python -m tests.upgrades.record FOLDER [DATABASE …]`.
 
 For each database: its data after all changes, and the state of runs that were killed within a
-snapshot (`snapshot_run`), while they streamed into a file (`stream_run`), and, of PostgreSQL and
-MongoDB, into Kafka (`kafka_run`).
+snapshot (`snapshot_run`), while they streamed into a file (`stream_run`), of PostgreSQL and MongoDB
+into Kafka (`kafka_run`), and of relational databases into a replica (`replica_run`).
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.upgrades.databases import ROWS, StoredDatabase, stored_databases
 from tests.upgrades.kafka import StoredKafka
-from tests.upgrades.runs import KAFKA, SNAPSHOT, STREAM, CheckpointRun
+from tests.upgrades.replicas import Replica
+from tests.upgrades.runs import KAFKA, REPLICA, SNAPSHOT, STREAM, CheckpointRun
 
 _INTO_KAFKA = ("postgresql", "mongodb")
 _READ, _STREAMED = 400, 30
@@ -38,10 +41,11 @@ def record(database: StoredDatabase, target: Path, folder: Path) -> None:
     rows = snapshot.rows()
     assert rows < ROWS, "the snapshot was complete"
     database.apply(1)
-    if database.name in _INTO_KAFKA:
-        _record_kafka(database, target, folder)
-    else:
-        database.apply(2)
+    with _replica_run(database, target, folder):
+        if database.name in _INTO_KAFKA:
+            _record_kafka(database, target, folder)
+        else:
+            database.apply(2)
     database.apply(3)
     database.store()
     for run in (stream, snapshot):
@@ -68,6 +72,29 @@ def _record_kafka(database: StoredDatabase, target: Path, folder: Path) -> None:
     finally:
         run.close()
         kafka.close()
+
+
+@contextmanager
+def _replica_run(database: StoredDatabase, target: Path, folder: Path) -> Iterator[None]:
+    """A replica of the table as it is now, which is killed when it has the changes of block 2."""
+    if database.name == "mongodb":  # whose replica has documents, and no columns
+        yield
+        return
+    replica = Replica(database, folder / REPLICA)
+    run = CheckpointRun(database, REPLICA, folder / REPLICA, **replica.properties())
+    try:
+        run.start()
+        run.wait_for(lambda: replica.has_all_of(replica_blocks(database, 1)))
+        yield
+        run.kill_when(lambda: replica.has_all_of(replica_blocks(database, 2)))
+        run.store(target / f"{REPLICA}.tar.xz")
+    finally:
+        run.close()
+
+
+def replica_blocks(database: StoredDatabase, last: int) -> list[int]:
+    """The blocks of changes that a replica has once `last` has happened."""
+    return list(range(last + 1)) if database.rows_change else list(range(2, last + 1))
 
 
 def kafka_properties(kafka: StoredKafka) -> dict[str, str]:

@@ -27,9 +27,9 @@ from tests.upgrades.databases import (
     unpack,
 )
 
-SNAPSHOT, STREAM, KAFKA = "snapshot_run", "stream_run", "kafka_run"
+SNAPSHOT, STREAM, KAFKA, REPLICA = "snapshot_run", "stream_run", "kafka_run", "replica_run"
 """A run that was killed within its snapshot; one that was killed while it streamed, into a file;
-one that was killed while it streamed into Kafka."""
+one that was killed while it streamed into Kafka; one that was killed while a replica followed."""
 
 _LEFT_ALONE_S = 1200
 _PROPERTIES = {
@@ -79,7 +79,7 @@ class CheckpointRun:
         file = self.folder / "connector.properties"
         file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         command = ["events", str(file), "--output", str(self.output), "--state", str(self.state)]
-        if self.name == KAFKA:
+        if self.name in (KAFKA, REPLICA):
             command = ["run", str(file), "--checkpoint", str(self.state)]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -113,8 +113,12 @@ class CheckpointRun:
             except json.JSONDecodeError:
                 return False  # what a killed run left is cut off, and written again, meanwhile
 
+        self.finish_when(is_delivered)
+
+    def finish_when(self, condition: Callable[[], bool]) -> None:
+        """Run until `condition` holds, and end in good order."""
         self.start()
-        self.wait_for(is_delivered)
+        self.wait_for(condition)
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
         assert self._process.wait(_LEFT_ALONE_S) == 0, self.tail()

@@ -13,8 +13,9 @@ from tests.chaos.databases.database import MARKS
 from tests.resident.resident import Resident
 from tests.upgrades.databases import StoredDatabase, stored_databases
 from tests.upgrades.kafka import StoredKafka
-from tests.upgrades.record import kafka_properties
-from tests.upgrades.runs import KAFKA, SNAPSHOT, STREAM, CheckpointRun, check
+from tests.upgrades.record import kafka_properties, replica_blocks
+from tests.upgrades.replicas import Replica
+from tests.upgrades.runs import KAFKA, REPLICA, SNAPSHOT, STREAM, CheckpointRun, check
 
 RELEASES = sorted(Path(__file__).parent.glob("[0-9]*"))
 BLOCKS = {SNAPSHOT: [1, 2, 3], STREAM: [0, 1, 2, 3], KAFKA: [2, 3]}
@@ -93,3 +94,21 @@ def test_a_killed_run_into_kafka_of_a_former_release_goes_on_without_loss_or_dup
     finally:
         run.close()
         kafka.close()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("folder", stored(REPLICA, of_chaos=["oracle", "db2"]), indirect=True)
+def test_the_replica_of_a_killed_run_of_a_former_release_becomes_equal_to_its_table(
+    folder: Path, database: StoredDatabase, tmp_path: Path
+) -> None:
+    replica = Replica(database, tmp_path / REPLICA)
+    run = CheckpointRun(database, REPLICA, tmp_path / REPLICA, **replica.properties())
+    run.restore(folder / f"{REPLICA}.tar.xz")
+    before = replica.version()
+    blocks = replica_blocks(database, 3)
+    assert not replica.has_all_of(blocks)
+    try:
+        run.finish_when(lambda: replica.has_all_of(blocks))
+    finally:
+        run.close()
+    assert replica.version() != before
