@@ -16,7 +16,7 @@ import pytest
 from headrace.testing.embedded import PostgresServer
 from tests.platforms.connect_server import connect_environment, connect_server
 
-pytestmark = [pytest.mark.postgres, pytest.mark.spark]
+pytestmark = [pytest.mark.postgres, pytest.mark.spark, pytest.mark.chaos]
 _CLIENT = Path(__file__).with_name("connect_client.py")
 
 

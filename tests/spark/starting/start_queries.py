@@ -19,6 +19,7 @@ properties, folder, *names = sys.argv[1:]
 builder = SparkSession.builder.master("local[2]").config(map=headrace.spark.session.defaults())
 spark = builder.config("spark.ui.enabled", "false").getOrCreate()
 spark.sparkContext.setLogLevel("OFF")
+headrace.register(spark)
 delivered: set[str] = set()
 
 
