@@ -31,6 +31,7 @@ from headrace.spark.slice_partition import (
     message_limit,
     partitions_of,
 )
+from headrace.spark.starting.turns import first_parent
 from headrace.spark.task import schema_ids
 
 LONG_POLL = timedelta(milliseconds=900)
@@ -124,7 +125,7 @@ class Orphaned:
     that a Python driver started."""
 
     def __init__(self) -> None:
-        self._parent = os.getppid()
+        self._parent = first_parent()
         self._driver = None
         if "_PYSPARK_DRIVER_CONN_INFO_PATH" in os.environ:
             self._driver = parent_of(self._parent)

@@ -35,10 +35,11 @@ def begin(module: str) -> None:
     prefer_installed(sys.path)
     if module not in _WAITED_FOR:
         return
+    from headrace.spark.starting.turns import remember_parent, turn
+
+    remember_parent()
     connection = connect()
     try:
-        from headrace.spark.starting.turns import turn
-
         with turn():
             _import(_TRIES)
             _hand_over(connection)

@@ -17,6 +17,19 @@ LONGEST_S = 60.0
 _LOOK_S = 0.05
 
 _has_come = False
+_PARENT = "_HEADRACE_PARENT"
+"""A variable of this process: its id, and that of the process that started it."""
+
+
+def remember_parent() -> None:
+    """Called where a process starts: later the one above it may be another."""
+    os.environ[_PARENT] = f"{os.getpid()} {os.getppid()}"
+
+
+def first_parent() -> int:
+    """The process that started this one, where that was noted; else the one above it."""
+    noted = os.environ.get(_PARENT, "").split()
+    return int(noted[1]) if noted[:1] == [str(os.getpid())] else os.getppid()
 
 
 @contextlib.contextmanager
@@ -25,7 +38,7 @@ def turn(longest: float = LONGEST_S) -> Iterator[None]:
     at most `longest` seconds; where there is no folder for locks, not at all. A process that dies
     leaves its turn. Ends this process when the one above it ends meanwhile.
     """
-    parent, deadline = os.getppid(), Deadline(longest)
+    parent, deadline = first_parent(), Deadline(longest)
     with contextlib.ExitStack() as held:
         while not _is_taken(held) and not deadline.is_over:
             deadline.pause(_LOOK_S)
