@@ -1,4 +1,5 @@
-"""The lowest versions that headrace asks for, as constraints of pip: `python -m tests.release.lowest`.
+"""The lowest versions that headrace asks for, as constraints of pip:
+`python -m tests.release.lowest`.
 
 What `pyproject.toml` asks for with `>=`, also in the extras of the product, is at that version; the
 tools of the tests are as `constraints.txt` has them; what both need follows.
