@@ -230,6 +230,17 @@ def support_plan(config: ConnectorConfig, *, to_be_sent: bool = True) -> Support
     return definition.support_plan(config)
 
 
+def captured_tables(config: ConnectorConfig, expression: str) -> list[str]:
+    """The names of the captured tables that an expression of a signal means now. Raises
+    HeadraceError, also where the database does not answer."""
+    from headrace.signals.sending import captured_names
+
+    definition = definition_of(config)
+    require_driver(definition)
+    targets = definition.signal_targets(config, None)
+    return [expression] if targets is None else captured_names(expression, targets)
+
+
 def send_signal(
     config: ConnectorConfig,
     kind: str,

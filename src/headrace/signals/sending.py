@@ -48,10 +48,7 @@ def check_targets(signal: Signal, targets: SignalTargets) -> None:
     if not isinstance(action, ExecuteSnapshot):
         return
     for expression in action.collections:
-        names = named(expression, targets.captured, targets.qualifier)
-        if not names:
-            present = named(expression, targets.collections, targets.qualifier)
-            raise _nobody(expression, present)
+        names = captured_names(expression, targets)
         silent = [name for name in names if name in targets.silent]
         if silent:
             raise HeadraceError(
@@ -59,6 +56,15 @@ def check_targets(signal: Signal, targets: SignalTargets) -> None:
                 f"{silent[0]} is captured, but its changes will not arrive",
                 targets.silent[silent[0]],
             )
+
+
+def captured_names(expression: str, targets: SignalTargets) -> list[str]:
+    """The captured collections that an expression of a signal names. Raises
+    HeadraceError("signals.no_collection"), ("signals.not_captured")."""
+    names = named(expression, targets.captured, targets.qualifier)
+    if not names:
+        raise _nobody(expression, named(expression, targets.collections, targets.qualifier))
+    return names
 
 
 def _nobody(expression: str, present: Sequence[str]) -> HeadraceError:

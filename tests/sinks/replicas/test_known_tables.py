@@ -20,7 +20,7 @@ def source(number: str) -> TableSchema:
 def test_a_table_that_was_renamed_is_refused_also_after_a_restart(tmp_path: Path) -> None:
     KnownTables(tmp_path).require_new(OLD, source("7"))
     for _ in range(2):
-        with pytest.raises(HeadraceError, match=r"headrace resync public\.new") as error:
+        with pytest.raises(HeadraceError, match=r"headrace resync FILE public\.new") as error:
             KnownTables(tmp_path).require_new(NEW, source("7"))
         assert error.value.code == RENAMED
 

@@ -49,7 +49,7 @@ def test_a_table_stops_alone_and_is_copied_again_while_it_is_written_and_killed(
     error = run.stopped()["prices"]
     assert error["code"] == "replicas.value_not_taken"
     assert "price" in error["message"]
-    assert "headrace resync public.prices" in error["remedy"]
+    assert "headrace resync FILE public.prices" in error["remedy"]
     assert not run.difference("plain")
 
     # Changes after it are not kept: nothing grows, and a restart does not try them.

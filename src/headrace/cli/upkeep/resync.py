@@ -11,7 +11,7 @@ from headrace.cli.messages import Messages
 from headrace.cli.pipeline import add_file_argument, read_pipeline, with_state
 from headrace.cli.signal import add_wait_argument, wait_for_signal
 from headrace.cli.sinks import with_sink
-from headrace.connectors.registry import send_signal
+from headrace.connectors.registry import captured_tables, send_signal
 from headrace.errors import HeadraceError
 from headrace.spark.sinks.registry import find_sink
 from headrace.spark.state_folder import require_known_format
@@ -21,7 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the verb's arguments."""
     add_file_argument(parser)
     parser.add_argument(
-        "table", metavar="TABLE", help="as the connector names it: schema.table, or db.collection"
+        "table",
+        metavar="TABLE",
+        help="as the connector names it: schema.table, or db.collection; a regular expression is "
+        "for every table that it matches",
     )
     parser.add_argument(
         "--checkpoint",
@@ -51,11 +54,17 @@ def run(arguments: argparse.Namespace) -> int:
     signal = str(uuid.uuid4())
     require_known_format(Path(folder))
     state = Path(folder).absolute() / definition.name
+    if not state.is_dir():
+        raise HeadraceError(
+            "cli.no_checkpoint",
+            f"{folder} is no checkpoint of a query into {definition.name}: none has run with it",
+            "Name the folder of headrace run --checkpoint.",
+        )
 
     def request() -> None:
         """What a refused signal must not leave: the table would be emptied."""
         if arguments.where is None:
-            definition.resync(config, state, arguments.table, signal)
+            definition.resync(config, state, captured_tables(config, arguments.table), signal)
 
     data: dict[str, object] = {"data-collections": [arguments.table]}
     if arguments.where is not None:

@@ -128,7 +128,8 @@ def _require_name(name: TableName) -> None:
             f"The table {name} cannot be in Spark's catalog: names there are SCHEMA.TABLE, of "
             "letters, digits and _",
             "Leave it out by table.exclude.list, or give it another name by a transform of its "
-            "topic, and copy it under that name: headrace resync. Or leave "
+            "topic, and copy it under that name: headrace resync FILE TABLE "
+            "--checkpoint STATE. Or leave "
             "headrace.sink.catalog.name out.",
         )
 

@@ -114,18 +114,19 @@ class ReplicaDefinition(SinkDefinition):
         require_bitmaps()
         return ReplicaSink(self.format(), options, self._checked(query.config), query)
 
-    def resync(self, config: ConnectorConfig, state: Path, table: str, signal: str) -> None:
+    def resync(
+        self, config: ConnectorConfig, state: Path, tables: Sequence[str], signal: str
+    ) -> None:
         """See SinkDefinition."""
         if self.mode(config) is Mode.EVENTS:
-            super().resync(config, state, table, signal)
-        from headrace.sinks.replicas.changes.schemas import table_name
+            super().resync(config, state, tables, signal)
+        from headrace.sinks.replicas.captured import replicas_of
         from headrace.sinks.replicas.state.resyncing import Resync
 
-        options = self._checked(config)
-        topic = f"{config.topic_prefix}.{table}"
-        name = options.placed(table_name(topic, config.topic_prefix))
+        found = replicas_of(config, self._checked(config), tables)
         try:
-            Resync(state / RESYNC, name, signal).write()
+            for name, sources in found.items():
+                Resync(state / RESYNC, name, signal, tables=sources).write()
         except OSError as error:
             raise HeadraceError(
                 "replicas.state_not_writable",

@@ -273,7 +273,7 @@ def _ambiguous(name: TableName, vanished: list[Column], new: list[Column]) -> He
         "say whether columns were renamed",
         "Set headrace.sink.ambiguous.columns=rename, if they were, or replace, if they were "
         "dropped and others were added, and start again; leave it out afterwards. Or copy the "
-        f"table again: headrace resync {name}.",
+        f"table again: headrace resync FILE {name} --checkpoint STATE.",
     )
 
 
@@ -293,7 +293,7 @@ def _not_taken(name: TableName, had: Column, has: Column) -> HeadraceError:
         "replicas.column_not_taken",
         f"{name}: the column {has.name} is {has.type} at the source now, which a column of "
         f"{had.type} cannot become",
-        f"Copy the table again: headrace resync {name}.",
+        f"Copy the table again: headrace resync FILE {name} --checkpoint STATE.",
     )
 
 
@@ -310,7 +310,7 @@ def _key_replaced(name: TableName, columns: list[str]) -> HeadraceError:
     return HeadraceError(
         "replicas.key_changed",
         f"{name}: {', '.join(columns)} of the key was dropped, and another column has the name now",
-        f"Copy the table again: headrace resync {name}.",
+        f"Copy the table again: headrace resync FILE {name} --checkpoint STATE.",
     )
 
 
@@ -318,6 +318,6 @@ def _key_changed(name: TableName, key: tuple[str, ...], wanted: tuple[str, ...])
     return HeadraceError(
         "replicas.key_changed",
         f"{name}: the key was {', '.join(key) or 'none'} and is {', '.join(wanted) or 'none'} now",
-        f"Copy the table again (headrace resync {name}), or name the former key in "
-        "message.key.columns.",
+        f"Copy the table again (headrace resync FILE {name} --checkpoint STATE), or "
+        "name the former key in message.key.columns.",
     )

@@ -70,7 +70,8 @@ def require_name(name: TableName, place: str, hidden: str = "") -> None:
                 NAME_NOT_TAKEN,
                 f"The table {name} cannot be {place}: {part!r} is no name that it can have there",
                 "Leave it out by table.exclude.list, or give it another name by a transform of its "
-                "topic, and copy it under that name: headrace resync.",
+                "topic, and copy it under that name: headrace resync FILE TABLE "
+                "--checkpoint STATE.",
             )
 
 

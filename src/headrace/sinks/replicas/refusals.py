@@ -13,7 +13,7 @@ def columns_gone(table: TableName, names: Sequence[str]) -> HeadraceError:
         "replicas.changed_by_others",
         f"Somebody else dropped or renamed columns of {table}: {', '.join(names)}",
         "Leave columns of the source to headrace. Name them as they were, or copy the table "
-        f"again: headrace resync {table}.",
+        f"again: headrace resync FILE {table} --checkpoint STATE.",
     )
 
 
@@ -22,7 +22,7 @@ def changed_by_others(table: TableName, changes: Sequence[str]) -> HeadraceError
         "replicas.changed_by_others",
         f"Somebody else changed rows of {table}: {'; '.join(changes)}",
         "Leave writing to headrace. Roll these changes back, or copy the table again: headrace "
-        f"resync {table}.",
+        f"resync FILE {table} --checkpoint STATE.",
     )
 
 
@@ -31,7 +31,7 @@ def default_unknown(table: TableName, column: Column) -> HeadraceError:
         "replicas.default_unknown",
         f"{table}: the column {column.name} was added at the source, and the log does not "
         "say which values it has in the rows that were there before it",
-        f"Copy the table again: headrace resync {table}.",
+        f"Copy the table again: headrace resync FILE {table} --checkpoint STATE.",
     )
 
 
@@ -40,7 +40,7 @@ def table_replaced(table: TableName) -> HeadraceError:
         "replicas.table_replaced",
         f"Another table has the name of {table} at the source now: it was dropped and made "
         "again, or two tables were renamed",
-        f"Copy the table again: headrace resync {table}.",
+        f"Copy the table again: headrace resync FILE {table} --checkpoint STATE.",
     )
 
 

@@ -11,11 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors.registry import event_shapes, table_comments
+from headrace.connectors.registry import table_comments
 from headrace.errors import HeadraceError
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.parts import sweep_parts
 from headrace.sinks.replicas import refusals
+from headrace.sinks.replicas.captured import captured_shapes
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.schemas import of_json, table_name, table_shape
 from headrace.sinks.replicas.comments import SourceComments
@@ -34,7 +35,6 @@ from headrace.spark.sinks.batches import BatchSink
 from headrace.spark.sinks.definition import EventStream, SinkQuery
 from headrace.spark.sinks.figures import publish, withdraw
 from headrace.transforms.debezium.envelopes import envelope_of
-from headrace.transforms.reading import chain_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -75,6 +75,7 @@ class ReplicaSink(BatchSink):
         self._replicas: dict[TableName, Replica] = {}
         self._noting = threading.Lock()
         self._topics: dict[str, TableName] = {}
+        self._sources: dict[TableName, str] = {}
         self._comments = SourceComments(lambda: table_comments(query.config))
         self._new = self._rows = 0
 
@@ -116,36 +117,37 @@ class ReplicaSink(BatchSink):
         query = query_of(str(self._checkpoint))
         planned = last_planned_batch(self._checkpoint)
         self._comments.read()
-        chain, declared = chain_of(self._config), self._options.documents
-        prefix, topics = self._config.topic_prefix, set[str]()
-        for before in event_shapes(self._config):
-            for shape in chain.expected(before):
-                topics.add(shape.topic)
-                name, envelope = self._name(shape.topic), envelope_of(shape)
-                stopped = StoppedTable(self._stopped, name)
-                if envelope is None or stopped.is_stopped:
-                    continue
-                try:
-                    documents = declared.of_topic(shape.topic, prefix)
-                    schema = table_shape(shape, envelope, documents).schema
-                    self._known.require_new(name, schema)
-                    if self._replica(name).prepare(schema, query, planned) and query:
-                        log.warning(
-                            "The table %s is new to this query: rows that it had before it was "
-                            "captured are not in the log. If there were any, copy it: headrace "
-                            "resync %s",
-                            name,
-                            name,
-                        )
-                except HeadraceError as error:
-                    # A query that begins should be right in all; the tables of one that goes on
-                    # do not wait for one that came meanwhile.
-                    is_renamed = error.code == RENAMED
-                    if not is_renamed and (
-                        not query or error.code in FENCES or self._ends_query(error)
-                    ):
-                        raise
-                    self._stop(stopped, error, loses=error.code in _OF_NAMES)
+        declared, prefix, topics = self._options.documents, self._config.topic_prefix, set[str]()
+        for captured in captured_shapes(self._config, self._options):
+            shape, name = captured.shape, captured.replica
+            topics.add(shape.topic)
+            envelope, stopped = envelope_of(shape), StoppedTable(self._stopped, name)
+            if envelope is None:
+                continue
+            self._sources[name] = captured.source
+            if stopped.is_stopped:
+                continue
+            try:
+                documents = declared.of_topic(shape.topic, prefix)
+                schema = table_shape(shape, envelope, documents).schema
+                self._known.require_new(name, schema)
+                if self._replica(name).prepare(schema, query, planned) and query:
+                    log.warning(
+                        "The table %s is new to this query: rows that it had before it was "
+                        "captured are not in the log. If there were any, copy it: headrace "
+                        "resync FILE %s --checkpoint STATE",
+                        name,
+                        captured.source,
+                    )
+            except HeadraceError as error:
+                # A query that begins should be right in all; the tables of one that goes on
+                # do not wait for one that came meanwhile.
+                is_renamed = error.code == RENAMED
+                if not is_renamed and (
+                    not query or error.code in FENCES or self._ends_query(error)
+                ):
+                    raise
+                self._stop(stopped, error, loses=error.code in _OF_NAMES)
         for option in declared.unused(topics, prefix):
             log.warning("%s names none of the collections that are captured now", option)
 
@@ -396,6 +398,9 @@ class ReplicaSink(BatchSink):
 
     def _stop(self, stopped: StoppedTable, error: HeadraceError, *, loses: bool = False) -> None:
         """Replicate this table no further. `loses`: its changes cannot be kept."""
+        source = self._sources.get(stopped.name, str(stopped.name))
+        remedy = error.remedy.replace(f"FILE {stopped.name} ", f"FILE {source} ")
+        error = HeadraceError(error.code, error.message, remedy)
         kept = "left out" if loses else "kept"
         log.warning(
             "Replication of %s has stopped, and its changes are %s: %s", stopped.name, kept, error
@@ -415,7 +420,8 @@ class ReplicaSink(BatchSink):
         error = HeadraceError(
             known["code"],
             f"{known['message']}. Changes of {stopped.name} are left out from here on",
-            f"{known['remedy']} Then copy the table again: headrace resync {stopped.name}.",
+            f"{known['remedy']} Then copy the table again: headrace resync FILE {stopped.name} "
+            "--checkpoint STATE.",
         )
         self._forget_waiting(stopped.name)
         if not (stopped.is_stopped and stopped.is_lost):

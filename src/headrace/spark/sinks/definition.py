@@ -230,11 +230,12 @@ class SinkDefinition(Protocol):
         self,
         config: ConnectorConfig,  # noqa: ARG002
         state: Path,  # noqa: ARG002
-        table: str,  # noqa: ARG002
+        tables: Sequence[str],  # noqa: ARG002
         signal: str,  # noqa: ARG002
     ) -> None:
-        """Note that a table is about to be copied again, whose rows the signal of that id will ask
-        for. `state` is the sink's folder, of a query that may run. Raises HeadraceError."""
+        """Note that captured tables, which have these names in the database, are about to be copied
+        again: the signal of that id will ask for their rows. `state` is the sink's folder, of a
+        query that may run. Raises HeadraceError."""
         raise HeadraceError(
             "cli.nothing_to_resync",
             f"The sink {self.name} has no tables that could be copied again",

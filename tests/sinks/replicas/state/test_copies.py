@@ -85,6 +85,21 @@ def test_the_end_of_another_snapshot_ends_no_copy(pipeline: Pipeline) -> None:
     assert len(requests(pipeline)) == 1
 
 
+def test_a_replica_of_several_tables_is_whole_when_all_of_them_were_copied(
+    pipeline: Pipeline,
+) -> None:
+    folder, name = pipeline.state / RESYNC, pipeline.table.name
+    Resync(folder, name, "s1", tables=("public.t", "public.u")).write()
+    first = ended("SUCCEEDED", "public.u") | running()
+    pipeline.end(1, insert(1, "a2", "x"), signals=first, **SETTLED)
+    assert set(pipeline.rows) == {1, 2, 3}
+    others = {"ended": [["public.v", "s1", "ABORTED"]]}
+    pipeline.end(2, signals=running() | others, **SETTLED)
+    pipeline.end(3, signals=ended("SUCCEEDED"), **SETTLED)
+    assert set(pipeline.rows) == {1}
+    assert not stopped(pipeline)
+
+
 def test_a_copy_whose_end_an_earlier_version_saw_stops_the_table(pipeline: Pipeline) -> None:
     pipeline.end(1, insert(1, "a2", "x"), signals=running(), **SETTLED)
     pipeline.end(2, lsn=7, **SETTLED)

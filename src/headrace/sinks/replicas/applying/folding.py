@@ -169,7 +169,8 @@ class Folding:
                     "replicas.value_unknown",
                     f"{self._table or 'A table'}: the log does not carry the value of the column"
                     f" {name} in {unknown} rows, and the table does not have these rows",
-                    f"Copy the table again: headrace resync {self._table or 'TABLE'}.",
+                    f"Copy the table again: headrace resync FILE {self._table or 'TABLE'} "
+                    "--checkpoint STATE.",
                 )
             must = must & (places != ABSENT)
         known = known | must

@@ -91,7 +91,8 @@ def not_unique(table: str, key: Sequence[str], path: str) -> HeadraceError:
         "replicas.key_not_unique",
         f"{table or 'A table'} has more than one row of a key ({', '.join(key)}); one of them is in"
         f" {path}",
-        "Look for other writers of the table, and copy it again: headrace resync.",
+        "Look for other writers of the table, and copy it again: headrace resync "
+        "FILE TABLE --checkpoint STATE.",
     )
 
 
@@ -219,7 +220,7 @@ class _Scanning:
             "replicas.key_not_in_file",
             f"{self._table or 'A table'}: the data file {file.path} does not have the column {name}"
             " of the key",
-            "Copy the table again: headrace resync.",
+            "Copy the table again: headrace resync FILE TABLE --checkpoint STATE.",
         )
 
 

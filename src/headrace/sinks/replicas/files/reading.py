@@ -33,7 +33,7 @@ def conformed(
             "replicas.value_not_taken",
             f"{table or 'A table'}: the column {name} of type {kind} cannot hold a value of type"
             f" {column.type}",
-            "Copy the table again: headrace resync.",
+            "Copy the table again: headrace resync FILE TABLE --checkpoint STATE.",
         ) from None
 
 

@@ -45,7 +45,8 @@ class KnownTables:
                     RENAMED,
                     f"{schema.source} was renamed at the source: its rows of before are in the "
                     f"replica {former}, and {name} would lack them",
-                    f"Copy the table under its new name: headrace resync {name}. Then drop "
+                    f"Copy the table under its new name: headrace resync FILE {name} "
+                    "--checkpoint STATE. Then drop "
                     f"{former}, if you do not need it.",
                 )
             self._names[number] = str(name)

@@ -36,7 +36,9 @@ class Resync:
     """A table that is copied again by a signal. `files` are the data files that it had when that
     began: rows of these that are left when every row was copied are no rows of the source. `lost`
     counts rows that were left out, because changes did not carry all of their values;
-    `has_changes`: the table has taken changes or rows since then, so it cannot be emptied."""
+    `has_changes`: the table has taken changes or rows since then, so it cannot be emptied. `tables`
+    are those of the source whose rows it has, all of which the signal reads (empty: an earlier
+    version did not say, and all tables of the signal are meant)."""
 
     folder: Path
     name: TableName
@@ -45,6 +47,7 @@ class Resync:
     files: tuple[str, ...] = ()
     lost: int = 0
     has_changes: bool = False
+    tables: tuple[str, ...] = ()
 
     def write(self) -> None:
         """Keep it, in place of a former request of the table. Raises OSError."""
@@ -57,6 +60,7 @@ class Resync:
             "files": self.files,
             "lost": self.lost,
             "has_changes": self.has_changes,
+            "tables": self.tables,
         }
         replace_text(self._path, json.dumps(known))
 
@@ -83,13 +87,19 @@ class Resync:
         signals = offset.get("signals") or {}
         tables = [*signals.get("tables", ()), *signals.get("blocking", ())]
         tables += [each["table"] for each in signals.get("inserts", ()) if each.get("table")]
-        return any(table[1] == self.signal for table in tables)
+        return any(self._reads(*table[:2]) for table in tables)
 
     def ended(self, offset: Mapping[str, Any]) -> list[str]:
         """How the snapshot that the signal asked for ended in the range that ends at an offset;
-        empty: it did not end there."""
+        empty: it goes on, or did not end there."""
         signals = offset.get("signals") or {}
-        return [status for _, signal, status in signals.get("ended", ()) if signal == self.signal]
+        ended = [text for *table, text in signals.get("ended", ()) if self._reads(*table)]
+        goes_on = any(self._reads(*table[:2]) for table in signals.get("tables", ()))
+        return [] if goes_on and WHOLE.issuperset(ended) else ended
+
+    def _reads(self, table: str, signal: str) -> bool:
+        is_own = not self.tables or not table or table in self.tables
+        return signal == self.signal and is_own
 
     @property
     def _path(self) -> Path:
@@ -103,4 +113,5 @@ def resyncs(folder: Path) -> Iterator[Resync]:
         name = TableName(tuple(known["namespace"]), known["name"])
         stage, files = Stage(known["stage"]), tuple(known["files"])
         lost, has_changes = known["lost"], known["has_changes"]
-        yield Resync(folder, name, known["signal"], stage, files, lost, has_changes)
+        tables = tuple(known.get("tables", ()))
+        yield Resync(folder, name, known["signal"], stage, files, lost, has_changes, tables)

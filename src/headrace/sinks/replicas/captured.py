@@ -1,0 +1,63 @@
+"""The replicas of what is captured now, and the tables of the source whose rows they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from headrace.config.properties.connector import ConnectorConfig
+from headrace.connect.records import Shape
+from headrace.connectors.registry import event_shapes
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.changes.schemas import table_name
+from headrace.sinks.replicas.lake import TableName
+from headrace.sinks.replicas.options import ReplicaOptions
+from headrace.transforms.debezium.envelopes import envelope_of
+from headrace.transforms.reading import chain_of
+
+
+@dataclass(frozen=True)
+class CapturedShape:
+    """Records of a table of the source, which has the name `source` there, as transforms leave
+    them, and the replica that they are for."""
+
+    replica: TableName
+    source: str
+    shape: Shape
+
+
+def captured_shapes(config: ConnectorConfig, options: ReplicaOptions) -> Iterator[CapturedShape]:
+    """Of all tables that are captured now. Raises HeadraceError."""
+    chain, prefix = chain_of(config), config.topic_prefix
+    for before in event_shapes(config):
+        origin = before.origin
+        source = before.topic.removeprefix(f"{prefix}.") if origin is None else origin.name
+        for shape in chain.expected(before):
+            yield CapturedShape(options.placed(table_name(shape.topic, prefix)), source, shape)
+
+
+def replicas_of(
+    config: ConnectorConfig, options: ReplicaOptions, tables: Sequence[str]
+) -> dict[TableName, tuple[str, ...]]:
+    """The replicas of these tables of the source, each with all tables whose rows it has. Raises
+    HeadraceError, for a replica that has rows of other tables, too."""
+    sources: dict[TableName, dict[str, None]] = {}
+    for each in captured_shapes(config, options):
+        if envelope_of(each.shape) is not None:
+            sources.setdefault(each.replica, {})[each.source] = None
+    found = {name: tuple(of) for name, of in sources.items() if not of.keys().isdisjoint(tables)}
+    for name, of in found.items():
+        if others := [table for table in of if table not in tables]:
+            raise HeadraceError(
+                "replicas.copy_of_a_part",
+                f"The replica {name} has rows of {', '.join(others)}, too, which would be gone",
+                "Name all of its tables by one regular expression: headrace resync FILE "
+                f"'{'|'.join(of)}' --checkpoint STATE.",
+            )
+    if not found:
+        raise HeadraceError(
+            "cli.nothing_to_resync",
+            f"Of {', '.join(tables)} there is no replica",
+            "Send the signal execute-snapshot for the rows as events.",
+        )
+    return found
