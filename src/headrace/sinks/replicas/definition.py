@@ -149,8 +149,11 @@ class ReplicaDefinition(SinkDefinition):
         lake = self.format().open(spark, self.own_options(query.config))
         try:
             runner = SparkRunner(spark.sparkContext)
-            copied = {each.name for each in resyncs(query.state / RESYNC)}
-            names = [name for name in noted_tables(query.state) if name not in copied]
+            names = (
+                name
+                for name in noted_tables(query.state)
+                if all(name != each.name for each in resyncs(query.state / RESYNC))
+            )  # one by one: a copy may be asked for while the ones before are looked after
             for done in maintain(lake, names, runner, options.keep):
                 yield f"{done.name}: {counted(done.merged, 'file')} merged into {done.made}"
         finally:

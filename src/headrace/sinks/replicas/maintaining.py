@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -51,7 +51,7 @@ def noted_tables(state: Path) -> list[TableName]:
 
 
 def maintain(
-    lake: Lake, names: Sequence[TableName], runner: Runner, keep: timedelta
+    lake: Lake, names: Iterable[TableName], runner: Runner, keep: timedelta
 ) -> Iterator[Upkeep]:
     """Look after tables, one after the other, while their query may run. Snapshots older than
     `keep` expire. Raises HeadraceError."""

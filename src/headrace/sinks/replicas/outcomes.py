@@ -11,6 +11,11 @@ from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.lake import BATCH, POSITION, QUERY, TIME, TableSchema
 
 
+def files_of(query: str) -> str:
+    """What the names of the data files have that a query's micro-batches write."""
+    return f"headrace-{query[:8]}-"
+
+
 @dataclass(frozen=True)
 class MicroBatch:
     """A micro-batch of a query: its number, the query's id, and the position after it (JSON)."""
@@ -22,7 +27,7 @@ class MicroBatch:
     @property
     def name(self) -> str:
         """The beginning of the names of its files."""
-        return f"headrace-{self.query[:8]}-{self.number}"
+        return f"{files_of(self.query)}{self.number}"
 
     @property
     def before(self) -> MicroBatch:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.lake import Column, TableName
 
+COPY_INCOMPLETE = "replicas.copy_incomplete"
+
 
 def columns_gone(table: TableName, names: Sequence[str]) -> HeadraceError:
     return HeadraceError(
@@ -60,6 +62,16 @@ def copy_ended(table: TableName, ended: Sequence[str]) -> HeadraceError:
         "rows of before that the source may not have",
         "See in the log why, and copy the table once more: headrace resync FILE "
         f"{table} --checkpoint STATE.",
+    )
+
+
+def merged_meanwhile(table: TableName, files: Sequence[str]) -> HeadraceError:
+    return HeadraceError(
+        "replicas.copy_incomplete",
+        f"While {table} was copied, its files were merged ({files[0]}), so nobody can tell rows of "
+        "before from those of the copy",
+        "Let compaction (OPTIMIZE, rewrite_data_files, headrace maintain) of the table rest, and "
+        f"copy it once more: headrace resync FILE {table} --checkpoint STATE.",
     )
 
 

@@ -165,15 +165,24 @@ class Replica:
             return []
         return [file.path for file in self._table.begin(ColumnChange()).files]
 
-    def remove(self, paths: Collection[str]) -> None:
-        """Remove what is left of data files. Raises HeadraceError."""
+    def remove(self, paths: Collection[str], own: str) -> None:
+        """Remove what is left of data files, which the table had before it was copied again; names
+        of files that the copy wrote have `own`. Raises
+        HeadraceError("replicas.copy_incomplete") where somebody else has written files meanwhile,
+        which may have rows of them, and what commits raise."""
         if self._table is None:
             self._table = self._lake.table(self.name)
         if self._table is None or not paths:
             return
         for attempt in range(1, _MOST_TRIES + 1):
+            self._table.refresh()
             transaction = self._table.begin(ColumnChange())
             removed = [file for file in transaction.files if file.path in paths]
+            later = {file.path.rpartition("/")[2] for file in transaction.files} - {
+                path.rpartition("/")[2] for path in paths
+            }
+            if others := sorted(name for name in later if own not in name):
+                raise refusals.merged_meanwhile(self.name, others)
             if not removed:
                 return
             try:

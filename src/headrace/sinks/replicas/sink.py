@@ -23,7 +23,7 @@ from headrace.sinks.replicas.comments import SourceComments
 from headrace.sinks.replicas.lake import NAME_NOT_TAKEN, Lake, LakeFormat, TableName
 from headrace.sinks.replicas.maintaining import note_tables, noted_tables
 from headrace.sinks.replicas.options import RESYNC, Errors, Existing, FirstCopy, ReplicaOptions
-from headrace.sinks.replicas.outcomes import MicroBatch, Outcome
+from headrace.sinks.replicas.outcomes import MicroBatch, Outcome, files_of
 from headrace.sinks.replicas.replica import FENCES, Replica
 from headrace.sinks.replicas.state.kept import WaitingTable, waiting_tables
 from headrace.sinks.replicas.state.renaming import RENAMED, KnownTables
@@ -264,16 +264,23 @@ class ReplicaSink(BatchSink):
             if (ended := self._ended.get(resync.name)) is None:
                 continue
             stopped = StoppedTable(self._stopped, resync.name)
-            if stopped.is_stopped:
-                pass
-            elif not WHOLE.issuperset(ended):
-                self._stop(stopped, refusals.copy_ended(resync.name, ended), loses=True)
-            elif resync.lost:
-                self._stop(stopped, refusals.copy_lacks(resync.name, resync.lost), loses=True)
-            else:
-                self._replica(resync.name).remove(set(resync.files))
-                log.warning("The table %s was copied again", resync.name)
+            if not stopped.is_stopped:
+                try:
+                    self._remove_former(resync, ended)
+                    log.warning("The table %s was copied again", resync.name)
+                except HeadraceError as error:
+                    if error.code != refusals.COPY_INCOMPLETE:
+                        raise
+                    self._stop(stopped, error, loses=True)
             resync.finish()
+
+    def _remove_former(self, resync: Resync, ended: Sequence[str]) -> None:
+        if not WHOLE.issuperset(ended):
+            raise refusals.copy_ended(resync.name, ended)
+        if resync.lost:
+            raise refusals.copy_lacks(resync.name, resync.lost)
+        own = files_of(query_of(str(self._checkpoint)))
+        self._replica(resync.name).remove(set(resync.files), own)
 
     def _micro_batch(self, number: int) -> MicroBatch:
         offset = planned_offset(self._checkpoint, number) or {}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from headrace.sinks.replicas.lake import TableChange
 from headrace.sinks.replicas.options import RESYNC
 from headrace.sinks.replicas.state.resyncing import Resync, resyncs
 from tests.sinks.replicas.state.pipelines import Pipeline, insert
@@ -97,6 +99,26 @@ def test_a_replica_of_several_tables_is_whole_when_all_of_them_were_copied(
     pipeline.end(2, signals=running() | others, **SETTLED)
     pipeline.end(3, signals=ended("SUCCEEDED"), **SETTLED)
     assert set(pipeline.rows) == {1}
+    assert not stopped(pipeline)
+
+
+def test_files_that_are_merged_while_the_table_is_copied_stop_it(pipeline: Pipeline) -> None:
+    pipeline.end(1, insert(1, "a2", "x"), signals=running(), **SETTLED)
+    transaction = pipeline.table.begin()
+    schema = [(column.name, column.type) for column in transaction.storage.schema.columns]
+    rows = pa.Table.from_pylist(pipeline.table.rows(), schema=pa.schema(schema))
+    merged = transaction.storage.write_rows(rows, "part-00000")
+    transaction.commit(TableChange(removed=list(transaction.files), added=[merged]), {})
+    pipeline.end(2, insert(2, "b2", "x"), signals=ended("SUCCEEDED"), **SETTLED)
+    assert set(pipeline.rows) == {1, 2, 3}
+    (error,) = stopped(pipeline)
+    assert error["code"] == "replicas.copy_incomplete"
+    assert "part-00000" in error["message"]
+    # With the compaction at rest, another copy repairs it.
+    Resync(pipeline.state / RESYNC, pipeline.table.name, "s1").write()
+    both = (insert(1, "a3", "x"), insert(2, "b3", "x"))
+    pipeline.end(3, *both, signals=ended("SUCCEEDED"), **SETTLED)
+    assert pipeline.rows == {1: ("a3", "x"), 2: ("b3", "x")}
     assert not stopped(pipeline)
 
 
