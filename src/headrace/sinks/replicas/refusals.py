@@ -48,7 +48,7 @@ def table_replaced(table: TableName) -> HeadraceError:
 
 def copy_lacks(table: TableName, lost: int) -> HeadraceError:
     return HeadraceError(
-        "replicas.copy_incomplete",
+        COPY_INCOMPLETE,
         f"While {table} was copied, {lost} changes did not carry all values of rows that the "
         "table did not have",
         f"Copy the table once more: headrace resync FILE {table} --checkpoint STATE.",
@@ -57,7 +57,7 @@ def copy_lacks(table: TableName, lost: int) -> HeadraceError:
 
 def copy_ended(table: TableName, ended: Sequence[str]) -> HeadraceError:
     return HeadraceError(
-        "replicas.copy_incomplete",
+        COPY_INCOMPLETE,
         f"The copy of {table} ended before it was whole ({', '.join(ended)}), so the table has "
         "rows of before that the source may not have",
         "See in the log why, and copy the table once more: headrace resync FILE "
@@ -65,9 +65,18 @@ def copy_ended(table: TableName, ended: Sequence[str]) -> HeadraceError:
     )
 
 
+def not_read_again(table: TableName) -> HeadraceError:
+    return HeadraceError(
+        COPY_INCOMPLETE,
+        f"The log was gone, and the snapshot that replaces it does not read {table} "
+        "(snapshot.include.collection.list), so changes of it are missing",
+        f"Copy the table: headrace resync FILE {table} --checkpoint STATE.",
+    )
+
+
 def merged_meanwhile(table: TableName, files: Sequence[str]) -> HeadraceError:
     return HeadraceError(
-        "replicas.copy_incomplete",
+        COPY_INCOMPLETE,
         f"While {table} was copied, its files were merged ({files[0]}), so nobody can tell rows of "
         "before from those of the copy",
         "Let compaction (OPTIMIZE, rewrite_data_files, headrace maintain) of the table rest, and "

@@ -27,7 +27,7 @@ from headrace.sinks.replicas.outcomes import MicroBatch, Outcome, files_of
 from headrace.sinks.replicas.replica import FENCES, Replica
 from headrace.sinks.replicas.state.kept import WaitingTable, waiting_tables
 from headrace.sinks.replicas.state.renaming import RENAMED, KnownTables
-from headrace.sinks.replicas.state.resyncing import WHOLE, Resync, Stage, resyncs
+from headrace.sinks.replicas.state.resyncing import WHOLE, Resync, Stage, new_epoch, resyncs
 from headrace.sinks.replicas.state.stopped import StoppedTable, stopped_tables
 from headrace.spark.checkpoint import last_planned_batch, planned_offset
 from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
@@ -75,7 +75,7 @@ class ReplicaSink(BatchSink):
         self._replicas: dict[TableName, Replica] = {}
         self._noting = threading.Lock()
         self._topics: dict[str, TableName] = {}
-        self._sources: dict[TableName, str] = {}
+        self._sources: dict[TableName, dict[str, None]] = {}
         self._comments = SourceComments(lambda: table_comments(query.config))
         self._new = self._rows = 0
 
@@ -124,7 +124,7 @@ class ReplicaSink(BatchSink):
             envelope, stopped = envelope_of(shape), StoppedTable(self._stopped, name)
             if envelope is None:
                 continue
-            self._sources[name] = captured.source
+            self._sources.setdefault(name, {})[captured.source] = None
             if stopped.is_stopped:
                 continue
             try:
@@ -232,6 +232,7 @@ class ReplicaSink(BatchSink):
         with this micro-batch."""
         self._copied, self._ended = {}, {}
         offset = planned_offset(self._checkpoint, batch) or {}
+        self._follow_epoch(planned_offset(self._checkpoint, batch - 1) or {}, offset)
         for request in resyncs(self._requests):
             resync, replica = request, self._replica(request.name)
             stopped = StoppedTable(self._stopped, resync.name)
@@ -256,6 +257,21 @@ class ReplicaSink(BatchSink):
             if ended or resync.is_in(offset):
                 resync = resync.at(Stage.COPYING)
             self._copied[resync.name] = resync
+
+    def _follow_epoch(self, before: Mapping[str, Any], offset: Mapping[str, Any]) -> None:
+        """Where all tables are read again because the log was gone, let their rows take the place
+        of the former ones: nobody knows what was deleted meanwhile."""
+        epoch = new_epoch(before, offset)
+        if not epoch:
+            return
+        begun = {each.name for each in resyncs(self._requests) if each.epoch == epoch}
+        is_read = self._config.snapshot_filter().accepts
+        for name, sources in self._sources.items():
+            stopped = StoppedTable(self._stopped, name)
+            if name not in begun and all(map(is_read, sources)):
+                Resync(self._requests, name, "", tables=(*sources,), epoch=epoch).write()
+            elif name not in begun and not (stopped.is_stopped and stopped.is_lost):
+                self._stop(stopped, refusals.not_read_again(name), loses=True)
 
     def _finish_resyncs(self) -> None:
         """Remove what is left of the former files of tables whose copies are whole, and stop the
@@ -398,6 +414,8 @@ class ReplicaSink(BatchSink):
 
     def _require_known(self, name: TableName, parts: Sequence[Part]) -> None:
         for schema in {part.schema for part in parts if part.schema}:
+            if name not in self._sources and (source := of_json(schema).source):
+                self._sources[name] = {source: None}
             if name in self._copied:
                 self._known.add(name, of_json(schema))
             else:
@@ -405,7 +423,7 @@ class ReplicaSink(BatchSink):
 
     def _stop(self, stopped: StoppedTable, error: HeadraceError, *, loses: bool = False) -> None:
         """Replicate this table no further. `loses`: its changes cannot be kept."""
-        source = self._sources.get(stopped.name, str(stopped.name))
+        source = "|".join(self._sources.get(stopped.name, [str(stopped.name)]))
         remedy = error.remedy.replace(f"FILE {stopped.name} ", f"FILE {source} ")
         error = HeadraceError(error.code, error.message, remedy)
         kept = "left out" if loses else "kept"

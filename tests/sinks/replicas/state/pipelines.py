@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headrace.config.filters import NameFilter
 from headrace.sinks.replicas.changes.part import Operation
 from headrace.sinks.replicas.changes.parts import describe, note_unsettled, parts_folder
 from headrace.sinks.replicas.changes.schemas import to_json
@@ -74,11 +75,12 @@ class Pipeline:
 
     def __init__(self, folder: Path, options: ReplicaOptions | None = None) -> None:
         (folder / "table").mkdir()
+        self.filter = NameFilter([])
         (folder / "checkpoint" / "offsets").mkdir(parents=True)
         (folder / "checkpoint" / "metadata").write_text(json.dumps({"id": "a-query"}))
         self.state = folder / "state"
         self.table = _Table(folder / "table")
-        config: Any = SimpleNamespace(topic_prefix="shop")
+        config: Any = SimpleNamespace(topic_prefix="shop", snapshot_filter=lambda: self.filter)
         self.checkpoint = folder / "checkpoint"
         query = SinkQuery(config, self.state, self.checkpoint)
         made_of: Any = None

@@ -38,7 +38,9 @@ class Resync:
     counts rows that were left out, because changes did not carry all of their values;
     `has_changes`: the table has taken changes or rows since then, so it cannot be emptied. `tables`
     are those of the source whose rows it has, all of which the signal reads (empty: an earlier
-    version did not say, and all tables of the signal are meant)."""
+    version did not say, and all tables of the signal are meant). `epoch`: no signal asks for the
+    rows, but the snapshot reads them with which this epoch of the offsets begins (0: a signal
+    does)."""
 
     folder: Path
     name: TableName
@@ -48,6 +50,7 @@ class Resync:
     lost: int = 0
     has_changes: bool = False
     tables: tuple[str, ...] = ()
+    epoch: int = 0
 
     def write(self) -> None:
         """Keep it, in place of a former request of the table. Raises OSError."""
@@ -61,6 +64,7 @@ class Resync:
             "lost": self.lost,
             "has_changes": self.has_changes,
             "tables": self.tables,
+            "epoch": self.epoch,
         }
         replace_text(self._path, json.dumps(known))
 
@@ -84,6 +88,8 @@ class Resync:
     def is_in(self, offset: Mapping[str, Any]) -> bool:
         """Whether the snapshot that the signal asked for is under way at an offset, or has rows in
         the range that ends there."""
+        if self.epoch:
+            return _reads_all(offset)
         signals = offset.get("signals") or {}
         tables = [*signals.get("tables", ()), *signals.get("blocking", ())]
         tables += [each["table"] for each in signals.get("inserts", ()) if each.get("table")]
@@ -92,6 +98,8 @@ class Resync:
     def ended(self, offset: Mapping[str, Any]) -> list[str]:
         """How the snapshot that the signal asked for ended in the range that ends at an offset;
         empty: it goes on, or did not end there."""
+        if self.epoch:
+            return [] if _reads_all(offset) else ["SUCCEEDED"]
         signals = offset.get("signals") or {}
         ended = [text for *table, text in signals.get("ended", ()) if self._reads(*table)]
         goes_on = any(self._reads(*table[:2]) for table in signals.get("tables", ()))
@@ -113,5 +121,19 @@ def resyncs(folder: Path) -> Iterator[Resync]:
         name = TableName(tuple(known["namespace"]), known["name"])
         stage, files = Stage(known["stage"]), tuple(known["files"])
         lost, has_changes = known["lost"], known["has_changes"]
-        tables = tuple(known.get("tables", ()))
-        yield Resync(folder, name, known["signal"], stage, files, lost, has_changes, tables)
+        tables, epoch = tuple(known.get("tables", ())), known.get("epoch", 0)
+        yield Resync(folder, name, known["signal"], stage, files, lost, has_changes, tables, epoch)
+
+
+def new_epoch(before: Mapping[str, Any], offset: Mapping[str, Any]) -> int:
+    """The epoch that begins with a range by a snapshot of all tables, because the log from `before`
+    on was gone or is not read; 0: none does. A first copy that begins again is not meant: the log
+    has what was changed since its first beginning."""
+    epoch, former = offset.get("epoch", 0), before.get("epoch", 0)
+    begins = 0 < former < epoch and _reads_all(offset) and not _reads_all(before)
+    return epoch if begins else 0
+
+
+def _reads_all(offset: Mapping[str, Any]) -> bool:
+    snapshot = offset.get("snapshot")
+    return snapshot is not None and not snapshot.get("blocking")

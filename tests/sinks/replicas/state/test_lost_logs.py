@@ -1,0 +1,73 @@
+"""Replicas of a database whose log was lost, and whose rows are read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headrace.config.filters import NameFilter
+from tests.sinks.replicas.replication import Replication
+from tests.sinks.replicas.state.pipelines import Pipeline, insert
+
+SETTLED = {"is_settled": True}
+READING = {"snapshot": {"table": 0}}
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Pipeline:
+    """Its first copy is over."""
+    made = Pipeline(tmp_path)
+    made.sink._sources[made.table.name] = {"public.t": None}
+    made.end(0, insert(1, "a", "x"), epoch=1, **READING, **SETTLED)
+    made.end(1, insert(2, "b", "x"), insert(3, "gone", "x"), epoch=1, **SETTLED)
+    return made
+
+
+def test_rows_that_were_deleted_meanwhile_are_gone_when_all_are_read(pipeline: Pipeline) -> None:
+    pipeline.end(2, epoch=2, **READING, **SETTLED)
+    pipeline.end(3, insert(1, "a2", "x"), epoch=2, **READING, **SETTLED)
+    pipeline.end(3, insert(1, "a2", "x"), epoch=2, **READING, **SETTLED)  # it comes again
+    assert set(pipeline.rows) == {1, 2, 3}
+    pipeline.end(4, insert(2, "b2", "x"), epoch=2, **SETTLED)
+    assert pipeline.rows == {1: ("a2", "x"), 2: ("b2", "x")}
+    pipeline.end(5, insert(4, "later", "x"), epoch=2, **SETTLED)
+    assert set(pipeline.rows) == {1, 2, 4}
+    assert not list(pipeline.state.glob("resync/*"))
+
+
+def test_a_first_copy_that_begins_again_is_no_other_one(tmp_path: Path) -> None:
+    pipeline = Pipeline(tmp_path)
+    pipeline.sink._sources[pipeline.table.name] = {"public.t": None}
+    pipeline.end(0, insert(1, "a", "x"), epoch=1, **READING)
+    pipeline.end(1, epoch=2, **READING)
+    assert not list(pipeline.state.glob("resync/*"))
+
+
+def test_a_table_that_the_snapshot_leaves_out_stops(pipeline: Pipeline) -> None:
+    pipeline.filter = NameFilter([r"public\.u"])
+    pipeline.end(2, epoch=2, **READING, **SETTLED)
+    pipeline.end(3, epoch=2, **SETTLED)
+    assert set(pipeline.rows) == {1, 2, 3}
+    assert list(pipeline.state.glob("stopped/*/error.json"))
+
+
+@pytest.mark.spark
+@pytest.mark.postgres
+@pytest.mark.parametrize("replication", ["delta"], indirect=True)
+def test_a_replica_equals_its_source_after_the_slot_was_lost(replication: Replication) -> None:
+    database, needed = replication.database, {"snapshot.mode": "when_needed"}
+    for table in ("a", "emptied"):
+        database.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, v text)")
+        database.execute(f"INSERT INTO {table} SELECT i, 'v' FROM generate_series(1, 100) i")
+    replication.run(needed)
+    database.execute(f"SELECT pg_drop_replication_slot('{database.name}')")
+    database.execute("DELETE FROM a WHERE id <= 50; DELETE FROM emptied; UPDATE a SET v = 'w'")
+    replication.run(needed)
+    replication.assert_equal("a", "id", "v")
+    replication.assert_equal("emptied", "id", "v")
+    database.execute("DELETE FROM a WHERE id > 90; INSERT INTO emptied VALUES (1, 'later')")
+    replication.run(needed)
+    replication.assert_equal("a", "id", "v")
+    replication.assert_equal("emptied", "id", "v")
+    assert replication.stopped == []
