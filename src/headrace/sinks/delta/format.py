@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 from headrace.errors import HeadraceError
 from headrace.sinks.delta import session_catalog
 from headrace.sinks.delta.locations import local_folder, table_folder
+from headrace.sinks.delta.schemas import schema_json
 from headrace.sinks.delta.session_catalog import RELEASE, SESSION_CATALOG, SessionCatalog
+from headrace.sinks.replicas.files.local_folders import prove_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from headrace.sinks.replicas.lake import Lake, TableName
+    from headrace.sinks.replicas.lake import Lake, TableName, TableSchema
 
 VERSION = RELEASE
 _PATH, _TABLE, _CATALOG = "path", "table.", "catalog.name"
@@ -63,15 +65,23 @@ class DeltaFormat:
                 "paths.",
             )
 
+    def require(self, options: Mapping[str, str], name: TableName, schema: TableSchema) -> None:
+        """See LakeFormat."""
+        table_folder(self._path(options), name)
+        if _CATALOG in options:
+            session_catalog.require_name(name)
+        schema_json(schema.columns)
+
     def prove(self, options: Mapping[str, str]) -> str | None:
-        """See LakeFormat: folders are not tried, and of a catalog its jars are looked for. Raises
+        """See LakeFormat: of a catalog its jars are looked for. Raises
         HeadraceError("spark.jars_not_found"), too."""
+        proved = prove_folder(self._path(options))
         if _CATALOG not in options:
-            return None
+            return proved
         from headrace.spark.jvm.jars import find_jars
 
         (jar,) = find_jars(session_catalog.packages(), options.get("jars"))
-        return f"Spark's catalog can have the tables, by {jar.name}"
+        return f"{proved}; Spark's catalog can have the tables, by {jar.name}"
 
     def local(self, folder: Path) -> dict[str, str]:
         """See LakeFormat."""

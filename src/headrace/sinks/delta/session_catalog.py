@@ -84,7 +84,7 @@ class SessionCatalog:
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 
-        _require_name(name)
+        require_name(name)
         schema = name.namespace[0] if name.namespace else _DEFAULT
         try:
             folder = self._location(schema, name.name)
@@ -120,7 +120,8 @@ class SessionCatalog:
         self._spark.sql(f"CREATE TABLE IF NOT EXISTS {full} USING delta LOCATION {_text(root)}")
 
 
-def _require_name(name: TableName) -> None:
+def require_name(name: TableName) -> None:
+    """Refuse a name that no table has in Spark's catalog. Raises HeadraceError(NAME_NOT_TAKEN)."""
     parts = (*name.namespace, name.name)
     if len(parts) > _PARTS or not all(map(_NAME.fullmatch, parts)):
         raise HeadraceError(

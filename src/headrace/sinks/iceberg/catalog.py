@@ -45,7 +45,7 @@ class IcebergCatalog:
     def table(self, name: TableName) -> LakeTable | None:
         """The table, or None. Raises HeadraceError(NAME_NOT_TAKEN), and for a view, a table with
         partitions and one of another format version than 3."""
-        require_name(name, f"in the catalog {self._options.catalog}")
+        _require_name(self._options, name)
         identifier = self._identifier(name)
         try:
             with self._java.failing("load it", name):
@@ -68,8 +68,7 @@ class IcebergCatalog:
         self, name: TableName, schema: TableSchema, properties: Mapping[str, str]
     ) -> LakeTable:
         """Create an empty table, and its namespace."""
-        columns = iceberg_schema(schema)
-        _check_names(name, schema)
+        columns = require_table(self._options, name, schema)
         merged = _NEW_TABLE | dict(self._options.table)
         if schema.comment:
             merged[COMMENT] = schema.comment
@@ -119,6 +118,18 @@ def _make_folders(options: IcebergOptions) -> None:
     uri = options.properties.get("uri", "")
     if uri.startswith(f"{SQLITE}/"):
         Path(uri.removeprefix(SQLITE).partition("?")[0]).parent.mkdir(parents=True, exist_ok=True)
+
+
+def require_table(options: IcebergOptions, name: TableName, schema: TableSchema) -> str:
+    """The JSON of a new table's columns. Raises HeadraceError for what Iceberg cannot take."""
+    _require_name(options, name)
+    columns = iceberg_schema(schema)
+    _check_names(name, schema)
+    return columns
+
+
+def _require_name(options: IcebergOptions, name: TableName) -> None:
+    require_name(name, f"in the catalog {options.catalog}")
 
 
 def _check_names(name: TableName, schema: TableSchema) -> None:

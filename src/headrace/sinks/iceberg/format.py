@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from headrace.sinks.iceberg.catalog import IcebergCatalog
+from headrace.sinks.iceberg.catalog import IcebergCatalog, require_table
 from headrace.sinks.iceberg.options import CATALOG, OPTIONS, TABLE, IcebergOptions
 from headrace.sinks.iceberg.s3 import is_s3, prove
+from headrace.sinks.iceberg.storage import file_path
+from headrace.sinks.replicas.files.local_folders import prove_folder
 from headrace.sinks.replicas.files.s3 import s3_path
-from headrace.sinks.replicas.lake import Lake, TableName
+from headrace.sinks.replicas.lake import Lake, TableName, TableSchema
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,10 +42,16 @@ class IcebergFormat:
         """Raise HeadraceError("iceberg.…") for options that are wrong or missing."""
         IcebergOptions.of(options)
 
+    def require(self, options: Mapping[str, str], name: TableName, schema: TableSchema) -> None:
+        """See LakeFormat."""
+        require_table(IcebergOptions.of(options), name, schema)
+
     def prove(self, options: Mapping[str, str]) -> str | None:
-        """See LakeFormat: tried of warehouses on S3."""
+        """See LakeFormat: the warehouse of a REST catalog is tried on S3 only."""
         checked = IcebergOptions.of(options)
         folder = s3_path(checked.warehouse)
+        if checked.s3 is None and checked.kind != "rest":
+            return prove_folder(file_path(checked.warehouse, None))
         if checked.s3 is None or folder is None:
             return None
         prove(checked.s3, folder.rstrip("/"))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.config.properties.connector import ConnectorConfig
+from headrace.connectors.registry import event_shapes
 from headrace.errors import HeadraceError
 from headrace.findings import Findings, counted
+from headrace.sinks.replicas import refusals
 from headrace.sinks.replicas.changes.declared_documents import DeclaredDocuments
 from headrace.sinks.replicas.options import (
     MODE,
@@ -22,13 +25,15 @@ from headrace.sinks.replicas.options import (
     mode_of,
     require_complete,
 )
+from headrace.spark.jvm.jars import JARS_NOT_FOUND, find_jars
 from headrace.spark.sinks.definition import Delivery, Sink, SinkDefinition, SinkQuery
 from headrace.spark.sinks.formats import FormatSink
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from headrace.sinks.replicas.lake import LakeFormat
+    from headrace.connect.records import Shape
+    from headrace.sinks.replicas.lake import LakeFormat, TableName, TableSchema
 
 log = logging.getLogger(__name__)
 _COMMENTS = "include.schema.comments"
@@ -168,13 +173,36 @@ class ReplicaDefinition(SinkDefinition):
                 if MODE not in self.own_options(config):
                     findings.add_error(self._no_mode(), "warning")
                 return
-            self._checked(config)
+            options, checked = self.own_options(config), self._checked(config)
             findings.add("replicas.options", "ok", f"The options of the sink {self.name} are valid")
-            if proved := self.format().prove(self.own_options(config)):
-                findings.add("replicas.storage", "ok", proved)
+            for part in (self._check_storage, self._check_jars):
+                findings.guard(partial(part, options, findings))
+            findings.guard(partial(self._check_tables, config, checked, findings))
 
         findings.guard(look)
         return findings
+
+    def _check_storage(self, options: Mapping[str, str], findings: Findings) -> None:
+        if proved := self.format().prove(options):
+            findings.add("replicas.storage", "ok", proved)
+
+    def _check_jars(self, options: Mapping[str, str], findings: Findings) -> None:
+        if any(finding.code == JARS_NOT_FOUND for finding in findings):
+            return
+        find_jars(self.format().packages(options), options.get("jars"))
+
+    def _check_tables(
+        self, config: ConnectorConfig, checked: ReplicaOptions, findings: Findings
+    ) -> None:
+        try:
+            shapes = event_shapes(config)
+        except HeadraceError as error:
+            if error.code == "connectors.no_event_shapes":
+                raise
+            return  # the checks of the connector say why
+        require = partial(self.format().require, self.own_options(config))
+        for refused in _refused_tables(config, checked, shapes, require):
+            findings.add_error(refused)
 
     def _checked(self, config: ConnectorConfig) -> ReplicaOptions:
         options = self.own_options(config)
@@ -191,3 +219,36 @@ class ReplicaDefinition(SinkDefinition):
             "Set headrace.sink.mode=replica for tables that stay equal to their source, or events "
             "for what happens now.",
         )
+
+
+def _refused_tables(
+    config: ConnectorConfig,
+    options: ReplicaOptions,
+    shapes: Sequence[Shape],
+    require: Callable[[TableName, TableSchema], None],
+) -> Iterator[HeadraceError]:
+    """What the first start refuses of the tables with these shapes, which are those before any
+    transform. `require` is what the table format asks of a new table, and raises HeadraceError.
+    Raises HeadraceError as the transforms do."""
+    from headrace.sinks.replicas.changes.schemas import table_name, table_shape
+    from headrace.transforms.debezium.envelopes import envelope_of
+    from headrace.transforms.reading import chain_of
+
+    chain, prefix = chain_of(config), config.topic_prefix
+    sources: dict[TableName, str] = {}
+    for shape in (after for before in shapes for after in chain.expected(before)):
+        envelope = envelope_of(shape)
+        if envelope is None:
+            continue
+        name = options.placed(table_name(shape.topic, prefix))
+        try:
+            documents = options.documents.of_topic(shape.topic, prefix)
+            schema = table_shape(shape, envelope, documents).schema
+            if not schema.key:
+                raise refusals.no_key(name)
+            source = sources.setdefault(name, schema.source)
+            if source != schema.source and not options.merges:
+                raise refusals.shared_name(name, sorted((source, schema.source)))
+            require(name, schema)
+        except HeadraceError as error:
+            yield error

@@ -317,6 +317,11 @@ class LakeFormat(Protocol):
         """Raise HeadraceError for options that are wrong, missing or contradict each other."""
 
     @abstractmethod
+    def require(self, options: Mapping[str, str], name: TableName, schema: TableSchema) -> None:
+        """Raise HeadraceError for a new table whose name or columns the format cannot take, as far
+        as that is known without its lake."""
+
+    @abstractmethod
     def prove(self, options: Mapping[str, str]) -> str | None:
         """Try whether the storage takes, gives and deletes a file, and say of which; None: nothing
         was tried. Raises HeadraceError where it does not, and as `check` does."""

@@ -37,6 +37,22 @@ def default_unknown(table: TableName, column: Column) -> HeadraceError:
     )
 
 
+def no_key(table: TableName) -> HeadraceError:
+    return HeadraceError(
+        "replicas.no_key",
+        f"{table} has no key, so its changes name no row of a replica",
+        "Name columns that identify a row in message.key.columns, or give the table a primary key.",
+    )
+
+
+def shared_name(table: TableName, sources: Sequence[str]) -> HeadraceError:
+    return HeadraceError(
+        "replicas.shared_name",
+        f"{' and '.join(sources)} of the source would both be the table {table}",
+        "Leave one of them out by table.exclude.list, or rename it.",
+    )
+
+
 def table_replaced(table: TableName) -> HeadraceError:
     return HeadraceError(
         "replicas.table_replaced",

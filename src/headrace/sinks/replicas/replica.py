@@ -393,12 +393,7 @@ class Replica:
 
     def _require_key(self, schema: TableSchema) -> None:
         if not schema.key:
-            raise HeadraceError(
-                "replicas.no_key",
-                f"{self.name} has no key, so its changes name no row of a replica",
-                "Name columns that identify a row in message.key.columns, or give the table a "
-                "primary key.",
-            )
+            raise refusals.no_key(self.name)
 
     def _require_planned(self, properties: Mapping[str, str], query: str, planned: int) -> None:
         """Refuse a checkpoint that is older than the table: micro-batches with the numbers of those
@@ -436,11 +431,7 @@ class Replica:
         sources = {each.source for each in schemas} | {table_of(source)}
         names = sorted(filter(None, sources))
         if len(names) > 1:
-            raise HeadraceError(
-                "replicas.shared_name",
-                f"{' and '.join(names)} of the source would both be the table {self.name}",
-                "Leave one of them out by table.exclude.list, or rename it.",
-            )
+            raise refusals.shared_name(self.name, names)
 
 
 def _keeper(table: LakeTable, late: TableSchema) -> dict[str, str]:

@@ -12,6 +12,7 @@ from headrace.errors import HeadraceError
 
 JARS = "spark.jars"
 """The setting of Spark that names them."""
+JARS_NOT_FOUND = "spark.jars_not_found"
 _PACKAGES, _EXTRA = "spark.jars.packages", "spark.driver.extraClassPath"
 _JAR = re.compile(r"(?P<artifact>.+)-(?P<version>\d+(\.\d+)+[^/]*)\.jar")
 
@@ -80,7 +81,7 @@ def _in_folder(package: str, folder: Path) -> Path:
 
 def _not_found(package: str, why: str) -> HeadraceError:
     return HeadraceError(
-        "spark.jars_not_found",
+        JARS_NOT_FOUND,
         f"The jar {package}, which the sink needs, is not here: {why}",
         "Let this host reach Maven Central, or put the jar into a folder that headrace.sink.jars "
         "names.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import socket
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -319,8 +320,11 @@ def test_the_check_says_that_nobody_answers() -> None:
     assert "NETWORK_CONNECTION" in raised.value.message
 
 
-def test_local_warehouses_are_not_tried() -> None:
-    assert FORMAT.prove({"warehouse": "/nowhere/lake"}) is None
+def test_local_warehouses_are_tried(tmp_path: Path) -> None:
+    proved = FORMAT.prove({"warehouse": str(tmp_path / "new" / "lake")})
+    assert proved is not None
+    assert str(tmp_path / "new" / "lake") in proved
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_task_reads_and_writes_with_the_keys_that_it_is_sent(s3: S3Server) -> None:

@@ -1,0 +1,33 @@
+"""Folders of this host in which tables are to be."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from headrace.errors import HeadraceError
+
+
+def prove_folder(folder: str) -> str:
+    """Write a file into a folder, read it and delete it, and say of which. A folder that is not
+    there is made for it, and removed after that. Raises
+    HeadraceError("replicas.storage_failed")."""
+    place, content = Path(folder), b"headrace check"
+    missing = [each for each in (place, *place.parents) if not each.exists()]
+    try:
+        with ExitStack() as made:
+            for each in reversed(missing):
+                each.mkdir()
+                made.callback(each.rmdir)
+            with tempfile.NamedTemporaryFile(dir=place, prefix="headrace-check-") as file:
+                file.write(content)
+                file.flush()
+                Path(file.name).read_bytes()
+    except OSError as error:
+        raise HeadraceError(
+            "replicas.storage_failed",
+            f"The folder {folder} of the tables cannot be used: {error.strerror or error}",
+            "Check the permissions and the free space, or name another folder.",
+        ) from None
+    return f"The folder {folder} takes files, which can be read and deleted"

@@ -1,0 +1,91 @@
+"""`headrace check` finds what the first start would refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headrace.config.source import read_mapping
+from headrace.connectors.registry import parse_configuration
+from headrace.findings import Finding
+from headrace.sinks.replicas.definition import ReplicaDefinition
+from headrace.spark.sinks.registry import find_sink
+from tests.servers.postgresql import Database
+
+pytestmark = pytest.mark.postgres
+
+
+def findings(database: Database, name: str, folder: Path | str, **more: str) -> list[Finding]:
+    """Of a sink of replicas."""
+    definition = find_sink(name)
+    assert isinstance(definition, ReplicaDefinition)
+    sink = {
+        "type": name,
+        "mode": "replica",
+        "jars": "/nonexistent",
+        **definition.format().local(Path(folder)),
+    }
+    given = {
+        **database.properties(),
+        **{f"headrace.sink.{option}": text for option, text in sink.items()},
+        "skipped.operations": "none",
+        **more,
+    }
+    config = parse_configuration(read_mapping(given))
+    return list(definition.check(config))
+
+
+def errors(found: list[Finding]) -> list[tuple[str, str]]:
+    return [
+        (each.code, each.message)
+        for each in found
+        if each.level == "error" and each.code != "spark.jars_not_found"
+    ]
+
+
+@pytest.mark.parametrize("name", ["iceberg", "delta"])
+def test_tables_that_no_replica_can_be_of_are_errors(
+    database: Database, tmp_path: Path, name: str
+) -> None:
+    database.execute(
+        "CREATE TABLE good (id int PRIMARY KEY, v text);"
+        "CREATE TABLE keyless (id int); ALTER TABLE keyless REPLICA IDENTITY FULL;"
+        'CREATE TABLE "a b" (id int PRIMARY KEY); CREATE TABLE a_b (id int PRIMARY KEY);'
+        "CREATE TABLE _hidden (id int PRIMARY KEY);"
+        "CREATE TABLE k (id int PRIMARY KEY, email text NOT NULL UNIQUE);"
+        "ALTER TABLE k REPLICA IDENTITY USING INDEX k_email_key"
+    )
+    found = dict(errors(findings(database, name, tmp_path / "lake")))
+    assert "public.keyless" in found.pop("replicas.no_key")
+    shared = found.pop("replicas.shared_name")
+    assert "public.a b" in shared
+    assert "public.a_b" in shared
+    assert "public.k" in found.pop("replicas.key_not_carried")
+    if name == "delta":
+        assert "public._hidden" in found.pop("replicas.table_name_not_taken")
+    assert found == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_of_documents_for_rows_are_an_error(database: Database, tmp_path: Path) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    option = {"headrace.sink.target.schema.public.t": "_id INT"}
+    ((code, message),) = errors(findings(database, "iceberg", tmp_path, **option))
+    assert code == "replicas.no_documents"
+    assert "target.schema.public.t" in message
+
+
+@pytest.mark.parametrize("name", ["iceberg", "delta"])
+def test_a_folder_and_jars_that_are_not_there_are_errors(database: Database, name: str) -> None:
+    found = findings(database, name, "/proc/lake")
+    assert [code for code, _ in errors(found)] == ["replicas.storage_failed"]
+    (jars,) = [each for each in found if each.code == "spark.jars_not_found"]
+    assert "/nonexistent" in jars.message
+
+
+def test_a_clean_database_and_folder_are_no_errors(database: Database, tmp_path: Path) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    found = findings(database, "iceberg", tmp_path / "lake")
+    assert errors(found) == []
+    assert "replicas.storage" in [each.code for each in found if each.level == "ok"]
