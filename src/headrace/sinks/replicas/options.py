@@ -108,9 +108,9 @@ class ReplicaOptions:
     """Options of a sink of replicas, checked. `namespace` takes the place of that of every table
     (None: it is made of the topic), `prefix` stands before every table's name, and `threads` is how
     many tables are committed side by side. Of a table that stopped, or whose first copy is staged,
-    at most `kept_bytes` of changes are kept. After `compact_commits` of a table its small files are
-    merged, and snapshots older than `keep` expire. `is_incomplete`: the tables are meant to hold a
-    part of their source only."""
+    at most `kept_bytes` of changes are kept. After `compact_commits` micro-batches the small
+    files of a table are merged, and snapshots older than `keep` expire. `is_incomplete`: the tables
+    are meant to hold a part of their source only."""
 
     deletes: Deletes = Deletes.HARD
     truncates: Truncates = Truncates.APPLY

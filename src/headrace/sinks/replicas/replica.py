@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from zlib import crc32
 
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas import refusals
@@ -71,7 +72,6 @@ class Replica:
         self._comments = comments
         self._table: LakeTable | None = None
         self._own_version = ""
-        self._since_merge = 0
         self.figures = Figures()
 
     def prepare(self, schema: TableSchema, query: str, planned: int | None = None) -> bool:
@@ -269,18 +269,19 @@ class Replica:
         )
         self.figures.add(outcome)
         if not work.is_copied:  # merged files would be neither older nor newer than the copy
-            self._look_after()
+            self._look_after(table, int(properties.get(BATCH, -1)), batch)
         return outcome
 
-    def _look_after(self) -> None:
-        """Now and then, and never so that a micro-batch fails by it: it is in the table."""
-        self._since_merge += 1
-        if self._table is None or self._since_merge < self._options.compact_commits:
+    def _look_after(self, table: LakeTable, before: int, batch: MicroBatch) -> None:
+        """Now and then, and never so that a micro-batch fails by it: it is in the table. Numbers of
+        micro-batches say when, because runs may be of one only; tables have their turns in
+        different ones. `before` is the number of the last one before it."""
+        every, turn = self._options.compact_commits, crc32(str(self.name).encode())
+        if (batch.number + turn) // every == (before + turn) // every:
             return
-        self._since_merge = 0
         try:
-            merge_small_files(self._table, self._runner, only_small=True)
-            self._table.expire(datetime.now(UTC) - self._options.keep)
+            merge_small_files(table, self._runner, only_small=True)
+            table.expire(datetime.now(UTC) - self._options.keep)
         except Exception as error:  # noqa: BLE001 - a table is right without its upkeep
             what = f"{type(error).__name__}: {error}"
             log.warning("The upkeep of %s failed, and is tried again later: %s", self.name, what)
