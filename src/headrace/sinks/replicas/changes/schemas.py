@@ -136,7 +136,7 @@ def key_not_carried(topic: str, columns: Iterable[str]) -> HeadraceError:
         "replicas.key_not_carried",
         f"{topic}: the log does not carry the value of {', '.join(columns)}, which is part of the "
         "key, of every row that is changed or deleted",
-        "Have the log carry it (PostgreSQL: ALTER TABLE … REPLICA IDENTITY FULL), or choose other "
+        "Have the log carry it (headrace check FILE has the statement), or choose other "
         "columns for the key by message.key.columns. Copy a table that has stopped again after "
         "that: headrace resync.",
     )
