@@ -54,6 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _run(chosen)
     except KeyboardInterrupt:
         return STOP.status
+    except RuntimeError as error:
+        # Python 3.11 wraps what interrupts `__set_name__` while a class is imported.
+        if not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
+        return STOP.status
     finally:
         LogOfMessages.close_all()
 

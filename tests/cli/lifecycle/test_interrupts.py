@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import random
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -22,6 +24,18 @@ LATEST_S = {
     "slots": 2.0, "describe": 1.5, "--help": 0.6,
 }  # fmt: skip
 """For each verb the moment up to which it is interrupted: somewhat longer than it takes."""
+
+
+_IMPORTED = """
+import os, signal
+
+class Declared:
+    def __set_name__(self, owner, name):
+        os.kill(os.getpid(), signal.SIGINT)
+
+class Config:
+    member = Declared()
+"""
 
 
 def arguments(verb: str, file: Path, folder: Path) -> list[str]:
@@ -128,3 +142,22 @@ def test_fifty_interrupts_of_every_verb_leave_nothing(database: Database, tmp_pa
     verbs = chosen.choices(list(LATEST_S), weights=[4, 4, 4, 1, 1, 1, 1, 1, 1], k=50)
     moments = [(verb, chosen.uniform(0.1, LATEST_S[verb])) for verb in verbs]
     interrupt_often(database, tmp_path, moments)
+
+
+def test_ctrl_c_while_a_class_is_imported_leaves_no_trace(tmp_path: Path) -> None:
+    """Python 3.11 makes a RuntimeError of it."""
+    (tmp_path / "imported.py").write_text(_IMPORTED)
+    program = (
+        "import sys; from headrace import cli; "
+        "cli._run = lambda chosen: __import__('imported'); "
+        "sys.exit(cli.main(['describe', 'postgresql']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, "")
