@@ -158,6 +158,7 @@ class ReplicaSink(BatchSink):
             if stopped.name in copied:
                 stopped.resume()
                 continue
+            self._keep_waiting(stopped)  # a run may have been killed within
             if stopped.is_lost:
                 log.warning("The table %s is still stopped: %s", stopped.name, stopped.error)
                 continue
@@ -332,17 +333,21 @@ class ReplicaSink(BatchSink):
                 if self._ends_query(error):
                     raise
                 self._stop(stopped, error, loses=error.code in _OF_NAMES)
-                has_this = False
-                for waiting in self._all_waiting(name):
-                    if waiting.is_waiting and not stopped.is_lost:
-                        for number, position, waited in waiting.kept():
-                            stopped.keep(number, position, waited, waiting.folder)
-                            has_this |= number == batch.number
-                        waiting.forget()
-                if has_this:
+                if batch.number in self._keep_waiting(stopped):
                     return Outcome(sum(part.rows for part in parts))
         self._keep(stopped, batch, parts)
         return Outcome(sum(part.rows for part in parts))
+
+    def _keep_waiting(self, stopped: StoppedTable) -> set[int]:
+        """Keep what waits of a table that has stopped; gives the numbers of its micro-batches."""
+        kept = set()
+        for waiting in filter(lambda each: each.is_waiting, self._all_waiting(stopped.name)):
+            if not stopped.is_lost:
+                for number, position, waited in waiting.kept():
+                    stopped.keep(number, position, waited, waiting.folder)
+                    kept.add(number)
+            waiting.forget()
+        return kept
 
     def _ends_query(self, error: HeadraceError) -> bool:
         is_final = error.retriable or error.code == _STAGED_TOO_MUCH

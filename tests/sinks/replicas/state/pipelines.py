@@ -80,15 +80,22 @@ class Pipeline:
         (folder / "checkpoint" / "metadata").write_text(json.dumps({"id": "a-query"}))
         self.state = folder / "state"
         self.table = _Table(folder / "table")
-        config: Any = SimpleNamespace(topic_prefix="shop", snapshot_filter=lambda: self.filter)
         self.checkpoint = folder / "checkpoint"
-        query = SinkQuery(config, self.state, self.checkpoint)
-        made_of: Any = None
-        self.sink = ReplicaSink(made_of, {}, options or ReplicaOptions(), query)
-        self.sink.open()
-        self.sink._lake = SimpleNamespace(table=lambda _: self.table)  # type: ignore[assignment]
-        self.sink._runner = HereRunner()
+        self._options = options or ReplicaOptions()
         self._places = iter(range(1, 1000))
+        self.start()
+
+    def start(self) -> None:
+        """A process begins, after a kill perhaps."""
+        config: Any = SimpleNamespace(topic_prefix="shop", snapshot_filter=lambda: self.filter)
+        made_of: Any = None
+        query = SinkQuery(config, self.state, self.checkpoint)
+        self.sink = ReplicaSink(made_of, {}, self._options, query)
+        self.sink.open()
+        lake: Any = SimpleNamespace(table=lambda _: self.table, announce=lambda _: None)
+        self.sink._lake = lake
+        self.sink._runner = HereRunner()
+        self.sink._resume_stopped()
 
     def end(
         self,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -26,18 +28,26 @@ class KeptChanges:
         self.folder = folder / (text if text.strip(".") else f"%{text}")
 
     def keep(self, number: int, position: str, parts: Sequence[Part], folder: Path) -> None:
-        """Keep the changes of a micro-batch, whose files are in `folder`; the micro-batch may have
-        been kept before. Raises OSError."""
-        for former in self.folder.glob(f"{number}-*"):
-            former.unlink()
-        for part in parts:
+        """Keep the changes of a micro-batch, whose files are in `folder` and stay there; the
+        micro-batch may have been kept before. Whenever the process ends, what the note names is
+        there, of the former changes or of these. Raises OSError."""
+        described, own = [], secrets.token_hex(4)
+        for place, part in enumerate(parts):
+            name = ""
             if part.path:
-                target = self.folder / Path(part.path).name
-                (folder / part.path).rename(target)
-                force_to_disk(target)
-        described = [{**asdict(part), "path": Path(part.path).name} for part in parts]
+                name = f"{number}-{own}-{place}{Path(part.path).suffix}"
+                _share(self._found(folder, part.path), self.folder / name)
+            described.append({**asdict(part), "path": name})
         kept = {"position": position, "parts": described}
         replace_text(self.folder / f"{number}.json", json.dumps(kept))
+        for former in self.folder.glob(f"{number}-*"):
+            if not former.name.startswith(f"{number}-{own}-"):
+                former.unlink()
+
+    def _found(self, folder: Path, path: str) -> Path:
+        """The file of a part; an earlier version, which moved it here, may have been killed."""
+        file = folder / path
+        return file if file.exists() else self.folder / file.name
 
     def kept(self) -> Iterator[tuple[int, str, list[Part]]]:
         """Number, position and parts of each micro-batch that is kept, in order."""
@@ -61,6 +71,17 @@ class KeptChanges:
         return sum(path.stat().st_size for path in self.folder.iterdir())
 
 
+def _share(file: Path, target: Path) -> None:
+    """Give a file another name, or copy it where the file system has one name for each."""
+    try:
+        os.link(file, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(file, target)
+    force_to_disk(target)
+
+
 class WaitingTable(KeptChanges):
     """A table whose changes wait, and are applied at once.
 
@@ -76,6 +97,7 @@ class WaitingTable(KeptChanges):
 
     def begin(self) -> None:
         """From now on the table's changes are kept. Raises OSError."""
+        shutil.rmtree(self.folder, ignore_errors=True)  # a run was killed while it forgot them
         self.folder.mkdir(parents=True, exist_ok=True)
         known = {"namespace": self.name.namespace, "name": self.name.name}
         replace_text(self.folder / _NAME, json.dumps(known))

@@ -42,6 +42,8 @@ class StoppedTable(KeptChanges):
     def stop(self, error: HeadraceError, *, loses: bool = False) -> None:
         """From now on the table's changes are kept; `loses`: they are not, because some of them
         are lost. Raises OSError."""
+        if not self.is_stopped:
+            shutil.rmtree(self.folder, ignore_errors=True)  # a run was killed in `resume`
         self.folder.mkdir(parents=True, exist_ok=True)
         known = {
             "namespace": self.name.namespace,
