@@ -32,13 +32,15 @@ class ColumnOrigin:
 @dataclass(frozen=True)
 class TableOrigin:
     """A table: its name in the database, an `id` that tells it from one that had its name before
-    (empty: it is not known), its columns by name, and those of its key that the database's log does
-    not have of rows that are deleted."""
+    (empty: it is not known), its columns by name, those of its key that the database's log does not
+    have of rows that are deleted, and what else is left out before headrace reads it, in words
+    (empty: nothing that is known)."""
 
     name: str
     id: str = ""
     columns: Mapping[str, ColumnOrigin] = field(default_factory=dict)
     not_in_deletes: tuple[str, ...] = ()
+    left_out: str = ""
 
 
 class Image(IntEnum):

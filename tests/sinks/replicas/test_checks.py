@@ -84,6 +84,26 @@ def test_a_folder_and_jars_that_are_not_there_are_errors(database: Database, nam
     assert "/nonexistent" in jars.message
 
 
+def test_a_publication_that_leaves_changes_out_is_an_error_unless_that_is_meant(
+    database: Database, tmp_path: Path
+) -> None:
+    publication = database.properties()["publication.name"]
+    database.execute(
+        "CREATE TABLE t (id int PRIMARY KEY); CREATE TABLE u (id int PRIMARY KEY);"
+        f"CREATE PUBLICATION {publication} FOR TABLE t WHERE (id > 5), u"
+    )
+    ((code, message),) = errors(findings(database, "iceberg", tmp_path))
+    assert code == "replicas.incomplete"
+    assert "of public.t the publication" in message
+    assert "leaves out rows without (id > 5)" in message
+    database.execute(f"ALTER PUBLICATION {publication} SET (publish = 'insert, update')")
+    found = errors(findings(database, "iceberg", tmp_path))
+    assert [code for code, _ in found] == ["replicas.incomplete"] * 2
+    assert "leaves out DELETE, TRUNCATE" in found[1][1]
+    meant = {"headrace.sink.incomplete": "true"}
+    assert errors(findings(database, "iceberg", tmp_path, **meant)) == []
+
+
 def test_a_clean_database_and_folder_are_no_errors(database: Database, tmp_path: Path) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)")
     found = findings(database, "iceberg", tmp_path / "lake")

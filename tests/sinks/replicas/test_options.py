@@ -74,6 +74,57 @@ def test_operations_that_are_skipped_are_refused(operation: str) -> None:
         require_complete(config(skipped_operations=operation), ReplicaOptions())
 
 
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ({"snapshot.mode": "no_data"}, "snapshot.mode=no_data copies no rows"),
+        ({"snapshot.mode": "never"}, "snapshot.mode=no_data copies no rows"),
+        ({"snapshot.mode": "initial_only"}, "snapshot.mode=initial_only follows no change"),
+        (
+            {
+                "snapshot.mode": "configuration_based",
+                "snapshot.mode.configuration.based.start.stream": "true",
+            },
+            "snapshot.mode=configuration_based copies no rows",
+        ),
+        ({"snapshot.include.collection.list": "public.t"}, "snapshot.include.collection.list may"),
+        (
+            {
+                "snapshot.select.statement.overrides": "public.t",
+                "snapshot.select.statement.overrides.public.t": "SELECT 1",
+            },
+            "snapshot.select.statement.overrides may leave rows out",
+        ),
+    ],
+)
+def test_a_source_of_some_rows_or_changes_is_refused_unless_that_is_meant(
+    more: dict[str, str], what: str
+) -> None:
+    given = parse_configuration(read_mapping(SHOP | {"skipped.operations": "none"} | more))
+    with pytest.raises(HeadraceError, match=what) as caught:
+        require_complete(given, ReplicaOptions())
+    assert caught.value.code == "replicas.incomplete"
+    require_complete(given, ReplicaOptions(is_incomplete=True))
+
+
+@pytest.mark.parametrize("mode", ["initial", "always", "when_needed"])
+def test_snapshot_modes_that_copy_and_follow_are_taken(mode: str) -> None:
+    require_complete(config(snapshot_mode=mode), ReplicaOptions())
+
+
+def test_stages_of_the_change_stream_are_refused_and_none_are_taken() -> None:
+    mongo = {
+        "connector.class": "mongodb",
+        "topic.prefix": "shop",
+        "mongodb.connection.string": "mongodb://localhost/?replicaSet=rs",
+        "skipped.operations": "none",
+    }
+    require_complete(parse_configuration(read_mapping(mongo)), ReplicaOptions())
+    stages = {"cursor.pipeline": '[{"$match": {"fullDocument.a": 1}}]'}
+    with pytest.raises(HeadraceError, match=r"cursor\.pipeline may leave rows out"):
+        require_complete(parse_configuration(read_mapping(mongo | stages)), ReplicaOptions())
+
+
 def test_a_transform_that_may_rewrite_events_is_refused() -> None:
     given = {
         "transforms": "mask",

@@ -249,6 +249,8 @@ def _refused_tables(
             source = sources.setdefault(name, schema.source)
             if source != schema.source and not options.merges:
                 raise refusals.shared_name(name, sorted((source, schema.source)))
+            if not options.is_incomplete:
+                refusals.require_whole(schema)
             require(name, schema)
         except HeadraceError as error:
             yield error

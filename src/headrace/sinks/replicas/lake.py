@@ -105,6 +105,8 @@ class TableSchema:
     source: str = field(default="", compare=False)
     source_id: str = field(default="", compare=False)
     """The name and the id of the source's table (empty: unknown)."""
+    left_out: str = field(default="", compare=False)
+    """What the source leaves out of the table's changes, in words (empty: nothing, or unknown)."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -8,10 +8,13 @@ from datetime import timedelta
 from enum import StrEnum
 
 from headrace.config.properties.connector import ConnectorConfig
+from headrace.config.properties.snapshots import SnapshotConfig
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.declared_documents import OPTIONS as OF_DOCUMENTS
 from headrace.sinks.replicas.changes.declared_documents import DeclaredDocuments
 from headrace.sinks.replicas.lake import TableName
+from headrace.sinks.replicas.refusals import incomplete
+from headrace.snapshots.modes import SnapshotRule
 
 RESYNC = "resync"
 """The folder of requests to copy tables again, in the sink's state."""
@@ -167,16 +170,18 @@ def mode_of(options: Mapping[str, str]) -> Mode | None:
 
 
 def require_complete(config: ConnectorConfig, options: ReplicaOptions) -> None:
-    """Refuse what keeps a replica from being equal to its source: operations that are left out, and
-    transforms that leave out or rewrite events. Raises HeadraceError("replicas.incomplete")."""
+    """Refuse what keeps a replica from being equal to its source: operations and rows that are left
+    out, and transforms that leave out or rewrite events. Raises
+    HeadraceError("replicas.incomplete")."""
     if options.is_incomplete:
         return
     skipped = sorted(set(config.skipped_operations) & set("cudt"))
     if skipped:
-        raise _incomplete(
+        raise incomplete(
             f"skipped.operations={','.join(skipped)} leaves changes out",
             "Set skipped.operations=none",
         )
+    _require_rows(config)
     types = {
         member.variables[0]: member.value.strip()
         for member in config.transforms_options
@@ -185,12 +190,31 @@ def require_complete(config: ConnectorConfig, options: ReplicaOptions) -> None:
     for alias in config.transforms or ():
         name = types.get(alias, "").rpartition(".")[2]
         if name not in _ROUTERS:
-            raise _incomplete(
+            raise incomplete(
                 f"the transform {alias} ({name}) may leave out or rewrite events",
                 "Leave the transform out",
             )
 
 
+def _require_rows(config: ConnectorConfig) -> None:
+    if isinstance(config, SnapshotConfig):
+        mode, rule = str(config.snapshot_mode), SnapshotRule.of(config)
+        # A recovery is of a query that goes on.
+        if mode != "recovery" and not (rule.at_first and rule.streams):
+            what = "follows no change" if rule.at_first else "copies no rows"
+            raise incomplete(f"snapshot.mode={mode} {what}", "Set snapshot.mode=initial")
+    for name in _FILTERS:
+        value = getattr(config, name.replace(".", "_"), None)
+        if value and "".join(str(value).split()) != "[]":  # a pipeline without stages
+            raise incomplete(f"{name} may leave rows out or change them", f"Leave {name} out")
+
+
+_FILTERS = (
+    "snapshot.include.collection.list",
+    "snapshot.select.statement.overrides",
+    "cursor.pipeline",
+)
+"""Properties that say which rows or changes are read, and how."""
 _ROUTERS = (
     "ByLogicalTableRouter",
     "DropHeaders",
@@ -203,14 +227,6 @@ _ROUTERS = (
     "TimestampRouter",
 )
 """Transforms that leave rows as they are."""
-
-
-def _incomplete(what: str, remedy: str) -> HeadraceError:
-    return HeadraceError(
-        "replicas.incomplete",
-        f"headrace.sink.mode=replica keeps tables equal to their source, and {what}",
-        f"{remedy}, or say by headrace.sink.incomplete=true that the tables are meant to differ.",
-    )
 
 
 def _choice(options: Mapping[str, str], name: str, kind: type[StrEnum]) -> str:

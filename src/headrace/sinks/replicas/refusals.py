@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.lake import Column, TableName
+from headrace.sinks.replicas.lake import Column, TableName, TableSchema
 
 COPY_INCOMPLETE = "replicas.copy_incomplete"
 
@@ -35,6 +35,24 @@ def default_unknown(table: TableName, column: Column) -> HeadraceError:
         "say which values it has in the rows that were there before it",
         f"Copy the table again: headrace resync FILE {table} --checkpoint STATE.",
     )
+
+
+def incomplete(what: str, remedy: str) -> HeadraceError:
+    return HeadraceError(
+        "replicas.incomplete",
+        f"headrace.sink.mode=replica keeps tables equal to their source, and {what}",
+        f"{remedy}, or say by headrace.sink.incomplete=true that the tables are meant to differ.",
+    )
+
+
+def require_whole(schema: TableSchema) -> None:
+    """Refuse a table of whose changes the source leaves some out. Raises HeadraceError."""
+    if schema.left_out:
+        raise incomplete(
+            f"of {schema.source} {schema.left_out}",
+            "Have the source leave nothing out (ALTER PUBLICATION … SET (publish = 'insert, "
+            "update, delete, truncate'), and no WHERE)",
+        )
 
 
 def no_key(table: TableName) -> HeadraceError:

@@ -79,6 +79,8 @@ class Replica:
         `query` is empty before its first micro-batch; `planned` is the last one that it has planned
         (None: this one). Raises HeadraceError."""
         self._require_key(schema)
+        if not self._options.is_incomplete:
+            refusals.require_whole(schema)
         table = self._found(schema)
         is_new = table is None
         if table is None:

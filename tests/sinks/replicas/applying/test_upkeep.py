@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.changed_rows import Changes
 from headrace.sinks.replicas.changes.part import OPERATION, SEQUENCE, Operation
 from headrace.sinks.replicas.changes.parts import PartWriter, parts_folder
@@ -56,6 +58,15 @@ def apply(replica: Replica, number: int, schema: TableSchema = SCHEMA) -> None:
 
 def ids(lake: FolderLake) -> list[object]:
     return sorted(row["id"] for row in lake.kept.rows())
+
+
+def test_a_table_of_which_the_source_leaves_changes_out_is_not_begun(lake: FolderLake) -> None:
+    filtered = replace(SCHEMA, source="shop.t", left_out="the publication p leaves out DELETE")
+    with pytest.raises(HeadraceError, match=r"of shop\.t the publication p leaves out") as caught:
+        new_replica(lake).prepare(filtered, "")
+    assert caught.value.code == "replicas.incomplete"
+    assert lake.table(NAME) is None
+    assert new_replica(lake, ReplicaOptions(is_incomplete=True)).prepare(filtered, "")
 
 
 def test_the_files_of_runs_that_make_one_commit_each_are_merged(lake: FolderLake) -> None:

@@ -102,6 +102,15 @@ WHERE i.indrelid = ANY (%s::oid[]) AND k.place <= i.indnkeyatts
   AND (c.relreplident = 'd' AND i.indisprimary OR c.relreplident = 'i' AND i.indisreplident)
 GROUP BY i.indrelid
 """
+_LEFT_OUT = """
+SELECT t.schemaname::text || '.' || t.tablename::text, format('the publication %%s leaves out %%s',
+  t.pubname, concat_ws(', ', CASE WHEN NOT pubinsert THEN 'INSERT' END,
+    CASE WHEN NOT pubupdate THEN 'UPDATE' END, CASE WHEN NOT pubdelete THEN 'DELETE' END,
+    CASE WHEN NOT pubtruncate THEN 'TRUNCATE' END, 'rows without ' || (to_jsonb(t)->>'rowfilter')))
+FROM pg_publication p JOIN pg_publication_tables t USING (pubname) WHERE pubname = %s
+  AND NOT (pubinsert AND pubupdate AND pubdelete AND pubtruncate
+    AND to_jsonb(t)->>'rowfilter' IS NULL)
+"""
 _LEAVES = """
 WITH RECURSIVE tree(root, oid) AS (
   SELECT r.oid, r.oid FROM unnest(%(oids)s::oid[]) r(oid) UNION ALL
@@ -226,6 +235,10 @@ class Catalog:
     def identities(self, oids: Sequence[int]) -> dict[int, frozenset[str]]:
         """The columns of replica identities that are a key, by the oid of the table."""
         return {int(oid): frozenset(names) for oid, names in self.rows(_IDENTITIES, (list(oids),))}
+
+    def left_out(self, publication: str) -> dict[str, str]:
+        """What a publication leaves out of the changes of tables, in words, by `schema.table`."""
+        return {str(name): str(what) for name, what in self.rows(_LEFT_OUT, (publication,))}
 
     def partition_roots(self) -> dict[int, int]:
         """Oid of each partition to that of its topmost parent."""

@@ -23,6 +23,7 @@ def event_shapes(config: PostgresConfig) -> Sequence[Shape]:
         captured = [table.id for table in catalog.tables() if capture.reads(table.name)]
         reading = catalog.read([each for each in captured if roots.get(each) not in captured])
         identities = catalog.identities(captured)
+        left_out = catalog.left_out(config.publication_name)
     rules = config.replica_identity_autoset_values
     described = [
         # The start sets the identity of tables that a rule names.
@@ -32,4 +33,12 @@ def event_shapes(config: PostgresConfig) -> Sequence[Shape]:
         for id_, table in reading.tables.items()
     ]
     tables = sorted(described, key=lambda table: capture.order(table.name))
-    return [capture.relation(table, table).shape(settings) for table in tables]
+    return [
+        _with_left_out(capture.relation(table, table).shape(settings), left_out.get(table.name))
+        for table in tables
+    ]
+
+
+def _with_left_out(shape: Shape, what: str | None) -> Shape:
+    assert shape.origin is not None
+    return replace(shape, origin=replace(shape.origin, left_out=what or ""))

@@ -224,7 +224,9 @@ def _table(
     _refuse_alike(topic, schemas)
     origin = origin or TableOrigin(topic)
     columns = tuple(_column(n, each, origin.columns.get(n)) for n, each in schemas.items())
-    schema = TableSchema(columns, key, source=origin.name, source_id=origin.id)
+    schema = TableSchema(
+        columns, key, source=origin.name, source_id=origin.id, left_out=origin.left_out
+    )
     return TableShape(schema, to_json(schema), nodes)
 
 
