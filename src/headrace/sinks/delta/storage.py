@@ -75,11 +75,11 @@ class DeltaStorage:
         """See Storage. Raises OSError."""
         return write_vector_file(self.filesystem, self.root, positions, name)
 
-    def sweep(self, prefix: str) -> int:
+    def sweep(self, prefix: str, live: Sequence[DataFile] = ()) -> int:
         """See Storage. Raises OSError."""
         from pyarrow.fs import FileSelector
 
-        swept = sweep_files(self.filesystem, self.root, FILES + prefix)
+        swept = sweep_files(self.filesystem, self.root, FILES + prefix, live)
         for found in self.filesystem.get_file_info(FileSelector(self.root, allow_not_found=True)):
             if not found.is_file and found.base_name.startswith(FILES + prefix):
                 swept += sweep_files(self.filesystem, found.path, "")

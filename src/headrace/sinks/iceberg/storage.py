@@ -151,10 +151,9 @@ class IcebergStorage:
             }
         )
 
-    def sweep(self, prefix: str) -> int:
-        """Delete the files whose names begin with this, data files and vectors: those of a batch
-        that was never committed. Gives how many there were."""
-        return sweep_files(self.filesystem, file_path(self.folder, self.s3), prefix)
+    def sweep(self, prefix: str, live: Sequence[DataFile] = ()) -> int:
+        """See Storage."""
+        return sweep_files(self.filesystem, file_path(self.folder, self.s3), prefix, live)
 
     def data_file(
         self, content: Mapping[str, Any], vector: Mapping[str, Any] | None = None

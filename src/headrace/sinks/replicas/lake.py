@@ -194,9 +194,9 @@ class Storage(Protocol):
         Gives the JSON of the vector."""
 
     @abstractmethod
-    def sweep(self, prefix: str) -> int:
-        """Delete the files whose names begin with this, data files and vectors: those of a batch
-        that was never committed. Gives how many there were."""
+    def sweep(self, prefix: str, live: Sequence[DataFile] = ()) -> int:
+        """Delete the files whose names begin with this, data files and vectors, but not data files
+        that are `live`: those of a batch that was never committed. Gives how many there were."""
 
 
 @dataclass(frozen=True)

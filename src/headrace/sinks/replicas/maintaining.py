@@ -70,22 +70,32 @@ def maintain(
 
 
 def merge_small_files(
-    table: LakeTable, runner: Runner, *, only_small: bool = False
+    table: LakeTable,
+    runner: Runner,
+    *,
+    name: str = "headrace-compaction-",
+    only_small: bool = False,
 ) -> tuple[int, int]:
-    """Merge the files of a table that are worth it: how many, and into how many. With `only_small`
-    files that are large and have many dead rows stay. Gives up where the table's query commits all
-    the time. Raises HeadraceError."""
+    """Merge the files of a table that are worth it: how many, and into how many. The names of new
+    ones begin with `name`. With `only_small` files that are large and have many dead rows stay.
+    Gives up where the table's query commits all the time. Raises HeadraceError, OSError, and
+    nothing is left behind then."""
     for _ in range(_MOST_TRIES):
         transaction = table.begin(ColumnChange())
-        name = f"headrace-compaction-{uuid.uuid4().hex[:8]}"
-        change = compact(transaction, name, runner, only_small=only_small)
-        if change is None:
-            return 0, 0
+        own = f"{name}{uuid.uuid4().hex[:8]}"
+        is_committing = False
         try:
+            change = compact(transaction, own, runner, only_small=only_small)
+            if change is None:
+                return 0, 0
+            is_committing = True
             transaction.commit(change, {})
-        except HeadraceError as error:
-            transaction.storage.sweep(name)
-            if error.code != _CONFLICT:
+        except Exception as error:
+            is_conflict = isinstance(error, HeadraceError) and error.code == _CONFLICT
+            # Of a commit that failed in another way it is not known that it did.
+            if is_conflict or not is_committing:
+                transaction.storage.sweep(own)
+            if not is_conflict:
                 raise
             log.info("%s: its query has committed meanwhile; once more", table.name)
             continue

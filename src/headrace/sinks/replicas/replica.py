@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -127,6 +128,10 @@ class Replica:
             try:
                 return self._attempt(batch, work)
             except HeadraceError as error:
+                if error.code == _CONFLICT:
+                    with suppress(HeadraceError, OSError):
+                        begun = self._table.begin(ColumnChange())
+                        begun.storage.sweep(f"{work.name}-", begun.files)
                 if error.code != _CONFLICT or attempt == _MOST_TRIES:
                     raise
                 log.info("%s: somebody else has committed meanwhile; once more", self.name)
@@ -237,8 +242,7 @@ class Replica:
             self.empty(batch)
             transaction = self._begin(table, wanted, work)
         if not self._own_version:
-            # A run that was killed may have left files of this micro-batch.
-            transaction.storage.sweep(f"{batch.name}-")
+            self._sweep(transaction, batch, int(properties.get(BATCH, -1)))
         made, applied = apply_batch(
             transaction,
             Batch(
@@ -274,6 +278,17 @@ class Replica:
             self._look_after(table, int(properties.get(BATCH, -1)), batch)
         return outcome
 
+    def _sweep(self, transaction: Transaction, batch: MicroBatch, before: int) -> None:
+        """A run that was killed may have left files of this micro-batch, or of the upkeep after the
+        one `before` it. That was not committed where no live file has its name; where others have
+        merged files since then, it is not known."""
+        transaction.storage.sweep(f"{batch.name}-", transaction.files)
+        upkeep = _upkeep_of(replace(batch, number=before))
+        names = [file.path.rpartition("/")[2] for file in transaction.files]
+        is_known = not any(upkeep in name or _is_of_others(name, batch) for name in names)
+        if is_known:
+            transaction.storage.sweep(upkeep)
+
     def _look_after(self, table: LakeTable, before: int, batch: MicroBatch) -> None:
         """Now and then, and never so that a micro-batch fails by it: it is in the table. Numbers of
         micro-batches say when, because runs may be of one only; tables have their turns in
@@ -282,7 +297,8 @@ class Replica:
         if (batch.number + turn) // every == (before + turn) // every:
             return
         try:
-            merge_small_files(table, self._runner, only_small=True)
+            name = _upkeep_of(batch)
+            merge_small_files(table, self._runner, name=name, only_small=True)
             table.expire(datetime.now(UTC) - self._options.keep)
         except Exception as error:  # noqa: BLE001 - a table is right without its upkeep
             what = f"{type(error).__name__}: {error}"
@@ -329,7 +345,7 @@ class Replica:
         if not defaults:
             return False
         transaction = table.begin(change)
-        made = fill(transaction, f"fill-{name}", self._runner, defaults)
+        made = fill(transaction, f"{name}-fill", self._runner, defaults)
         transaction.commit(made, _keeper(table, late))
         return True
 
@@ -453,6 +469,16 @@ def _source(schema: TableSchema, table: LakeTable | None = None) -> dict[str, st
     former = "" if table is None else table.properties().get(SOURCE, "")
     made = property_of(schema, former)
     return {SOURCE: made} if made else {}
+
+
+def _upkeep_of(batch: MicroBatch) -> str:
+    """The beginning of the names of files that the upkeep after a micro-batch writes."""
+    return f"{batch.name}-upkeep-"
+
+
+def _is_of_others(name: str, batch: MicroBatch) -> bool:
+    """Whether a data file was not written by the query of a micro-batch."""
+    return f"{batch.name.rpartition('-')[0]}-" not in name
 
 
 def _is_of_another(part: Part, newest: TableSchema) -> bool:

@@ -54,8 +54,13 @@ class FolderStorage:
         }
         return DataFile(path, written.rows, written.size, json.dumps({"path": path}), bounds)
 
-    def sweep(self, prefix: str) -> int:
-        left = [path for path in self.folder.rglob(f"{prefix}*") if path.is_file()]
+    def sweep(self, prefix: str, live: Sequence[DataFile] = ()) -> int:
+        kept = {file.path for file in live}
+        left = [
+            path
+            for path in self.folder.rglob(f"{prefix}*")
+            if path.is_file() and str(path) not in kept
+        ]
         for path in left:
             path.unlink()
         return len(left)

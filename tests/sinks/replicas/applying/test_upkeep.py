@@ -10,17 +10,19 @@ import pyarrow as pa
 import pytest
 
 from headrace.errors import HeadraceError
+from headrace.sinks.replicas.applying import batches
 from headrace.sinks.replicas.changes.changed_rows import Changes
 from headrace.sinks.replicas.changes.part import OPERATION, SEQUENCE, Operation
 from headrace.sinks.replicas.changes.parts import PartWriter, parts_folder
 from headrace.sinks.replicas.changes.schemas import TableShape, to_json
 from headrace.sinks.replicas.comments import SourceComments
-from headrace.sinks.replicas.lake import Column, TableName, TableSchema
+from headrace.sinks.replicas.lake import Column, TableChange, TableName, TableSchema
+from headrace.sinks.replicas.maintaining import merge_small_files
 from headrace.sinks.replicas.options import ReplicaOptions
 from headrace.sinks.replicas.outcomes import MicroBatch
 from headrace.sinks.replicas.replica import Replica
 from headrace.sinks.replicas.runners import HereRunner
-from tests.sinks.replicas.applying.folder_lake import FolderLake
+from tests.sinks.replicas.applying.folder_lake import FolderCommit, FolderLake
 
 NAME = TableName(("shop",), "t")
 SCHEMA = TableSchema((Column("id", pa.int64()), Column("v", pa.string())), ("id",))
@@ -75,6 +77,72 @@ def test_the_files_of_runs_that_make_one_commit_each_are_merged(lake: FolderLake
     assert len(lake.live_names) <= 20
     assert lake.expired == 2
     assert ids(lake) == list(range(400))
+
+
+def test_an_attempt_that_met_another_commit_leaves_no_files(
+    lake: FolderLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica = new_replica(lake)
+    for number in range(9):
+        apply(replica, number)
+    apply_batch, others = batches.apply_batch, list[bool]()
+
+    def with_another_commit(*arguments: object, **named: object) -> object:
+        made = apply_batch(*arguments, **named)
+        if not others:
+            others.append(True)
+            assert merge_small_files(lake, HereRunner()) == (9, 1)
+        return made
+
+    monkeypatch.setattr(batches, "apply_batch", with_another_commit)
+    apply(replica, 9)
+    assert others
+    assert {name for name in lake.names if name.startswith("headrace-12345678-9-")} == {
+        name for name in lake.live_names if name.startswith("headrace-12345678-9-2-")
+    }
+    assert ids(lake) == list(range(100))
+
+
+class Killed(BaseException):
+    """Nothing is done after it, as after a kill."""
+
+
+@pytest.mark.parametrize("at", ["fill", "upkeep"])
+def test_what_a_killed_run_left_is_swept_by_the_next_one_and_live_files_stay(
+    lake: FolderLake, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    replica, last = new_replica(lake, ReplicaOptions(compact_commits=1)), SCHEMA
+    for number in range(7):
+        apply(replica, number)
+    commit = FolderCommit.commit
+    if at == "fill":
+        added = Column("w", pa.string(), default="x")
+        last = replace(SCHEMA, columns=(*SCHEMA.columns, added))
+
+    def killed(self: FolderCommit, change: TableChange, properties: dict[str, str]) -> None:
+        if any(f"-{at}-" in file.path for file in change.added):
+            raise Killed
+        commit(self, change, properties)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FolderCommit, "commit", killed)
+        with pytest.raises(Killed):
+            apply(replica, 7, last)
+    assert lake.names - lake.live_names
+    again = 7 if at == "fill" else 8
+    apply(new_replica(lake), again, last)
+    assert not {name for name in lake.names - lake.live_names if f"-{at}-" in name}
+    assert ids(lake) == list(range(10 * again + 10))
+    # What was committed is not swept by the next run.
+    apply(new_replica(lake), again + 1, last)
+    assert ids(lake) == list(range(10 * again + 20))
+
+
+def test_files_of_an_upkeep_that_was_committed_stay(lake: FolderLake) -> None:
+    for number in range(10):
+        apply(new_replica(lake, ReplicaOptions(compact_commits=1)), number)
+        assert ids(lake) == list(range(10 * number + 10))
+    assert any("-upkeep-" in name for name in lake.live_names)
 
 
 def test_a_micro_batch_whose_upkeep_fails_is_in_the_table(

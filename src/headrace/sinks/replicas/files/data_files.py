@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,8 @@ from headrace.sinks.replicas.files.s3 import answering
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs
+
+    from headrace.sinks.replicas.lake import DataFile
 
 ROW_GROUP = 131_072
 """Rows of a row group: a scan of keys leaves out groups by their statistics."""
@@ -83,16 +85,20 @@ def new_file(filesystem: pyarrow.fs.FileSystem, path: str) -> Iterator[pa.Native
             raise
 
 
-def sweep_files(filesystem: pyarrow.fs.FileSystem, folder: str, prefix: str) -> int:
-    """Delete the files of a folder whose names begin with this; gives how many there were. Raises
-    OSError, HeadraceError("replicas.storage_failed")."""
+def sweep_files(
+    filesystem: pyarrow.fs.FileSystem, folder: str, prefix: str, live: Iterable[DataFile] = ()
+) -> int:
+    """Delete the files of a folder whose names begin with this and that are not `live`; gives how
+    many there were. Raises OSError, HeadraceError("replicas.storage_failed")."""
     from pyarrow.fs import FileSelector
+
+    kept = {file.path.rpartition("/")[2] for file in live}
 
     with answering(folder):
         swept = [
             file.path
             for file in filesystem.get_file_info(FileSelector(folder, allow_not_found=True))
-            if file.is_file and file.base_name.startswith(prefix)
+            if file.is_file and file.base_name.startswith(prefix) and file.base_name not in kept
         ]
         for path in swept:
             filesystem.delete_file(path)
