@@ -53,6 +53,7 @@ EXEMPT = {
     "oracle.mining": "Of LogMiner, which `check` alone tries: test_first_session of Oracle.",
     "oracle.shared_name": "The code is the one of every connector: PostgreSQL's case.",
     "db2.updates_without_before": "A warning of both.",
+    "postgresql.pooler": "Of hosts of services: test_managed of PostgreSQL.",
     "postgresql.slot_in_use": "A start waits for the slot; `check` warns.",
     "postgresql.slot_lost": "A server has to lose WAL: tests of slots; both ask check_slot.",
     "postgresql.slot_timeout": "Of making a slot, which no check does.",

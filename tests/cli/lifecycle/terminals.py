@@ -99,9 +99,11 @@ class TerminalRun:
         return [" ".join(one.cmdline()) for one in psutil.process_iter() if self._is_marked(one)]
 
     def left_files(self) -> list[str]:
-        """Temporary files and folders that stayed; the user's folder of sockets and states may."""
+        """Temporary files and folders that stayed; the user's folder of sockets, states and turns
+        may, and a turn's file, whose lock is the turn."""
         own = self._folder / f"headrace-{os.geteuid()}"
-        kept = {own, own / "lock", own / "status"}
+        turns = own / "turns"
+        kept = {own, own / "lock", own / "status", turns, *turns.glob("*")}
         patterns = ("*", f"{own.name}/*", f"{own.name}/*/*")
         paths = {path for pattern in patterns for path in self._folder.glob(pattern)}
         left = (path for path in paths if path not in kept)

@@ -49,8 +49,10 @@ class SinkRun:
 
     def start(self, **more: str) -> StreamingQuery:
         """A query that ends with what the log has now; `more` are properties with `_` for `.`."""
+        is_replica = "headrace.sink.mode" in self.subject.properties()
         given = {
             **self.database.properties(snapshot_mode="no_data", headrace_trigger="availableNow"),
+            **({"headrace.sink.incomplete": "true"} if is_replica else {}),
             "key.converter.schemas.enable": "false",
             "value.converter.schemas.enable": "false",
             **self.subject.properties(),

@@ -123,7 +123,7 @@ def test_slow_clients_take_no_thread_for_long_and_start_none(
     dripping.start()
     try:
         assert answers.get("/healthz")[0] == 200
-        assert threads() == before
+        assert threads() <= before  # those of other tests may end
         for client in slow:
             assert client.recv(1) == b""  # nobody answers what is never whole
     finally:

@@ -204,7 +204,10 @@ def _require_rows(config: ConnectorConfig) -> None:
             what = "follows no change" if rule.at_first else "copies no rows"
             raise incomplete(f"snapshot.mode={mode} {what}", "Set snapshot.mode=initial")
     for name in _FILTERS:
-        value = getattr(config, name.replace(".", "_"), None)
+        attribute = name.replace(".", "_")
+        if not hasattr(config, attribute):
+            continue  # of another connector
+        value = getattr(config, attribute)
         if value and "".join(str(value).split()) != "[]":  # a pipeline without stages
             raise incomplete(f"{name} may leave rows out or change them", f"Leave {name} out")
 

@@ -13,6 +13,12 @@ HELP = {
     "MilliSecondsBehindSource": (
         "From the commit of the last change to its reading; -1 before the first one."
     ),
+    "MilliSecondsBehindSourceAverageValue": "The mean of MilliSecondsBehindSource.",
+    "MilliSecondsBehindSourceMaxValue": "The largest of MilliSecondsBehindSource.",
+    "MilliSecondsBehindSourceMinValue": "The least of MilliSecondsBehindSource.",
+    "MilliSecondsBehindSourceP50": "The median of MilliSecondsBehindSource.",
+    "MilliSecondsBehindSourceP95": "The 95th percentile of MilliSecondsBehindSource.",
+    "MilliSecondsBehindSourceP99": "The 99th percentile of MilliSecondsBehindSource.",
     "MilliSecondsSinceLastEvent": "Since the last change was read; -1 before the first one.",
     "NumberOfCommittedTransactions": "Transactions that were read to their end.",
     "NumberOfErroneousEvents": "Always 0: an error ends a query.",
@@ -33,21 +39,10 @@ HELP = {
     "TotalNumberOfUpdateEventsSeen": "Updates that were read.",
     "TotalTableCount": "Tables that the snapshot has to read.",
 }
-_LAGS = {
-    "MinValue": "least",
-    "MaxValue": "largest",
-    "AverageValue": "mean",
-    "P50": "median",
-    "P95": "95th percentile",
-    "P99": "99th percentile",
-}
-_LAG = "MilliSecondsBehindSource"
 
 
 def help_of(name: str) -> str:
     """A sentence about a metric, without its prefix."""
     if name in HELP:
         return HELP[name]
-    if name.startswith(_LAG) and name.removeprefix(_LAG) in _LAGS:
-        return f"The {_LAGS[name.removeprefix(_LAG)]} of {_LAG}."
     return f"Debezium's {name}; see the guide of the connector."

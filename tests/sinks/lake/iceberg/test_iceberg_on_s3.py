@@ -80,7 +80,7 @@ def test_files_of_before_a_copy_are_removed_when_it_is_whole(lake: Lake, read: I
     replica = Replica(lake, NAME, ReplicaOptions(), HereRunner(), SourceComments(lambda: None))
     former = json.loads(json.dumps(replica.files()))  # as the request to copy it has them
     kept.apply([row(number) for number in range(3, 9)])
-    replica.remove(former)
+    replica.remove(former, "")
     assert [each["id"] for each in rows(read)] == list(range(3, 9))
 
 
