@@ -78,10 +78,10 @@ def main() -> None:
             # COUNT has the tombstones, which are lines too.
             parts = PartsSink(target, checkpoint)
             parts.open()
-            writer = parts.writer(PipelineStream(spark, pipeline))
+            writer = parts.writer(PipelineStream(spark, pipeline, checkpoint))
         else:
             events, size = f.count("value"), f.sum(f.octet_length("value"))
-            stream = pipeline.stream(spark)
+            stream = pipeline.stream(spark, checkpoint)
             stream = stream.observe("sink", events.alias("events"), size.alias("bytes"))
             writer = stream.writeStream.format("noop")
         query = writer.option("checkpointLocation", str(checkpoint)).start()

@@ -127,11 +127,12 @@ class Benchmark:
                 if self.peers and lane.startswith(_OURS):
                     continue
                 output = self.file(f"start-{number}")
-                command = {
-                    "debezium": lambda file, out: self.contenders.debezium(file, 1 << 60, out),
-                    "events": self.contenders.events,
-                    "empty_stream": lambda _, out: self.contenders.empty_stream(out),
-                }[contender](files.get((contender, number)), output)
+                if contender == "empty_stream":
+                    command = self.contenders.empty_stream(output)
+                elif contender == "events":
+                    command = self.contenders.events(files[contender, number], output)
+                else:
+                    command = self.contenders.debezium(files[contender, number], 1 << 60, output)
                 took = start.measure(command, output)
                 found.setdefault(lane, []).append(took)
                 print(
@@ -183,7 +184,7 @@ def _slope(small: list[Run], large: list[Run]) -> dict[str, float]:
     where the larger size took hardly longer, because the difference is then one of two starts."""
 
     def median(runs: list[Run], name: str) -> float:
-        return statistics.median(getattr(run, name) for run in runs)
+        return float(statistics.median(getattr(run, name) for run in runs))
 
     events = large[0].events - small[0].events
     seconds, cpu = (

@@ -115,8 +115,8 @@ def whole(server: OracleServer, work: Workload, folder: Path) -> dict[str, float
     """One transaction by `headrace events`: the memory of its processes."""
     server.load({"tables": [DEFINITION]})
     named = folder / "bench.properties"
-    lines = (f"{name}={value}\n" for name, value in properties(server).items())
-    named.write_text("".join(lines))
+    written = (f"{name}={value}\n" for name, value in properties(server).items())
+    named.write_text("".join(written))
     output, state = folder / "out.jsonl", folder / "state"
     command = [sys.executable, "-m", "headrace.cli", "events", str(named),
                "--output", str(output), "--state", str(state)]  # fmt: skip

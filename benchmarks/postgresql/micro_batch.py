@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 import headrace
 from headrace.spark.session import build_session
@@ -94,7 +94,7 @@ def _measure(name: str, stream: Any) -> None:
 
 
 def _with_rows(query: StreamingQuery) -> list[dict[str, Any]]:
-    return [batch for batch in query.recentProgress if batch["numInputRows"]]  # type: ignore[misc]
+    return [batch for batch in query.recentProgress if batch["numInputRows"]]
 
 
 def _headrace(spark: SparkSession, server: PostgresServer, slot: str) -> None:

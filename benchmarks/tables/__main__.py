@@ -202,9 +202,8 @@ def _slope(rounds: Sequence[Round], small: int, large: int) -> dict[str, Any]:
     """What lies between the medians of two sizes; the rate is nan where that is not clear."""
 
     def median(size: int, name: str) -> float:
-        return statistics.median(
-            getattr(each.took, name) for each in rounds if each.changes == size
-        )
+        taken = (getattr(each.took, name) for each in rounds if each.changes == size)
+        return float(statistics.median(taken))
 
     events = large - small
     seconds, cpu = (

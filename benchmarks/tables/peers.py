@@ -67,7 +67,7 @@ def _upsert(folder: Path, name: str) -> Callable[[Any, int], None]:
         gone = folded.filter(folded["__deleted"])
         left = folded.filter(pc.invert(folded["__deleted"])).drop(list(_OF_FOLD))
         if gone.num_rows:
-            table.delete(In("id", gone["id"].to_pylist()))
+            table.delete(In("id", gone["id"].to_pylist()))  # type: ignore[call-arg, arg-type]
         table.upsert(left.cast(table.schema().as_arrow()), join_cols=["id"])
 
     return upsert
