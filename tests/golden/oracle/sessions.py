@@ -73,7 +73,7 @@ class JdbcSession(Session):
     def execute(self, sql: str, binds: Sequence[Any]) -> Answer:  # type: ignore[override]
         """See tests.golden.oracle.jdbc.Session."""
         try:
-            with self.database.shown():
+            with self.database.shown(is_look="CURRENT_SCN" in sql.upper()):
                 return self._answer(sql, binds)
         except OracleError as error:
             raise JdbcError(error.code, str(error).partition(": ")[2]) from error
