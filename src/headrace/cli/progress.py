@@ -10,6 +10,7 @@ from typing import Any
 from headrace.cli.messages import Messages
 from headrace.findings import counted
 from headrace.spark.metrics import Metrics, reported_metrics
+from headrace.spark.progress import reads_rows
 
 _RATE_WINDOW_S = 10.0
 _IDLE_S = 3.0
@@ -39,8 +40,6 @@ class Progress:
 
     def update(self, progress: Mapping[str, Any]) -> None:
         """Tell the phase that a micro-batch's progress (Spark's JSON) shows."""
-        from headrace.spark.supervisor import reads_rows  # PySpark takes a second to import
-
         now = self._clock()
         count, self.last = self.last, 0
         if count:

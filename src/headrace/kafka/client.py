@@ -106,8 +106,8 @@ class Complaint:
 
 
 class Complaints:
-    """What brokers told a client that it mends by itself; clients of the package call it with a
-    KafkaError."""
+    """Errors of brokers from which a client recovers by itself; clients of the package call it
+    with a KafkaError."""
 
     def __init__(self) -> None:
         self.last: Complaint | None = None

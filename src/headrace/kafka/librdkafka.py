@@ -68,8 +68,8 @@ class NativeProducer:
     One thread uses it, and any thread may close it: `close` waits for the call that goes on, and
     every later one raises ProducerClosed.
 
-    `on_error` gets number and text of errors that librdkafka mends by itself, such as brokers that
-    do not answer, while `poll` or `flush` runs.
+    `on_error` gets number and text of errors from which librdkafka recovers by itself, such as
+    brokers that do not answer, while `poll` or `flush` runs.
     """
 
     def __init__(
@@ -106,8 +106,8 @@ class NativeProducer:
             raise refused_setting(purpose, settings, text.value.decode())
 
     def _told(self, code: int, text: str) -> None:
-        """An error that librdkafka mends by itself, unless it is a refused login, which is tried
-        with another password."""
+        """Passes on an error from which librdkafka recovers by itself. A refused login is first
+        tried with another password."""
         if code != REFUSED_LOGIN or not self._login.renew(self._log_in):
             self._on_error(code, text)
 

@@ -173,20 +173,20 @@ class SignalProgress:
         """Without the first table, which ended with this status."""
         first = self.tables[0]
         ended = (*self.ended, Ended(first.name, first.signal, status))
-        return replace(self.anew(), tables=self.tables[1:], ended=ended)
+        return replace(self.before_first_chunk(), tables=self.tables[1:], ended=ended)
 
     def without(self, tables: Sequence[Pending], status: str) -> SignalProgress:
         """Without `tables`, which ended with this status."""
         rest = tuple(table for table in self.tables if table not in tables)
         ended = tuple(Ended(table.name, table.signal, status) for table in tables)
-        begun = self if rest[:1] == self.tables[:1] else self.anew()
+        begun = self if rest[:1] == self.tables[:1] else self.before_first_chunk()
         return replace(begun, tables=rest, ended=self.ended + ended)
 
     def after_range(self) -> SignalProgress:
         """Without what only the range that ends here has."""
         return replace(self, inserts=(), ended=())
 
-    def anew(self) -> SignalProgress:
+    def before_first_chunk(self) -> SignalProgress:
         """Before the first chunk of the first table."""
         return replace(self, after=None, maximum=None, order=None, scanned=0)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from headrace.spark.progress import source_offset
 from headrace.spark.sinks.figures import figures_of
 from headrace.spark.versions.reports import complete
 
@@ -60,12 +61,7 @@ def reported_metrics(progress: Mapping[str, Any]) -> Metrics | None:
 
 def _reported(progress: Mapping[str, Any]) -> Iterator[Metrics]:
     for source in progress.get("sources") or ():
-        latest = source.get("latestOffset")
-        if isinstance(latest, str):
-            try:
-                latest = json.loads(latest)
-            except ValueError:
-                continue
+        latest = source_offset(source.get("latestOffset"))
         figures = latest.get("metrics") if isinstance(latest, dict) else None
         if isinstance(figures, dict):
             yield Metrics(

@@ -23,6 +23,7 @@ from headrace.connect.deadline import Deadline
 from headrace.connectors.states import State
 from headrace.errors import HeadraceError
 from headrace.spark.failures import essence, find_failure
+from headrace.spark.progress import heartbeats, reads_rows, source_offset
 from headrace.spark.query.status import has_begun, is_processing, source_state, waited_for
 from headrace.spark.versions.reports import complete
 
@@ -437,7 +438,8 @@ def has_caught_up(progress: Mapping[str, Any] | None, caught_up: CaughtUp | None
     if reads_rows(progress):
         return False
     for source in progress.get("sources") or ():
-        latest, end = _position(source.get("latestOffset")), _position(source.get("endOffset"))
+        latest = source_offset(source.get("latestOffset"))
+        end = source_offset(source.get("endOffset"))
         if latest is None or end is None or latest == end:
             continue
         if caught_up is None or not isinstance(latest, dict) or not isinstance(end, dict):
@@ -445,32 +447,6 @@ def has_caught_up(progress: Mapping[str, Any] | None, caught_up: CaughtUp | None
         if not caught_up(latest, end):
             return False
     return True
-
-
-def reads_rows(progress: Mapping[str, Any]) -> bool:
-    """Whether a micro-batch ended within a snapshot, by Spark's progress."""
-    ends = (_position(source.get("endOffset")) for source in progress.get("sources") or ())
-    snapshots = (end.get("snapshot") for end in ends if isinstance(end, dict))
-    return any(isinstance(each, dict) and not each.get("done") for each in snapshots)
-
-
-def heartbeats(progress: Mapping[str, Any]) -> int:
-    """How many heartbeats are among the rows of a micro-batch, by Spark's progress."""
-    count = 0
-    for source in progress.get("sources") or ():
-        start, end = _position(source.get("startOffset")), _position(source.get("endOffset"))
-        if isinstance(end, dict):
-            before = start.get("heartbeat", 0) if isinstance(start, dict) else 0
-            count += int(end.get("heartbeat", 0)) - int(before)
-    return max(0, count)
-
-
-def _position(value: object) -> object:
-    """Spark gives an offset as an object, or as its JSON text."""
-    if isinstance(value, str):
-        with contextlib.suppress(ValueError):
-            return json.loads(value)
-    return value
 
 
 def _driver_lost(error: Exception) -> HeadraceError:

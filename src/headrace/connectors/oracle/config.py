@@ -185,7 +185,7 @@ def data_source(config: OracleConfig, node: str | None = None) -> str:
     service, a SID, a descriptor or an alias, else of host, port and database.dbname. `node`: one of
     rac.nodes, `host[:port][/sid]`.
 
-    Raises HeadraceError("oracle.url") for a node that is none.
+    Raises HeadraceError("oracle.url") for a node of another form.
     """
     if node is not None:
         parts = _NODE.fullmatch(node.strip())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from headrace.config.properties.connector import ConnectorConfig
@@ -26,10 +26,13 @@ class CapturedShape:
     shape: Shape
 
 
-def captured_shapes(config: ConnectorConfig, options: ReplicaOptions) -> Iterator[CapturedShape]:
-    """Of all tables that are captured now. Raises HeadraceError."""
+def captured_shapes(
+    config: ConnectorConfig, options: ReplicaOptions, shapes: Iterable[Shape]
+) -> Iterator[CapturedShape]:
+    """Of tables with these shapes, which are those before any transform (`event_shapes`). Raises
+    HeadraceError as the transforms do."""
     chain, prefix = chain_of(config), config.topic_prefix
-    for before in event_shapes(config):
+    for before in shapes:
         origin = before.origin
         source = before.topic.removeprefix(f"{prefix}.") if origin is None else origin.name
         for shape in chain.expected(before):
@@ -42,7 +45,7 @@ def replicas_of(
     """The replicas of these tables of the source, each with all tables whose rows it has. Raises
     HeadraceError, for a replica that has rows of other tables, too."""
     sources: dict[TableName, dict[str, None]] = {}
-    for each in captured_shapes(config, options):
+    for each in captured_shapes(config, options, event_shapes(config)):
         if envelope_of(each.shape) is not None:
             sources.setdefault(each.replica, {})[each.source] = None
     found = {name: tuple(of) for name, of in sources.items() if not of.keys().isdisjoint(tables)}

@@ -230,19 +230,18 @@ def _refused_tables(
     """What the first start refuses of the tables with these shapes, which are those before any
     transform. `require` is what the table format asks of a new table, and raises HeadraceError.
     Raises HeadraceError as the transforms do."""
-    from headrace.sinks.replicas.changes.schemas import table_name, table_shape
+    from headrace.sinks.replicas.captured import captured_shapes
+    from headrace.sinks.replicas.changes.schemas import table_shape
     from headrace.transforms.debezium.envelopes import envelope_of
-    from headrace.transforms.reading import chain_of
 
-    chain, prefix = chain_of(config), config.topic_prefix
     sources: dict[TableName, str] = {}
-    for shape in (after for before in shapes for after in chain.expected(before)):
+    for captured in captured_shapes(config, options, shapes):
+        shape, name = captured.shape, captured.replica
         envelope = envelope_of(shape)
         if envelope is None:
             continue
-        name = options.placed(table_name(shape.topic, prefix))
         try:
-            documents = options.documents.of_topic(shape.topic, prefix)
+            documents = options.documents.of_topic(shape.topic, config.topic_prefix)
             schema = table_shape(shape, envelope, documents).schema
             if not schema.key:
                 raise refusals.no_key(name)

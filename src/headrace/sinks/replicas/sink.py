@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors.registry import table_comments
+from headrace.connectors.registry import event_shapes, table_comments
 from headrace.errors import HeadraceError
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.parts import sweep_parts
@@ -118,7 +118,7 @@ class ReplicaSink(BatchSink):
         planned = last_planned_batch(self._checkpoint)
         self._comments.read()
         declared, prefix, topics = self._options.documents, self._config.topic_prefix, set[str]()
-        for captured in captured_shapes(self._config, self._options):
+        for captured in captured_shapes(self._config, self._options, event_shapes(self._config)):
             shape, name = captured.shape, captured.replica
             topics.add(shape.topic)
             envelope, stopped = envelope_of(shape), StoppedTable(self._stopped, name)

@@ -409,7 +409,7 @@ class IncrementalSnapshots(Generic[P]):
             except OtherOrder as problem:
                 log.warning("%s", problem)
                 if problem.table is self.progress.tables[0]:
-                    self.progress = self.progress.anew()
+                    self.progress = self.progress.before_first_chunk()
                 continue
             self._sizes.took(time.monotonic() - began, chunks)
             for chunk in chunks:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from headrace.spark.progress import source_offset
 from headrace.spark.query.told import SITUATIONS, ancestors, told_paths
 
 if TYPE_CHECKING:
@@ -68,11 +69,6 @@ def newest_on_server(
 
 def _servers(progress: Mapping[str, Any]) -> Iterator[str]:
     for source in progress.get("sources") or ():
-        end = source.get("endOffset")
-        if isinstance(end, str):
-            try:
-                end = json.loads(end)
-            except ValueError:
-                continue
+        end = source_offset(source.get("endOffset"))
         if isinstance(end, dict) and "server" in end:
             yield str(end["server"])

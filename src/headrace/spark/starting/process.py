@@ -31,7 +31,7 @@ Connection = tuple[IO[bytes], socket.socket]
 
 def begin(module: str) -> None:
     """Called first in a process that Spark starts for `module`. Does not return where the module
-    cannot be run: the JVM has been told why."""
+    cannot be run: the JVM gets the reason."""
     prefer_installed(sys.path)
     if module not in _WAITED_FOR:
         return

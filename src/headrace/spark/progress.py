@@ -1,0 +1,36 @@
+"""Spark's progress of a query (its JSON): the offsets of its sources, and what these say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def source_offset(value: object) -> object:
+    """An offset as progress has it: an object, or its JSON text. A text that is not JSON stays."""
+    if isinstance(value, str):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def reads_rows(progress: Mapping[str, Any]) -> bool:
+    """Whether a micro-batch ended within a snapshot."""
+    ends = (source_offset(source.get("endOffset")) for source in progress.get("sources") or ())
+    snapshots = (end.get("snapshot") for end in ends if isinstance(end, dict))
+    return any(isinstance(each, dict) and not each.get("done") for each in snapshots)
+
+
+def heartbeats(progress: Mapping[str, Any]) -> int:
+    """How many heartbeats are among the rows of a micro-batch."""
+    count = 0
+    for source in progress.get("sources") or ():
+        start = source_offset(source.get("startOffset"))
+        end = source_offset(source.get("endOffset"))
+        if isinstance(end, dict):
+            before = start.get("heartbeat", 0) if isinstance(start, dict) else 0
+            count += int(end.get("heartbeat", 0)) - int(before)
+    return max(0, count)
