@@ -65,6 +65,12 @@ class JdbcSession(Session):
         self._texts = _as_texts(database)
         self.has_formats = True
 
+    def _set_container(self, slots: Any, _binds: Any) -> None:
+        """Debezium sets the formats once per connection, and its recordings have them in each
+        container."""
+        super()._set_container(slots, _binds)
+        self.has_formats = True
+
     def tables(self) -> list[Table]:
         """What the metadata tells of."""
         with self.database.lock:
