@@ -15,6 +15,7 @@ from headrace.java import find_java
 from headrace.spark.jvm.home import spark_home
 from headrace.spark.jvm.maven import NotFetched, fetch_jars, spark_jar
 from headrace.testing.embedded import PostgresServer
+from tests.platforms.captured_table import make_table
 from tests.servers.s3 import S3Server
 
 _PROGRAM = Path(__file__).with_name("cluster_program.py")
@@ -51,19 +52,7 @@ def test_a_query_goes_on_from_a_checkpoint_in_a_bucket(tmp_path: Path) -> None:
     try:
         bucket = s3.bucket()
         with PostgresServer() as server:
-            server.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
-            server.execute("INSERT INTO t SELECT i, 'x' FROM generate_series(1, 300) i")
-            properties = {
-                "connector.class": "postgresql",
-                "topic.prefix": "s",
-                "database.hostname": server.host,
-                "database.port": str(server.port),
-                "database.user": server.user,
-                "database.dbname": "postgres",
-                "table.include.list": "public.t",
-                "value.converter.schemas.enable": "false",
-            }
-            (tmp_path / "t.json").write_text(json.dumps(properties))
+            make_table(server, 300, tmp_path / "t.json")
             checkpoint = f"s3a://{bucket}/checkpoint"
             _run(tmp_path, jars, s3, checkpoint)
             server.execute("UPDATE t SET v = 'y' WHERE id <= 5")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from headrace.spark.jvm.home import spark_home
 from headrace.testing.embedded import PostgresServer
 from tests.docs.pages import block
+from tests.platforms.captured_table import make_table
 from tests.platforms.connect_server import connect_environment
 
 _PAGE = "docs/guides/platforms.md"
@@ -22,19 +22,7 @@ _PAGE = "docs/guides/platforms.md"
 @pytest.mark.chaos
 def test_a_pipeline_fills_a_streaming_table_and_the_view_over_it(tmp_path: Path) -> None:
     with PostgresServer() as server:
-        server.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
-        server.execute("INSERT INTO t SELECT i, 'x' FROM generate_series(1, 100) i")
-        properties = {
-            "connector.class": "postgresql",
-            "topic.prefix": "s",
-            "database.hostname": server.host,
-            "database.port": str(server.port),
-            "database.user": server.user,
-            "database.dbname": "postgres",
-            "table.include.list": "public.t",
-            "value.converter.schemas.enable": "false",
-        }
-        (tmp_path / "shop.json").write_text(json.dumps(properties))
+        make_table(server, 100, tmp_path / "shop.json")
         (tmp_path / "changes.py").write_text(block(_PAGE, "pipelines as dp").text)
         (tmp_path / "spark-pipeline.yml").write_text(
             f"name: changes\nstorage: {(tmp_path / 'storage').as_uri()}\n"

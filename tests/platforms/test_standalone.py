@@ -20,6 +20,7 @@ from headrace.spark.jvm.home import spark_home
 from headrace.testing.embedded import PostgresServer
 from tests.docs.pages import block
 from tests.platforms.archive import PAGE, bare_environment, pack_environment, remove
+from tests.platforms.captured_table import make_table
 from tests.platforms.standalone import standalone_cluster
 
 _PROGRAM = Path(__file__).with_name("cluster_program.py")
@@ -45,21 +46,8 @@ def test_spark_submit_takes_the_environment_to_workers_without_headrace(tmp_path
     }
     of_hosts = {**environment, "PYSPARK_PYTHON": str(bare)}
     with PostgresServer() as server, standalone_cluster(tmp_path, 2, of_hosts) as master:
-        server.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
-        server.execute("INSERT INTO t SELECT i, 'x' FROM generate_series(1, 3000) i")
-        properties = {
-            "connector.class": "postgresql",
-            "topic.prefix": "s",
-            "database.hostname": server.host,
-            "database.port": str(server.port),
-            "database.user": server.user,
-            "database.dbname": "postgres",
-            "table.include.list": "public.t",
-            "headrace.snapshot.chunk.bytes": "40kB",
-            "value.converter.schemas.enable": "false",
-        }
         file = place / "t.json"
-        file.write_text(json.dumps(properties))
+        make_table(server, 3000, file, headrace_snapshot_chunk_bytes="40kB")
         (place / "spark-defaults.conf").write_text(
             "spark.ui.enabled false\nspark.cores.max 2\n"
             "spark.executor.cores 1\nspark.executor.memory 512m\n"
