@@ -20,6 +20,7 @@ from tests.servers.s3 import S3Server
 
 _PROGRAM = Path(__file__).with_name("cluster_program.py")
 _SDK = "2.35.4"
+_ACCELERATOR = ("software.amazon.s3.analyticsaccelerator", "analyticsaccelerator-s3", "1.3.1")
 _OF_SDK = ("s3-transfer-manager", "apache-client", "sts")
 _WITH_SPARK = ("slf4j-", "netty-", "commons-")
 """Jars that Spark has in other releases; but for one that is the SDK's own."""
@@ -33,6 +34,7 @@ def s3a_jars() -> list[Path]:
     try:
         folders = [fetch_jars(java, ("org.apache.hadoop", "hadoop-aws", hadoop), alone=True)]
         folders += [fetch_jars(java, ("software.amazon.awssdk", name, _SDK)) for name in _OF_SDK]
+        folders.append(fetch_jars(java, _ACCELERATOR, alone=True))
     except NotFetched:
         pytest.skip("the jars of Hadoop's S3A cannot be fetched here")
     jars = {jar.name: jar for folder in folders for jar in sorted(folder.glob("*.jar"))}

@@ -40,6 +40,10 @@ def _run(folder: Path) -> dict[str, int]:
         [
             spark_home() / "bin/spark-pipelines", "run",
             "--conf", f"spark.sql.warehouse.dir={folder / 'warehouse'}",
+            # Tables are known to the next run, too.
+            "--conf", "spark.sql.catalogImplementation=hive",
+            "--conf", "spark.hadoop.javax.jdo.option.ConnectionURL="
+            f"jdbc:derby:;databaseName={folder / 'metastore'};create=true",
         ],
         cwd=folder, env=connect_environment(),
         capture_output=True, text=True, check=False,
