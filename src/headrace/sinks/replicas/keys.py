@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def bucket_of(keys: pa.Table, buckets: int = BUCKETS) -> NDArray[np.uint8]:
+def bucket_of(keys: pa.Table, buckets: int = BUCKETS) -> NDArray[np.uint16]:
     """The bucket of each key: the same for equal keys in any batch and process. Integers of all
     widths have the same buckets, and so have texts and binaries of all forms, floats of all widths
     and decimals of the same scale.
@@ -79,7 +80,25 @@ def bucket_of(keys: pa.Table, buckets: int = BUCKETS) -> NDArray[np.uint8]:
         if array.null_count:
             values[array.is_null().to_numpy(zero_copy_only=False)] = _NULL
         hashes = _mixed(hashes ^ values)
-    return ((hashes >> np.uint64(32)) % np.uint64(buckets)).astype(np.uint8)
+    return ((hashes >> np.uint64(32)) % np.uint64(buckets)).astype(np.uint16)
+
+
+@dataclass(frozen=True)
+class SomeKeys:
+    """Keys that are folded together: those of some buckets, and of these one share of `shares`,
+    where a bucket has too many for one fold."""
+
+    buckets: frozenset[int]
+    share: int = 0
+    shares: int = 1
+
+    def mask(self, keys: pa.Table) -> NDArray[np.bool_]:
+        """Which of these keys belong to them. Raises as `bucket_of`."""
+        # The remainder by BUCKETS of a finer bucket is the bucket.
+        finer = bucket_of(keys, BUCKETS * self.shares)
+        chosen = np.isin(finer % BUCKETS, list(self.buckets))
+        chosen &= finer // BUCKETS == self.share
+        return chosen
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:

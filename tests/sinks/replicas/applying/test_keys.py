@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.keys import ABSENT, KeySet, bucket_of
+from headrace.sinks.replicas.keys import ABSENT, BUCKETS, KeySet, SomeKeys, bucket_of
 
 _TEXTS = st.one_of(
     st.text(max_size=4), st.integers(0, 3).map(lambda number: "long " * 40 + str(number))
@@ -131,6 +131,20 @@ def test_keys_are_spread_over_all_buckets() -> None:
         counts = np.bincount(bucket_of(pa.table({"id": list(values)})), minlength=16)
         assert counts.min() > 850
         assert counts.max() < 1150
+
+
+@pytest.mark.parametrize("shares", [1, 2, 7, 40])
+def test_each_key_belongs_to_one_share_of_its_bucket(shares: int) -> None:
+    keys = pa.table({"id": [f"key {number}" for number in range(20_000)]})
+    of_rows = bucket_of(keys)
+    found = np.zeros(len(keys), np.int64)
+    for bucket in range(BUCKETS):
+        for share in range(shares):
+            mask = SomeKeys(frozenset([bucket]), share, shares).mask(keys)
+            assert mask.any()
+            assert set(of_rows[mask].tolist()) == {bucket}
+            found += mask
+    assert found.tolist() == [1] * len(keys)
 
 
 def test_a_key_of_a_nested_type_is_refused() -> None:

@@ -1,7 +1,7 @@
 """A batch of changes made to the files of a table: what a commit then does at once.
 
 A small batch is scanned, folded and written in this process. The steps of a large one run
-elsewhere: `plan_keys` and `write_rows_of` for buckets of keys, `scan_files` for groups of data
+elsewhere: `plan_keys` and `write_rows_of` for some of the keys, `scan_files` for groups of data
 files, of which each has one owner. What these exchange goes by files.
 """
 
@@ -22,12 +22,15 @@ from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.parts_reading import have_same_buckets, read_part
 from headrace.sinks.replicas.files.bitmaps import bitmap
 from headrace.sinks.replicas.files.writing import new_vector, write_files
-from headrace.sinks.replicas.keys import BUCKETS
+from headrace.sinks.replicas.keys import BUCKETS, SomeKeys
 from headrace.sinks.replicas.lake import DataFile, Storage, TableChange, TableSchema, Transaction
 from headrace.sinks.replicas.runners import HereRunner, Runner
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
+
+_MOST_SHARES = 1024
+"""Of a bucket."""
 
 
 @dataclass(frozen=True)
@@ -79,10 +82,11 @@ class Batch:
         """The place of the last TRUNCATE; empty: there was none."""
         return max((part.truncated for part in self.parts), default="")
 
-    def folding(self, buckets: frozenset[int] | None = None) -> Folding:
-        """The fold of the changes of some buckets, or of all."""
+    def folding(self, some_keys: SomeKeys | None = None) -> Folding:
+        """The fold of the changes of some keys, or of all."""
+        key = self.schema.key
         tables = [
-            read_part(self.folder, part, self.schema.key, buckets, self.renamed.get(part.path, {}))
+            read_part(self.folder, part, key, some_keys, self.renamed.get(part.path))
             for part in self.parts
             if part.path
         ]
@@ -120,7 +124,7 @@ def apply_batch(
 
 @dataclass(frozen=True)
 class Planned:
-    """What the fold of some buckets needs of the table: files of keys, and of those of which
+    """What the fold of some keys needs of the table: files of keys, and of those of which
     columns are needed (empty: none are)."""
 
     keys: Path
@@ -141,7 +145,7 @@ class Scanned:
 
 @dataclass(frozen=True)
 class Written:
-    """Data files of some buckets, and how many of their keys are left, deleted and left out."""
+    """Data files of some keys, and how many of their keys are left, deleted and left out."""
 
     files: Sequence[DataFile]
     upserted: int
@@ -150,11 +154,11 @@ class Written:
 
 
 @dataclass(frozen=True)
-class BucketStep:
-    """What the steps of buckets are called with."""
+class KeysStep:
+    """What the steps of some keys are called with."""
 
     batch: Batch
-    buckets: frozenset[int] | None
+    some_keys: SomeKeys | None
     work: Path
     storage: Storage
     kept: Sequence[Path] = ()
@@ -171,9 +175,9 @@ class FileStep:
     planned: Sequence[Planned]
 
 
-def plan_keys(step: BucketStep) -> Planned:
-    """Which keys the changes of some buckets touch, and of which stored values are needed."""
-    return _planned(step.batch.folding(step.buckets), step.work)
+def plan_keys(step: KeysStep) -> Planned:
+    """Which of these keys the changes touch, and of which stored values are needed."""
+    return _planned(step.batch.folding(step.some_keys), step.work)
 
 
 def scan_files(step: FileStep) -> Scanned:
@@ -200,10 +204,10 @@ def scan_files(step: FileStep) -> Scanned:
     return Scanned(vectors, removed, found.found, kept)
 
 
-def write_rows_of(step: BucketStep) -> Written:
-    """Write the rows that are left of the changes of some buckets."""
+def write_rows_of(step: KeysStep) -> Written:
+    """Write the rows that are left of the changes of some keys."""
     kept = pa.concat_tables(map(_read, step.kept)) if step.kept else None
-    return _written(step.batch.folding(step.buckets), kept, step.storage, step.batch.name)
+    return _written(step.batch.folding(step.some_keys), kept, step.storage, step.batch.name)
 
 
 class _Application:
@@ -224,7 +228,7 @@ class _Application:
         rows = sum(part.rows for part in batch.parts)
         size = sum(part.size for part in batch.parts)
         self._is_large = rows > limits.changes or size > limits.change_bytes
-        self._groups = _groups_of_buckets(
+        self._groups = _groups_of_keys(
             batch, max(rows // limits.changes, size // limits.change_bytes)
         )
 
@@ -260,7 +264,8 @@ class _Application:
 
     def _run_elsewhere(self) -> tuple[TableChange, Applied]:
         steps = [
-            BucketStep(self._batch, buckets, self._work, self._storage) for buckets in self._groups
+            KeysStep(self._batch, some_keys, self._work, self._storage)
+            for some_keys in self._groups
         ]
         vectors: list[tuple[DataFile, str, int]] = []
         removed, kept = self._files, list[Path]()
@@ -268,8 +273,8 @@ class _Application:
             planned = self._runner.run(plan_keys, steps)
             vectors, removed, kept = self._scan_elsewhere(planned)
         steps = [
-            BucketStep(self._batch, buckets, self._work, self._storage, kept)
-            for buckets in self._groups
+            KeysStep(self._batch, some_keys, self._work, self._storage, kept)
+            for some_keys in self._groups
         ]
         return _change(vectors, removed, self._runner.run(write_rows_of, steps))
 
@@ -309,17 +314,23 @@ def _change(
     return TableChange(files, list(vectors), list(removed)), applied
 
 
-def _groups_of_buckets(batch: Batch, tasks: int) -> list[frozenset[int] | None]:
-    """Buckets that are folded together. All, where a change needs the row of another key, or where
+def _groups_of_keys(batch: Batch, tasks: int) -> list[SomeKeys | None]:
+    """Keys that are folded together. All, where a change needs the row of another key, or where
     parts do not have the same buckets."""
-    tasks = min(tasks, BUCKETS)
     if (
         tasks < 2
         or any(part.has_old_keys for part in batch.parts)
         or not have_same_buckets(batch.folder, batch.parts, batch.schema.key)
     ):
         return [None]
-    return [frozenset(range(first, BUCKETS, tasks)) for first in range(tasks)]
+    if tasks <= BUCKETS:
+        return [SomeKeys(frozenset(range(first, BUCKETS, tasks))) for first in range(tasks)]
+    shares = min(-(-tasks // BUCKETS), _MOST_SHARES)
+    return [
+        SomeKeys(frozenset([bucket]), share, shares)
+        for bucket in range(BUCKETS)
+        for share in range(shares)
+    ]
 
 
 def _groups_of_files(files: Sequence[DataFile], rows: int) -> list[list[DataFile]]:

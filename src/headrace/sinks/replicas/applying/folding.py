@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.errors import HeadraceError
+from headrace.sinks.replicas.applying.gathering import gathered
 from headrace.sinks.replicas.applying.untold import Histories, Sources
 from headrace.sinks.replicas.changes.part import OLD_KEY, OPERATION, SEQUENCE, UNTOLD, Operation
 from headrace.sinks.replicas.files.reading import conformed
@@ -107,7 +108,8 @@ class Folding:
         """How many keys are left."""
         last = last if soft_deletes else last[~is_delete]
         by_key = [(name, "ascending") for name in schema.key]
-        places = pc.sort_indices(own.take(pa.array(last)), sort_keys=by_key)
+        of_last = pa.table({name: gathered(own[name], last) for name in schema.key})
+        places = pc.sort_indices(of_last, sort_keys=by_key)
         self._rows = last[places.to_numpy()]
         self._untold = self._untold_columns()
         self._sources = self._find_sources()
@@ -152,7 +154,7 @@ class Folding:
             elif name in found:
                 columns.append(self._filled(name, kept, found[name]))
             else:
-                columns.append(self._column(name).take(pa.array(rows)))
+                columns.append(gathered(self._column(name), rows))
             fields.append(pa.field(name, column.type))
         return pa.table(columns, schema=pa.schema(fields))
 
@@ -287,7 +289,7 @@ class Folding:
         if kept is not None and name in kept.column_names:
             values = conformed(kept[name], column.type, name, self._table)
             column = pa.chunked_array([*column.chunks, *values.chunks], column.type)
-        return column.take(pa.array(places, mask=places == ABSENT))
+        return gathered(column, places, places != ABSENT)
 
 
 def _after(changes: pa.Table, truncated: str) -> pa.Table:

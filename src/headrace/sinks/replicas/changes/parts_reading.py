@@ -5,34 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from headrace.sinks.replicas.changes.part import OLD_KEY, UNTOLD, Part
-from headrace.sinks.replicas.keys import bucket_of
+from headrace.sinks.replicas.keys import SomeKeys
 
 
 def read_part(
     folder: Path,
     part: Part,
     key: Sequence[str],
-    buckets: frozenset[int] | None = None,
+    some_keys: SomeKeys | None = None,
     renamed: Mapping[str, str] | None = None,
 ) -> pa.Table:
-    """The changes of a part, or of some of its buckets. `renamed` are new names by former ones;
+    """The changes of a part, or of some of its keys. `renamed` are new names by former ones;
     the names of the key are the new ones. Raises OSError."""
     reader = pa.ipc.open_file(pa.memory_map(str(folder / part.path)))
     batches = [
         reader.get_batch(number)
         for number in range(reader.num_record_batches)
-        if buckets is None or not part.buckets or part.buckets[number] in buckets
+        if some_keys is None or not part.buckets or part.buckets[number] in some_keys.buckets
     ]
     changes = pa.Table.from_batches(batches, reader.schema)
     if renamed:
         changes = _with_names(changes, renamed)
-    if buckets is not None and not part.buckets and changes.num_rows:
-        of_rows = bucket_of(changes.select(list(key)))
-        changes = changes.filter(pa.array(np.isin(of_rows, list(buckets))))
+    if some_keys is not None and changes.num_rows and (not part.buckets or some_keys.shares > 1):
+        changes = changes.filter(pa.array(some_keys.mask(changes.select(list(key)))))
     return changes
 
 
