@@ -11,7 +11,10 @@ import pytest
 from bson import Decimal128, Int64
 from pyspark.sql import SparkSession
 
+from headrace.config.source import read_mapping
+from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
+from headrace.spark.sinks.registry import find_sink
 from tests.servers.mongodb import MongoDatabase
 from tests.sinks.lake.readers import IN_TURN, LAKES
 from tests.sinks.replicas.replication import Replication
@@ -121,6 +124,39 @@ def test_updates_without_documents_keep_the_fields_that_they_do_not_tell(
     replication.run(source)
     assert found(replication, mongo_database) == stored(replication, mongo_database)
     assert replication.stopped == []
+
+
+@pytest.mark.parametrize(
+    "declared", [{}, {_DECLARED: SCHEMA}, {"headrace.sink.promoted.keys.*": "name STRING"}]
+)
+def test_updates_without_documents_are_refused_before_anything_is_written_where_texts_are_columns(
+    spark: SparkSession,
+    mongo_database: MongoDatabase,
+    tmp_path: Path,
+    declared: Mapping[str, str],
+) -> None:
+    mongo_database.collections["orders"].insert_one(order(1))
+    mongo_database.collections["texts"].insert_one({"_id": 1})
+    replication = replication_of("iceberg", spark, mongo_database, tmp_path)
+    source = {**declared, "capture.mode": "change_streams"}
+    sink = {**replication.lake.properties(), "skipped.operations": "none"}
+    config = parse_configuration(read_mapping({**mongo_database.properties(), **sink, **source}))
+    (refused,) = [
+        finding
+        for finding in find_sink("iceberg").check(config)
+        if finding.code == "replicas.no_document"
+    ]
+    with pytest.raises(HeadraceError) as error:
+        replication.run(source)
+    assert (error.value.code, error.value.message) == (refused.code, refused.message)
+    assert "capture.mode=change_streams " in error.value.message
+    assert ("texts" in error.value.message) == (_DECLARED in declared)
+    assert "capture.mode=change_streams_update_full" in error.value.remedy
+    assert "headrace.sink.target.schema.DATABASE.COLLECTION" in error.value.remedy
+    assert list(tmp_path.rglob("*.metadata.json")) == []
+
+    replication.run({**declared, "capture.mode": "change_streams_update_full"})
+    assert replication.lake.has(mongo_database.name, "texts")
 
 
 @pytest.mark.parametrize("name", IN_TURN)

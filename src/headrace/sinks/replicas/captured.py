@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from headrace.config.properties.connector import ConnectorConfig
-from headrace.connect.records import Shape
+from headrace.connect.records import Shape, Struct
 from headrace.connectors.registry import event_shapes
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.changes.schemas import table_name
-from headrace.sinks.replicas.lake import TableName
+from headrace.sinks.replicas import refusals
+from headrace.sinks.replicas.changes.declared_documents import mode_without_documents
+from headrace.sinks.replicas.changes.schemas import table_name, table_shape
+from headrace.sinks.replicas.lake import TableName, TableSchema
 from headrace.sinks.replicas.options import ReplicaOptions
 from headrace.transforms.debezium.envelopes import envelope_of
 from headrace.transforms.reading import chain_of
@@ -19,24 +21,39 @@ from headrace.transforms.reading import chain_of
 @dataclass(frozen=True)
 class CapturedShape:
     """Records of a table of the source, which has the name `source` there, as transforms leave
-    them, and the replica that they are for."""
+    them, with their envelope, and the replica that they are for."""
 
     replica: TableName
     source: str
     shape: Shape
+    envelope: Struct
 
 
 def captured_shapes(
     config: ConnectorConfig, options: ReplicaOptions, shapes: Iterable[Shape]
 ) -> Iterator[CapturedShape]:
-    """Of tables with these shapes, which are those before any transform (`event_shapes`). Raises
-    HeadraceError as the transforms do."""
+    """Of tables with these shapes, which are those before any transform (`event_shapes`); records
+    without an envelope are left out. Raises HeadraceError as the transforms do."""
     chain, prefix = chain_of(config), config.topic_prefix
     for before in shapes:
         origin = before.origin
         source = before.topic.removeprefix(f"{prefix}.") if origin is None else origin.name
         for shape in chain.expected(before):
-            yield CapturedShape(options.placed(table_name(shape.topic, prefix)), source, shape)
+            if (envelope := envelope_of(shape)) is not None:
+                replica = options.placed(table_name(shape.topic, prefix))
+                yield CapturedShape(replica, source, shape, envelope)
+
+
+def captured_schema(
+    config: ConnectorConfig, options: ReplicaOptions, captured: CapturedShape
+) -> TableSchema:
+    """The columns of the replica for these records. Raises HeadraceError as `table_shape` does, and
+    ("replicas.no_document") for a replica that could not take updates."""
+    documents = options.documents.of_topic(captured.shape.topic, config.topic_prefix)
+    table = table_shape(captured.shape, captured.envelope, documents)
+    if table.has_text and (mode := mode_without_documents(config)):
+        raise refusals.no_document(mode, captured.replica)
+    return table.schema
 
 
 def replicas_of(
@@ -46,8 +63,7 @@ def replicas_of(
     HeadraceError, for a replica that has rows of other tables, too."""
     sources: dict[TableName, dict[str, None]] = {}
     for each in captured_shapes(config, options, event_shapes(config)):
-        if envelope_of(each.shape) is not None:
-            sources.setdefault(each.replica, {})[each.source] = None
+        sources.setdefault(each.replica, {})[each.source] = None
     found = {name: tuple(of) for name, of in sources.items() if not of.keys().isdisjoint(tables)}
     for name, of in found.items():
         if others := [table for table in of if table not in tables]:

@@ -24,6 +24,7 @@ from headrace.sinks.replicas.options import (
     ReplicaOptions,
     mode_of,
     require_complete,
+    require_documents,
 )
 from headrace.spark.jvm.jars import JARS_NOT_FOUND, find_jars
 from headrace.spark.sinks.definition import Delivery, Sink, SinkDefinition, SinkQuery
@@ -208,6 +209,7 @@ class ReplicaDefinition(SinkDefinition):
         options = self.own_options(config)
         checked = replace(ReplicaOptions.of(options), merges=bool(config.transforms))
         require_complete(config, checked)
+        require_documents(config, checked)
         self.format().check(options)
         return checked
 
@@ -230,19 +232,13 @@ def _refused_tables(
     """What the first start refuses of the tables with these shapes, which are those before any
     transform. `require` is what the table format asks of a new table, and raises HeadraceError.
     Raises HeadraceError as the transforms do."""
-    from headrace.sinks.replicas.captured import captured_shapes
-    from headrace.sinks.replicas.changes.schemas import table_shape
-    from headrace.transforms.debezium.envelopes import envelope_of
+    from headrace.sinks.replicas.captured import captured_schema, captured_shapes
 
     sources: dict[TableName, str] = {}
     for captured in captured_shapes(config, options, shapes):
-        shape, name = captured.shape, captured.replica
-        envelope = envelope_of(shape)
-        if envelope is None:
-            continue
+        name = captured.replica
         try:
-            documents = options.documents.of_topic(shape.topic, config.topic_prefix)
-            schema = table_shape(shape, envelope, documents).schema
+            schema = captured_schema(config, options, captured)
             if not schema.key:
                 raise refusals.no_key(name)
             source = sources.setdefault(name, schema.source)

@@ -6,8 +6,9 @@ import json
 import logging
 import shutil
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,11 @@ from headrace.errors import HeadraceError
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.parts import sweep_parts
 from headrace.sinks.replicas import refusals
-from headrace.sinks.replicas.captured import captured_shapes
+from headrace.sinks.replicas.captured import CapturedShape, captured_schema, captured_shapes
 from headrace.sinks.replicas.changes.part import Part
-from headrace.sinks.replicas.changes.schemas import of_json, table_name, table_shape
+from headrace.sinks.replicas.changes.schemas import of_json, table_name
 from headrace.sinks.replicas.comments import SourceComments
-from headrace.sinks.replicas.lake import NAME_NOT_TAKEN, Lake, LakeFormat, TableName
+from headrace.sinks.replicas.lake import NAME_NOT_TAKEN, Lake, LakeFormat, TableName, TableSchema
 from headrace.sinks.replicas.maintaining import note_tables, noted_tables
 from headrace.sinks.replicas.options import RESYNC, Errors, Existing, FirstCopy, ReplicaOptions
 from headrace.sinks.replicas.outcomes import MicroBatch, Outcome, files_of
@@ -34,7 +35,6 @@ from headrace.spark.query.told import CHECKPOINT, FOLDER, SYNC
 from headrace.spark.sinks.batches import BatchSink
 from headrace.spark.sinks.definition import EventStream, SinkQuery
 from headrace.spark.sinks.figures import publish, withdraw
-from headrace.transforms.debezium.envelopes import envelope_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -117,39 +117,40 @@ class ReplicaSink(BatchSink):
         query = query_of(str(self._checkpoint))
         planned = last_planned_batch(self._checkpoint)
         self._comments.read()
-        declared, prefix, topics = self._options.documents, self._config.topic_prefix, set[str]()
+        topics, found = set[str](), list[tuple[CapturedShape, TableSchema]]()
         for captured in captured_shapes(self._config, self._options, event_shapes(self._config)):
-            shape, name = captured.shape, captured.replica
-            topics.add(shape.topic)
-            envelope, stopped = envelope_of(shape), StoppedTable(self._stopped, name)
-            if envelope is None:
-                continue
+            name = captured.replica
+            topics.add(captured.shape.topic)
             self._sources.setdefault(name, {})[captured.source] = None
-            if stopped.is_stopped:
-                continue
-            try:
-                documents = declared.of_topic(shape.topic, prefix)
-                schema = table_shape(shape, envelope, documents).schema
-                self._known.require_new(name, schema)
-                if self._replica(name).prepare(schema, query, planned) and query:
+            if not StoppedTable(self._stopped, name).is_stopped:
+                with self._refusing(name, query):
+                    schema = captured_schema(self._config, self._options, captured)
+                    found.append((captured, schema))
+        for captured, schema in found:
+            with self._refusing(captured.replica, query):
+                self._known.require_new(captured.replica, schema)
+                if self._replica(captured.replica).prepare(schema, query, planned) and query:
                     log.warning(
                         "The table %s is new to this query: rows that it had before it was "
                         "captured are not in the log. If there were any, copy it: headrace "
                         "resync FILE %s --checkpoint STATE",
-                        name,
+                        captured.replica,
                         captured.source,
                     )
-            except HeadraceError as error:
-                # A query that begins should be right in all; the tables of one that goes on
-                # do not wait for one that came meanwhile.
-                is_renamed = error.code == RENAMED
-                if not is_renamed and (
-                    not query or error.code in FENCES or self._ends_query(error)
-                ):
-                    raise
-                self._stop(stopped, error, loses=error.code in _OF_NAMES)
-        for option in declared.unused(topics, prefix):
+        for option in self._options.documents.unused(topics, self._config.topic_prefix):
             log.warning("%s names none of the collections that are captured now", option)
+
+    @contextmanager
+    def _refusing(self, name: TableName, query: str) -> Iterator[None]:
+        """A query that begins should be right in all; the tables of one that goes on do not wait
+        for one that came meanwhile, which stops."""
+        try:
+            yield
+        except HeadraceError as error:
+            is_final = not query or error.code in FENCES or self._ends_query(error)
+            if is_final and error.code != RENAMED:
+                raise
+            self._stop(StoppedTable(self._stopped, name), error, loses=error.code in _OF_NAMES)
 
     def _resume_stopped(self) -> None:
         """Bring the changes that were kept into their tables: what stopped these may be over."""

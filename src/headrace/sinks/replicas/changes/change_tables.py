@@ -156,7 +156,7 @@ class ChangeTables:
 
 def _partial_rows(updates: Records, table: TableShape) -> DocumentRows | None:
     """Updates without their documents as rows, whose columns are fields; None: they are others."""
-    if table.documents is None or table.documents.has_text:
+    if table.documents is None or table.has_text:
         return None
     rows = DocumentRows.of(updates, table.documents)
     return rows if rows.are_updates else None

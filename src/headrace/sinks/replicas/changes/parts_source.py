@@ -17,7 +17,10 @@ from pyspark.sql.datasource import InputPartition
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.sinks.parts import task_part_name
-from headrace.sinks.replicas.changes.declared_documents import DeclaredDocuments
+from headrace.sinks.replicas.changes.declared_documents import (
+    DeclaredDocuments,
+    mode_without_documents,
+)
 from headrace.sinks.replicas.changes.parts import (
     COLUMNS,
     PartWriter,
@@ -48,7 +51,6 @@ OVERRIDES = {
 """Of what a configuration says: no event is converted, and no value becomes null because its column
 cannot hold it. They are options of the source, from which the driver knows its configuration, too:
 that is how it finds what the source says (`headrace.spark.query.status`)."""
-_CAPTURE_MODE, _FULL_UPDATES = "capture_mode", "full"
 
 
 class ReplicaPartsSource(SinkSource):
@@ -112,7 +114,7 @@ def write_parts(
     from headrace.spark.task import read_records
 
     tables = ChangeTables(
-        looks_up_documents=_looks_up_documents(config),
+        looks_up_documents=not mode_without_documents(config),
         documents=DeclaredDocuments.of(_sink(config).own_options(config)),
         prefix=config.topic_prefix,
     )
@@ -129,8 +131,3 @@ def write_parts(
 
 def _sink(config: ConnectorConfig) -> SinkDefinition:
     return find_sink(config.headrace_sink_type or "console")
-
-
-def _looks_up_documents(config: ConnectorConfig) -> bool:
-    """Whether the source looks up the document of each update."""
-    return hasattr(config, _CAPTURE_MODE) and _FULL_UPDATES in str(getattr(config, _CAPTURE_MODE))

@@ -95,6 +95,11 @@ class TableShape:
         """The columns of the key."""
         return self.schema.key
 
+    @property
+    def has_text(self) -> bool:
+        """Whether a column is the text of the documents."""
+        return self.has_documents and (self.documents is None or self.documents.has_text)
+
 
 def table_shape(
     shape: Shape, envelope: Struct, documents: DocumentColumns | None = None
