@@ -239,6 +239,7 @@ _ROUTERS = (
     "RegexRouter",
     "SchemaChangeEventFilter",
     "TimestampRouter",
+    "ToLogicalTopicRouter",
 )
 """Transforms that leave rows as they are."""
 

@@ -8,6 +8,7 @@ from headrace.errors import HeadraceError
 from headrace.sinks.replicas.lake import Column, TableName, TableSchema
 
 COPY_INCOMPLETE = "replicas.copy_incomplete"
+TRUNCATED_IN_PART = "replicas.truncated_in_part"
 
 
 def columns_gone(table: TableName, names: Sequence[str]) -> HeadraceError:
@@ -129,6 +130,15 @@ def merged_meanwhile(table: TableName, files: Sequence[str]) -> HeadraceError:
         "before from those of the copy",
         "Let compaction (OPTIMIZE, rewrite_data_files, headrace maintain) of the table rest, and "
         f"copy it once more: headrace resync FILE {table} --checkpoint STATE.",
+    )
+
+
+def truncated_in_part(table: TableName) -> HeadraceError:
+    return HeadraceError(
+        TRUNCATED_IN_PART,
+        f"{table} has rows of several tables of the source, and one of these was truncated: a "
+        "TRUNCATE does not say which rows are its own",
+        f"Copy the table again: headrace resync FILE {table} --checkpoint STATE.",
     )
 
 

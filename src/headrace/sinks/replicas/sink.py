@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _STAGED_TOO_MUCH = "replicas.staged_too_much"
-_OF_NAMES = (NAME_NOT_TAKEN, RENAMED)
-"""Codes of errors for tables whose changes are not kept: they never become rows under this name."""
+_NOT_KEPT = (NAME_NOT_TAKEN, RENAMED, refusals.TRUNCATED_IN_PART)
+"""Codes of errors for tables whose changes are not kept: a copy only has the rows."""
 _OF_ROWS = ("snapshot", "signals")
 """Members of an offset that hold keys of rows, which are no business of a table's readers."""
 
@@ -74,7 +74,6 @@ class ReplicaSink(BatchSink):
         self._runner: Runner | None = None
         self._replicas: dict[TableName, Replica] = {}
         self._noting = threading.Lock()
-        self._topics: dict[str, TableName] = {}
         self._sources: dict[TableName, dict[str, None]] = {}
         self._comments = SourceComments(lambda: table_comments(query.config))
         self._new = self._rows = 0
@@ -150,7 +149,7 @@ class ReplicaSink(BatchSink):
             is_final = not query or error.code in FENCES or self._ends_query(error)
             if is_final and error.code != RENAMED:
                 raise
-            self._stop(StoppedTable(self._stopped, name), error, loses=error.code in _OF_NAMES)
+            self._stop(StoppedTable(self._stopped, name), error, loses=error.code in _NOT_KEPT)
 
     def _resume_stopped(self) -> None:
         """Bring the changes that were kept into their tables: what stopped these may be over."""
@@ -179,9 +178,7 @@ class ReplicaSink(BatchSink):
                 log.warning("The table %s is replicated again", stopped.name)
 
     def _name(self, topic: str) -> TableName:
-        if topic not in self._topics:
-            self._topics[topic] = self._options.placed(table_name(topic, self._config.topic_prefix))
-        return self._topics[topic]
+        return self._options.placed(table_name(topic, self._config.topic_prefix))
 
     def _replica(self, name: TableName) -> Replica:
         with self._noting:  # several new tables may be in one micro-batch
@@ -208,11 +205,9 @@ class ReplicaSink(BatchSink):
         is_copying = "snapshot" in (planned_offset(self._checkpoint, batch) or {})
         self._is_staged = is_copying and self._options.first_copy is FirstCopy.STAGED
         if not self._is_staged:
-            for waiting in waiting_tables(self._staged):
+            folders = (self._staged, self._waiting) if self._is_settled else (self._staged,)
+            for waiting in (each for folder in folders for each in waiting_tables(folder)):
                 tables.setdefault(waiting.name, [])
-            if self._is_settled:
-                for waiting in waiting_tables(self._waiting):
-                    tables.setdefault(waiting.name, [])
             self._take_over(batch)
         self._begin_resyncs(batch)
         publish(query_of(str(self._checkpoint)), self.figures)
@@ -303,8 +298,8 @@ class ReplicaSink(BatchSink):
     def _micro_batch(self, number: int) -> MicroBatch:
         offset = planned_offset(self._checkpoint, number) or {}
         place = {name: value for name, value in offset.items() if name not in _OF_ROWS}
-        position = json.dumps(place, separators=(",", ":"))
-        return MicroBatch(query_of(str(self._checkpoint)), number, position)
+        query, position = query_of(str(self._checkpoint)), json.dumps(place, separators=(",", ":"))
+        return MicroBatch(query, number, position)
 
     def _commit(self, batch: MicroBatch, tables: Mapping[TableName, Sequence[Part]]) -> None:
         """Every table gets its changes, whatever becomes of another one; then the first error is
@@ -333,7 +328,7 @@ class ReplicaSink(BatchSink):
             except HeadraceError as error:
                 if self._ends_query(error):
                     raise
-                self._stop(stopped, error, loses=error.code in _OF_NAMES)
+                self._stop(stopped, error, loses=error.code in _NOT_KEPT)
                 if batch.number in self._keep_waiting(stopped):
                     return Outcome(sum(part.rows for part in parts))
         self._keep(stopped, batch, parts)
@@ -420,12 +415,16 @@ class ReplicaSink(BatchSink):
 
     def _require_known(self, name: TableName, parts: Sequence[Part]) -> None:
         for schema in {part.schema for part in parts if part.schema}:
-            if name not in self._sources and (source := of_json(schema).source):
-                self._sources[name] = {source: None}
+            if source := of_json(schema).source:
+                self._sources.setdefault(name, {})[source] = None
             if name in self._copied:
                 self._known.add(name, of_json(schema))
             else:
                 self._known.require_new(name, of_json(schema))
+        copied, is_one = self._copied.get(name), len(self._sources.get(name, ())) < 2
+        is_copied_after = copied is not None and copied.stage is Stage.BEGUN
+        if any(part.truncated for part in parts) and not (is_one or is_copied_after):
+            raise refusals.truncated_in_part(name)
 
     def _stop(self, stopped: StoppedTable, error: HeadraceError, *, loses: bool = False) -> None:
         """Replicate this table no further. `loses`: its changes cannot be kept."""

@@ -36,7 +36,12 @@ from headrace.sinks.replicas.changes.part import (
     UNTOLD,
     Operation,
 )
-from headrace.sinks.replicas.changes.schemas import TableShape, key_not_carried, table_shape
+from headrace.sinks.replicas.changes.schemas import (
+    TableShape,
+    is_constant,
+    key_not_carried,
+    table_shape,
+)
 from headrace.sinks.replicas.lake import Column
 from headrace.transforms.debezium.envelopes import envelope_of
 
@@ -294,7 +299,9 @@ class _Rows:
         if not lacking.any():
             return None
         headers = {header.name: header.node for header in self._records.shape.headers}
-        members = fields(headers.get(OLD_KEY_HEADER))
+        nodes = self._table.nodes
+        constants = {name: nodes[name] for name in self._table.key if is_constant(nodes[name])}
+        members = constants | fields(headers.get(OLD_KEY_HEADER))
         columns = [c for c in self._table.schema.columns if c.name in self._table.key]
         if any(column.name not in members for column in columns):
             raise HeadraceError(

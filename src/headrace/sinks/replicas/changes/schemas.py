@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -19,7 +19,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from headrace.connect.records import ColumnOrigin, Constant, Node, Shape, Struct, TableOrigin
+from headrace.connect.records import (
+    ColumnOrigin,
+    Constant,
+    Guarded,
+    Node,
+    Shape,
+    Struct,
+    TableOrigin,
+)
 from headrace.connect.schema import Schema, Type
 from headrace.connect.trees import as_struct, fields, member
 from headrace.converters.typed.types import typed, typed_constants
@@ -105,8 +113,9 @@ def table_shape(
     shape: Shape, envelope: Struct, documents: DocumentColumns | None = None
 ) -> TableShape:
     """The table of records whose value is an envelope. Nodes of key columns are those of the
-    records' keys, which deletes have as well. `documents` are the columns that are declared for the
-    topic.
+    records' keys, which deletes have as well. A constant that only the key has, as routers of
+    several tables into one topic add it, is a column, too, the first one. `documents` are the
+    columns that are declared for the topic.
 
     Raises HeadraceError("replicas.key_not_carried", for a table whose deletes lack columns of its
     key), ("replicas.key_not_in_row", "replicas.key_altered",
@@ -116,7 +125,7 @@ def table_shape(
     row = as_struct(images.get("after"))
     key = as_struct(shape.key)
     if row is None:
-        return _of_documents(topic, images.get("after"), key, documents, shape.origin)
+        return _of_documents(topic, images.get("after"), fields(key), documents, shape.origin)
     if documents is not None:
         raise HeadraceError(
             "replicas.no_documents",
@@ -128,11 +137,22 @@ def table_shape(
         raise key_not_carried(topic, shape.origin.not_in_deletes)
     members = {name: member(row, name) for name in row.schema.places}
     keys = {} if key is None else {name: member(key, name) for name in key.schema.places}
-    for name, node in keys.items():
-        _check_key(topic, name, node, members)
-    nodes = members | keys
-    schemas = {name: node.schema for name, node in members.items()}
-    return _table(topic, nodes, schemas, tuple(keys), shape.origin)
+    of_router = _of_router(keys, members)
+    for name in keys.keys() - of_router.keys():
+        _check_key(topic, name, keys[name], members)
+    shown = of_router | members
+    schemas = {name: node.schema for name, node in shown.items()}
+    return _table(topic, shown | keys, schemas, tuple(keys), shape.origin)
+
+
+def _of_router(keys: Mapping[str, Node], columns: Container[str]) -> dict[str, Node]:
+    """Members of a key that say which table a record was of: constants that no row has."""
+    return {name: node for name, node in keys.items() if is_constant(node) and name not in columns}
+
+
+def is_constant(node: Node) -> bool:
+    """Whether every row that has a node has the same value there."""
+    return isinstance(node.node if isinstance(node, Guarded) else node, Constant)
 
 
 def key_not_carried(topic: str, columns: Iterable[str]) -> HeadraceError:
@@ -150,7 +170,7 @@ def key_not_carried(topic: str, columns: Iterable[str]) -> HeadraceError:
 def _of_documents(
     topic: str,
     after: Node | None,
-    key: Struct | None,
+    key: Mapping[str, Node],
     documents: DocumentColumns | None,
     origin: TableOrigin | None,
 ) -> TableShape:
@@ -160,17 +180,20 @@ def _of_documents(
             f"records of {topic} have neither rows nor documents in `after`",
             "Leave out the transform that takes them away.",
         )
-    texts = {} if key is None else fields(key)
-    if tuple(texts) != ("id",):
+    of_router = _of_router(key, ("id",))
+    if key.keys() - of_router.keys() != {"id"}:
         raise HeadraceError(
             "replicas.key_not_in_row",
             f"records of {topic} hold documents, and their key is not a struct of `id`",
             "Leave out the transform that changes the key.",
         )
-    nodes = {ID: texts["id"], DOCUMENT: after}
+    nodes = {**of_router, ID: key["id"], DOCUMENT: after}
     origin = origin or TableOrigin(topic)
-    columns = _document_columns(documents)
-    schema = TableSchema(columns, (ID,), source=origin.name, source_id=origin.id)
+    added = tuple(_column(name, node.schema, None) for name, node in of_router.items())
+    columns = (*added, *_document_columns(documents))
+    _refuse_alike(topic, (column.name for column in columns))
+    keys = (ID, *of_router)
+    schema = TableSchema(columns, keys, source=origin.name, source_id=origin.id)
     return TableShape(schema, to_json(schema), nodes, has_documents=True, documents=documents)
 
 
