@@ -1,11 +1,13 @@
 """`headrace` in a process that kills itself at a place between two steps of a micro-batch:
 
-    python -m tests.chaos.replicas.killed written|table|committed|expired COUNT WORDS…
+    python -m tests.chaos.replicas.killed written|table|committed|expired|… COUNT WORDS…
 
 after the files of COUNT commits were written and before the last one of them is committed
 (`written`), after COUNT tables were committed (`table`), or after COUNT micro-batches with changes
 were committed to all their tables, before Spark knows it (`committed`), and their older snapshots
-were expired (`expired`). WORDS are of the command.
+were expired (`expired`). Where deletes become soft or hard, after the files of COUNT tables were
+written for that (`filled`, `unmarked`), or after these were committed (`changed`). WORDS are of
+the command.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from typing import Any
 
 from headrace.cli import main
 from headrace.sinks.iceberg.table import IcebergTable
-from headrace.sinks.replicas.applying import batches
+from headrace.sinks.replicas import replica
+from headrace.sinks.replicas.applying import batches, deleted_rows
 from headrace.sinks.replicas.replica import Replica
 from headrace.sinks.replicas.sink import ReplicaSink
 
@@ -28,13 +31,16 @@ PLACES = {
     "table": (Replica, "apply"),
     "committed": (ReplicaSink, "_commit"),
     "expired": (ReplicaSink, "_commit"),
+    "filled": (deleted_rows, "fill"),
+    "unmarked": (deleted_rows, "_removal"),
+    "changed": (replica, "change_deletes"),
 }
 
 
 def _expire(sink: ReplicaSink) -> None:
     """The last snapshots of Iceberg's tables are left."""
-    for replica in sink._replicas.values():
-        table = replica._table
+    for each in sink._replicas.values():
+        table = each._table
         assert isinstance(table, IcebergTable)
         table.expire(dt.datetime.now(dt.UTC) + dt.timedelta(minutes=1))
 

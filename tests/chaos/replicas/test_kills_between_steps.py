@@ -41,7 +41,14 @@ class Killed:
             "headrace.trigger": "100 milliseconds",
         }
         self._file = folder / "run.properties"
-        self._file.write_text("".join(f"{name}={text}\n" for name, text in properties.items()))
+        self._properties = properties
+        self.set()
+
+    def set(self, **options: str) -> None:
+        """Options of the sink from the next run on."""
+        self._properties |= {f"headrace.sink.{name}": text for name, text in options.items()}
+        lines = (f"{name}={text}\n" for name, text in self._properties.items())
+        self._file.write_text("".join(lines))
 
     def change(self) -> None:
         """One transaction with changes of both tables: keys that come, go and move."""
@@ -134,3 +141,30 @@ def test_a_kill_between_two_steps_of_a_micro_batch_loses_and_doubles_nothing(
     assert {
         table: lake.commits("public", table) - kept[table] for table in TABLES
     } == dict.fromkeys(TABLES, 1)
+
+
+@pytest.mark.parametrize("name", IN_TURN)
+def test_a_kill_while_deletes_become_soft_or_hard_loses_no_row_and_keeps_none(
+    source: Database, tmp_path: Path, name: str
+) -> None:
+    lake = LAKES[name](tmp_path / "lake")
+    run = Killed(source, tmp_path, lake)
+    assert run.run() == 0, run.said()
+    run.set(deletes="soft")
+    for place in ("filled", "changed"):
+        run.change()
+        assert run.run(place, 1) == -signal.SIGKILL, run.said()
+    assert run.run() == 0, run.said()
+    for table in TABLES:
+        ids = {number for (number,) in source.execute(f"SELECT id FROM {table}")}
+        marks = {row["id"]: row["__deleted"] for row in lake.rows("public", table)}
+        assert ids == {number for number, is_deleted in marks.items() if is_deleted is False}
+        assert {*marks.values()} == {True, False}
+
+    run.set(deletes="hard")
+    for last, place in ((8, "unmarked"), (9, "changed")):
+        source.execute(";".join(f"DELETE FROM {table} WHERE id % 10 = {last}" for table in TABLES))
+        assert run.run(place, 1) == -signal.SIGKILL, run.said()
+    assert run.run() == 0, run.said()
+    run.assert_equal()
+    assert "__deleted" not in lake.table("public", "first").column_names

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from headrace.errors import HeadraceError
+from headrace.sinks.replicas.lake import CONFLICT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -252,7 +253,7 @@ def _error(what: str, exception: Any) -> HeadraceError:
     said = f"{names[0]}: {messages[0]}"
     if any(name in _CONFLICTS for name in names):
         return HeadraceError(
-            "replicas.conflict",
+            CONFLICT,
             f"{what} was changed by somebody else: {said}",
             "The changes are applied again to the new version.",
             retriable=True,

@@ -23,6 +23,7 @@ from headrace.sinks.delta.statistics import loosened, read_statistics
 from headrace.sinks.delta.storage import DeltaStorage
 from headrace.sinks.replicas.lake import (
     BATCH,
+    CONFLICT,
     KEY,
     POSITION,
     QUERY,
@@ -117,7 +118,7 @@ class DeltaTable:
             committed = self._kernel.commit(self.root, known.snapshot, actions, **options)
         except HeadraceError as error:
             self._metadata = None
-            if error.code != "replicas.conflict":
+            if error.code != CONFLICT:
                 raise
             raise self._conflict(known, error) from None
         self._metadata, self._files, self._files_version = committed, files, known.version + 1

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.options import CLASSES, RELEASE, SQLITE, IcebergOptions
 from headrace.sinks.iceberg.s3 import CLIENT, FILE_IO
+from headrace.sinks.replicas.lake import CONFLICT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -165,7 +166,7 @@ class IcebergJvm:
         short = kind.removeprefix(_EXCEPTIONS)
         if short in _CONFLICTS or (commits and short == _REFUSED):
             return HeadraceError(
-                "replicas.conflict",
+                CONFLICT,
                 f"{name}: could not {task}, since somebody else changed it meanwhile: {said}",
                 "It is tried again on what is there now.",
                 retriable=True,

@@ -35,12 +35,16 @@ table and columns of the source it has (JSON), the id of the query that
 keeps it, its last micro-batch in the table (a number), the source's position after it (JSON), and
 when it was committed (ISO 8601)."""
 
+CONFLICT = "replicas.conflict"
+"""The code of the error of a commit that does not go together with somebody else's."""
 NAME_NOT_TAKEN = "replicas.table_name_not_taken"
 """The code of the error of a table whose name a lake cannot take."""
 OWN = "__headrace_"
 """How names begin that columns have for a moment, while others take their names."""
 DELETED = "__deleted"
 """The column of rows that the source deleted, where deletes are soft."""
+DELETED_ID = "headrace.deletes"
+"""The id of that column, which tells it from one of the name that the source has."""
 
 
 def is_own(name: str) -> bool:

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 from headrace.connect.disk import replace_text
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.files.compacting import compact
-from headrace.sinks.replicas.lake import NAME_NOT_TAKEN, ColumnChange, Lake, LakeTable, TableName
+from headrace.sinks.replicas.lake import (
+    CONFLICT,
+    NAME_NOT_TAKEN,
+    ColumnChange,
+    Lake,
+    LakeTable,
+    TableName,
+)
 
 if TYPE_CHECKING:
     from headrace.sinks.replicas.runners import Runner
@@ -23,7 +30,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _TABLES = "replicas.json"
 _MOST_TRIES = 3
-_CONFLICT = "replicas.conflict"
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ def merge_small_files(
             is_committing = True
             transaction.commit(change, {})
         except Exception as error:
-            is_conflict = isinstance(error, HeadraceError) and error.code == _CONFLICT
+            is_conflict = isinstance(error, HeadraceError) and error.code == CONFLICT
             # Of a commit that failed in another way it is not known that it did.
             if is_conflict or not is_committing:
                 transaction.storage.sweep(own)

@@ -13,13 +13,18 @@ from zlib import crc32
 
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas import refusals
+from headrace.sinks.replicas.applying.deleted_rows import (
+    change_deletes,
+    deletes_change,
+    with_deleted_column,
+)
 from headrace.sinks.replicas.changes.part import Part
 from headrace.sinks.replicas.changes.schemas import of_json
 from headrace.sinks.replicas.comments import SourceComments
 from headrace.sinks.replicas.evolution import OF_COLUMNS, change_of_columns, steps_of
 from headrace.sinks.replicas.lake import (
     BATCH,
-    DELETED,
+    CONFLICT,
     KEY,
     NAME_NOT_TAKEN,
     OWN,
@@ -36,12 +41,13 @@ from headrace.sinks.replicas.lake import (
 )
 from headrace.sinks.replicas.maintaining import merge_small_files
 from headrace.sinks.replicas.options import Deletes, Existing, ReplicaOptions, Truncates
-from headrace.sinks.replicas.outcomes import Figures, MicroBatch, Outcome, Work
+from headrace.sinks.replicas.outcomes import Figures, MicroBatch, Outcome, Work, files_of
 from headrace.sinks.replicas.runners import Runner
 from headrace.sinks.replicas.told_columns import (
     after,
     is_replaced,
     lacking,
+    marks_deletes,
     property_of,
     table_of,
     with_ids,
@@ -49,7 +55,6 @@ from headrace.sinks.replicas.told_columns import (
 )
 
 log = logging.getLogger(__name__)
-_CONFLICT = "replicas.conflict"
 OTHER_KEEPER, OLDER_CHECKPOINT = "replicas.other_keeper", "replicas.older_checkpoint"
 FENCES = (OTHER_KEEPER, OLDER_CHECKPOINT)
 """Codes of errors for a table that another query, or somebody else, keeps, and for one that has
@@ -69,10 +74,12 @@ class Replica:
         comments: SourceComments,
     ) -> None:
         self.name = name
-        self._lake, self._options, self._runner = lake, options, runner
-        self._comments = comments
+        self._lake, self._options, self._runner, self._comments = lake, options, runner, comments
         self._table: LakeTable | None = None
         self._own_version = ""
+        self.has_other_deletes = False
+        """Whether the table that is there was kept with the other kind of deletes until now."""
+        self._is_soft = options.deletes is Deletes.SOFT
         self.figures = Figures()
 
     def prepare(self, schema: TableSchema, query: str, planned: int | None = None) -> bool:
@@ -85,7 +92,9 @@ class Replica:
         table = self._found(schema)
         is_new = table is None
         if table is None:
-            wanted = self._extended(self._comments.added_to(schema))
+            wanted = self._comments.added_to(schema)
+            if self._is_soft:
+                wanted = with_deleted_column(self.name, wanted)
             properties = {KEY: json.dumps(list(wanted.key)), **_source(wanted)}
             table = self._lake.create(self.name, wanted, properties)
         else:
@@ -96,6 +105,7 @@ class Replica:
             self._require_planned(table.properties(), query, planned)
         self._lake.announce(self.name)
         self._table = table
+        self.has_other_deletes = not is_new and deletes_change(table, is_soft=self._is_soft)
         return is_new
 
     def apply(
@@ -128,11 +138,11 @@ class Replica:
             try:
                 return self._attempt(batch, work)
             except HeadraceError as error:
-                if error.code == _CONFLICT:
+                if error.code == CONFLICT:
                     with suppress(HeadraceError, OSError):
                         begun = self._table.begin(ColumnChange())
                         begun.storage.sweep(f"{work.name}-", begun.files)
-                if error.code != _CONFLICT or attempt == _MOST_TRIES:
+                if error.code != CONFLICT or attempt == _MOST_TRIES:
                     raise
                 log.info("%s: somebody else has committed meanwhile; once more", self.name)
         raise AssertionError
@@ -195,7 +205,7 @@ class Replica:
             try:
                 transaction.commit(TableChange(removed=removed), _own(self._table))
             except HeadraceError as error:
-                if error.code != _CONFLICT or attempt == _MOST_TRIES:
+                if error.code != CONFLICT or attempt == _MOST_TRIES:
                     raise
 
     def _attempt(self, batch: MicroBatch, work: Work) -> Outcome:
@@ -216,7 +226,16 @@ class Replica:
         is_own = table.version() == self._own_version or work.may_empty
         if not is_own and (foreign := table.foreign_changes()):
             raise refusals.changed_by_others(self.name, foreign)
+        if not work.is_copied and deletes_change(table, is_soft=self._is_soft):
+            before = replace(batch, number=int(properties.get(BATCH, -1)))
+            names = _upkeep_of(before), f"{files_of(batch.query)}deletes-"
+            change_deletes(table, names, self._runner, _own(table), is_soft=self._is_soft)
+            properties = table.properties()
+            # Without a change of the source's, the columns are those of the table.
+            work = work if work.schema.source else replace(work, schema=table.schema())
+        self.has_other_deletes = work.is_copied and self.has_other_deletes
         source = properties.get(SOURCE, "")
+        is_soft = marks_deletes(source) if work.is_copied else self._is_soft
         self._require_source(source, [work.schema])
         if not work.may_empty and (gone := lacking(table.schema(), source)):
             raise refusals.columns_gone(self.name, gone)
@@ -230,7 +249,7 @@ class Replica:
         if truncated and self._options.truncates is Truncates.FAIL:
             raise refusals.truncated(self.name)
         self._require_key(work.schema)
-        wanted = self._extended(work.schema)
+        wanted = with_deleted_column(self.name, work.schema) if is_soft else work.schema
         renamed = self._renamed(parts, work.schema)
         try:
             transaction = self._begin(table, wanted, work)
@@ -251,7 +270,7 @@ class Replica:
                 transaction.storage.schema,
                 work.name,
                 str(self.name),
-                soft_deletes=self._options.deletes is Deletes.SOFT,
+                soft_deletes=is_soft,
                 defaults=self._older_values(parts, renamed, wanted),
                 renamed=renamed,
                 is_copied=work.is_copied,
@@ -381,23 +400,6 @@ class Replica:
                 if change.renamed or gone:
                     renamed[part.path] = {**gone, **change.renamed}
         return renamed
-
-    def _extended(self, schema: TableSchema) -> TableSchema:
-        """With the columns that headrace adds."""
-        if self._options.deletes is not Deletes.SOFT:
-            return schema
-        if schema.column(DELETED) is not None and schema.source:
-            raise HeadraceError(
-                "replicas.column_reserved",
-                f"{self.name}: the source has a column {DELETED}, which headrace keeps with "
-                "headrace.sink.deletes=soft",
-                "Leave the column out by column.exclude.list, or set headrace.sink.deletes=hard.",
-            )
-        if schema.column(DELETED) is not None:
-            return schema
-        import pyarrow as pa
-
-        return replace(schema, columns=(*schema.columns, Column(DELETED, pa.bool_())))
 
     def _found(self, schema: TableSchema) -> LakeTable | None:
         """The table in the lake; None: it is not there yet. Raises HeadraceError; of a name that is

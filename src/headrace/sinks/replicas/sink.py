@@ -210,6 +210,8 @@ class ReplicaSink(BatchSink):
                 tables.setdefault(waiting.name, [])
             self._take_over(batch)
         self._begin_resyncs(batch)
+        for name in {n for n, r in self._replicas.items() if r.has_other_deletes} - {*self._copied}:
+            tables.setdefault(name, [])
         publish(query_of(str(self._checkpoint)), self.figures)
         if tables:
             self._commit(self._micro_batch(batch), tables)

@@ -8,7 +8,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from headrace.sinks.replicas.lake import Column, ColumnChange, TableSchema, is_own
+from headrace.sinks.replicas.lake import (
+    DELETED,
+    DELETED_ID,
+    Column,
+    ColumnChange,
+    TableSchema,
+    is_own,
+)
 
 
 def with_ids(schema: TableSchema, text: str, wanted: TableSchema) -> TableSchema:
@@ -63,6 +70,17 @@ def property_of(schema: TableSchema, former: str = "") -> str:
     return json.dumps(made, ensure_ascii=False)
 
 
+def property_after(schema: TableSchema, text: str, change: ColumnChange) -> str:
+    """The property of a replica with this schema and property after a change of its columns."""
+    current = with_ids(schema, text, TableSchema((), (), source=table_of(text)))
+    return property_of(after(current, change), text)
+
+
+def marks_deletes(text: str) -> bool:
+    """Whether the replica has headrace's column of rows that the source deleted."""
+    return bool(text) and json.loads(text)["columns"].get(DELETED) == DELETED_ID
+
+
 def lacking(schema: TableSchema, text: str) -> list[str]:
     """Columns of the source that the property names and the replica does not have any more."""
     held = json.loads(text) if text else {"columns": ()}
@@ -79,7 +97,10 @@ def without_ids(text: str) -> str:
     if not text:
         return text
     held = json.loads(text)
-    made = {"table": held["table"], "id": "", "columns": dict.fromkeys(held["columns"], "")}
+    ids = dict.fromkeys(held["columns"], "")
+    if marks_deletes(text):
+        ids[DELETED] = DELETED_ID
+    made = {"table": held["table"], "id": "", "columns": ids}
     return json.dumps(made, ensure_ascii=False)
 
 
