@@ -27,6 +27,7 @@ from headrace.findings import Finding, Findings, counted, statements, steps
 from headrace.offsets.offset import OffsetObject
 from headrace.spark.checkpoint import finished_batch, stored_offset
 from headrace.spark.jvm.jars import other_releases
+from headrace.spark.sinks.definition import SinkDefinition
 from headrace.spark.sinks.registry import find_sink
 from headrace.spark.state_folder import refuse_file
 
@@ -58,7 +59,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints findings; 1 when one is an error."""
     pipeline = read_pipeline(arguments.file, with_state({}, arguments.state), Messages())
     own, of_sink = Findings(), Findings()
-    own.guard(lambda: of_sink.add_all(_sink_findings(pipeline)))
+
+    def look_at_sink() -> None:
+        nonlocal pipeline
+        definition = find_sink(pipeline.config.headrace_sink_type or "console")
+        pipeline = with_sink(pipeline, definition)
+        of_sink.add_all(_sink_findings(pipeline, definition))
+
+    own.guard(look_at_sink)
     folder = pipeline.config.headrace_checkpoint_dir
     checkpoint = stored = None
     if folder is not None:
@@ -187,10 +195,16 @@ def _of_start(pipeline: Pipeline, checkpoint: Path | None, codes: Set[str]) -> F
     return findings
 
 
-def _sink_findings(pipeline: Pipeline) -> Findings:
-    """What there is to say of the sink. Raises HeadraceError for one that there is not."""
-    definition = find_sink(pipeline.config.headrace_sink_type or "console")
-    config = with_sink(pipeline, definition).config
+def _release(package: str) -> str:
+    """`artifact version` of Maven coordinates."""
+    _, artifact, version = package.split(":")
+    return f"{artifact} {version}"
+
+
+def _sink_findings(pipeline: Pipeline, definition: SinkDefinition) -> Findings:
+    """What there is to say of the sink of a pipeline, which has what the sink sets. Raises
+    HeadraceError."""
+    config = pipeline.config
     findings = definition.check(config)
     findings.guard(
         lambda: findings.add_all(
@@ -205,8 +219,8 @@ def _sink_findings(pipeline: Pipeline) -> Findings:
         findings.add(
             "spark.other_release",
             "warning",
-            f"Spark's class path has {', '.join(others)} beside {', '.join(packages)}: which of "
-            "them a class is loaded from is open",
+            f"Spark's class path has {', '.join(others)} beside {_release(packages[0])}, which the "
+            "sink brings: which of them a class is loaded from is open",
             "Leave the others out of spark.jars, spark.jars.packages and Spark's own jars.",
         )
     return findings

@@ -14,6 +14,7 @@ from headrace.sinks.replicas.options import (
     ReplicaOptions,
     mode_of,
     require_complete,
+    require_envelope,
 )
 from headrace.spark.sinks.registry import find_sink
 from tests.cli.first_steps.configurations import SHOP
@@ -150,20 +151,55 @@ def test_a_replica_may_be_meant_to_be_incomplete() -> None:
     require_complete(config(skipped_operations="d"), options)
 
 
+@pytest.mark.parametrize("name", ["ExtractNewRecordState", "ExtractNewDocumentState"])
+def test_a_transform_that_takes_the_envelope_away_is_refused_whatever_is_meant(name: str) -> None:
+    given = {
+        "transforms": "unwrap",
+        "transforms.unwrap.type": name,
+    }
+    with pytest.raises(HeadraceError, match=rf"The transform unwrap \({name}\)") as caught:
+        require_envelope(config(**given))
+    assert caught.value.code == "replicas.no_envelope"
+    assert "incomplete" not in caught.value.remedy
+    sink = {"headrace.sink.type": "delta", "headrace.sink.mode": "replica"}
+    sink |= {"headrace.sink.path": "lake", "headrace.sink.incomplete": "true"}
+    found = find_sink("delta").check(parse_configuration(read_mapping(SHOP | sink | given)))
+    assert "replicas.no_envelope" in [each.code for each in found]
+
+
+SINK = {"headrace.sink.type": "iceberg", "headrace.sink.mode": "replica"}
+
+
+def warnings(given: dict[str, str]) -> list[HeadraceError]:
+    return find_sink("iceberg").option_warnings(parse_configuration(read_mapping(SHOP | given)))
+
+
 def test_an_option_that_is_almost_another_one_is_an_error_and_others_are_warnings() -> None:
-    definition = find_sink("iceberg")
-    sink = {"headrace.sink.type": "iceberg", "headrace.sink.mode": "replica"}
-
-    def warnings(**more: str) -> list[HeadraceError]:
-        given = {name.replace("_", "."): text for name, text in more.items()}
-        return definition.option_warnings(parse_configuration(read_mapping(SHOP | sink | given)))
-
     with pytest.raises(HeadraceError, match=r"did you mean headrace\.sink\.deletes\?") as caught:
-        warnings(headrace_sink_delets="soft")
+        warnings(SINK | {"headrace.sink.delets": "soft"})
     assert caught.value.code == "spark.unknown_sink_option"
-    (warning,) = warnings(headrace_sink_colour="red")
+    (warning,) = warnings(SINK | {"headrace.sink.colour": "red"})
     assert "headrace.sink.colour" in warning.message
     assert "did you mean" not in warning.message
-    assert warnings(headrace_sink_table_x="y") == []
+    assert "snapshots.keep.minutes" not in str(warning)
+    assert warnings(SINK | {"headrace.sink.table.x": "y"}) == []
     with pytest.raises(HeadraceError, match=r"headrace\.sink\.colour"):
-        warnings(headrace_sink_colour="red", headrace_unknown_properties="fail")
+        warnings(SINK | {"headrace.sink.colour": "red", "headrace.unknown.properties": "fail"})
+
+
+def test_all_options_that_are_almost_others_are_named() -> None:
+    with pytest.raises(HeadraceError, match=r"sink\.deletes\?.*sink\.truncates\?") as caught:
+        warnings(SINK | {"headrace.sink.delets": "soft", "headrace.sink.trunkates": "fail"})
+    assert len(caught.value.parts) == 2
+
+
+@pytest.mark.parametrize("name", ["mdoe", "mod", "Modes"])
+def test_a_misspelt_mode_is_an_error_and_no_option_of_the_format_of_spark(name: str) -> None:
+    with pytest.raises(HeadraceError, match=r"did you mean headrace\.sink\.mode\?"):
+        warnings({"headrace.sink.type": "iceberg", f"headrace.sink.{name}": "replica"})
+    assert warnings({"headrace.sink.type": "iceberg", "headrace.sink.path": "x"}) == []
+
+
+def test_options_of_debezium_server_are_named_as_they_are_written() -> None:
+    (warning,) = warnings(SINK | {"debezium.sink.iceberg.create-identifier-fields": "true"})
+    assert warning.message.startswith("debezium.sink.iceberg.create-identifier-fields: ")

@@ -31,5 +31,12 @@ class IcebergDefinition(ReplicaDefinition):
         options = super().own_options(config)
         return translated(options) if mode_of(options) is Mode.REPLICA else options
 
+    def written(self, config: ConnectorConfig, option: str) -> str:
+        """See SinkDefinition. What has the sink's name is one of debezium-server-iceberg's."""
+        named = f"{self.name}.{option}"
+        if named in config.headrace_sink:
+            return f"debezium.sink.{named}"
+        return super().written(config, option)
+
 
 DEFINITION = IcebergDefinition()

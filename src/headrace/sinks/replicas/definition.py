@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.config.properties.connector import ConnectorConfig
+from headrace.config.suggestions import distance
 from headrace.connectors.registry import event_shapes
 from headrace.errors import HeadraceError
 from headrace.findings import Findings, counted
@@ -25,6 +26,7 @@ from headrace.sinks.replicas.options import (
     mode_of,
     require_complete,
     require_documents,
+    require_envelope,
 )
 from headrace.spark.jvm.jars import JARS_NOT_FOUND, find_jars
 from headrace.spark.sinks.definition import Delivery, Sink, SinkDefinition, SinkQuery
@@ -79,9 +81,11 @@ class ReplicaDefinition(SinkDefinition):
         return mode_of(self.own_options(config)) or Mode.EVENTS
 
     def unknown_options(self, config: ConnectorConfig) -> list[str]:
-        """See SinkDefinition. Options of Spark's format are not looked at."""
+        """See SinkDefinition. Options of Spark's format are not looked at, but for what may be
+        meant as the mode."""
         if self.mode(config) is Mode.EVENTS:
-            return []
+            own = self.own_options(config)
+            return [n for n in own if MODE not in own and distance(n.lower(), MODE, 1) <= 1]
         families = tuple(name[:-1] for name in self.options if name.endswith(".*"))
         return [name for name in super().unknown_options(config) if not name.startswith(families)]
 
@@ -208,6 +212,7 @@ class ReplicaDefinition(SinkDefinition):
     def _checked(self, config: ConnectorConfig) -> ReplicaOptions:
         options = self.own_options(config)
         checked = replace(ReplicaOptions.of(options), merges=bool(config.transforms))
+        require_envelope(config)
         require_complete(config, checked)
         require_documents(config, checked)
         self.format().check(options)

@@ -16,7 +16,7 @@ from headrace.sinks.replicas.changes.declared_documents import (
     mode_without_documents,
 )
 from headrace.sinks.replicas.lake import TableName
-from headrace.sinks.replicas.refusals import incomplete, no_document
+from headrace.sinks.replicas.refusals import NO_ENVELOPE, incomplete, no_document
 from headrace.snapshots.modes import SnapshotRule
 
 RESYNC = "resync"
@@ -185,18 +185,35 @@ def require_complete(config: ConnectorConfig, options: ReplicaOptions) -> None:
             "Set skipped.operations=none",
         )
     _require_rows(config)
-    types = {
-        member.variables[0]: member.value.strip()
-        for member in config.transforms_options
-        if member.variables[1] == "type"
-    }
-    for alias in config.transforms or ():
-        name = types.get(alias, "").rpartition(".")[2]
+    for alias, name in _transforms(config):
         if name not in _ROUTERS:
             raise incomplete(
                 f"the transform {alias} ({name}) may leave out or rewrite events",
                 "Leave the transform out",
             )
+
+
+def require_envelope(config: ConnectorConfig) -> None:
+    """Refuse transforms that take Debezium's envelope away. Raises
+    HeadraceError("replicas.no_envelope")."""
+    for alias, name in _transforms(config):
+        if name in _UNWRAPPING:
+            raise HeadraceError(
+                NO_ENVELOPE,
+                f"The transform {alias} ({name}) takes Debezium's envelope away, and a replica "
+                "needs op, before and after",
+                "Leave the transform out: the columns of a replica are those of the source.",
+            )
+
+
+def _transforms(config: ConnectorConfig) -> list[tuple[str, str]]:
+    """The aliases of transforms, and the names of their classes without packages."""
+    types = {
+        member.variables[0]: member.value.strip()
+        for member in config.transforms_options
+        if member.variables[1] == "type"
+    }
+    return [(each, types.get(each, "").rpartition(".")[2]) for each in config.transforms or ()]
 
 
 def require_documents(config: ConnectorConfig, options: ReplicaOptions) -> None:
@@ -229,6 +246,12 @@ _FILTERS = (
     "cursor.pipeline",
 )
 """Properties that say which rows or changes are read, and how."""
+_UNWRAPPING = (
+    "EventRouter",
+    "ExtractNewDocumentState",
+    "ExtractNewRecordState",
+    "MongoEventRouter",
+)
 _ROUTERS = (
     "ByLogicalTableRouter",
     "DropHeaders",

@@ -8,6 +8,7 @@ from headrace.errors import HeadraceError
 from headrace.sinks.replicas.lake import Column, TableName, TableSchema
 
 COPY_INCOMPLETE = "replicas.copy_incomplete"
+NO_ENVELOPE = "replicas.no_envelope"
 TRUNCATED_IN_PART = "replicas.truncated_in_part"
 
 

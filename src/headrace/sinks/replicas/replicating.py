@@ -132,10 +132,13 @@ def replicate(
     config = parse_configuration(properties)
     unknown = definition.unknown_options(config)
     if unknown:
+        near = filter(None, map(definition.nearest_option, unknown))
+        meant = " or ".join(dict.fromkeys(near))
         raise HeadraceError(
             "replicas.option_unknown",
-            f"headrace.replicate: the sink {definition.name} has no option {unknown[0]}",
-            f"Its options: {', '.join((_CHECKPOINT, _TRIGGER, *definition.options))}.",
+            f"headrace.replicate: the sink {definition.name} has no option {', '.join(unknown)}"
+            f"{f'; did you mean {meant}?' if meant else ''}",
+            "Leave it out, or write it as the guide of replicas has it.",
         )
     state = Path(folder).absolute()
     checkpoint = state / "checkpoint"

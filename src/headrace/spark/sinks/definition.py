@@ -19,6 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headrace.config.suggestions import distance
 from headrace.errors import HeadraceError
 
 if TYPE_CHECKING:
@@ -202,22 +203,41 @@ class SinkDefinition(Protocol):
         """Those of `own_options` that the sink does not have."""
         return [name for name in self.own_options(config) if name not in self.options]
 
+    def written(self, config: ConnectorConfig, option: str) -> str:  # noqa: ARG002
+        """The property that has one of `own_options`, as its writer calls it."""
+        return f"headrace.sink.{option}"
+
+    def nearest_option(self, name: str) -> str | None:
+        """The option that `name` is almost; None: there is no such."""
+        name = name.lower()
+        if near := get_close_matches(name, self.options, n=1, cutoff=_NEAR):
+            return near[0]
+        return next((each for each in self.options if distance(name, each, 1) <= 1), None)
+
     def option_warnings(self, config: ConnectorConfig) -> list[HeadraceError]:
         """What there is to say of options that the sink does not have. Raises
-        HeadraceError("spark.unknown_sink_option") for one whose name is almost that of another
+        HeadraceError("spark.unknown_sink_option") for those whose names are almost that of another
         one, or where headrace.unknown.properties=fail."""
-        warnings = []
+        warnings, errors = list[HeadraceError](), list[HeadraceError]()
         for name in self.unknown_options(config):
-            near = get_close_matches(name.lower(), self.options, n=1, cutoff=_NEAR)
-            guess = f"; did you mean headrace.sink.{near[0]}?" if near else ""
+            near = self.nearest_option(name)
+            guess = f"; did you mean headrace.sink.{near}?" if near else ""
             error = HeadraceError(
                 "spark.unknown_sink_option",
-                f"headrace.sink.{name}: the sink {self.name} has no such option{guess}",
-                f"Leave it out. The sink's options: {', '.join(self.options) or 'none'}.",
+                f"{self.written(config, name)}: the sink {self.name} has no such option{guess}",
+                "Leave it out, or write it as the sink's guide has it.",
             )
-            if near or config.headrace_unknown_properties == "fail":
-                raise error
-            warnings.append(error)
+            is_error = near or config.headrace_unknown_properties == "fail"
+            (errors if is_error else warnings).append(error)
+        if len(errors) > 1:
+            raise HeadraceError(
+                errors[0].code,
+                "; ".join(each.message for each in errors),
+                errors[0].remedy,
+                parts=errors,
+            )
+        if errors:
+            raise errors[0]
         return warnings
 
     @abstractmethod

@@ -128,8 +128,9 @@ def check_identities(checked: Checked) -> None:
         checked.ok(
             "replica_identity",
             f"{counted(others, 'table')} without REPLICA IDENTITY FULL: `before` of their events "
-            "has only the columns of the key, and a large value that an UPDATE does not change is "
-            "replaced with unavailable.value.placeholder",
+            "has only the columns of the key. A large value that an UPDATE does not change is not "
+            "in the log: events have unavailable.value.placeholder for it, and replicas keep what "
+            "they have",
         )
 
 

@@ -43,6 +43,7 @@ from headrace.sinks.replicas.changes.schemas import (
     table_shape,
 )
 from headrace.sinks.replicas.lake import Column
+from headrace.sinks.replicas.refusals import NO_ENVELOPE
 from headrace.transforms.debezium.envelopes import envelope_of
 
 _OTHER, _TRUNCATE = -1, 3
@@ -55,7 +56,6 @@ for _letters, _number in (
 ):
     _OPERATIONS[[ord(letter) for letter in _letters]] = _number
 _SCHEMA_CHANGE = ".SchemaChangeValue"
-_NO_ENVELOPE = "replicas.no_envelope"
 _CREATES = Header(OLD_KEY_HEADER, Constant(Schema(Type.STRING, optional=True), None), On.CREATE)
 
 
@@ -94,7 +94,7 @@ class ChangeTables:
             try:
                 found = self._of_records(records, sequences) if len(records) else None
             except HeadraceError as error:
-                if error.retriable or error.code == _NO_ENVELOPE:
+                if error.retriable or error.code == NO_ENVELOPE:
                     raise
                 failures.append(Failure(records.shape.topic, len(records), error))
                 continue
@@ -176,7 +176,7 @@ def _require_no_rows(records: Records) -> None:
     if not records.table.rows["operation"][records.rows].any():
         return
     raise HeadraceError(
-        _NO_ENVELOPE,
+        NO_ENVELOPE,
         f"records of {shape.topic} are no change events with Debezium's envelope",
         "A replica needs op, before and after: leave out ExtractNewRecordState, "
         "ExtractNewDocumentState and other transforms that take the envelope away.",

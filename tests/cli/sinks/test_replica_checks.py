@@ -1,0 +1,61 @@
+"""What `headrace check` says of a pipeline into replicas."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from headrace.cli import main
+from tests.servers.postgresql import Database
+
+pytestmark = pytest.mark.postgres
+
+
+def findings(
+    database: Database,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    more: Mapping[str, str] | None = None,
+    **sink: str,
+) -> dict[str, tuple[str, str]]:
+    """Levels and messages by code."""
+    options = {"type": "iceberg", "mode": "replica", "warehouse": str(folder / "lake"), **sink}
+    file = folder / "shop.properties"
+    properties = database.properties() | {f"headrace.sink.{n}": t for n, t in options.items()}
+    properties |= more or {}
+    file.write_text("".join(f"{name}={text}\n" for name, text in properties.items()))
+    main(["check", str(file), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    return {each["code"]: (each["level"], each["message"]) for each in found}
+
+
+def test_what_replicas_set_of_the_source_is_what_is_checked(
+    database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database.execute('CREATE TABLE twins (id int PRIMARY KEY, name text, "Name" text)')
+    found = findings(database, tmp_path, capsys)
+    assert "debezium.case_twins" not in found
+    assert found["replicas.columns_alike"][0] == "error"
+    assert findings(database, tmp_path, capsys, mode="events")["debezium.case_twins"][0] == "error"
+
+
+def test_values_that_the_log_lacks_are_said_to_stay_in_replicas(
+    database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, large text)")
+    found = findings(database, tmp_path, capsys)
+    assert "replicas keep what they have" in found["postgresql.replica_identity"][1]
+
+
+def test_another_release_is_named_beside_the_one_that_the_sink_brings(
+    database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    found = findings(database, tmp_path, capsys, {"spark.jars": "/opt/iceberg-core-1.4.0.jar"})
+    level, message = found["spark.other_release"]
+    assert level == "warning"
+    assert "iceberg-core 1.4.0 beside iceberg-" in message
+    assert message.count(":") == 1
