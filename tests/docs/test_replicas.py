@@ -65,11 +65,11 @@ def load_iceberg_of_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"LOAD '{file}'")
 
 
-def test_ten_lines_lead_to_five_tables_that_are_equal_to_their_source(
+def test_twelve_lines_lead_to_five_tables_that_are_equal_to_their_source(
     database: Shop, terminal: Terminal, capsys: pytest.CaptureFixture[str]
 ) -> None:
     configuration = block(PAGE, "connector.class=")
-    assert len(configuration.text.splitlines()) == 10
+    assert len(configuration.text.splitlines()) == 12
     terminal.write("shop.properties", configuration)
     commands = block(PAGE, "headrace check")
     printed = terminal.run(commands)
@@ -81,6 +81,10 @@ def test_ten_lines_lead_to_five_tables_that_are_equal_to_their_source(
     assert capsys.readouterr().out.count("\n") == len(TABLES)
     for table in TABLES:
         assert replicated(names["catalog"], table) == stored(database, table)
+    terminal.type("headrace resync shop.properties inventory.stock --checkpoint state")
+    copied = terminal.run(commands)
+    assert "The table inventory.stock was copied again" in copied
+    assert replicated(names["catalog"], "stock") == stored(database, "stock")
     duckdb.default_connection().close()
     duckdb.set_default_connection(duckdb.connect(config={"allow_unsigned_extensions": "true"}))
     load_iceberg_of_duckdb(duckdb.default_connection())
