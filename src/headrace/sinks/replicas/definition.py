@@ -122,7 +122,10 @@ class ReplicaDefinition(SinkDefinition):
         from headrace.sinks.replicas.sink import ReplicaSink
 
         require_bitmaps()
-        return ReplicaSink(self.format(), options, self._checked(query.config), query)
+        checked = self._checked(query.config)
+        for error in checked.documents.overlapping():
+            log.warning("%s", error)
+        return ReplicaSink(self.format(), options, checked, query)
 
     def resync(
         self, config: ConnectorConfig, state: Path, tables: Sequence[str], signal: str
@@ -179,6 +182,8 @@ class ReplicaDefinition(SinkDefinition):
                     findings.add_error(self._no_mode(), "warning")
                 return
             options, checked = self.own_options(config), self._checked(config)
+            for error in checked.documents.overlapping():
+                findings.add_error(error, "warning")
             findings.add("replicas.options", "ok", f"The options of the sink {self.name} are valid")
             for part in (self._check_storage, self._check_jars):
                 findings.guard(partial(part, options, findings))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from headrace.config.source import read_mapping
+from headrace.connectors.registry import parse_configuration
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.declared_documents import DeclaredDocuments, DocumentColumns
 from headrace.sinks.replicas.options import ReplicaOptions
+from headrace.spark.sinks.registry import find_sink
+from tests.cli.first_steps.configurations import SHOP
 from tests.docs.pages import block
 
 ORDERS = "_id STRING, total DECIMAL(10,2)"
@@ -53,8 +58,57 @@ def test_the_name_of_a_collection_goes_before_patterns_and_two_patterns_are_an_e
 
 
 @pytest.mark.parametrize(
+    ("one", "other", "overlap"),
+    [
+        ("*.orders", "shop.*", True),
+        ("a*c*", "*b", True),
+        ("*", "x", False),
+        ("tenant_*.orders", "shop.*", False),
+        ("a*b", "a*c", False),
+        ("*x", "*y", False),
+    ],
+)
+def test_patterns_that_could_name_one_collection_are_warned_of(
+    one: str, other: str, overlap: bool, tmp_path: Path
+) -> None:
+    options = {f"target.schema.{one}": "_id INT", f"target.schema.{other}": ORDERS}
+    warnings = DeclaredDocuments.of(options).overlapping()
+    assert [warning.code for warning in warnings] == ["replicas.patterns_overlap"] * overlap
+    sink = {"type": "iceberg", "mode": "replica", "warehouse": str(tmp_path / "lake"), **options}
+    config = {"skipped.operations": "none", "headrace.sink.jars": str(tmp_path)}
+    config |= {f"headrace.sink.{name}": text for name, text in sink.items()}
+    found = find_sink("iceberg").check(parse_configuration(read_mapping(SHOP | config)))
+    levels = {each.code: each.level for each in found}
+    assert levels.get("replicas.patterns_overlap") == ("warning" if overlap else None)
+
+
+def test_a_pattern_within_another_one_is_refused() -> None:
+    options = {"target.schema.tenant_*.orders": "_id INT", "promoted.keys.*.orders": "kind STRING"}
+    with pytest.raises(HeadraceError, match=r"keys\.\*\.orders names all of them") as caught:
+        DeclaredDocuments.of(options)
+    assert caught.value.code == "replicas.option_invalid"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "STRUCT<b: INT, B: INT>",
+        "ARRAY<STRUCT<b: INT, B: INT>>",
+        "MAP<STRING, STRUCT<c: STRUCT<b: INT, B: INT>>>",
+    ],
+)
+@pytest.mark.parametrize("option", ["target.schema.s.t", "promoted.keys.s.t"])
+def test_members_of_structs_that_differ_in_case_only_are_refused(kind: str, option: str) -> None:
+    with pytest.raises(HeadraceError, match="the members b and B of a struct") as caught:
+        DeclaredDocuments.of({option: f"_id INT, a {kind}"})
+    assert caught.value.code == "replicas.option_invalid"
+
+
+@pytest.mark.parametrize(
     ("option", "text", "message"),
     [
+        ("target.schema.", "_id INT", "names no collection"),
+        ("promoted.keys.", "kind STRING", "names no collection"),
         ("target.schema.s.t", "_id STRINGS", "the type STRINGS"),
         ("target.schema.s.t", "total INT", "lack _id"),
         ("target.schema.s.t", "sampled", "is not understood"),

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import combinations, permutations
 
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.schema import Field, Schema, Type
@@ -70,10 +71,17 @@ class DeclaredDocuments:
                 columns = DocumentColumns(option, _declared(option, text), has_text=True)
             else:
                 continue
+            if not name:
+                raise _wrong(option, "the option names no collection", _NAME)
             if name in made:
                 raise _wrong(option, f"{_named(made[name].option)} is there, too", _ONE)
             _check(columns)
             made[name] = columns
+        for one, other in permutations(made, 2):
+            if _ANY in one and _matches(other, one):
+                raise _wrong(
+                    made[one].option, f"{_named(made[other].option)} names all of them, too", _ONE
+                )
         return DeclaredDocuments(made)
 
     def __bool__(self) -> bool:
@@ -91,6 +99,22 @@ class DeclaredDocuments:
             others = " and ".join(_named(each.option) for each in found[1:])
             raise _wrong(found[0].option, f"{others} name {name}, too", f"{_ONE[:-1]} for {name}.")
         return found[0] if found else None
+
+    def overlapping(self) -> list[HeadraceError]:
+        """What there is to say of patterns that could name one collection."""
+        patterns = [pattern for pattern in self.by_name if _ANY in pattern]
+        named = {pattern: _named(self.by_name[pattern].option) for pattern in patterns}
+        return [
+            HeadraceError(
+                "replicas.patterns_overlap",
+                f"{named[one]} and {named[other]} could name one collection, whose table would "
+                "stop",
+                "Write patterns that name no collection together, or names without `*`, which go "
+                "first.",
+            )
+            for one, other in combinations(patterns, 2)
+            if _overlap(one, other)
+        ]
 
     def unused(self, topics: Iterable[str], prefix: str) -> list[str]:
         """The options, with `headrace.sink.`, that name the collections of none of these topics."""
@@ -149,6 +173,13 @@ def _check(columns: DocumentColumns) -> None:
             "Declare `_id VARIANT`, which is its Extended JSON.",
         )
     folded = {ID: ID} | ({DOCUMENT: DOCUMENT} if columns.has_text else {})
+    for inner in map(_alike, (each.schema for each in columns.fields)):
+        if inner:
+            raise _wrong(
+                option,
+                f"the members {inner[0]} and {inner[1]} of a struct have one name for a table",
+                "Rename the field at the source, or leave one of them out.",
+            )
     for name in (each.name for each in columns.fields):
         other = folded.setdefault(name.casefold(), name)
         if other != name or (columns.has_text and name == DOCUMENT):
@@ -159,6 +190,18 @@ def _check(columns: DocumentColumns) -> None:
             )
         if is_own(name):
             raise _wrong(option, f"headrace has columns called {name}", "Leave it out.")
+
+
+def _alike(schema: Schema) -> tuple[str, str] | None:
+    """Two members of a struct within a type whose names differ in case only; None: there are no
+    such."""
+    folded: dict[str, str] = {}
+    for each in schema.fields:
+        other = folded.setdefault(each.name.casefold(), each.name)
+        if other != each.name:
+            return other, each.name
+    inner = (*(each.schema for each in schema.fields), *filter(None, (schema.keys, schema.values)))
+    return next(filter(None, map(_alike, inner)), None)
 
 
 def _unknown_fields(text: str) -> UnknownFields:
@@ -174,11 +217,27 @@ def _matches(pattern: str, name: str) -> bool:
     return _ANY in pattern and re.fullmatch(".*".join(parts), name) is not None
 
 
+def _overlap(one: str, other: str) -> bool:
+    """Whether two patterns match one text."""
+
+    @cache
+    def meet(i: int, j: int) -> bool:
+        rest, of_other = one[i : i + 1], other[j : j + 1]
+        if rest == _ANY:
+            return meet(i + 1, j) or (bool(of_other) and meet(i, j + 1))
+        if of_other == _ANY:
+            return meet(i, j + 1) or (bool(rest) and meet(i + 1, j))
+        return rest == of_other and (not rest or meet(i + 1, j + 1))
+
+    return meet(0, 0)
+
+
 def _named(option: str) -> str:
     return f"headrace.sink.{option}"
 
 
 _ONE = "Set one of them."
+_NAME = "Write the name of a collection, or a pattern, after the option: target.schema.shop.orders."
 
 
 def _wrong(option: str, what: str, remedy: str) -> HeadraceError:
