@@ -14,7 +14,7 @@ from headrace.errors import HeadraceError
 from headrace.sinks.replicas.evolution import change_of_columns, holds, steps_of
 from headrace.sinks.replicas.lake import Column, ColumnChange, TableName, TableSchema
 from headrace.sinks.replicas.options import Ambiguous
-from headrace.sinks.replicas.told_columns import after
+from headrace.sinks.replicas.source_columns import after
 
 NAME = TableName(("shop",), "orders")
 TYPES = (pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.decimal128(9, 2))

@@ -11,6 +11,7 @@ from headrace.sinks.delta.locations import local_folder, table_folder
 from headrace.sinks.delta.schemas import schema_json
 from headrace.sinks.delta.session_catalog import RELEASE, SESSION_CATALOG, SessionCatalog
 from headrace.sinks.replicas.files.local_folders import prove_folder
+from headrace.sinks.replicas.lake import COMMENT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 VERSION = RELEASE
 _PATH, _TABLE, _CATALOG = "path", "table.", "catalog.name"
-_OURS = {
+_FIXED = {
     "delta.enableDeletionVectors": "true",
     "delta.columnMapping.mode": "name",
     "delta.feature.domainMetadata": "supported",
@@ -29,8 +30,6 @@ _OURS = {
     "delta.enableChangeDataFeed": "false",
 }
 """Properties of tables that have no other value here."""
-_COMMENT = "comment"
-"""The property that is the comment of the source's table."""
 
 
 class DeltaFormat:
@@ -129,9 +128,9 @@ def table_properties(options: Mapping[str, str]) -> dict[str, str]:
         if name.startswith(_TABLE)
     }
     for name, value in given.items():
-        fixed = _OURS.get(name)
+        fixed = _FIXED.get(name)
         if (
-            name == _COMMENT
+            name == COMMENT
             or name.startswith("headrace.")
             or (fixed is not None and value.lower() != fixed)
         ):
@@ -140,7 +139,7 @@ def table_properties(options: Mapping[str, str]) -> dict[str, str]:
                 f"headrace.sink.table.{name} cannot be {value!r}: headrace sets {name} itself",
                 f"Remove headrace.sink.table.{name}.",
             )
-    return given | {name: _OURS[name] for name in tuple(_OURS)[:3]}
+    return given | {name: _FIXED[name] for name in tuple(_FIXED)[:3]}
 
 
 FORMAT = DeltaFormat()

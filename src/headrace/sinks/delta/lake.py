@@ -10,8 +10,8 @@ from headrace.errors import HeadraceError
 from headrace.sinks.delta.kernel import Kernel
 from headrace.sinks.delta.locations import table_folder
 from headrace.sinks.delta.schemas import schema_json
-from headrace.sinks.delta.table import COMMENT, DeltaTable
-from headrace.sinks.replicas.lake import KEY, LakeTable, TableName, TableSchema
+from headrace.sinks.delta.table import DeltaTable
+from headrace.sinks.replicas.lake import COMMENT, KEY, LakeTable, TableName, TableSchema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -23,8 +23,10 @@ from headrace.sinks.delta.statistics import loosened, read_statistics
 from headrace.sinks.delta.storage import DeltaStorage
 from headrace.sinks.replicas.lake import (
     BATCH,
+    COMMENT,
     CONFLICT,
     KEY,
+    OURS,
     POSITION,
     QUERY,
     TIME,
@@ -41,9 +43,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs
 
-COMMENT = "comment"
-"""The property with the table's comment, which Kernel cannot set otherwise."""
-_OURS = "headrace."
 _OF_BATCHES = (QUERY, BATCH, POSITION, TIME)
 """What each batch says is in a metadata domain. As properties of the table it would be a change of
 the table's metadata, after which Spark refuses whatever began before: an OPTIMIZE that takes longer
@@ -76,7 +75,7 @@ class DeltaTable:
     def properties(self) -> Mapping[str, str]:
         """See LakeTable."""
         known = self._known()
-        ours = {name: v for name, v in known.configuration.items() if name.startswith(_OURS)}
+        ours = {name: v for name, v in known.configuration.items() if name.startswith(OURS)}
         return {**ours, **known.domain}
 
     def version(self) -> str:

@@ -12,9 +12,16 @@ from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.jvm import IcebergJvm, is_java
 from headrace.sinks.iceberg.options import SQLITE, IcebergOptions
 from headrace.sinks.iceberg.storage import file_path
-from headrace.sinks.iceberg.table import COMMENT, KEY, IcebergTable
+from headrace.sinks.iceberg.table import IcebergTable
 from headrace.sinks.iceberg.types import iceberg_schema
-from headrace.sinks.replicas.lake import LakeTable, TableName, TableSchema, require_name
+from headrace.sinks.replicas.lake import (
+    COMMENT,
+    KEY,
+    LakeTable,
+    TableName,
+    TableSchema,
+    require_name,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

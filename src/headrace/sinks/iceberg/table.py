@@ -17,6 +17,9 @@ from headrace.sinks.iceberg.storage import IcebergStorage, file_path
 from headrace.sinks.iceberg.transaction import IcebergTransaction
 from headrace.sinks.iceberg.types import table_schema
 from headrace.sinks.replicas.lake import (
+    COMMENT,
+    KEY,
+    OURS,
     QUERY,
     ColumnChange,
     DataFile,
@@ -28,11 +31,6 @@ from headrace.sinks.replicas.lake import (
 if TYPE_CHECKING:
     from headrace.sinks.replicas.files.s3 import S3Access
 
-KEY = "headrace.key"
-"""The names of the key's columns, as a JSON list."""
-COMMENT = "comment"
-"""The table's comment."""
-_OURS = "headrace."
 _MOST_NAMED = 3
 
 
@@ -65,7 +63,7 @@ class IcebergTable:
 
     def properties(self) -> Mapping[str, str]:
         """Those that begin with `headrace.`."""
-        return {n: value for n, value in self._properties.items() if n.startswith(_OURS)}
+        return {n: value for n, value in self._properties.items() if n.startswith(OURS)}
 
     def _rolled_back(self) -> list[str]:
         """A sentence if somebody has made an older snapshot of headrace's the last one."""

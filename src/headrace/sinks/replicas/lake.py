@@ -22,19 +22,18 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
     from pyspark.sql import SparkSession
 
+OURS = "headrace."
+"""How the names begin of the properties of a table that headrace keeps."""
 KEY, SOURCE, QUERY, BATCH, POSITION, TIME = (
-    "headrace.key",
-    "headrace.source",
-    "headrace.query",
-    "headrace.batch",
-    "headrace.position",
-    "headrace.time",
+    f"{OURS}{name}" for name in ("key", "source", "query", "batch", "position", "time")
 )
 """Properties of a table: the names of its key's columns (a JSON list), which
 table and columns of the source it has (JSON), the id of the query that
 keeps it, its last micro-batch in the table (a number), the source's position after it (JSON), and
 when it was committed (ISO 8601)."""
 
+COMMENT = "comment"
+"""The property of a table that is the comment of the source's."""
 CONFLICT = "replicas.conflict"
 """The code of the error of a commit that does not go together with somebody else's."""
 NAME_NOT_TAKEN = "replicas.table_name_not_taken"

@@ -43,7 +43,7 @@ from headrace.sinks.replicas.maintaining import merge_small_files
 from headrace.sinks.replicas.options import Deletes, Existing, ReplicaOptions, Truncates
 from headrace.sinks.replicas.outcomes import Figures, MicroBatch, Outcome, Work, files_of
 from headrace.sinks.replicas.runners import Runner
-from headrace.sinks.replicas.told_columns import (
+from headrace.sinks.replicas.source_columns import (
     after,
     is_replaced,
     lacking,

@@ -26,7 +26,7 @@ from headrace.sinks.replicas.lake import (
     TableName,
     TableSchema,
 )
-from headrace.sinks.replicas.told_columns import marks_deletes, property_after
+from headrace.sinks.replicas.source_columns import marks_deletes, property_after
 
 if TYPE_CHECKING:
     from headrace.sinks.replicas.lake import DataFile, LakeTable, Storage, Transaction

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.applying.gathering import gathered
-from headrace.sinks.replicas.applying.untold import Histories, Sources
+from headrace.sinks.replicas.applying.missing_values import Histories, Sources
 from headrace.sinks.replicas.changes.part import OLD_KEY, OPERATION, SEQUENCE, UNTOLD, Operation
 from headrace.sinks.replicas.files.reading import conformed
 from headrace.sinks.replicas.keys import ABSENT, KeySet

@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 
 from headrace.sinks.replicas.lake import Column, TableSchema
-from headrace.sinks.replicas.told_columns import (
+from headrace.sinks.replicas.source_columns import (
     is_replaced,
     lacking,
     property_of,
