@@ -197,7 +197,7 @@ def require_envelope(config: ConnectorConfig) -> None:
     """Refuse transforms that take Debezium's envelope away. Raises
     HeadraceError("replicas.no_envelope")."""
     for alias, name in _transforms(config):
-        if name in _UNWRAPPING:
+        if name.endswith(_UNWRAPPING):
             raise HeadraceError(
                 NO_ENVELOPE,
                 f"The transform {alias} ({name}) takes Debezium's envelope away, and a replica "
@@ -246,12 +246,8 @@ _FILTERS = (
     "cursor.pipeline",
 )
 """Properties that say which rows or changes are read, and how."""
-_UNWRAPPING = (
-    "EventRouter",
-    "ExtractNewDocumentState",
-    "ExtractNewRecordState",
-    "MongoEventRouter",
-)
+_UNWRAPPING = ("EventRouter", "ExtractNewDocumentState", "ExtractNewRecordState")
+"""How the names of transforms end whose records have no envelope."""
 _ROUTERS = (
     "ByLogicalTableRouter",
     "DropHeaders",

@@ -120,6 +120,7 @@ class Replica:
         """Bring a micro-batch's changes into the table, unless it has them. `folder` has the files
         of the parts. `is_copied`: the table is being copied again, so that rows are still missing;
         `may_empty`: none was copied yet. Raises HeadraceError."""
+        self.has_other_deletes &= is_copied
         self._require_source("", [of_json(part.schema) for part in parts if part.schema])
         newest = max((part for part in parts if part.schema), key=_last, default=None)
         if self._table is None:
@@ -233,7 +234,6 @@ class Replica:
             properties = table.properties()
             # Without a change of the source's, the columns are those of the table.
             work = work if work.schema.source else replace(work, schema=table.schema())
-        self.has_other_deletes = work.is_copied and self.has_other_deletes
         source = properties.get(SOURCE, "")
         is_soft = marks_deletes(source) if work.is_copied else self._is_soft
         self._require_source(source, [work.schema])
