@@ -111,20 +111,28 @@ class Installation:
         for needed in _required(Distribution.at(metadata), seen, extras):
             _link(needed, self.packages)
 
-    def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """What `program` of the environment prints. Its caches are its own."""
+    def run(
+        self, program: str, *arguments: str, has_caches: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        """What `program` of the environment prints. Its caches are its own, and empty at first, or
+        those of the tests (`has_caches`)."""
         environment = {
             name: text
             for name, text in os.environ.items()
             if not name.startswith(("PYTHON", "HEADRACE_", "NUMBA_"))
         }
+        if has_caches:
+            kept = ("HEADRACE_CACHE_DIR", "NUMBA_CACHE_DIR")
+            environment |= {name: os.environ[name] for name in kept if name in os.environ}
+        else:
+            environment["XDG_CACHE_HOME"] = str(self._folder / "cache")
         return subprocess.run(
             [self._programs / program, *arguments],
             capture_output=True,
             text=True,
             check=False,
             cwd=self._folder,
-            env=environment | {"XDG_CACHE_HOME": str(self._folder / "cache")},
+            env=environment,
         )
 
 

@@ -18,7 +18,6 @@ from zipfile import ZipFile
 import pytest
 
 import headrace
-from headrace.spark.kernels.compiled import folder as kernels
 from release.components import components_of
 from release.contents import refuse_sspl
 from release.licences import licence_of
@@ -175,9 +174,7 @@ def test_both_wheels_are_installed_without_an_index_and_the_first_command_runs(
     installation.add("demo-oracle", dist)
     said = installation.run("headrace", "--version")
     assert said.stdout == f"headrace {VERSION}\n", said.stderr
-    compiled = tmp_path / "cache" / "headrace" / "kernels"
-    compiled.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(kernels(), compiled / kernels().name)
-    demo = installation.run("headrace", "demo", "--database", "oracle", "--seconds", "5")
+    words = ("demo", "--database", "oracle", "--seconds", "1")
+    demo = installation.run("headrace", *words, has_caches=True)
     assert demo.returncode == 0, demo.stdout + demo.stderr
     assert "self-check passed" in demo.stdout

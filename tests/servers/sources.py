@@ -24,6 +24,8 @@ class Source(ABC):
 
     metrics: ClassVar[set[str]]
     """Names that its connector adds to Debezium's metrics of streams."""
+    watch: ClassVar[str]
+    """The property that says how often it looks at what the database keeps."""
 
     @abstractmethod
     def properties(self) -> dict[str, str]:
@@ -55,6 +57,7 @@ class PostgresSource(Source):
     topic = "s.public.t"
     wrong: ClassVar[dict[str, str]] = {"database.dbname": "nosuch"}
     metrics: ClassVar[set[str]] = set()
+    watch = "headrace.slot.watch.interval"
 
     def __init__(self, server: PostgresServer) -> None:
         self._server = server
@@ -98,6 +101,7 @@ class MongoSource(Source):
         "NumberOfDisconnects", "NumberOfPrimaryElections", "LastSourceEventPollTime",
         "LastEmptyPollTime", "NumberOfEmptyPolls",
     }  # fmt: skip
+    watch = "headrace.oplog.watch.interval"
 
     def __init__(self, database: MongoDatabase) -> None:
         self._database = database

@@ -24,7 +24,13 @@ class ReplicaRun(Run):
         super().__init__(
             bank,
             folder,
-            **{"headrace_slices": "3", "headrace_range_max_rows": "5000", **more},
+            **{
+                "headrace_slices": "3",
+                "headrace_range_max_rows": "5000",
+                # A micro-batch takes seconds: a first copy is a few of them.
+                "headrace_snapshot_chunk_bytes": "300kB",
+                **more,
+            },
             **self.lake.properties(),
             # A bank of Db2 or Oracle begins with its log, of empty tables.
             **{"headrace.sink.incomplete": "true"},

@@ -35,6 +35,7 @@ FIVE = (
     ("streaming", "worker"),
     ("streaming", "driver"),
 )
+OTHERS = (*FIVE[:2], ("progress", "source"), *FIVE[3:])
 KINDS = ("driver", "worker", "server", "jvm", "source", "everything")
 IN_MAKE_TEST = (("postgresql", "iceberg"), ("mongodb", "delta"))
 PAIRS = [(database, lake) for database in MARKS for lake in LAKES]
@@ -123,7 +124,9 @@ def cpu() -> float:
 
 @pairs(IN_MAKE_TEST)
 def test_replicas_equal_their_source_after_five_kills(run: ReplicaRun) -> None:
-    survive(run, FIVE, seed=7)
+    """The driver is killed while the stream is replicated, and with PostgreSQL during the first
+    copy, too; with the others it is the source then."""
+    survive(run, FIVE if run.database.name == "postgresql" else OTHERS, seed=7)
 
 
 @pairs(PAIRS)

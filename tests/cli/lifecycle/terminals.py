@@ -49,6 +49,7 @@ class TerminalRun:
             env=environment,
             preexec_fn=lambda: _own_terminal(slave),
         )
+        self.begun = time.monotonic()
         os.close(slave)
         self._output = bytearray()
 
@@ -69,6 +70,14 @@ class TerminalRun:
                 break
             self._output += chunk
         return self._output.decode(errors="replace")
+
+    def read_until(self, text: str, seconds: float) -> None:
+        """Read until the terminal has shown `text`; fails after `seconds`."""
+        deadline = time.monotonic() + seconds
+        while text not in self.output:
+            assert self.process.poll() is None, self.output
+            assert time.monotonic() < deadline, self.output
+            self.read(0.2)
 
     def press_ctrl_c(self) -> None:
         """The terminal sends SIGINT to the command's process group."""

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -52,11 +53,18 @@ def arguments(verb: str, file: Path, folder: Path) -> list[str]:
     return [verb]
 
 
-def interrupt(verb: str, moment: float, file: Path, folder: Path, database: Database) -> list[str]:
-    """What is wrong with the end of a verb that Ctrl-C ends after `moment` seconds."""
+def interrupt(
+    verb: str, moment: float | str, file: Path, folder: Path, database: Database
+) -> list[str]:
+    """What is wrong with the end of a verb that Ctrl-C ends after `moment` seconds, or when the
+    terminal shows that text."""
     run = TerminalRun(arguments(verb, file, folder))
     try:
-        run.read(moment)
+        if isinstance(moment, str):
+            run.read_until(moment, _ENDS_WITHIN_S)
+            moment = time.monotonic() - run.begun
+        else:
+            run.read(moment)
         run.press_ctrl_c()
         status = run.wait(_ENDS_WITHIN_S)
         # The signal is heeded by nobody, so its wait may end by itself.
@@ -85,7 +93,9 @@ def _left(run: TerminalRun, database: Database) -> list[str]:
     ]
 
 
-def interrupt_often(database: Database, folder: Path, moments: list[tuple[str, float]]) -> None:
+def interrupt_often(
+    database: Database, folder: Path, moments: Sequence[tuple[str, float | str]]
+) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)")
     database.execute("CREATE TABLE signals (id varchar(42) PRIMARY KEY, type text, data text)")
     database.execute("INSERT INTO t SELECT generate_series(1, 1000)")
@@ -98,9 +108,7 @@ def interrupt_often(database: Database, folder: Path, moments: list[tuple[str, f
     wrong: list[str] = []
     for number, (verb, moment) in enumerate(moments):
         found = interrupt(verb, moment, file, folder / str(number), database)
-        print(
-            f"{number + 1}: {verb} {moment:.2f} s {'right' if not found else found[0]}", flush=True
-        )
+        print(f"{number + 1}: {verb} {moment} {'right' if not found else found[0]}", flush=True)
         wrong += found
     assert wrong == [], "\n".join(wrong)
 
@@ -108,7 +116,8 @@ def interrupt_often(database: Database, folder: Path, moments: list[tuple[str, f
 @pytest.mark.postgres
 @pytest.mark.spark
 def test_ctrl_c_leaves_no_trace_no_process_and_no_file(database: Database, tmp_path: Path) -> None:
-    moments = [("events", 0.3), ("run", 1.0), ("events", 2.5), ("run", 12.0), ("demo", 4.0)]
+    """While modules are imported, while Spark starts, and while a query runs."""
+    moments = [("events", 0.3), ("run", 1.0), ("events", 2.5), ("run", "events ·"), ("demo", 4.0)]
     interrupt_often(database, tmp_path, moments)
 
 
@@ -121,10 +130,7 @@ def test_sigterm_for_the_whole_group_lets_headrace_end_spark(
     file.write_text(properties(database))
     run = TerminalRun(["run", str(file)])
     try:
-        deadline = time.monotonic() + _ENDS_WITHIN_S
-        while "events ·" not in run.output:
-            assert time.monotonic() < deadline, run.output
-            run.read(0.2)
+        run.read_until("events ·", _ENDS_WITHIN_S)
         run.terminate_group()
         assert run.wait(_ENDS_WITHIN_S) == 0, run.output
         assert not _TRACE.search(run.output), run.output

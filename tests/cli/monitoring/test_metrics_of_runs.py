@@ -18,11 +18,26 @@ from tests.cli.commands import properties
 from tests.cli.monitoring.runs import WITHIN_S, Run
 from tests.servers.sources import Source
 
+ONE_DATABASE = pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("postgresql", marks=pytest.mark.postgres),
+        pytest.param("mongodb", marks=[pytest.mark.mongodb, pytest.mark.chaos]),
+    ],
+    indirect=True,
+)
+"""What is of no database: `make test` has it with one."""
+
 
 @pytest.fixture
 def run(command: Callable[..., subprocess.Popen[str]], source: Source, tmp_path: Path) -> Run:
     file = tmp_path / "shop.properties"
-    text = properties(source, errors_max_retries="-1", retriable_restart_connector_wait_ms="200")
+    text = properties(
+        source,
+        errors_max_retries="-1",
+        retriable_restart_connector_wait_ms="200",
+        **{source.watch.replace(".", "_"): "500 ms"},
+    )
     file.write_text(f"{text}name=orders\nheadrace.sink.type=file\n"
                     f"headrace.sink.path={tmp_path / 'out.jsonl'}\n")  # fmt: skip
     source.insert(1, 20, "existing")
@@ -89,6 +104,7 @@ def test_a_run_is_seen_from_outside_until_it_is_killed(
     assert "orders: no process runs it, since " in capsys.readouterr().out
 
 
+@ONE_DATABASE
 def test_the_endpoint_ends_with_the_run_and_says_how_it_ended(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
