@@ -17,14 +17,17 @@ _RESIDENT = "resident"
 _REGISTRY = "registry"
 _SPARK_WORKERS = 3
 """Each starts one session, which all its tests share: a gigabyte, and a core or two in a test."""
+_FROM_THE_START = 2
+"""So many of these begin with Spark, unless that were more than half of the workers: tests with
+Spark take almost as long as all others, and workers that had none would rest in the end."""
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     """One test after the other, in the order of the run. Files with Spark, and files whose tests
     share a fixture, are one piece of work each; files with Kafka are one together, which has one
     broker, and so are those with a resident `headrace`, which is one with its Spark, and those with
-    a schema registry. All three count as Spark, which some files of each have. One worker begins
-    with Spark while the others do the rest; then two others join it."""
+    a schema registry. All three count as Spark, which some files of each have. Two workers
+    begin with Spark while the others do the rest; then another joins them."""
 
     def __init__(self, config: Any, log: Any = None) -> None:
         super().__init__(config, log)
@@ -91,7 +94,8 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         if self.numnodes == 1:
             return next(iter(self.workqueue))
         others = sum(self._runs_spark(other) for other in self.nodes if other is not node)
-        kinds = [True, False] if others == 0 else [False, True]
+        begin = min(_FROM_THE_START, self.numnodes // 2)
+        kinds = [True, False] if others < begin else [False, True]
         if others >= _SPARK_WORKERS:
             kinds.remove(True)
         return next(filter(None, map(self._first, kinds)), None)
