@@ -339,7 +339,10 @@ def stand_in(oracle_stand_in: OracleServer) -> OracleDatabase:
 def source(request: pytest.FixtureRequest) -> Iterator[Source]:
     """Each database in turn, with a fresh collection."""
     if request.param == "mongodb":
-        yield MongoSource(request.getfixturevalue("mongo_database"))
+        # What follows the log to its end waits for the next entry of the oplog.
+        created = MongoDatabase.create(request.getfixturevalue("mongodb_servers")("ticking"))
+        yield MongoSource(created)
+        created.drop()
         return
     with PostgresServer() as server:
         yield PostgresSource(server)
