@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +26,7 @@ from tests.connectors.oracle import live
 from tests.resident.resident import Resident
 from tests.servers.db2 import Db2Database
 from tests.servers.java import choose_quick_java
-from tests.servers.kafka import KafkaServer
+from tests.servers.kafka import KafkaServer, SecuredKafka
 from tests.servers.mongodb import SMALL_OPLOG, TICKING, MongoDatabase
 from tests.servers.oracle import OracleDatabase
 from tests.servers.postgresql import Database
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 # Each worker collects 13,000 tests, which all stay: looking for garbage among them takes longer
 # than their collection, and would go on in each test. `pytest_collection_finish` enables it.
 gc.disable()
+
+# IBM's driver tries for five seconds where nobody listens: headrace tries again by itself.
+os.environ.setdefault("DB2_MAX_CLIENT_CONNRETRIES", "0")
 
 _SLOW = ("oracle", "postgres", "mongodb", "db2", "spark", "chaos")
 
@@ -152,6 +156,18 @@ def spark(worker_session: WorkerSession) -> Iterator[SparkSession]:
     """The session that all tests of a worker share; nothing of a file is left for the next one."""
     yield worker_session.get()
     worker_session.clean()
+
+
+@pytest.fixture(scope="session")
+def secured_kafka(kafka_server: KafkaServer) -> Iterator[SecuredKafka]:
+    """A broker that wants TLS and a login. `kafka_server` is asked for because it skips where it
+    cannot be had."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate")
+    server = SecuredKafka()
+    server.start()
+    yield server
+    server.close()
 
 
 @pytest.fixture

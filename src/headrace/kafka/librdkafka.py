@@ -15,6 +15,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from headrace.connect.deadline import Deadline
 from headrace.kafka.client import load_client, refused_setting
 from headrace.kafka.login import REFUSED_LOGIN, Login
 from headrace.kafka.settings import Purpose
@@ -27,6 +28,7 @@ _NO_ERROR = 0
 _FATAL = -150
 _DESTROYED = -197
 _PURGED = (-151, -152)
+_LEAST_SECONDS = 0.1
 OFFSET_OF_ERROR, _OFFSET_OF_TOPIC = 0, 8
 """In rd_kafka_message_t."""
 
@@ -154,13 +156,16 @@ class NativeProducer:
         return failure
 
     def init_transactions(self, seconds: float) -> None:
-        """Fence the producers of the same id, and settle what they began."""
+        """Fence the producers of the same id, and settle what they began. Raises KafkaFailure after
+        about `seconds` without an answer; a further call goes on."""
+        deadline = Deadline(seconds)
         with self.lent() as producer:
             # Who asks without a connection is answered at the next beat of a timer of 500 ms.
             cluster = self._library.rd_kafka_clusterid(producer, _ms(seconds))
             if cluster:
                 self._library.rd_kafka_mem_free(producer, cluster)
-            self._check(self._library.rd_kafka_init_transactions(producer, _ms(seconds)))
+            rest = max(deadline.remaining(), _LEAST_SECONDS)
+            self._check(self._library.rd_kafka_init_transactions(producer, _ms(rest)))
 
     def begin_transaction(self) -> None:
         """Begin one."""

@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.properties.history import SchemaHistoryConfig
 from headrace.errors import HeadraceError
+from headrace.kafka import topics
 from headrace.relational.history.configured import open_history
 from headrace.relational.history.kafka_store import KafkaStore
 from headrace.relational.history.records import ChangeType, TableChange
@@ -96,7 +97,8 @@ def test_a_topic_of_several_partitions_is_refused(kafka: KafkaServer) -> None:
         store_of(kafka, topic).append(LINES)
 
 
-def test_brokers_that_do_not_answer_are_a_retriable_error() -> None:
+def test_brokers_that_do_not_answer_are_a_retriable_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topics, "ANSWER_SECONDS", 1.0)
     store = KafkaStore("t", "127.0.0.1:1", {}, {}, seconds=1)
     with pytest.raises(HeadraceError, match=r"\[relational\.kafka_unreachable, retriable\]"):
         list(store.lines())
@@ -104,23 +106,21 @@ def test_brokers_that_do_not_answer_are_a_retriable_error() -> None:
         store.append(LINES)
 
 
-def test_a_login_of_java_is_used(kafka_server: KafkaServer) -> None:
-    assert kafka_server is not None  # there is a Java to run it on
-    kafka = SecuredKafka()
-    kafka.start()
-    try:
-        login = {
-            "security_protocol": "SASL_SSL",
-            "sasl_mechanism": "PLAIN",
-            "sasl_jaas_config": kafka.login.format(user=kafka.user, password=kafka.password),
-            "ssl_truststore_type": "PEM",
-            "ssl_truststore_location": str(kafka.ca),
-        }
-        store = store_of(kafka, "secured", **login)
-        store.append(LINES[:1])
-        assert [line.decode() for line in store.lines()] == LINES[:1]
-        with pytest.raises(HeadraceError, match="schema history") as raised:
-            list(store_of(kafka, "secured").lines())
-        assert kafka.password not in str(raised.value)
-    finally:
-        kafka.close()
+def test_a_login_of_java_is_used(
+    secured_kafka: SecuredKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kafka, topic = secured_kafka, fresh_topic()
+    login = {
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "PLAIN",
+        "sasl_jaas_config": kafka.login.format(user=kafka.user, password=kafka.password),
+        "ssl_truststore_type": "PEM",
+        "ssl_truststore_location": str(kafka.ca),
+    }
+    store = store_of(kafka, topic, **login)
+    store.append(LINES[:1])
+    assert [line.decode() for line in store.lines()] == LINES[:1]
+    monkeypatch.setattr(topics, "ANSWER_SECONDS", 1.0)
+    with pytest.raises(HeadraceError, match="schema history") as raised:
+        list(store_of(kafka, topic).lines())
+    assert kafka.password not in str(raised.value)

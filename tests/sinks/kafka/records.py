@@ -67,7 +67,7 @@ def read_topic(kafka: KafkaServer, topic: str, *, committed: bool = True) -> lis
     consumer = Consumer({
         "bootstrap.servers": kafka.address, "group.id": "reader", "enable.partition.eof": "true",
         "isolation.level": "read_committed" if committed else "read_uncommitted",
-        "auto.offset.reset": "earliest", **kafka.client,
+        "auto.offset.reset": "earliest", "fetch.wait.max.ms": "10", **kafka.client,
     })  # fmt: skip
     try:
         known = consumer.list_topics(topic, timeout=60).topics[topic]
@@ -81,7 +81,7 @@ def read_topic(kafka: KafkaServer, topic: str, *, committed: bool = True) -> lis
         deadline = time.monotonic() + 120
         while unread:
             assert time.monotonic() < deadline, f"{topic}: {unread} do not end"
-            for message in consumer.consume(1000, 0.5):
+            for message in consumer.consume(1000, 0.05):
                 number = message.partition()
                 if message.error() is None:
                     records.append(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-
 import pytest
 from confluent_kafka import KafkaError
 
@@ -13,6 +10,7 @@ from headrace.findings import Findings
 from headrace.kafka.client import Complaints
 from headrace.kafka.librdkafka import KafkaFailure
 from headrace.kafka.topics import Topics
+from headrace.sinks.kafka import checks
 from headrace.sinks.kafka.bookkeeping import Bookkeeping
 from headrace.sinks.kafka.checks import check
 from headrace.sinks.kafka.options import SINK, KafkaOptions
@@ -49,7 +47,8 @@ def test_at_least_once_is_warned_of(kafka: KafkaServer) -> None:
     assert levels(check(options)) == {"kafka.reachable": "ok", "kafka.delivery": "warning"}
 
 
-def test_a_broker_that_is_not_there_is_an_error() -> None:
+def test_a_broker_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "ANSWER_SECONDS", 1.0)
     options = KafkaOptions.of({"kafka.bootstrap.servers": "127.0.0.1:1"}, name="q")
     assert levels(check(options)) == {"kafka.kafka_unreachable": "error"}
 
@@ -62,43 +61,32 @@ def test_a_setting_that_librdkafka_does_not_know_is_an_error_without_its_secrets
     assert "hidden" not in finding.message
 
 
-@pytest.fixture(scope="module")
-def secured(kafka_server: KafkaServer) -> Iterator[SecuredKafka]:
-    """`kafka_server` is asked for because it skips where it cannot be had."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl makes the certificate")
-    server = SecuredKafka()
-    server.start()
-    yield server
-    server.close()
-
-
 def test_debeziums_login_and_certificate_in_pem_reach_a_secured_broker(
-    secured: SecuredKafka,
+    secured_kafka: SecuredKafka,
 ) -> None:
     given = {
-        "kafka.producer.bootstrap.servers": secured.address,
+        "kafka.producer.bootstrap.servers": secured_kafka.address,
         "kafka.producer.security.protocol": "SASL_SSL",
         "kafka.producer.sasl.mechanism": "PLAIN",
-        "kafka.producer.sasl.jaas.config": f"{secured.login};",
+        "kafka.producer.sasl.jaas.config": f"{secured_kafka.login};",
         "kafka.producer.ssl.truststore.type": "PEM",
-        "kafka.producer.ssl.truststore.location": str(secured.ca),
+        "kafka.producer.ssl.truststore.location": str(secured_kafka.ca),
     }
     options, topic = KafkaOptions.of(given, name=fresh_name()), fresh_name()
     assert levels(check(options)) == GOOD
     assert send_range(options, "c", 0, "", lambda: [numbered(topic, 0, 9)]) == 10
-    assert values(read_topic(secured, topic)) == list(range(10))
+    assert values(read_topic(secured_kafka, topic)) == list(range(10))
 
 
 @pytest.mark.parametrize("wrong", ["sasl_password", "ssl_ca_location"])
 def test_a_login_or_certificate_that_is_refused_ends_the_run_with_one_error(
-    secured: SecuredKafka, wrong: str
+    secured_kafka: SecuredKafka, short_tries: None, wrong: str
 ) -> None:
     changed = {
         "sasl_password": {"kafka_sasl_password": "wrong"},
         "ssl_ca_location": {"kafka_ssl_ca_location": ""},
     }[wrong]
-    options = options_for(secured, fresh_name(), **changed)
+    options = options_for(secured_kafka, fresh_name(), **changed)
     if wrong == "ssl_ca_location":
         settings = {n: t for n, t in options.settings.items() if n != "ssl.ca.location"}
         options = KafkaOptions(options.name, options.bookkeeping, settings)
@@ -127,8 +115,10 @@ def test_connections_that_break_do_not_hide_why_until_kafka_answers() -> None:
     assert error.code == "kafka.kafka_unreachable"
 
 
-def test_a_certificate_that_is_refused_ends_a_writer(secured: SecuredKafka) -> None:
-    options = options_for(secured, fresh_name())
+def test_a_certificate_that_is_refused_ends_a_writer(
+    secured_kafka: SecuredKafka, short_tries: None
+) -> None:
+    options = options_for(secured_kafka, fresh_name())
     settings = {n: t for n, t in options.settings.items() if n != "ssl.ca.location"}
     writer = Writer(KafkaOptions(options.name, options.bookkeeping, settings), "0")
     with pytest.raises(KafkaFailure) as raised:

@@ -331,8 +331,13 @@ def test_at_least_once_needs_no_bookkeeping(kafka: KafkaServer, topic: str) -> N
 
 
 def test_a_broker_that_is_away_is_waited_for_with_a_word(
-    kafka: KafkaServer, options: KafkaOptions, topic: str, caplog: pytest.LogCaptureFixture
+    kafka: KafkaServer,
+    topic: str,
+    caplog: pytest.LogCaptureFixture,
+    short_tries: None,
 ) -> None:
+    options = options_for(kafka, fresh_name(), kafka_reconnect_backoff_max_ms="200")
+    Bookkeeping(options).make_room(1)
     write(options, 0, numbered(topic, 0, 9))
     # A broker that is alone and killed before it has written a commit's marks may forget them.
     assert values(read_topic(kafka, topic)) == list(range(10))
@@ -384,7 +389,7 @@ def test_a_writer_that_is_closed_before_its_transaction_ends_with_the_same_error
 
 
 def test_a_writer_that_is_closed_while_it_waits_for_brokers_ends_with_the_same_error(
-    topic: str,
+    topic: str, short_tries: None
 ) -> None:
     nobody = {"kafka.bootstrap.servers": "127.0.0.1:1"}
     options = KafkaOptions.of(nobody, name=fresh_name())

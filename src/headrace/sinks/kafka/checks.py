@@ -11,6 +11,8 @@ from headrace.sinks.kafka.failures import in_our_words
 from headrace.sinks.kafka.options import SINK, KafkaOptions
 
 _CHECKER = "check"
+_REFUSAL_SECONDS = 0.5
+"""How long a refusal of the login or of the certificate usually takes at most."""
 
 
 def check(options: KafkaOptions) -> Findings:
@@ -34,11 +36,14 @@ def _brokers(findings: Findings, options: KafkaOptions) -> None:
     # The producer's settings are more than those of the administration.
     NativeProducer(SINK, dict(options.settings), lambda *_: None).close()
     admin = open_admin(SINK, options.connection, on_error=complaints)
-    try:
-        cluster = admin.list_topics(timeout=ANSWER_SECONDS)
-    except kafka.KafkaException as error:
-        admin.poll(0)
-        raise complaints.explain(SINK, options.brokers, error.args[0]) from None
+    for seconds in (_REFUSAL_SECONDS, ANSWER_SECONDS):
+        try:
+            cluster = admin.list_topics(timeout=seconds)
+            break
+        except kafka.KafkaException as error:
+            admin.poll(0)
+            if complaints.is_refusal or seconds == ANSWER_SECONDS:
+                raise complaints.explain(SINK, options.brokers, error.args[0]) from None
     brokers = len(cluster.brokers)
     findings.add(
         "kafka.reachable",

@@ -198,6 +198,8 @@ class Writer:
             told = unreachable(SINK, self._options.brokers, complaint.text)
             log.warning("%s; waiting", told.message)
         self._pause(0.1)
+        if self._is_closed:  # meanwhile
+            raise ProducerClosed
 
     # -- a transaction --------------------------------------------------------------------------
 

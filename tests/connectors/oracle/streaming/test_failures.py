@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from headrace.connectors.oracle.connection import Connection
+from headrace.connectors.oracle.streaming.windows import pacing
+from tests.connectors.harness import wait_for
 from tests.connectors.oracle.reading import ID_AND_NAME, OracleReader
 from tests.servers.oracle import OracleDatabase
 
 pytestmark = pytest.mark.oracle
 
 TABLE = "INV.T"
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs that are switched are looked for sooner."""
+    monkeypatch.setattr(pacing, "_SHORTEST_WAIT", 0.05)
+    monkeypatch.setattr(pacing, "_ARCHIVING_WAIT", 0.05)
 
 
 @pytest.fixture
@@ -213,10 +223,17 @@ def test_a_restart_whose_pluggable_database_opens_later_than_the_root_is_waited_
     stand_in.change(pdb_is_open=False)
     refused = stand_in.sent("set_container")
     stand_in.server.call("end_sessions")
-    reader.step_until(lambda: stand_in.sent("set_container") >= refused + 4)
-    add(stand_in, 2)
-    stand_in.change(pdb_is_open=True)
-    reader.await_changes(2)
+
+    def open_late() -> None:
+        wait_for(lambda: stand_in.sent("set_container") >= refused + 4)
+        add(stand_in, 2)
+        stand_in.change(pdb_is_open=True)
+
+    # One micro-batch tries again until it is open.
+    with ThreadPoolExecutor(1) as pool:
+        opened = pool.submit(open_late)
+        reader.await_changes(2)
+        opened.result()
     reader.stop()
     assert reader.ids() == [1, 2]
 
