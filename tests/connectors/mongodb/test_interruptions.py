@@ -183,12 +183,20 @@ def test_while_nothing_is_written_no_range_follows_another(mongo_database: Mongo
     reader.stop()
 
 
-def test_heartbeats_move_the_place(mongo_database: MongoDatabase) -> None:
+@pytest.fixture
+def ticking_database(mongodb_servers: Callable[[str], MongoServer]) -> Iterator[MongoDatabase]:
+    """A fresh one on a server whose log goes on each second, whatever is written."""
+    created = MongoDatabase.create(mongodb_servers("ticking"))
+    yield created
+    created.drop()
+
+
+def test_heartbeats_move_the_place(ticking_database: MongoDatabase) -> None:
     reader = Reader.begin(
-        mongo_database, heartbeat_interval_ms="50", headrace_acknowledge_interval="1 hour"
+        ticking_database, heartbeat_interval_ms="50", headrace_acknowledge_interval="1 hour"
     )
     before = reader.offsets[-1]
-    mongo_database.client["elsewhere"]["rows"].insert_one({})
+    ticking_database.client["elsewhere"]["rows"].insert_one({})
     wait_for(lambda: reader.step() and reader.offsets[-1]["resume_token"] != before["resume_token"])
     assert {record["topic"] for record in reader.records} == {"__debezium-heartbeat.headrace"}
     reader.stop()

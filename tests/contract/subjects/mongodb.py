@@ -14,7 +14,7 @@ from tests.contract.changes import Change, Delete, Event, Fill, Insert, Move, Up
 from tests.contract.subject import Feature, Subject
 from tests.servers.mongodb import MongoDatabase, create_with_images, lose_history
 
-_SELECTION_MS = 3000
+_SELECTION_MS = 1500
 """How long the driver looks for a server that is stopped."""
 
 
