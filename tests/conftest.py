@@ -74,7 +74,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         choose_quick_java()  # workers inherit it
     if getattr(session.config.option, "numprocesses", None):
         command = [sys.executable, "-m", "headrace.cli", "compile"]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL):
+        root = session.config.rootpath
+        # The connector of the conformance suite is as one of another package, with kernels too.
+        paths = [str(root / "tests/contract/journal/installed"), os.environ.get("PYTHONPATH", "")]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=root, env=environment):
             train_once()
 
 

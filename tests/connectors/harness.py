@@ -32,6 +32,9 @@ class ConnectorReader:
     offsets: list[dict[str, Any]] = field(default_factory=list)
     records: list[dict[str, Any]] = field(default_factory=list)
     connector: Connector | None = None
+    _values: dict[int, tuple[dict[str, Any], dict[str, Any]]] = field(
+        default_factory=dict, kw_only=True, repr=False
+    )
 
     def __post_init__(self) -> None:
         self.configure(self.properties)
@@ -113,13 +116,19 @@ class ConnectorReader:
         return sorted(self.records, key=lambda record: record["sequence"])
 
     def events(self) -> list[dict[str, Any]]:
-        """Values in total order, tombstones left out, each with its `sequence` and `key`."""
-        return [
-            json.loads(r["value"])
-            | {"sequence": r["sequence"], "key": json.loads(r["key"] or "null")}
-            for r in self.in_order()
-            if r["value"] is not None
-        ]
+        """Values in total order, tombstones left out, each with its `sequence` and `key`. Who gets
+        them changes none of their members: conditions ask for them after each micro-batch."""
+        return [dict(self._parsed(r)) for r in self.in_order() if r["value"] is not None]
+
+    def _parsed(self, record: dict[str, Any]) -> dict[str, Any]:
+        kept, event = self._values.get(id(record), (None, {}))
+        if kept is not record:
+            event = json.loads(record["value"]) | {
+                "sequence": record["sequence"],
+                "key": json.loads(record["key"] or "null"),
+            }
+            self._values[id(record)] = record, event
+        return event
 
 
 def stored(offset: Mapping[str, Any]) -> dict[str, Any]:

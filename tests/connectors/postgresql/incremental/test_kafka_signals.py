@@ -250,12 +250,18 @@ def test_the_stream_goes_on_without_a_broker(
 
 
 def test_a_broker_that_was_away_is_read_again(
-    reader: Reader, kafka: KafkaServer, topic: str, caplog: pytest.LogCaptureFixture
+    reader: Reader,
+    kafka: KafkaServer,
+    topic: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     send(kafka, topic, note("before"))
     until(reader, lambda: place(reader) == [[topic, 0, 1]])
     kafka.stop()
-    until(reader, lambda: "[signals.kafka_unreachable" in caplog.text)
+    with monkeypatch.context() as patch:
+        patch.setattr(admin, "ANSWER_SECONDS", 0.5)
+        until(reader, lambda: "[signals.kafka_unreachable" in caplog.text)
     kafka.start()
     send(kafka, topic, READ_T)
     until(reader, lambda: len(read_ids(reader)) == 30)
