@@ -300,18 +300,38 @@ def derby(derby_server: DerbyServer) -> DerbyServer:
 
 
 @pytest.fixture
-def db2_database(request: pytest.FixtureRequest) -> Iterator[Db2Database]:
-    """A fresh database on `derby` with control tables, or a live one; its Capture program runs."""
-    if live_db2.DSN in os.environ:
+def db2_prepared(
+    request: pytest.FixtureRequest,
+) -> Iterator[Callable[[Callable[[Db2Database], None] | None], Db2Database]]:
+    """A function that gives a database as `db2_database`, on which what is handed to it was done:
+    once for a stand-in, whose files each test has a copy of."""
+    made: list[Db2Database] = []
+
+    def prepared(prepare: Callable[[Db2Database], None] | None) -> Db2Database:
+        if live_db2.DSN not in os.environ:
+            made.append(Db2Database.create(request.getfixturevalue("derby"), prepare=prepare))
+            made[-1].capture.start()
+            return made[-1]
         import ibm_db_dbi  # it is in an extra
 
         server = live_db2.LiveDb2(os.environ, lambda dsn: ibm_db_dbi.connect(dsn, "", ""))
-        created: Db2Database = live_db2.LiveDatabase.of(server)
-    else:
-        created = Db2Database.create(request.getfixturevalue("derby"))
-    created.capture.start()
-    yield created
-    created.close()
+        made.append(live_db2.LiveDatabase.of(server))
+        made[-1].capture.start()
+        if prepare is not None:
+            prepare(made[-1])
+        return made[-1]
+
+    yield prepared
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def db2_database(
+    db2_prepared: Callable[[Callable[[Db2Database], None] | None], Db2Database],
+) -> Db2Database:
+    """A fresh database on `derby` with control tables, or a live one; its Capture program runs."""
+    return db2_prepared(None)
 
 
 @pytest.fixture(scope="session")

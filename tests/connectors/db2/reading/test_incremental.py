@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,15 +18,18 @@ _SIGNALS = "ID VARCHAR(42) NOT NULL PRIMARY KEY, TYPE VARCHAR(32) NOT NULL, DATA
 _STAMP = "TIMESTAMP('2020-01-01 00:00:00.000001')"
 
 
-@pytest.fixture
-def database(db2_database: Db2Database) -> Db2Database:
+def prepare(database: Db2Database) -> None:
     """A table with rows, and a signal table."""
-    db2_database.create_table("KEYED", _COLUMNS)
-    db2_database.create_table("SIGNALS", _SIGNALS)
+    database.create_table("KEYED", _COLUMNS)
+    database.create_table("SIGNALS", _SIGNALS)
     rows = ", ".join(f"({n // 3}, 'b{n % 3}', {_STAMP})" for n in range(ROWS))
-    db2_database.execute(f"INSERT INTO INV.KEYED VALUES {rows}")
-    db2_database.capture.await_captured()
-    return db2_database
+    database.execute(f"INSERT INTO INV.KEYED VALUES {rows}")
+    database.capture.await_captured()
+
+
+@pytest.fixture
+def database(db2_prepared: Callable[[Callable[[Db2Database], None]], Db2Database]) -> Db2Database:
+    return db2_prepared(prepare)
 
 
 def started(database: Db2Database, **more: str) -> ConnectorReader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +18,24 @@ pytestmark = pytest.mark.db2
 ROWS = 2500
 
 
-@pytest.fixture
-def database(db2_database: Db2Database) -> Db2Database:
+def prepare(database: Db2Database) -> None:
     """Tables with a key of two columns, without a key, and without rows."""
-    db2_database.create_table(
+    database.create_table(
         "KEYED", "A INTEGER NOT NULL, B VARCHAR(20) NOT NULL, N DECIMAL(9,2), PRIMARY KEY (A, B)"
     )
-    db2_database.create_table("KEYLESS", "T VARCHAR(20)")
-    db2_database.create_table("LEER", "ID INTEGER NOT NULL PRIMARY KEY")
-    with db2_database.transaction() as execute:
+    database.create_table("KEYLESS", "T VARCHAR(20)")
+    database.create_table("LEER", "ID INTEGER NOT NULL PRIMARY KEY")
+    with database.transaction() as execute:
         for start in range(0, ROWS, 500):
             rows = ", ".join(f"({n // 3}, 'b{n % 3}', {n}.5)" for n in range(start, start + 500))
             execute(f"INSERT INTO INV.KEYED VALUES {rows}", ())
         execute("INSERT INTO INV.KEYLESS VALUES ('one'), ('two')", ())
-    db2_database.capture.await_captured()
-    return db2_database
+    database.capture.await_captured()
+
+
+@pytest.fixture
+def database(db2_prepared: Callable[[Callable[[Db2Database], None]], Db2Database]) -> Db2Database:
+    return db2_prepared(prepare)
 
 
 def reader(database: Db2Database, **more: str) -> ConnectorReader:

@@ -72,11 +72,14 @@ def prune(database: Db2Database) -> None:
     database.capture.prune(database.capture.synchpoint())
 
 
-@pytest.fixture
-def database(db2_database: Db2Database) -> Db2Database:
+def prepare(database: Db2Database) -> None:
     for table in ("T", "OTHER"):
-        db2_database.create_table(table, TABLE)
-    return db2_database
+        database.create_table(table, TABLE)
+
+
+@pytest.fixture
+def database(db2_prepared: Callable[[Callable[[Db2Database], None]], Db2Database]) -> Db2Database:
+    return db2_prepared(prepare)
 
 
 def test_pruning_at_any_point_of_a_window_is_an_error_or_loses_nothing(

@@ -75,11 +75,14 @@ def until_the_end(reader: Reader) -> None:
     reader.stop()
 
 
-@pytest.fixture
-def database(db2_database: Db2Database) -> Db2Database:
+def prepare(database: Db2Database) -> None:
     for name in TABLES:
-        db2_database.create_table(name, TABLE)
-    return db2_database
+        database.create_table(name, TABLE)
+
+
+@pytest.fixture
+def database(db2_prepared: Callable[[Callable[[Db2Database], None]], Db2Database]) -> Db2Database:
+    return db2_prepared(prepare)
 
 
 @pytest.mark.parametrize("later", ["ABC", "A", "BC", "C", "AC"])
