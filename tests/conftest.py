@@ -289,6 +289,7 @@ def derby_server() -> Iterator[DerbyServer]:
             pytest.skip(f"{error.message}. {error.remedy}")
         raise
     yield server
+    server.kill()  # its data goes, too
     server.close()
 
 

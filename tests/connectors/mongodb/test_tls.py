@@ -176,13 +176,13 @@ class TestEncryption:
     def test_what_is_wrong_with_a_store_is_told(
         self, files: Files, stores: dict[str, str], code: str
     ) -> None:
-        error = files.answer(**stores)
+        error = files.answer(**stores, mongodb_server_selection_timeout_ms="1500")
         assert error is not None
         assert error.code == code, error
         assert "hunter2" not in str(error)
 
     def test_a_plain_connection_is_refused(self, files: Files) -> None:
-        config = files.configure()
+        config = files.configure(mongodb_server_selection_timeout_ms="1500")
         with connect(config) as client, pytest.raises(PyMongoError) as raised:
             client.admin.command("ping")
         assert diagnose(raised.value, config).code == "mongodb.unreachable"

@@ -14,6 +14,7 @@ from headrace.connectors.oracle.checks.state import granted, granted_there, user
 from headrace.connectors.oracle.config import OracleConfig
 from headrace.errors import HeadraceError
 from headrace.findings import Finding, statements
+from headrace.kafka import topics
 from headrace_demo.oracle.database import PRIVILEGES
 from headrace_demo.oracle.service import VERSION
 from tests.connectors.oracle.administrator import Administrator
@@ -431,8 +432,11 @@ def test_a_pluggable_database_that_is_not_there_is_an_error(database: OracleData
     assert "NOWHERE" in error.message
 
 
-def test_what_a_run_needs_besides_the_database_is_looked_for(database: OracleDatabase) -> None:
+def test_what_a_run_needs_besides_the_database_is_looked_for(
+    database: OracleDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("confluent_kafka")
+    monkeypatch.setattr(topics, "ANSWER_SECONDS", 0.5)
     more = {
         "rac_nodes": "127.0.0.1:1/RACDB1",
         "signal_data_collection": "ORCLPDB1.INV.SIGNALS",
@@ -440,9 +444,10 @@ def test_what_a_run_needs_besides_the_database_is_looked_for(database: OracleDat
         "schema_history_internal_kafka_topic": "history",
         "schema_history_internal_kafka_bootstrap_servers": "127.0.0.1:1",
     }
-    (remedy,) = (one.remedy for one in found(database, **more) if one.code == "oracle.signal_table")
+    findings = found(database, **more)
+    (remedy,) = (one.remedy for one in findings if one.code == "oracle.signal_table")
     assert statements(remedy)[0] == IN_DATABASE
-    assert bad(found(database, **more)) == [
+    assert bad(findings) == [
         ("error", "oracle.signal_table"),
         ("warning", "oracle.node_unreachable"),
         ("error", "relational.kafka_unreachable"),
