@@ -389,8 +389,15 @@ def test_a_writer_that_is_closed_before_its_transaction_ends_with_the_same_error
 
 
 def test_a_writer_that_is_closed_while_it_waits_for_brokers_ends_with_the_same_error(
-    topic: str, short_tries: None
+    topic: str, short_tries: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    tries, initialize = [], NativeProducer.init_transactions
+
+    def counted(producer: NativeProducer, seconds: float) -> None:
+        tries.append(seconds)
+        initialize(producer, seconds)
+
+    monkeypatch.setattr(NativeProducer, "init_transactions", counted)
     nobody = {"kafka.bootstrap.servers": "127.0.0.1:1"}
     options = KafkaOptions.of(nobody, name=fresh_name())
     waits, closed = threading.Event(), threading.Event()
@@ -409,6 +416,7 @@ def test_a_writer_that_is_closed_while_it_waits_for_brokers_ends_with_the_same_e
         with pytest.raises(HeadraceError, match="was closed") as raised:
             written.result(120)
     assert raised.value.code == "kafka.sink_closed"
+    assert len(tries) == 1, "it tried again"
     with pytest.raises(HeadraceError, match="was closed"):
         writer.write(turn_of(1), 0, lambda: rows, lambda: Step.WRITE)
 
