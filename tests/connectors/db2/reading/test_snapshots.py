@@ -75,8 +75,8 @@ def test_every_row_is_read_once_by_ranges_of_its_key(database: Db2Database) -> N
     assert {row["source"]["change_lsn"] for row in rows} == {None}
     markers = [row["source"]["snapshot"] for row in rows]
     assert (markers.count("first"), markers.count("last")) == (1, 1)
-    told = [c for o in run.offsets for c in (o.get("snapshot") or {}).get("chunks", ())]
-    assert len(told) > 3
+    stored_chunks = [c for o in run.offsets for c in (o.get("snapshot") or {}).get("chunks", ())]
+    assert len(stored_chunks) > 3
 
 
 def test_the_tables_are_told_before_their_rows_and_recorded(
