@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.connect.encoding import Encoding
-from headrace.connect.records import Cell, Image, Node, RowField, Shape, struct_of
+from headrace.connect.records import Cell, Constant, Image, Node, RowField, Shape, struct_of
 from headrace.connect.schema import Schema, Type
 from headrace.debezium.decimals import VARIABLE_SCALE_DECIMAL, decimal_schema
 from headrace.errors import HeadraceError
@@ -94,6 +94,16 @@ def test_a_column_of_the_key_whose_values_are_masked_is_an_error() -> None:
     masked = TEXT.with_parameters({"masked": "true"})
     with pytest.raises(HeadraceError, match="another value in the column id") as raised:
         table_of(shape(cells(Image.KEY, id=TEXT), cells(Image.NEW, id=masked)))
+    assert raised.value.code == "replicas.key_altered"
+
+
+def test_a_constant_that_only_the_key_has_is_the_first_column() -> None:
+    key = {**cells(Image.KEY, id=TEXT), "shard": Constant(Schema(Type.STRING), "orders_1")}
+    table = table_of(shape(key, cells(Image.NEW, id=TEXT, n=NUMBER)))
+    assert table.schema.names == ("shard", "id", "n")
+    assert table.key == ("id", "shard")
+    with pytest.raises(HeadraceError, match="another value in the column shard") as raised:
+        table_of(shape(key, cells(Image.NEW, id=TEXT, shard=Schema(Type.STRING))))
     assert raised.value.code == "replicas.key_altered"
 
 

@@ -232,7 +232,7 @@ def _check_key(topic: str, name: str, node: Node, members: Mapping[str, Node]) -
             "Have the column in the rows (column.include.list, column.exclude.list), or choose "
             "other columns for the key by message.key.columns.",
         )
-    altered = isinstance(shown, Constant) and not isinstance(node, Constant)
+    altered = is_constant(shown) is not is_constant(node)
     altered |= any(parameter in _ALTERED for parameter, _ in shown.schema.parameters)
     if altered or typed(shown.schema) != typed(node.schema):
         raise HeadraceError(
