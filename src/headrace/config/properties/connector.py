@@ -286,6 +286,12 @@ class ConnectorConfig(
         status=refused("Spark's own OpenLineage listener reports the query"),
     )
 
+    @property
+    def without_documents(self) -> str:
+        """The property and value by which updates come without their documents; empty if they have
+        them, or the source has no documents."""
+        return ""
+
     def signal_topic(self) -> str:
         """Topic of the kafka channel."""
         return self.signal_kafka_topic or f"{self.topic_prefix}-signal"

@@ -177,6 +177,11 @@ class MongoConfig(
         listed = self.snapshot_collection_filter_overrides
         return {name: given[name] for name in listed if name in given}
 
+    @property
+    def without_documents(self) -> str:
+        mode = self.capture_mode
+        return "" if mode.full_update else f"capture.mode={mode}"
+
     def check(self) -> Iterator[PropertyFinding]:
         yield from super().check()
         yield from self._check_snapshot_filters()

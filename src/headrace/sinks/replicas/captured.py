@@ -10,7 +10,6 @@ from headrace.connect.records import Shape, Struct
 from headrace.connectors.registry import event_shapes
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas import refusals
-from headrace.sinks.replicas.changes.declared_documents import mode_without_documents
 from headrace.sinks.replicas.changes.schemas import table_name, table_shape
 from headrace.sinks.replicas.lake import TableName, TableSchema
 from headrace.sinks.replicas.options import ReplicaOptions
@@ -51,8 +50,8 @@ def captured_schema(
     ("replicas.no_document") for a replica that could not take updates."""
     documents = options.documents.of_topic(captured.shape.topic, config.topic_prefix)
     table = table_shape(captured.shape, captured.envelope, documents)
-    if table.has_text and (mode := mode_without_documents(config)):
-        raise refusals.no_document(mode, captured.replica)
+    if table.has_text and (setting := config.without_documents):
+        raise refusals.no_document(setting, captured.replica)
     return table.schema
 
 

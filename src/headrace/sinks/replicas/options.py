@@ -11,10 +11,7 @@ from headrace.config.properties.connector import ConnectorConfig
 from headrace.config.properties.snapshots import SnapshotConfig
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.changes.declared_documents import OPTIONS as OF_DOCUMENTS
-from headrace.sinks.replicas.changes.declared_documents import (
-    DeclaredDocuments,
-    mode_without_documents,
-)
+from headrace.sinks.replicas.changes.declared_documents import DeclaredDocuments
 from headrace.sinks.replicas.lake import TableName
 from headrace.sinks.replicas.refusals import NO_ENVELOPE, incomplete, no_document
 from headrace.snapshots.modes import SnapshotRule
@@ -220,8 +217,8 @@ def require_documents(config: ConnectorConfig, options: ReplicaOptions) -> None:
     """Refuse updates without their documents where the table of no collection could take them.
     Raises HeadraceError("replicas.no_document")."""
     declared = options.documents.by_name.values()
-    if (mode := mode_without_documents(config)) and all(each.has_text for each in declared):
-        raise no_document(mode)
+    if (setting := config.without_documents) and all(each.has_text for each in declared):
+        raise no_document(setting)
 
 
 def _require_rows(config: ConnectorConfig) -> None:

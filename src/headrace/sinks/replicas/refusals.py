@@ -65,13 +65,13 @@ def no_key(table: TableName) -> HeadraceError:
     )
 
 
-def no_document(mode: str, table: TableName | None = None) -> HeadraceError:
-    """The error of a capture mode whose updates lack their documents: of a table that has the text
+def no_document(setting: str, table: TableName | None = None) -> HeadraceError:
+    """The error of a setting by which updates lack their documents: of a table that has the text
     of these; None: of every one."""
     whose = "every replica" if table is None else f"the replica {table}"
     return HeadraceError(
         "replicas.no_document",
-        f"With capture.mode={mode} updates come without their documents, and {whose} has the text "
+        f"With {setting} updates come without their documents, and {whose} has the text "
         "of documents as a column",
         "Set capture.mode=change_streams_update_full (or "
         "change_streams_update_full_with_pre_image), or declare the columns of the documents by "

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import combinations, permutations
 
-from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.schema import Field, Schema, Type
 from headrace.documents.target_schema.ddl import JSON, ddl, declared
 from headrace.documents.target_schema.policies import UnknownFields
@@ -124,13 +123,6 @@ class DeclaredDocuments:
             for pattern, each in self.by_name.items()
             if not any(name == pattern or _matches(pattern, name) for name in names)
         ]
-
-
-def mode_without_documents(config: ConnectorConfig) -> str:
-    """The capture mode by which updates come without their documents; empty: they have these, or
-    the source has no documents."""
-    mode = getattr(config, "capture_mode", None)
-    return "" if getattr(mode, "full_update", True) else str(mode)
 
 
 def form_of(schema: Schema) -> str:

@@ -17,10 +17,7 @@ from pyspark.sql.datasource import InputPartition
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Slice
 from headrace.sinks.parts import task_part_name
-from headrace.sinks.replicas.changes.declared_documents import (
-    DeclaredDocuments,
-    mode_without_documents,
-)
+from headrace.sinks.replicas.changes.declared_documents import DeclaredDocuments
 from headrace.sinks.replicas.changes.parts import (
     COLUMNS,
     PartWriter,
@@ -114,7 +111,7 @@ def write_parts(
     from headrace.spark.task import read_records
 
     tables = ChangeTables(
-        looks_up_documents=not mode_without_documents(config),
+        looks_up_documents=not config.without_documents,
         documents=DeclaredDocuments.of(_sink(config).own_options(config)),
         prefix=config.topic_prefix,
     )
