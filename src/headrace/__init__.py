@@ -167,22 +167,22 @@ def table(
     """One table of a DataFrame of change events, batch or stream, as typed columns.
 
     `events` has a column `value` (Debezium's JSON with or without schemas as string or binary, or
-    what the converters `variant` and `row` make), `key` likewise, and `topic`: events of this
-    stream, or as Spark reads them from Kafka. Taken are those whose topic is `name` or ends in
-    `.name` (`inventory.orders`); without a column `topic`, all.
+    a column of the converters `variant` and `row`), `key` likewise, and `topic`: events of this
+    stream, or as Spark reads them from Kafka. The result has the events whose topic is `name` or
+    ends in `.name` (`inventory.orders`); without a column `topic`, all events.
 
-    `schema` says the columns of the rows: a DDL text or a StructType, or the
-    configuration of the source, as `options` takes it (a dict, the path of its file, what `options`
-    returned): its catalogue is asked (of a database of documents: a sample of the collection). The
-    comment of a declared column names the schema that its values have in JSON where that is none
-    of Debezium's defaults (`at TIMESTAMP_NTZ COMMENT 'io.debezium.time.Timestamp'`); see
-    docs/guides/tables.md. `key` names the columns of the key
-    when `schema` is declared. `documents`: the events are of a database of documents, and the
-    declared columns are fields of the Extended JSON in `before` and `after`; the schema `VARIANT`
-    or `STRING` takes whole documents. A type holds a value of a document exactly, or there is a
-    conflict: `conflict` is `fail` (an error), `null`, or `rest`, which makes the value null and
-    keeps it in a column `__rest` of the row (VARIANT, by its path), as it does fields that are not
-    declared.
+    `schema` is the columns of the rows: a DDL text or a StructType, or the configuration of the
+    source, as `options` takes it (a dict, the path of its file, or the result of `options`): then
+    the columns are read from its catalogue (for a database of documents: from a sample of the
+    collection). The comment of a declared column names the schema that its values have in JSON if
+    that differs from Debezium's default
+    (`at TIMESTAMP_NTZ COMMENT 'io.debezium.time.Timestamp'`); see docs/guides/tables.md. `key`
+    names the columns of the key when `schema` is declared. `documents`: the events are from a
+    database of documents, and the declared columns are fields of the Extended JSON in `before` and
+    `after`; the schema `VARIANT` or `STRING` takes whole documents. If a type cannot hold a value
+    of a document exactly, there is a conflict: `conflict` is `fail` (an error), `null`, or `rest`,
+    which makes the value null and keeps it in a column `__rest` of the row (VARIANT, by its path),
+    as it does for fields that are not declared.
 
     Columns: key (struct; the text of the key when its columns are not known), op (string; null in
     tombstones), before and after (structs of the columns, or documents), source (struct as the

@@ -186,8 +186,8 @@ def test_events_without_schemas_are_named_where_a_transform_needs_them(
     line = {"topic": "shop.outbox", "key": {"id": 1}, "value": OUTBOX_EVENT, "headers": {}}
     (made, _), said = transformed(tmp_path, capsys, chain, line, json.loads(record()))
     assert made["value"]["payload"] == OUTBOX_EVENT
-    assert "warning: 1 of 2 records are change events without a schema, which transforms.o" in said
-    assert "remedy: Have the events written with schemas" in said
+    assert "warning: 1 of 2 records are change events without a schema; transforms.o" in said
+    assert "remedy: Write the events with schemas" in said
     assert "value.converter.schemas.enable=true" in said
 
 

@@ -49,7 +49,7 @@ def test_what_nothing_is_running_for_is_told_in_one_line(
     with caplog.at_level(logging.INFO, "headrace"):
         for snapshots in (idle, running):
             heeding = Heeding(Config(), snapshots)  # type: ignore[arg-type]
-            heeding.heed(Signal("s1", kind, "{}"), 7)
+            heeding.apply(Signal("s1", kind, "{}"), 7)
     assert idle.calls == []
     assert running.calls == [kind.removesuffix("-snapshot")]
     assert [record.getMessage() for record in caplog.records] == [
@@ -60,8 +60,8 @@ def test_what_nothing_is_running_for_is_told_in_one_line(
 def test_a_log_signal_shows_where_it_stands(caplog: pytest.LogCaptureFixture) -> None:
     heeding = Heeding(Config(), Snapshots(running=False))  # type: ignore[arg-type]
     with caplog.at_level(logging.INFO, "headrace.signals"):
-        heeding.heed_row("s1", ["s1", "log", '{"message": "here: {}"}'], 7)
-        heeding.heed_row("s2", ["s2", "log"], 7)
+        heeding.apply_row("s1", ["s1", "log", '{"message": "here: {}"}'], 7)
+        heeding.apply_row("s2", ["s2", "log"], 7)
     assert "here: place 7" in caplog.text
     assert "lacks columns" in caplog.text
 
@@ -69,7 +69,7 @@ def test_a_log_signal_shows_where_it_stands(caplog: pytest.LogCaptureFixture) ->
 def test_a_signal_that_fails_leaves_nothing_but_its_end(caplog: pytest.LogCaptureFixture) -> None:
     snapshots = Snapshots(running=False)
     heeding = Heeding(Config(), snapshots)  # type: ignore[arg-type]
-    heeding.heed(Signal("s1", "execute-snapshot", '{"data-collections": ["public.t"]}'), 7)
+    heeding.apply(Signal("s1", "execute-snapshot", '{"data-collections": ["public.t"]}'), 7)
     assert snapshots.progress == SignalProgress(ended=(Ended("", "s1", "IGNORED"),))
     assert "nobody thought of it" in caplog.text
 
@@ -79,6 +79,6 @@ def test_a_signal_that_is_ignored_is_told_without_a_password_in_it(
 ) -> None:
     heeding = Heeding(Config(), Snapshots(running=False))  # type: ignore[arg-type]
     data = '{"data-collections": ["public.t"], "type": "password=hunter2x"}'
-    heeding.heed(Signal("s1", "execute-snapshot", data), 7)
+    heeding.apply(Signal("s1", "execute-snapshot", data), 7)
     assert "signal s1 is ignored: snapshot type" in caplog.text
     assert "hunter2x" not in caplog.text

@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state",
         metavar="DIR",
-        help="folder for checkpoint and state (with --output - it may be left out: every run "
-        "starts anew then)",
+        help="folder for checkpoint and state (optional with --output -: then every run starts "
+        "from the beginning)",
     )
     add_run_arguments(parser)
 

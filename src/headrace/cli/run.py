@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checkpoint",
         metavar="DIR",
-        help="folder for checkpoint and state (default: headrace.checkpoint.dir; the console "
-        "sink starts anew without one)",
+        help="folder for checkpoint and state (default: headrace.checkpoint.dir; without one, the "
+        "console sink starts from the beginning)",
     )
     add_run_arguments(parser)
 

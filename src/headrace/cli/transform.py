@@ -71,9 +71,9 @@ def _without_schemas(chain: Chain, counts: _Counts) -> HeadraceError:
     return HeadraceError(
         "transforms.without_schema",
         f"{counts.schemaless:,} of {counted(counts.records, 'record')} are change events without a "
-        f"schema, which {steps} passes as they are: it takes events with schemas",
-        "Have the events written with schemas (key.converter.schemas.enable=true and "
-        "value.converter.schemas.enable=true, the defaults), and run these records anew.",
+        f"schema; {steps} needs events with schemas and passes these unchanged",
+        "Write the events with schemas (key.converter.schemas.enable=true and "
+        "value.converter.schemas.enable=true, the defaults), and run these records again.",
     )
 
 

@@ -9,7 +9,7 @@ from headrace.config.property import Family, Group, Property, Support
 
 
 class Row(NamedTuple):
-    """One property as text. `default` is "required" or empty when there is none."""
+    """One property as text. `default` is "required", or empty if the property has no default."""
 
     group: str
     name: str

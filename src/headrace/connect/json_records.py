@@ -39,8 +39,9 @@ def read_records(
 ) -> list[Records]:
     """The records of `entries`, grouped by topic and schemas; `place` is the index.
 
-    Raises HeadraceError("connect.record_not_understood"), and what `load_schema` and `load_value`
-    raise, unless `failed` is told of the record's index and its error: then it is left out.
+    Raises HeadraceError("connect.record_not_understood"), and the errors of `load_schema` and
+    `load_value`. With `failed`, calls it with the record's index and the error instead, and leaves
+    the record out.
     """
     groups: dict[tuple[object, ...], _Group] = {}
     images: list[bytes] = []
@@ -217,9 +218,9 @@ def write_records(
 ) -> dict[int, dict[str, object]]:
     """The records in JSON, by their places.
 
-    Raises what the decoder of a cell raises, and HeadraceError("connect.record_not_understood") for
-    a record that has no such form, unless `failed` is told of its place and its error: then it is
-    left out.
+    Raises the errors of the cells' decoders, and HeadraceError("connect.record_not_understood") for
+    a record that JSON cannot express. With `failed`, calls it with the record's place and the error
+    instead, and leaves the record out.
     """
     written: dict[int, dict[str, object]] = {}
     for records in pieces:

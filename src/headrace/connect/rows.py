@@ -78,8 +78,8 @@ MARKERS = (
 
 
 ORDER = np.dtype([("total", "<i8"), ("collection", "<i8")])
-"""The how manieth event of its transaction a row is, and of its table in it. At an END: how many
-events there were, and where their counts by table begin."""
+"""A row's number among the events of its transaction, and among those of its table in it. At an
+END: the number of events, and where their counts by table begin."""
 
 
 class RowKind(IntEnum):

@@ -37,8 +37,8 @@ class SizedCache(Generic[K, V]):
             return entry[0]
 
     def of(self, key: K, make: Callable[[], V]) -> V:
-        """The value of `key`, which is made and kept with the size 1 where there is none. Two
-        threads that lack it at the same time both make it."""
+        """The value of `key`; a missing one is made, and kept with the size 1. Two threads that
+        miss it at the same time both make it."""
         value = self.get(key)
         if value is None:
             value = make()

@@ -22,10 +22,11 @@ def fields(node: Node | None) -> dict[str, Node]:
 
 
 def select(node: Node | None, path: str) -> Node | None:
-    """The node at a path such as `source.ts_ms`, fit to stand anywhere; None: there is none.
+    """The node at a path such as `source.ts_ms`, usable at any place; None if there is no such
+    node.
 
-    A name may hold dots itself: the longest name that a struct has comes first. What lies inside
-    of a struct that may be null is null where the struct is.
+    A name may contain dots: the longest name that a struct has comes first. Nodes within a struct
+    that may be null are null where the struct is.
     """
     if node is None:
         return None

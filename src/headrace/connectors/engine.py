@@ -211,8 +211,9 @@ class Engine(Generic[P]):
         self._take(Event.BLOCKING_RESUMED if blocks else Event.SNAPSHOT_RESUMED)
 
     def _start(self, after: Offset[P], _seconds: float = 0) -> Offset[P] | None:
-        """Once per process: goes on at `after`, or begins anew, when snapshot.mode asks for that at
-        every start, or when the log from `after` on is gone and the mode repairs that."""
+        """Runs once per process: continues at `after`, or starts from the beginning if
+        snapshot.mode asks for that at every start, or if the log from `after` on is gone and the
+        mode repairs that."""
         source = self._source
         lost = source.check(after, None if after.snapshot is None else self._opened_snapshot())
         if lost is not None:
@@ -409,8 +410,8 @@ class Engine(Generic[P]):
         return slices
 
     def _is_left_out(self, start: Offset[P]) -> bool:
-        """Whether a range that was planned before a restart cannot be read any more, and the next
-        one begins anew."""
+        """Whether a range that was planned before a restart cannot be read any more, so that the
+        next one starts from the beginning."""
         lost = self._source.check(start, None)
         if lost is None:
             return False
@@ -446,7 +447,8 @@ class Engine(Generic[P]):
                 return result
 
     def _recovered(self, error: HeadraceError) -> float:
-        """Makes ready for another try; seconds until then. Raises `error` when there is none."""
+        """Prepares for another try; returns the seconds until then. Raises `error` if it may not be
+        retried."""
         source, limit = self._source, self._options.max_retries
         if not error.retriable or 0 <= limit <= self._retries:
             self._metrics.snapshot.aborted()

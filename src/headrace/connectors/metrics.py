@@ -1,6 +1,6 @@
 """What a connector measures of itself, by the names that Debezium's JMX metrics have.
 
-Numbers are those of this source process; Debezium's begin anew with a task, too.
+The numbers count from the start of this source process, as Debezium's count from a task's start.
 """
 
 from __future__ import annotations

@@ -173,7 +173,8 @@ class Source(Protocol[P]):
 
     @abstractmethod
     def stream(self, start: Offset[P], *, greets: bool) -> OpenStream[P]:
-        """Opens the log. `greets`: no snapshot came before it in this process, which is told."""
+        """Opens the log. `greets`: a notification says that this process took no snapshot before
+        it."""
         ...
 
     @abstractmethod
@@ -213,7 +214,7 @@ class Source(Protocol[P]):
         raise _no_snapshots()
 
     def give_up_snapshot(self) -> None:
-        """A snapshot begins anew, and needs a position in the log of its own."""
+        """Lets go of the snapshot's position in the log: the snapshot starts again with another."""
         return
 
     def ends_snapshot(self, error: HeadraceError) -> bool:  # noqa: ARG002

@@ -30,7 +30,7 @@ class Event(Enum):
     """What happened to the connector."""
 
     POSITION_FOUND = "the position fits, or was made, and no rows are to be read before the log"
-    SNAPSHOT_BEGUN = "a snapshot begins, at first or anew"
+    SNAPSHOT_BEGUN = "a snapshot begins, for the first time or again"
     SNAPSHOT_RESUMED = "the stored offset is inside of a snapshot"
     BLOCKING_RESUMED = "the stored offset is inside of a blocking snapshot"
     SNAPSHOT_READ = "the offset is behind the snapshot, and the log follows"

@@ -36,7 +36,8 @@ def in_total_order(slice_records: Sequence[Records]) -> tuple[np.ndarray, np.nda
 
 
 def partitions_in_order(slice_records: Sequence[Records]) -> np.ndarray | None:
-    """Their partitions (int32, NO_PARTITION where there is none); None: no record has one."""
+    """The records' partitions (int32, NO_PARTITION for a record without one); None if no record
+    has one."""
     if all(records.partition is None for records in slice_records):
         return None
     partitions = [

@@ -218,7 +218,8 @@ class Assembler:
         return at
 
     def decides(self, at: int, node: Cell | Column) -> None:
-        """The PRESENCE instruction `at` goes by `node`: what stands in place of a null is none."""
+        """The PRESENCE instruction `at` depends on `node`; where `node` replaces a null, the value
+        is not null."""
         kinds = 0
         if node.null is None:
             has_stand_in = isinstance(node, Cell) and node.unavailable is not None

@@ -79,7 +79,7 @@ _DEFECTS = (
     "converters.row_field_not_printed",
     "converters.column_missing",
 )
-"""Codes of errors that are none of a record."""
+"""Codes of errors that do not concern one record."""
 
 
 @dataclass(eq=False)
@@ -140,8 +140,8 @@ class SliceConverter:
     ) -> Iterator[pa.RecordBatch]:
         """Batches of the six columns in total order (`place` of the records).
 
-        A batch's memory is reused after the next batch was made. All records are of one table.
-        Raises HeadraceError for a record that has no rendering, unless `failed` is told of it.
+        A batch's memory is reused after the next batch was made. All records belong to one table.
+        Raises HeadraceError for a record that has no rendering; with `failed`, calls it instead.
         """
         for batch, _ in self.batches(slice_records, sequences, failed):
             yield batch

@@ -55,7 +55,7 @@ def named(error: HeadraceError, topic: str, role: str, path: str = "") -> Headra
 
 
 class CompiledShape:
-    """The programs of one shape, and what `emit` is told of them."""
+    """The programs of one shape, and the arguments of `emit` for them."""
 
     def __init__(self, shape: Shape, converters: Converters, names: dict[str, int]) -> None:
         """`names` are those of headers by number; the shape's are added."""
@@ -151,7 +151,7 @@ class CompiledShape:
 
     def place_of(self, instruction: int) -> tuple[str, str]:
         """The role (key, value or header) of what an instruction shows, and the path of its field,
-        empty where there is none."""
+        empty if it has no field."""
         shape = self._shape()
         if shape is None:
             return "value", ""

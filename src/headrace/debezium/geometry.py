@@ -78,8 +78,8 @@ def ring(pairs: Sequence[Pair]) -> bytes:
 
 
 def from_ewkb(raw: bytes) -> dict[str, object] | None:
-    """A value of GEOMETRY or GEOGRAPHY: extended WKB, unchanged, and the SRID that it holds; None
-    when it is none."""
+    """A value of GEOMETRY or GEOGRAPHY: extended WKB, unchanged, and its SRID; None if the bytes
+    are not extended WKB."""
     if len(raw) < 5 or raw[0] > 1:
         return None
     order = "<" if raw[0] else ">"

@@ -58,10 +58,10 @@ def snapshot_marker(schema: Schema) -> Choice:
 
 
 def source_block(schema: Schema, own: Mapping[str, Node], /, **constants: object) -> Struct:
-    """A source block: `own` are nodes by the names of their fields; of the others, `snapshot` is
-    the row's marker, `ts_ms`, `ts_us` and `ts_ns` the time of its transaction, and the rest
-    `constants`, null where there are none. Constants that are no field of it are texts that it
-    does not show."""
+    """A source block. `own` are nodes by the names of their fields. Of the other fields, `snapshot`
+    is the row's marker, `ts_ms`, `ts_us` and `ts_ns` the time of its transaction, and the rest
+    come from `constants`, or are null. Constants that are not fields of the block are texts that
+    it does not show."""
     nodes: list[Node] = []
     for field in schema.fields:
         if field.name in own:

@@ -79,7 +79,7 @@ def broken(fault: int, place: str = "a value") -> HeadraceError:
     """The error for BSON that a kernel refuses; `fault` says why, `place` where it is."""
     return HeadraceError(
         "documents.value_not_understood",
-        f"{place} is no valid BSON: {FAULTS[fault]}",
-        "Find the document with the database's validate command and write it anew; "
-        "event.processing.failure.handling.mode=warn leaves such records out.",
+        f"{place} is not valid BSON: {FAULTS[fault]}",
+        "Find the document with the database's validate command and write it again; "
+        "event.processing.failure.handling.mode=warn leaves out records with such documents.",
     )

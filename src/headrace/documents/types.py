@@ -1,7 +1,7 @@
-"""Which Connect types the values of BSON have by themselves, and what their values are then.
+"""The Connect types that the values of BSON have by themselves, and their Connect values.
 
-A type tells every value of it: a date is Connect's Timestamp, a Decimal128 a text. What a declared
-type holds is told by `headrace.documents.target_schema`.
+Each BSON type maps to one Connect type: a date to Connect's Timestamp, a Decimal128 to a text. The
+values of a declared type are in `headrace.documents.target_schema`.
 """
 
 from __future__ import annotations

@@ -115,8 +115,8 @@ keys at the ends of the order are texts, dates and timestamps milliseconds."""
 
 
 def value_of(kind: int, value: bytes) -> object:
-    """A value in Python: documents are dictionaries, arrays lists. It is none of those that have
-    parts of another kind."""
+    """A value in Python: a document is a dictionary, an array a list. `kind` is neither a regular
+    expression, a DBPointer nor code with scope."""
     if kind == Kind.DOCUMENT:
         return {name: value_of(inner, raw) for inner, name, raw in elements_of(value)}
     if kind == Kind.ARRAY:

@@ -99,7 +99,7 @@ REFUSED = (REFUSED_LOGIN, -181)
 
 @dataclass(frozen=True)
 class Complaint:
-    """An error that librdkafka tries to mend by itself."""
+    """An error that librdkafka tries to recover from by itself."""
 
     code: int
     text: str
@@ -129,7 +129,7 @@ class Complaints:
 
     @property
     def is_refusal(self) -> bool:
-        """Whether a login or certificate was refused, which waiting does not mend."""
+        """Whether a login or certificate was refused, which waiting does not correct."""
         return self.last is not None and self.last.code in REFUSED
 
     def explain(self, purpose: Purpose, brokers: str | None, error: object) -> HeadraceError:

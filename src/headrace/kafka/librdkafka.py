@@ -241,7 +241,7 @@ class NativeProducer:
 
     def _delivered(self, producer: int, message: int) -> None:
         code = ctypes.c_int32.from_address(message + OFFSET_OF_ERROR).value
-        # What is purged follows from a failure, and may be told of first.
+        # A purged message follows from a failure, and may be reported before it.
         if code == _NO_ERROR or (self._failure is not None and self._failure.code not in _PURGED):
             return
         library = self._library

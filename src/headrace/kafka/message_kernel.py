@@ -1,5 +1,5 @@
 """The compiled loop that hands rows to `rd_kafka_produceva`. Its file imports nothing that changes
-often: all kernels are compiled anew when it does."""
+often: all kernels are compiled again when it does."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,call-arg"
 

@@ -102,8 +102,8 @@ def _jaas_options(jaas: str) -> dict[str, str]:
 def client_settings(purpose: Purpose, given: Mapping[str, str], brokers: str) -> dict[str, str]:
     """`given` (without their prefix, names in any case) and the brokers, as librdkafka writes them.
 
-    Logins with a password, PEM certificates and what only has another spelling are translated.
-    Raises HeadraceError(".kafka_setting") for a login of Java that is none of these.
+    Logins with a password, PEM certificates and settings that differ only in spelling are
+    translated. Raises HeadraceError(".kafka_setting") for any other login of Java.
     """
     settings = {
         name.lower(): text for name, text in given.items() if name.lower() not in _JAVA_ONLY

@@ -69,8 +69,8 @@ class Position(Protocol):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], /) -> Self:
-        """Takes its members out of an offset, which may have none of them yet. Raises KeyError,
-        TypeError or ValueError for what is none of them."""
+        """Reads the position's members from an offset, which may lack all of them. Raises KeyError,
+        TypeError or ValueError for members that are not valid."""
         ...
 
     @classmethod

@@ -14,13 +14,14 @@ class SnapshotProgress:
     """The part of an offset that a running snapshot adds. Progress is a prefix.
 
     `taken_us` is when the snapshot was taken (microseconds since 1970), `transaction` an id of that
-    moment for `source` (None: there is none), `visible` what the snapshot sees, in the words of
-    its database. `table` and `after` name the last chunk handed out: the table's number in
-    `tables`, and the chunk's partition (`leaf`), upper bound (`lower` of the next one; None: to the
-    end) and the next chunk's `ordinal`. `chunks` are the chunks of the range that ends here, as
-    JSON objects, so that planning it again asks nobody; `notifications` are those of this range.
-    `done`: every chunk was handed out. `reread`: chunks are handed out again. `blocking`: a signal
-    asked for it, and its chunks stand between transactions as other inserts do.
+    moment for `source` (None: no id), `visible` what the snapshot sees, in the words of its
+    database. `table` and `after` name the last chunk handed out: the table's number in `tables`,
+    and the chunk's partition (`leaf`), upper bound (`lower` of the next one; None: to the end) and
+    the next chunk's `ordinal`. `chunks` are the chunks of the range that ends here, as JSON
+    objects, so that the range can be planned again without a query; `notifications` are those of
+    this range. `done`: every chunk was handed out. `reread`: chunks are handed out again.
+    `blocking`: a signal asked for the snapshot, and its chunks are read between transactions as
+    other inserts are.
     """
 
     taken_us: int

@@ -36,7 +36,7 @@ class TableReading(Generic[T]):
     tables: Mapping[TableId, T]
 
     def describe(self, identity: TableId) -> T | None:
-        """A table; None when there is none of that id."""
+        """A table; None if no table has this id."""
         return self.tables.get(identity)
 
     def named(self, schema: str, table: str) -> T | None:

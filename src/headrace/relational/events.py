@@ -143,8 +143,8 @@ class RelationFacts:
         )
 
     def key_cells(self, settings: EventSettings) -> list[Cell]:
-        """The cells of the key columns, in key order; columns of types that events leave out are
-        none of them."""
+        """The cells of the key columns, in key order, without columns of types that events leave
+        out."""
         names = self.cell_names
         places = [names.index(name) for name in dict.fromkeys(self.key) if name in names]
         cells = (column_cell(self, place, settings) for place in places)

@@ -28,11 +28,11 @@ class HeartbeatQuery:
     """SQL that runs with each heartbeat, on a connection of its own: for logs that do not move, or
     not in this database. A write to a captured table makes the position move.
 
-    `execute` runs a statement of users; it raises an error of the driver, or HeadraceError where it
-    cannot connect. `explain` says what such an error means, and how it is told; None: it is not the
-    driver's. `connector` begins the codes of errors, `close` closes the connection and never
-    raises. `prepare` lets the server look at a statement without running it, and raises as
-    `execute` does; it does nothing with statements that cannot be looked at so.
+    `execute` runs a statement of users; it raises an error of the driver, or HeadraceError if it
+    cannot connect. `explain` gives the meaning of such an error, and its message; None: it is not
+    the driver's. `connector` begins the codes of errors, `close` closes the connection and never
+    raises. `prepare` lets the server parse a statement without running it, and raises as `execute`
+    does; it does nothing with statements that cannot be parsed so.
     """
 
     def __init__(

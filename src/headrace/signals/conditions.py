@@ -1,8 +1,8 @@
-"""Filters that come with signals: checked by structure, and written anew from what was checked.
+"""Filters that come with signals: checked by structure, and generated from the checked tree.
 
 Whoever may write a signal may not run SQL of their choice. A filter is one boolean expression over
 the columns of its table; the text that reaches the database is generated from the checked tree, so
-the two can not be understood differently.
+the two cannot be understood differently.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def _matching(expression: str, names: Sequence[str]) -> list[str]:
         raise ValueError(
             f"{expression[:50]!r}… is not a regular expression of at most {_LONGEST} characters"
         )
-    import pyarrow as pa  # 0.1 s in each of Spark's planning processes, which heed no signals
+    import pyarrow as pa  # 0.1 s in each of Spark's planning processes, which apply no signals
     import pyarrow.compute as pc
 
     try:

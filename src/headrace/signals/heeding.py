@@ -57,7 +57,7 @@ class SnapshotActions(Protocol[P]):
         ...
 
     def drop_transaction(self, transaction: str, /) -> None:
-        """Leave out an open transaction. Raises ValueError where there is none to leave out."""
+        """Drop an open transaction. Raises ValueError if it is not open."""
         ...
 
     def position_text(self, place: P, /) -> str:
@@ -79,26 +79,26 @@ class Heeding(Generic[P]):
         """Whether signals may come from elsewhere than the log."""
         return bool(self._channels)
 
-    def heed_channels(self, held: SignalProgress, place: P) -> None:
-        """Heed what came by other channels than the log; `held` is what the checkpoint holds."""
+    def apply_channels(self, held: SignalProgress, place: P) -> None:
+        """Apply the signals of channels other than the log; `held` is the checkpoint's progress."""
         if not self._channels:
             return
         self._channels.forget(held)
         signals, self._actions.progress = self._channels.take(self._actions.progress)
         for signal in signals:
-            self.heed(signal, place)
+            self.apply(signal, place)
 
-    def heed_row(self, identity: str, texts: list[str | None], place: P) -> None:
-        """Heed a row of the signal collection: its id, its type and its data."""
+    def apply_row(self, identity: str, texts: list[str | None], place: P) -> None:
+        """Apply a row of the signal collection: its id, its type and its data."""
         if len(texts) < 3:
             log.warning("signal %s is ignored: the signal table lacks columns", identity)
             return
-        self.heed(Signal(identity, texts[1] or "", texts[2]), place)
+        self.apply(Signal(identity, texts[1] or "", texts[2]), place)
 
-    def heed(self, signal: Signal, place: P) -> None:
-        """Do what a signal says; what is wrong with it is logged. Whatever it is, the signal is in
-        the log or the checkpoint, so an error of its own would come again with every start. Raises
-        HeadraceError, the database's."""
+    def apply(self, signal: Signal, place: P) -> None:
+        """Run the action of a signal. An error of the signal is logged, not raised: the signal is
+        in the log or the checkpoint, so the error would return with every start. Raises
+        HeadraceError for errors of the database."""
         before = self._actions.progress
         try:
             action = parse_action(signal)

@@ -23,7 +23,7 @@ CHANNEL = Purpose(
     brokers="signal.kafka.bootstrap.servers",
 )
 _SEND_SECONDS = 15.0
-# The place is kept in the checkpoint, the group is only told of it.
+# The place is kept in the checkpoint; it is committed to the group only for information.
 _OURS = {"enable.auto.commit": "false", "enable.partition.eof": "true"}
 
 

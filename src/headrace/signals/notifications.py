@@ -22,7 +22,7 @@ _observers: list[Observer] = []
 
 
 def observe(observer: Observer) -> None:
-    """From now on `observer` is told what becomes of signals in this process, whatever channels
+    """From now on `observer` receives the outcome of signals in this process, whatever channels
     notifications have."""
     _observers.append(observer)
 
@@ -59,8 +59,8 @@ class Notification:
 
 
 class Notifier:
-    """A connector's notifications. The log channel is written here; who notifies brings the
-    notification to `topic`, the sink channel's (None: there is none)."""
+    """A connector's notifications. The log channel is written here; the caller sends the
+    notification to `topic`, the sink channel's (None: no sink channel)."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         channels = config.notification_enabled_channels

@@ -25,7 +25,7 @@ Key = tuple[str | None, ...]
 
 
 def key_text(key: Key | None) -> str:
-    """A key for people; empty when there is none."""
+    """A key for people; empty without a key."""
     return ",".join("null" if value is None else value for value in key or ())
 
 

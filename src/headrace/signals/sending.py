@@ -30,9 +30,9 @@ _EXAMPLE = """headrace signal FILE execute-snapshot '{"data-collections": ["inve
 
 @dataclass(frozen=True)
 class SignalTargets:
-    """What a signal may name, as of now: the names of all `collections` that are there (tables,
+    """The names that a signal may use at present: the names of all existing `collections` (tables,
     `schema.table`), those that are `captured`, and of these the ones whose changes never arrive,
-    each with what mends it. `qualifier` may stand before each name."""
+    each with its remedy. `qualifier` may precede each name."""
 
     collections: Sequence[str]
     captured: Sequence[str]
@@ -83,7 +83,7 @@ def _nobody(expression: str, present: Sequence[str]) -> HeadraceError:
 
 
 def make_signal(kind: str, data: str | Mapping[str, Any], name: str | None) -> Signal:
-    """A signal that a connector will heed. Raises HeadraceError("signals.invalid")."""
+    """A signal that a connector can run. Raises HeadraceError("signals.invalid")."""
     text = data if isinstance(data, str) else json.dumps(data)
     signal = Signal(name or str(uuid.uuid4()), kind, text or "{}")
     try:

@@ -58,8 +58,8 @@ class SignalTopic:
         self._changed = threading.Condition()
         # Under the condition:
         self._signals: list[Signal] = []
-        self._places: dict[int, int] | None = None  # behind these signals; None: not known yet
-        self._from: dict[int, int] | None = None  # where the thread is to begin anew
+        self._places: dict[int, int] | None = None  # after these signals; None: not known yet
+        self._from: dict[int, int] | None = None  # where the thread has to start again
         self._unread: set[int] = set()  # partitions whose end was not seen since
         self._taken: Places | None = None
         self._held: Places = ()
@@ -223,7 +223,7 @@ class SignalTopic:
             return
         with self._changed:
             if not self._unread and self._from is None and self._lost is None:
-                # `take` wakes the thread only to begin anew.
+                # `take` wakes the thread only to start again.
                 self._changed.wait_for(self._is_asked, self._interval)
 
     def _is_asked(self) -> bool:
@@ -274,7 +274,7 @@ class SignalTopic:
             return None
 
     def _on_error(self, error: KafkaError) -> None:
-        """Notes an error that lasts: the next round begins anew. The client calls it while it is
+        """Notes an error that lasts: the next round starts again. The client calls it while it is
         polled."""
         lasting = (self._kafka.KafkaError._ALL_BROKERS_DOWN, self._kafka.KafkaError._AUTHENTICATION)
         if error.code() in lasting or error.fatal():

@@ -42,7 +42,7 @@ class SnapshotRule:
         return self.at_first or (self.repairs and epoch > 1)
 
     def goes_on(self, stored: OffsetObject | None) -> bool:
-        """Whether a start from this offset of a checkpoint (None: there is none) goes on with the
+        """Whether a start from this offset of a checkpoint (None: no offset yet) continues with the
         log, and reads no rows before it."""
         begins = stored is None or not stored.keys() > {"v", "server"} or "snapshot" in stored
         return not begins and self.streams and not self.at_every

@@ -64,7 +64,8 @@ class ChunkAnnouncements:
     def of(
         topic: str | None, notifications: Sequence[dict[str, Any]], chunk: int
     ) -> ChunkAnnouncements | None:
-        """Those of the chunk with this number, of all of its range; None: there are none."""
+        """The notifications of the chunk with this number, out of those of its range; None if it
+        has no notification."""
         around = [entry for entry in notifications if entry["chunk"] == chunk]
         if not around or topic is None:
             return None

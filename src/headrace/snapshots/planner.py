@@ -177,15 +177,15 @@ class SnapshotPlanner:
         place = progress.after
         if place is None:
             return progress
-        anew = beginning(place["ordinal"])
+        first = beginning(place["ordinal"])
         touched = {chunk["table"] for chunk in progress.chunks}
         if place["leaf"] > 0 or place["lower"] is not None:
             touched.add(progress.table)
         if touched and self._options.restarts:
-            return replace(progress, table=0, after=anew, reread=True, done=False)
+            return replace(progress, table=0, after=first, reread=True, done=False)
         for number in sorted(touched):
             if tables[number].kind is not Cut.KEY:
-                return replace(progress, table=number, after=anew, reread=True, done=False)
+                return replace(progress, table=number, after=first, reread=True, done=False)
         return progress
 
     def _recut(self, progress: SnapshotProgress) -> SnapshotProgress:

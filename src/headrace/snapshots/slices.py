@@ -157,7 +157,7 @@ class PrefaceSlice:
         return (shape_of(record.facts, self.settings) for record in self.records)
 
     def read(self) -> Iterator[list[Records]]:
-        """One piece: all of them. They are of now: no time of the database belongs to them."""
+        """All records in one piece. They have the current time, and no time of the database."""
         place = replace(self.place, taken_us=time.time_ns() // 1000)
         block = ImageBlock.of(record.image for record in self.records)
         rows = self.place.rows(len(self.records), PREFACE_ORDINAL, 0)

@@ -25,7 +25,7 @@ class HeldSnapshot(Protocol):
 
     @property
     def transaction(self) -> int | None:
-        """A transaction id of that moment, for `source`; None: there is none."""
+        """A transaction id of that moment, for `source`; None without one."""
         return None
 
     @property
@@ -72,7 +72,7 @@ class SnapshotHolder(ABC, Generic[H]):
 
     @property
     def held(self) -> H | None:
-        """The snapshot that is held; None when there is none, or when it was lost."""
+        """The snapshot that is held; None if no snapshot is held, or if it was lost."""
         if self._snapshot is not None and not self._snapshot.alive():
             self._let_go()
         return self._snapshot

@@ -13,9 +13,9 @@ from headrace.errors import HeadraceError
 
 
 def stored_offset(folder: Path) -> dict[str, Any] | None:
-    """The source's offset behind the last finished micro-batch; behind the first planned one,
-    which has no rows, when none is finished. None when there is none that can be read: Spark
-    says why.
+    """The source's offset after the last finished micro-batch; or, if no micro-batch is finished,
+    the start of the first planned one, which has no rows. None if no offset can be read: Spark
+    reports the reason.
     """
     done = _numbers(folder / "commits")
     planned = _numbers(folder / "offsets")
@@ -32,7 +32,7 @@ def query_id(folder: Path) -> str:
 
 
 def finished_batch(folder: Path) -> int:
-    """The number of the last finished micro-batch; -1 when there is none."""
+    """The number of the last finished micro-batch; -1 if no micro-batch is finished."""
     return max(_numbers(folder / "commits"), default=-1)
 
 
@@ -59,7 +59,7 @@ def planned_batch(folder: Path, end: Mapping[str, Any]) -> int:
 
 def force_log_to_disk(folder: Path) -> None:
     """Force the last finished micro-batch's entries in Spark's log to the disk, which Spark does
-    not: what a database is told to forget must outlive a power failure."""
+    not: positions that are acknowledged to a database must outlive a power failure."""
     number = finished_batch(folder)
     if number < 0:
         return
@@ -135,8 +135,8 @@ def refuse_torn(folder: Path) -> None:
         raise HeadraceError(
             "spark.checkpoint_torn",
             f"Spark's log in {folder} has lost its end: micro-batch {torn[0].name} is not whole",
-            f"Delete {' and '.join(map(str, torn))}: then the micro-batch is planned anew, and the "
-            "file sink replaces what it has of it.",
+            f"Delete {' and '.join(map(str, torn))}: then the micro-batch is planned again, and "
+            "the file sink replaces what it has of it.",
         )
 
 

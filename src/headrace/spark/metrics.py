@@ -54,8 +54,8 @@ def metrics(query: StreamingQuery) -> Metrics | None:
 
 
 def reported_metrics(progress: Mapping[str, Any]) -> Metrics | None:
-    """The metrics of the first headrace source in Spark's progress (its JSON); None: there are
-    none."""
+    """The metrics of the first headrace source in Spark's progress (its JSON); None without a
+    headrace source."""
     return next(_reported(progress), None)
 
 

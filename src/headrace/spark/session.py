@@ -146,7 +146,7 @@ def build_session(
         # In the main thread PySpark would take SIGINT from the command line.
         with ThreadPoolExecutor(1) as starter:
             context: Any = starter.submit(SparkContext, conf=conf, gateway=gateway).result()
-        # The end of a JVM that was killed is told by the command, without a trace.
+        # The command reports the end of a JVM that was killed, without a trace.
         context._accumulatorServer.handle_error = lambda *_: None
     go_on()
     return builder.getOrCreate()

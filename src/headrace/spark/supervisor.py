@@ -182,16 +182,16 @@ class _Listener:
 
 
 class Supervisor:
-    """Runs the query that `start` starts until it is told to stop.
+    """Runs the query that `start` starts until `stop` or a signal ends it.
 
     `start` is called again for every restart and must use the same checkpoint. `on_progress`
     receives each micro-batch's progress (Spark's JSON) in another thread, in which `on_idle` is
-    called where there was none to run; `on_restart` the failure
-    and the seconds until the next attempt. `on_signal` takes the place of `stop` at the first
-    signal: who gives it calls `stop` when it is time. `on_stop` is called before the query is
-    stopped without an error, `on_repeat` for a signal while it stops (None: SIGINT interrupts at
-    once). `rows_of` tells how many rows a micro-batch had, where that is not the number that Spark
-    counted. `is_stopped` tells, once signals come here, whether one came before.
+    called if there was no micro-batch to run; `on_restart` receives the failure and the seconds
+    until the next attempt. `on_signal` replaces `stop` at the first signal: who gives it calls
+    `stop` when it is time. `on_stop` is called before the query is stopped without an error,
+    `on_repeat` for a signal while it stops (None: SIGINT interrupts at once). `rows_of` returns how
+    many rows a micro-batch had, if that is not the number that Spark counted. `is_stopped` returns,
+    once signals come here, whether one came before.
     """
 
     def __init__(

@@ -94,7 +94,7 @@ def read_records(part: Slice, config: ConnectorConfig) -> Iterator[list[Records]
 def _failed(
     records: Sequence[Records], failures: FailurePolicy, config: ConnectorConfig
 ) -> Failed | None:
-    """What is told of records that have no rendering; None: the first one ends the query."""
+    """Receives records that have no rendering; None: the first such record ends the query."""
     if failures.tolerates:
         names = {role: config.converter(role).value for role in _ROLES}
         return failures.unrendered(records, names)

@@ -119,8 +119,8 @@ class Facts(Protocol):
         ...
 
     def key_cells(self, settings: EventSettings) -> list[Cell]:
-        """The cells of the new image that make the key, in key order. What events leave out is
-        none of them."""
+        """The cells of the new image that make the key, in key order, without those that events
+        leave out."""
         ...
 
     def shown_cells(self, settings: EventSettings) -> list[tuple[Cell, Cell | Constant]]:

@@ -1,8 +1,8 @@
 """Where a range of the log ends, and which indexed rows lie in it. Pure: no connection, no clock.
 
-Order of the log: rows by (position, kind, ordinal); how far a position inside of a transaction
-reaches is told by the position. A record outside of transactions (kind 1) comes
-before a transaction at the same place.
+Order of the log: rows by (position, kind, ordinal); the position says how far a position inside of
+a transaction reaches. A record outside of transactions (kind 1) comes before a transaction at the
+same place.
 """
 
 from __future__ import annotations

@@ -101,9 +101,9 @@ class LogReader(Protocol):
         return 0, 0
 
     def begin_segment(self, image: int, size: int) -> None:
-        """From now on another segment is written. At its beginning stands a copy of the open
-        transaction's image, `size` bytes (0: there is none) at the virtual address `image`, to
-        which the transaction's rows in this segment refer; then what was not indexed."""
+        """From now on another segment is written. It begins with a copy of the open transaction's
+        image, `size` bytes (0: no open transaction) at the virtual address `image`, to which the
+        transaction's rows in this segment refer; then follow the bytes that were not indexed."""
         ...
 
     def read_into(self, target: memoryview, seconds: float) -> int:

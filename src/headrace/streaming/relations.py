@@ -18,9 +18,9 @@ _FIRST_VERSIONS = 64
 class RelationVersions:
     """Relation versions in the order in which they were seen; rows refer to them by number.
 
-    `facts` and `collections` (what transaction metadata calls each) grow and never change
-    otherwise. `table` (int64, RELATION_WORDS per version) grows by replacement: a kernel gets its
-    address anew with every call. One thread adds; others may read `facts` and `collections`.
+    `facts` and `collections` (the names in transaction metadata) grow and never change otherwise.
+    `table` (int64, RELATION_WORDS per version) grows by replacement: a kernel gets its current
+    address with every call. One thread adds; others may read `facts` and `collections`.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class StreamState:
     """An open stream: whether it is connected, how many row changes made no record, how many bytes
     of log were received and not delivered, how many may be, and the commit time (microseconds since
-    1970) of the oldest change that the database was not told to forget; None: there is none."""
+    1970) of the oldest change that was not acknowledged to the database; None: no such change."""
 
     connected: bool
     filtered: int

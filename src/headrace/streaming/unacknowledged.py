@@ -29,8 +29,8 @@ class Unacknowledged:
             self._planned.append((upto, commit_us))
 
     def oldest(self) -> int | None:
-        """Commit time (µs since 1970) of the oldest change that is not acknowledged; None: there is
-        none. Planned ranges first, then what the spool holds."""
+        """Commit time (µs since 1970) of the oldest change that is not acknowledged; None if all
+        are. Planned ranges first, then what the spool holds."""
         while self._planned and self._planned[0][0] <= self._acknowledged:
             self._planned.popleft()
         if self._planned:

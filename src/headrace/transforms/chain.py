@@ -101,10 +101,10 @@ class Chain:
         return False
 
     def __call__(self, pieces: Sequence[Records], failed: Failed | None = None) -> list[Records]:
-        """What the chain makes of the Records of a slice; those without records are left out.
+        """Applies the chain to the Records of a slice; pieces without records are left out.
 
-        A record that a transform cannot take ends it with the transform's HeadraceError, unless
-        `failed` is told of it: then it is left out.
+        A record that a transform cannot take raises the transform's HeadraceError; with `failed`,
+        calls it with the error instead, and leaves the record out.
         """
         if not self.steps:
             return list(pieces)

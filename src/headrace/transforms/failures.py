@@ -105,9 +105,9 @@ class FailurePolicy:
     def unrendered(
         self, originals: Sequence[Records], converters: Mapping[str, str]
     ) -> Callable[[Records, str, HeadraceError], Records | None]:
-        """What is told of a record that has no rendering, for `SliceConverter.convert`: it gives
-        the dead letter in its place. `originals` are the Records before the chain, `converters`
-        the names of the converters by role."""
+        """Receives a record that has no rendering, for `SliceConverter.convert`: returns the dead
+        letter that replaces it. `originals` are the Records before the chain, `converters` the
+        names of the converters by role."""
 
         def failed(records: Records, role: str, error: HeadraceError) -> Records | None:
             if not self.tolerates:

@@ -93,8 +93,8 @@ def short_name(java_class: str) -> str:
 def find_transform(name: str) -> Declaration[Transform]:
     """The transform of a type.
 
-    Raises HeadraceError("transforms.unknown") when there is none, and
-    ("transforms.not_importable") for one of somebody's own that cannot be loaded.
+    Raises HeadraceError("transforms.unknown") if no transform has this name, and
+    ("transforms.not_importable") for a user's own transform that cannot be loaded.
     """
     return _find(name, _TRANSFORMS, "transform")
 

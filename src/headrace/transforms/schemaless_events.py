@@ -70,8 +70,8 @@ class SchemalessEvents:
         )
 
     def field(self, struct: str, name: str) -> np.ndarray:
-        """The cells of a field of a struct of the events, of their own where it is empty; null
-        where there is none."""
+        """The cells of a field of a struct of the events, or of the events' own with an empty
+        `struct`; null if the field is missing."""
         if not struct:
             return members(self.texts, [name])[0]
         inside = members(self.texts, [struct])[0]

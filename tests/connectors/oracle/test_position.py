@@ -121,7 +121,7 @@ def test_an_offset_of_debeziums_of_which_a_part_would_be_lost_is_refused(
         ({"scn": 5}, "scn is no text"),
         ({"scn": "x"}, "no SCN"),
         ({"scn": str(1 << 63)}, "no SCN"),
-        ({"scn": "1", "commit_scn": "1:2"}, "commit_scn is none"),
+        ({"scn": "1", "commit_scn": "1:2"}, "commit_scn is not valid"),
         ({"scn": "1", "commit_scn": "1:a:b:c"}, "no redo thread"),
         ({"scn": "1", "committed": "5:06"}, "a transaction id has 16 hexadecimal digits"),
         ({"scn": "1", "txId": "06", "txScn": "1"}, "a transaction id has 16 hexadecimal digits"),

@@ -112,7 +112,7 @@ def test_whatever_dies_when_each_record_is_written_once(data: st.DataObject) -> 
             turn = Turn("c", batch, slices, kind, f"d{batch}", max(before, slices, 1), before)
             seen = [markers.get(number) for number in range(turn.width)]
             if kind is Kind.WHOLE:
-                if next_step_of_all(seen, turn, anew=False) is Step.WRITE:
+                if next_step_of_all(seen, turn, without_markers=False) is Step.WRITE:
                     written += [(batch, number) for number in range(slices)]
                     markers |= dict.fromkeys(turn.marked(0), turn.marker(1))
                 if data.draw(st.booleans()):
@@ -121,7 +121,7 @@ def test_whatever_dies_when_each_record_is_written_once(data: st.DataObject) -> 
             order = data.draw(st.permutations(range(max(slices, 1))))
             dies_behind = data.draw(st.none() | st.integers(0, len(order)))
             for number in order[:dies_behind]:
-                start = begins(seen, turn, number, anew=False)
+                start = begins(seen, turn, number, without_markers=False)
                 if next_step(markers.get(number), turn, begins=start) is Step.WRITE:
                     if number < slices:
                         written.append((batch, number))
@@ -138,25 +138,25 @@ def test_whatever_dies_when_each_record_is_written_once(data: st.DataObject) -> 
 def test_one_transaction_of_all_is_refused_where_a_part_is_written() -> None:
     turn = replace(TURN, kind=Kind.WHOLE)
     done = marker(7, kind=Kind.WHOLE)
-    assert next_step_of_all([marker(6)] * 3, turn, anew=False) is Step.WRITE
-    assert next_step_of_all([done] * 3, turn, anew=False) is Step.SKIP
+    assert next_step_of_all([marker(6)] * 3, turn, without_markers=False) is Step.WRITE
+    assert next_step_of_all([done] * 3, turn, without_markers=False) is Step.SKIP
     with pytest.raises(HeadraceError, match="whole"):
-        next_step_of_all([done, marker(6), marker(6)], turn, anew=False)
+        next_step_of_all([done, marker(6), marker(6)], turn, without_markers=False)
 
 
 def test_a_slice_that_was_not_before_has_no_marker() -> None:
     grown = replace(TURN, slices=4, width=4, before=3)
     for first in (marker(6), grown.marker(0)):
         seen = [first, marker(6), marker(6), None]
-        assert [begins(seen, grown, number, anew=False) for number in range(4)] == [
+        assert [begins(seen, grown, number, without_markers=False) for number in range(4)] == [
             False, False, False, True,
         ]  # fmt: skip
 
 
 def test_everything_begins_at_the_first_micro_batch_and_where_the_user_says_so() -> None:
-    assert begins([None], replace(TURN, batch=0), 0, anew=False)
-    assert begins([None], TURN, 0, anew=True)
-    assert not begins([None], TURN, 0, anew=False)
+    assert begins([None], replace(TURN, batch=0), 0, without_markers=False)
+    assert begins([None], TURN, 0, without_markers=True)
+    assert not begins([None], TURN, 0, without_markers=False)
 
 
 def test_slice_0_writes_the_markers_of_slices_that_a_micro_batch_does_not_have() -> None:

@@ -135,7 +135,7 @@ def test_a_lost_bookkeeping_topic_is_an_error_until_the_user_lets_it_begin(
     kafka.delete_topic(query.options.bookkeeping)
     refused("kafka.bookkeeping_lost", query, 1)
     assert query.options.bookkeeping not in kafka.topics()
-    query.restart(begins_anew=True)
+    query.restart(begins_without_markers=True)
     query.run(1, 2, Way.DIRECT)
     assert query.markers(2) == [1, 1]
 

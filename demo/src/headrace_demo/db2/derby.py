@@ -83,10 +83,10 @@ class DerbyServer(Server):
 
     def shut_down(self, name: str) -> None:
         """Ends a database, so that it takes no more memory of the server; the next connection
-        begins it anew."""
+        starts it again."""
         import ibm_db_dbi
 
-        with contextlib.suppress(ibm_db_dbi.Error):  # that it has ended is told as an error
+        with contextlib.suppress(ibm_db_dbi.Error):  # Derby reports the end as an error
             _connect(self._dsn(self.bridge.ending_port, name, USER, None)).close()
 
     def execute(

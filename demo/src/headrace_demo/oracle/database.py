@@ -121,7 +121,7 @@ class Database:
     # -- what happens ---------------------------------------------------------------------------
 
     def load(self, script: Mapping[str, Any]) -> None:
-        """Begin anew with a script's database and tables, and what its `setup` says."""
+        """Starts from the beginning with a script's database, tables and `setup`."""
         with self.lock:
             for full_name in self.state.tables:
                 self.store.drop(full_name)
@@ -211,7 +211,7 @@ class Database:
         self.store.connection.close()
         self._folder.cleanup()
 
-    # -- what is told ---------------------------------------------------------------------------
+    # -- queries of the state -------------------------------------------------------------------
 
     def show(self) -> None:
         """V$ views and those of the data dictionary are as the database is now."""

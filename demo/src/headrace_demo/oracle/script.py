@@ -230,7 +230,7 @@ class State:
                     raise ValueError(f"no line of a script: {line}")
 
     def current_log(self, thread: int) -> LogFile:
-        """The log into which a redo thread writes. Raises ValueError where there is none."""
+        """The log into which a redo thread writes. Raises ValueError if the thread has no log."""
         for log in reversed(self.logs):
             if log.thread == thread and log.is_current:
                 return log

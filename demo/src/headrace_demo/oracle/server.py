@@ -56,7 +56,7 @@ class OracleServer(Server):
         return answer[0]
 
     def load(self, script: Mapping[str, Any]) -> None:
-        """Begin anew with a script's database, tables and `setup`."""
+        """Starts from the beginning with a script's database, tables and `setup`."""
         self.call("load", script)
 
     def apply(self, block: Iterable[Mapping[str, Any]]) -> None:

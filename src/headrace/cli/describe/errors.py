@@ -1,7 +1,7 @@
 """The reference page of errors, from the places in the sources that raise them.
 
-Read is the text of this package's modules: every call that makes an error or a finding of a check,
-its code, its message and its remedy. What is told only when it happens stands in capitals.
+The package's modules are parsed for every call that makes an error or a finding of a check: its
+code, its message and its remedy. Values that are known only at run time are shown in capitals.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ _ANY_MESSAGE = "In the words of the server, or of the part that is wrong."
 _ANY_REMEDY = "Comes with the message: the statement or the value that corrects it."
 _WORD = re.compile(r"[a-z_0-9]+")
 _PLACE = re.compile(r"(?<!\$)\{([a-z_]+)\}")
-"""A place of a text that is filled in when it is told."""
+"""A placeholder of a text that is filled in at run time."""
 _FILLED = {"user": "DATABASE_USER"}
 _LEVELS = ("ok", "warning", "error")
 
 
 @dataclass(frozen=True, order=True)
 class Told:
-    """One way in which a code is told. `place` is the module and the line."""
+    """One form in which a code is reported. `place` is the module and the line."""
 
     code: str
     message: str
@@ -123,8 +123,8 @@ def told_as(names: Sequence[str]) -> Sequence[Told]:
 
 
 def _named(name: str) -> Sequence[Told]:
-    """The ways in which a code is told; those of all codes of an area. A connector's name may stand
-    for CONNECTOR."""
+    """The forms in which a code is reported, or those of all codes of an area. A connector's name
+    may be used in place of CONNECTOR."""
     lowered = name.lower()
     chosen = [one for one in told() if lowered in (one.code, one.code.partition(".")[0])]
     if "." in lowered:

@@ -40,8 +40,8 @@ class SchemaHistoryConfig(Configuration):
 
     snapshot_mode = SnapshotConfig.snapshot_mode.with_refused("custom").with_meaning(
         "When existing rows are read, and whether streaming follows. `recovery` is `no_data`, and "
-        "makes a lost schema history anew, of the tables as they are: nobody may have altered them "
-        "since the stored position."
+        "writes a lost schema history again from the tables as they are: nobody may have altered "
+        "them since the stored position."
     )
     snapshot_mode_configuration_based_snapshot_schema = (
         SnapshotConfig.snapshot_mode_configuration_based_snapshot_schema.with_status(_IN_HISTORY)
@@ -50,7 +50,7 @@ class SchemaHistoryConfig(Configuration):
         SnapshotConfig.snapshot_mode_configuration_based_snapshot_on_schema_error.with_status(
             SUPPORTED
         ).with_meaning(
-            "With snapshot.mode=configuration_based: writes a lost schema history anew, of the "
+            "With snapshot.mode=configuration_based: writes a lost schema history again from the "
             "tables as they are."
         )
     )
@@ -197,7 +197,7 @@ class SchemaHistoryConfig(Configuration):
 
     @property
     def rebuilds_history(self) -> bool:
-        """Whether a schema history that is lost is written anew."""
+        """Whether a schema history that is lost is written again."""
         if self.snapshot_mode is SnapshotMode.CONFIGURATION_BASED:
             return self.snapshot_mode_configuration_based_snapshot_on_schema_error
         return self.snapshot_mode is SnapshotMode.RECOVERY

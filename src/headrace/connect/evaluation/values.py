@@ -98,7 +98,7 @@ def connect_values(records: Records, node: Node) -> list[object]:
 
 
 def nulls(records: Records, node: Node | None) -> np.ndarray:
-    """Where the node is null (bool, one per record); everywhere when there is none."""
+    """Where the node is null (bool, one per record); everywhere if there is no node."""
     if node is None:
         return np.ones(len(records), np.bool_)
     return Evaluation(records, node, only_presence=True).nulls(node)

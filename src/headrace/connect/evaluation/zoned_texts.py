@@ -30,7 +30,7 @@ _TEXT = pa.large_string()
 
 @inlined_part
 def _two(place):
-    """The number that two digits are; -1 where they are none."""
+    """The number that two digits make; -1 if one of the bytes is not a digit."""
     high, low = load8(place) - _ZERO, load8(place + 1) - _ZERO
     if high < 0 or high > 9 or low < 0 or low > 9:
         return np.int64(-1)

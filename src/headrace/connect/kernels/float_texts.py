@@ -51,7 +51,7 @@ _strtod, _strtof = _from_text("strtod", 64), _from_text("strtof", 32)
 @part
 def float_bits(address, length, width):
     """The bits of a float of `width` bits from a text that has only characters of decimal numbers;
-    -1 when it is none, or has more than 64 bytes, and for what is too large for a float."""
+    -1 if the text is not a number, has more than 64 bytes, or is too large for a float."""
     if length < 1 or length > _MOST_BYTES:
         return np.int64(-1)
     text = _number_text()

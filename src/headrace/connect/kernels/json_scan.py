@@ -138,7 +138,7 @@ def is_upper_hexadecimal(byte):
 
 @part
 def hexadecimal_unit(place):
-    """The number of four hexadecimal digits of either case; -1 when one of them is none."""
+    """The number of four hexadecimal digits of either case; -1 if a byte is not such a digit."""
     unit = np.int64(0)
     for i in range(4):
         byte = load8(place + i)

@@ -219,7 +219,7 @@ def unequal_mask16(typing_context, left, right):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def count_trailing_zeros(typing_context, value):  # type: ignore[no-untyped-def]
-    """Index of the lowest set bit; 64 when there is none."""
+    """Index of the lowest set bit; 64 if no bit is set."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))

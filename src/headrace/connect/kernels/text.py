@@ -57,7 +57,7 @@ def _arithmetic(generate: Any, count: int) -> Any:
     return intrinsic(one if count == 1 else two)
 
 
-# Zero bits above the highest set bit; 64 when there is none.
+# Zero bits above the highest set bit; 64 if no bit is set.
 count_leading_zeros = _arithmetic(lambda b, x: b.ctlz(x, ir.Constant(ir.IntType(1), 0)), 1)
 # Numba's own + and * promise LLVM that nothing overflows; here bytes of any value are added.
 wrapping_add = _arithmetic(lambda b, left, right: b.add(left, right), 2)
@@ -137,7 +137,7 @@ def number_of_eight(digits):
 
 @part
 def parse_digits(address, count):
-    """The number of `count` (0 to 18) digits, or -1 when one of them is none."""
+    """The number of `count` (0 to 18) digits; -1 if a byte is not a digit."""
     value = np.int64(0)
     while count > 8:
         digits = load64(address) ^ DIGIT_ZEROS

@@ -106,8 +106,8 @@ class Connection:
         self.close()
 
     def cursor(self, sql: str, parameters: Sequence[object] = ()) -> Cursor:
-        """Runs a query, which is prepared anew: Db2 keeps the columns of a prepared one. Its
-        question marks have `parameters`."""
+        """Prepares and runs a query: Db2 keeps the columns of a query that was prepared before.
+        `parameters` are the values of its question marks."""
         return Cursor(self._run(sql, parameters), self._opened)
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:

@@ -103,7 +103,7 @@ _TABLE_GONE = Refusal(
 )
 _COLUMN_GONE = Refusal(
     "column_gone",
-    "The table was altered while it was read; it is described anew and read again.",
+    "The table was altered while it was read; it is described and read again.",
     retriable=True,
 )
 _LOCKED = Refusal(
@@ -222,9 +222,9 @@ def translate(
     limit: str = QUERY_LIMIT,
     about: str | None = None,
 ) -> HeadraceError | None:
-    """An error of the driver in our words, which never hold a secret; None: it is none of the
-    driver's. `doing` says what failed, `limit` is the property that limits statements, `about` the
-    one whose text the driver was given, as of `HiddenTexts.in_error`."""
+    """An error of the driver as HeadraceError, which never contains a secret; None if the error is
+    not the driver's. `doing` says what failed, `limit` is the property that limits statements,
+    `about` the property whose text the driver was given, as of `HiddenTexts.in_error`."""
     if not isinstance(error, DriverError):
         return None
     text = config.hidden.in_error(error.text, about)

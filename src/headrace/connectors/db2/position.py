@@ -27,10 +27,10 @@ _HALF = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class DeliveredChange:
-    """The last change of a transaction that is delivered: `place` is the number by which the
-    changes of a transaction are put in order, IBMSNAP_INTENTSEQ of the row that a change begins
-    with (the D of an update), of `lsn_bytes`; `serial` is the how manieth of the changes with this
-    number it is, and 0 where only the schema change before them is delivered.
+    """The last change of a transaction that is delivered. `place` is the number that orders the
+    changes of a transaction: IBMSNAP_INTENTSEQ of the row that a change begins with (the D of an
+    update), of `lsn_bytes`. `serial` counts the changes with this number from 1, and is 0 if only
+    the schema change before them is delivered.
 
     `unread` is where the number lies in the spool (a virtual address; 0: it is read): until then
     `place` is its lower half, by which changes of one transaction compare.

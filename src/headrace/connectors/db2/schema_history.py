@@ -100,7 +100,7 @@ def stream_position(commit_lsn: bytes, change_lsn: bytes | None) -> dict[str, An
 def open_tables(
     config: Db2Config, position: Db2Position, memory: MemoryStore | None = None
 ) -> TableHistory:
-    """The tables that were told of up to `position`; see `db2_history`. Raises HeadraceError."""
+    """The tables that were recorded up to `position`; see `db2_history`. Raises HeadraceError."""
     return TableHistory(db2_history(config, memory), place_behind(position))
 
 

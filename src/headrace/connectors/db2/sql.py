@@ -58,9 +58,9 @@ def control_table(config: Db2Config, table: str) -> str:
 
 
 def newest_lsn(config: Db2Config) -> str:
-    """Up to where Capture has written all changes: one row, null before it began. On z/OS, too, it
-    waits for a transaction of Capture that is not committed: what that undoes would not be read
-    again when it is written anew."""
+    """Up to where Capture has written all changes: one row, null before it began. Also on z/OS it
+    waits for a transaction of Capture that is not committed: if Capture rolled it back, and wrote
+    the changes a second time, they would not be read again."""
     register = control_table(config, REGISTER)
     return (
         f"SELECT MAX(T.SYNCHPOINT) FROM (SELECT CD_NEW_SYNCHPOINT AS SYNCHPOINT FROM {register} "
@@ -169,7 +169,7 @@ def commit_times(config: Db2Config) -> str:
 
 
 def first_commit_time(config: Db2Config) -> str:
-    """The time of the first commit between two that is told of; no row where there is none."""
+    """The time of the first recorded commit between two places; no row if there is no commit."""
     units = control_table(config, UNITS_OF_WORK)
     return (
         f"SELECT IBMSNAP_LOGMARKER FROM {units} WHERE IBMSNAP_COMMITSEQ >= ? "
@@ -178,8 +178,8 @@ def first_commit_time(config: Db2Config) -> str:
 
 
 def last_commit_until(config: Db2Config) -> str:
-    """The last commit between two that was made at a time or before it: one row, null where there
-    is none."""
+    """The last commit between two places that was made at a time or before it: one row, null if
+    there is no such commit."""
     units = control_table(config, UNITS_OF_WORK)
     return (
         f"SELECT MAX(IBMSNAP_COMMITSEQ) FROM {units} WHERE IBMSNAP_COMMITSEQ >= ? "

@@ -160,17 +160,17 @@ def client_options(config: MongoConfig) -> dict[str, Any]:
 
 
 def _check_options(string: ConnectionString) -> None:
-    """Raises ValueError for an option whose value is none. The driver would warn and go on; with
-    names that it does not know, such as those of Java's driver alone, it may."""
+    """Raises ValueError for an option whose value is not valid: the driver would warn and continue.
+    Names that it does not know, such as those of Java's driver alone, are left to the driver."""
     for name, text in string.options.items():
         with suppress(ConfigurationError):
             parse_uri(f"mongodb://localhost/?{name}={quote_plus(text)}")
 
 
 def greet(client: Client, config: MongoConfig) -> dict[str, Any]:
-    """The `hello` of a server, the first thing that is said to it. The driver looks for one that
-    fits for as long as mongodb.server.selection.timeout.ms says; that none of the hosts ever will
-    is told after some seconds. Raises HeadraceError."""
+    """The `hello` of a server, the first command that it receives. The driver looks for a suitable
+    server for as long as mongodb.server.selection.timeout.ms says; if no host will ever be
+    suitable, the error is raised after some seconds. Raises HeadraceError."""
     string = config.mongodb_connection_string
     if client.options.server_selection_timeout > _SOON_SECONDS:
         try:
@@ -190,8 +190,8 @@ def greet(client: Client, config: MongoConfig) -> dict[str, Any]:
 
 def diagnose(error: PyMongoError, config: MongoConfig, doing: str = "") -> HeadraceError:
     """As `errors.translate`, but a login that has changed since is tried again. The driver leaves
-    out servers that are not of the replica set that the connection string names, and says that
-    there is none: they are asked what they are."""
+    out servers that do not belong to the replica set of the connection string, and says that there
+    is no server: then each host is asked for its state."""
     if isinstance(error, ServerSelectionTimeoutError):
         answers = _ask_hosts(config)
         if answers:

@@ -1,7 +1,7 @@
 """MongoDB's connection strings: `mongodb://user:password@host:port,…/database?option=value&…`.
 
-They are taken apart without the driver, because configurations are read where there is none. The
-driver reads the text again, and refuses what is wrong with an option's value.
+They are parsed without the driver, because configurations are read also where it is not installed.
+The driver reads the text again, and refuses an option's value that is wrong.
 """
 
 from __future__ import annotations

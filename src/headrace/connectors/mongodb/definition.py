@@ -66,7 +66,7 @@ class MongoDefinition(NamedDefinition):
     demo_class = "headrace.connectors.mongodb.demo:ShopDemo"
 
     def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:
-        """Whether everything up to the last operation that the server told of was received."""
+        """Whether everything up to the server's last reported operation was received."""
         head, delivered = ([at.get(name, 0) for name in _PLACE] for at in (latest, end))
         return "sec" in latest and delivered >= head
 

@@ -92,7 +92,8 @@ def _as_given() -> Iterator[None]:
 
 def _open_shop(client: Client, config: MongoConfig, stack: ExitStack) -> dict[str, str]:
     """As `_make`; what it makes is dropped when `stack` ends. Collections are dropped, because
-    readWrite is not the right to drop a database; one without any is none."""
+    readWrite does not include the right to drop a database; a database without collections does not
+    exist."""
     try:
         _refuse_existing(client, config)
         with ExitStack() as made:

@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 HISTORY_LOST = Answer(
     "history_lost",
     "has no more changes from this position on",
-    "Start with snapshot.mode=when_needed, which reads the collections anew, or with a new "
+    "Start with snapshot.mode=when_needed, which reads the collections again, or with a new "
     "checkpoint; and let the oplog hold more: db.adminCommand({replSetResizeOplog: 1, "
     "minRetentionHours: 72}) in mongosh.",
 )

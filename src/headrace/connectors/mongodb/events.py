@@ -118,7 +118,7 @@ class MongoSource:
         return Concat(_STRING, (Part(_session(_OPTIONAL_STRING)), number))
 
     def key(self) -> Cell:
-        """The text of `_id`, of the image before a change where there is none behind it."""
+        """The text of `_id`, of the image before a change that has no image after it."""
         return bson_cell(_STRING, Image.KEY, ID, self.keys)
 
 

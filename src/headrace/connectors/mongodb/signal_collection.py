@@ -112,8 +112,8 @@ class SignalDocuments:
 
 def insert_signal(config: MongoConfig, name: str, signal: Signal) -> None:
     """Write a signal into the collection `database.collection`, as anybody may write it. Raises
-    HeadraceError; `mongodb.signal_collection` where there is none, because a write would make it.
-    """
+    HeadraceError; `mongodb.signal_collection` if the collection does not exist, because a write
+    would create it."""
     documents = SignalDocuments(config, name, doing="Sending a signal")
     with closing(documents):
         if not documents.exist():

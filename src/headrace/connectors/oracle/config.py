@@ -109,12 +109,12 @@ class OracleConfig(
 
     @property
     def container(self) -> str | None:
-        """The pluggable database; None: there is none."""
+        """The pluggable database; None without one."""
         return self.catalog_name if self.database_pdb_name else None
 
     @property
     def root(self) -> str | None:
-        """The container where the redo is read; None: there is none."""
+        """The container where the redo is read; None without one."""
         return ROOT if self.database_pdb_name else None
 
     def check(self) -> Iterator[PropertyFinding]:

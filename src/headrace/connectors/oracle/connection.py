@@ -352,11 +352,11 @@ def _load_client(config: OracleConfig, driver: Any) -> None:
 
 
 def _parameters(config: OracleConfig, driver: Any) -> dict[str, object]:
-    """Parameters of `driver.*`, also by the names of Java's driver where ours has the like; of the
-    types that the driver's `connect` declares.
+    """Parameters of `driver.*`, also by the names of Java's driver where python-oracledb has an
+    equivalent; with the types that the driver's `connect` declares.
 
-    Raises HeadraceError("oracle.impossible_parameter") for a name that it has not, and for a value
-    that is none of its type.
+    Raises HeadraceError("oracle.impossible_parameter") for a name that the driver does not have,
+    and for a value that does not have the parameter's type.
     """
     declared = inspect.signature(driver.connect).parameters
     takes_any = any(one.kind is one.VAR_KEYWORD for one in declared.values())

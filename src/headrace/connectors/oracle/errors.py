@@ -85,7 +85,7 @@ _OF_STATEMENT = frozenset(
      *range(1740, 1800), *range(1830, 1900), 2000, 2070, 3001, 4043, 4044, 6502, 6575, 12704, 12801,
      12899, 22818, 22922, 25154, 30076, 30081, 30089, 30483, 30926, 32034, 38104, 40478, 54014}
 )  # fmt: skip
-"""Names, syntax, types, numbers and times that are none."""
+"""Invalid names, syntax, types, numbers and times."""
 _OF_STATEMENT_BY_DRIVER = frozenset({"DPY-4008", "DPY-4009", "DPY-4010"})
 """A statement with placeholders."""
 _LOGIN = Refusal("authentication", "Check database.user and database.password.")
@@ -375,9 +375,9 @@ def translate(
     limit: str = QUERY_LIMIT,
     about: str | None = None,
 ) -> HeadraceError | None:
-    """An error of the driver in our words, which never hold a secret; None: it is none of the
-    driver's. `doing` says what failed, `limit` is the property that limits statements, `about` the
-    one whose text the driver was given, as of `HiddenTexts.in_error`."""
+    """An error of the driver as HeadraceError, which never contains a secret; None if the error is
+    not the driver's. `doing` says what failed, `limit` is the property that limits statements,
+    `about` the property whose text the driver was given, as of `HiddenTexts.in_error`."""
     if not isinstance(error, DriverError):
         return None
     text = config.hidden.in_error(error.text, about)

@@ -196,7 +196,7 @@ def thread_commits(text: str) -> tuple[tuple[ThreadCommit, ...], int | None]:
         elif len(parts) == _OLD_PARTS:
             threads.append(ThreadCommit(_number(parts[3]), scn, ()))
         else:
-            raise ValueError("commit_scn is none")
+            raise ValueError("commit_scn is not valid")
     return tuple(threads), upto
 
 

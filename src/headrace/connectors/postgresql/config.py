@@ -372,7 +372,7 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
         return type(self)(values, self._shown, self.warnings, self._texts, self.hidden)
 
     def acknowledges(self) -> bool:
-        """Whether the server is told what it may forget."""
+        """Whether acknowledged positions are reported to the server."""
         if self.is_set("lsn.flush.mode"):
             return self.lsn_flush_mode != "manual"
         return self.flush_lsn_source

@@ -157,7 +157,7 @@ class AvroConverter:
         return self._registry.lookup(subject, text, normalize=settings.normalize)
 
     def _compare(self, subject: str, ours: str, theirs: str) -> None:
-        """Raises HeadraceError `avro.other_schema` when values of ours are none of theirs."""
+        """Raises HeadraceError `avro.other_schema` if the registry's schema has other fields."""
         if canonical(ours) != canonical(theirs):
             raise HeadraceError(
                 "avro.other_schema",

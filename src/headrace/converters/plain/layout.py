@@ -70,7 +70,7 @@ class Layout(Protocol):
         ...
 
     def branch(self, schema: Schema) -> int:
-        """The byte before a value that is not null; -1: there is none."""
+        """The byte before a value that is not null; -1 if the layout has no such byte."""
         ...
 
     def is_compiled(self, schema: Schema) -> bool:

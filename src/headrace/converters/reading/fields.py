@@ -13,10 +13,10 @@ from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
 
 # Words of a field, int64 each, as offsets in bytes.
 KIND, COLUMN, FIRST, COUNT, NAME, NAME_LENGTH, PARAMETER, UNION = (8 * i for i in range(8))
-"""`COLUMN` is that of the field's cell in the image, -1: a struct without one. `FIRST` is the
-address of the first of `COUNT` members. `NAME` is the name as it stands in JSON, without quotes.
+"""`COLUMN` is the column of the field's cell in the image; -1: a struct without one. `FIRST` is the
+address of the first of `COUNT` members. `NAME` is the name as JSON writes it, without quotes.
 `PARAMETER` is the bytes of an integer, the bits of a float, the scale of a decimal. `UNION` is the
-branch of null in Avro's union, -1 where there is none."""
+branch of null in Avro's union; -1: the type is not a union."""
 FIELD_BYTES = 64
 STRUCT, INTEGER, FLOAT, BOOLEAN, STRING, BYTES, DECIMAL_BYTES, TEXT_OF_JSON, OTHER = range(9)
 """Kinds. `TEXT_OF_JSON` is a value without a schema. Of `OTHER` ones a kernel reads nulls; JSON of
@@ -24,8 +24,8 @@ them is kept as it is, and read where somebody asks for it."""
 
 # Words of a column.
 OWNER, REQUIRED = 0, 8
-"""`REQUIRED`: a null is an error, unless the column OWNER, that of the struct around it, is null
-(-1: there is none)."""
+"""`REQUIRED`: a null is an error, unless the column OWNER, that of the enclosing struct, is null
+(-1: no enclosing struct has a column)."""
 COLUMN_BYTES = 16
 
 NO_UNION = -1

@@ -21,11 +21,11 @@ __all__ = ["NO_VALUE", "Opened", "PartForm", "Reader", "without_forbidden_nulls"
 
 @dataclass(frozen=True, eq=False)
 class PartForm:
-    """How values of one schema stand in bytes.
+    """How the bytes encode values of one schema.
 
-    `form` is the kernel's; `load` gives the Connect value where the kernel gives up, and raises
-    HeadraceError for what is none. `fills_nulls`: a null is read as the schema's default.
-    `most_cells`: of the values of one record.
+    `form` is the kernel's; `load` returns the Connect value where the kernel gives up, and raises
+    HeadraceError for bytes that are not such a value. `fills_nulls`: a null is read as the schema's
+    default. `most_cells` is the limit for the values of one record.
     """
 
     schema: Schema

@@ -18,8 +18,8 @@ NO_SPAN = -1
 class Texts:
     """Texts or bytes, one per record.
 
-    `spans` is int64, contiguous: (address, length) each, the length NO_SPAN where there is none.
-    `memory` is what the addresses point into, with PADDING readable bytes behind each.
+    `spans` is int64, contiguous: (address, length) each, with the length NO_SPAN for a null.
+    `memory` owns the bytes at these addresses, with PADDING readable bytes after each text.
     """
 
     spans: np.ndarray
@@ -59,7 +59,7 @@ def texts_of(array: pa.Array | None, count: int) -> Texts:
 
 
 def is_utf8(array: pa.Array | None, count: int) -> np.ndarray:
-    """Which texts are UTF-8 (bool, one per record); true where there is none."""
+    """Which texts are UTF-8 (bool, one per record); true for a null."""
     sound = np.ones(count, np.bool_)
     if array is None or not (
         pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)

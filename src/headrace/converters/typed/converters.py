@@ -135,7 +135,7 @@ class RowConverter(ColumnConverter):
         try:
             return array if array.type == target else pc.cast(array, target)
         except pa.ArrowException:
-            what = f"a value of {array.type} is none of the stream's {target}"
+            what = f"a value of type {array.type} does not fit into the stream's type {target}"
             raise self._other_schema(topic, path, what) from None
 
     def _other_schema(self, topic: str, path: Sequence[str], what: str) -> HeadraceError:
@@ -144,7 +144,7 @@ class RowConverter(ColumnConverter):
             "converters.row_of_other_schema",
             f"{name}=row: {self.role}s of {topic}, field {'.'.join(path)}: {what}",
             "A stream's columns are those that its table had when the query began. Start the query "
-            "again with the same checkpoint to take the table's columns of now, declare the "
+            "again with the same checkpoint to use the table's current columns, declare the "
             f"columns (.schema(...) of the reader), or set {name}.fields.unknown=drop.",
         )
 

@@ -51,8 +51,8 @@ _INFINITE = {
 
 
 def decimal_digits(schema: Schema) -> tuple[int, int] | None:
-    """Precision and scale of the Spark decimal that holds every value of a Decimal schema; None:
-    there is none."""
+    """Precision and scale of the Spark decimal that holds every value of a Decimal schema; None if
+    no Spark decimal does."""
     parameters = dict(schema.parameters)
     scale = decimal_scale(schema)
     precision = int(parameters.get("connect.decimal.precision", MOST_DIGITS))

@@ -93,8 +93,8 @@ def is_tail(byte):
 
 @part
 def wide_point(address, left):
-    """The code point of a character of 3 or 4 bytes; what is none as Java decodes it is -1 less
-    the number of bytes that one replacement character stands for."""
+    """The code point of a character of 3 or 4 bytes; for bytes that Java does not decode as a
+    character, -1 less the number of bytes that one replacement character replaces."""
     first = load8(address)
     second = load8(address + 1) if left > 1 else np.int64(0)
     third = load8(address + 2) if left > 2 else np.int64(0)

@@ -265,8 +265,8 @@ def _has_name(document, end, name, length):
 
 @part
 def _path_element(rule, document, last):
-    """Where the element lies whose dotted name is the rule's path as it is written; 0: there is
-    none; or a fault. A number in such a name is the name of a field."""
+    """The place of the element whose dotted name is the rule's path as written; 0 if there is no
+    such element; or a fault. A number in such a name is the name of a field."""
     place = document + 4
     while place < last:
         name = place + 1

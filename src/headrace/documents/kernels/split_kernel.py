@@ -77,7 +77,7 @@ SPARE_PER_BYTE = 4
 SPARE_SLACK = 128
 
 _SEED = 0x3C6EF372FE94F82B
-# How a container is told of what it holds.
+# Flags of a container, which determine the names of its elements.
 _IS_ARRAY, _IS_NUMBERED, _IS_SCOPE = 1, 2, 4
 # A frame: the end and the flags of the container around, its hash, that of its last element.
 _FRAME = 32

@@ -44,9 +44,9 @@ _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
 
 def decimal(precision: int, scale: int) -> Schema:
-    """Connect's Decimal of so many digits, `scale` of them behind the point."""
+    """Connect's Decimal of so many digits, `scale` of them after the point."""
     if not 0 <= scale <= precision <= MOST_DIGITS:
-        raise ValueError(f"DECIMAL({precision},{scale}) is none of Spark's")
+        raise ValueError(f"DECIMAL({precision},{scale}) is not a type of Spark")
     parameters = ((SCALE, str(scale)), (PRECISION, str(precision)))
     return Schema(Type.BYTES, optional=True, name=DECIMAL, version=1, parameters=parameters)
 
@@ -215,7 +215,7 @@ def _type(tokens: _Tokens) -> Schema:
 def _scalar(word: str) -> Schema:
     word = _OTHER_WORDS.get(word, word)
     if word not in _SCALARS:
-        raise ValueError(f"the type {word} is none that documents are brought to")
+        raise ValueError(f"the type {word} is not supported for documents")
     return _SCALARS[word]
 
 
@@ -233,4 +233,4 @@ def _of_json(kind: object) -> Schema:
             return Schema(Type.ARRAY, optional=True, values=_of_json(kind["elementType"]))
         case "map" if kind["keyType"] == "string":
             return _map(_of_json(kind["valueType"]))
-    raise ValueError(f"the type {kind['type']} is none that documents are brought to")
+    raise ValueError(f"the type {kind['type']} is not supported for documents")

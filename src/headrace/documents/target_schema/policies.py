@@ -63,7 +63,7 @@ class Conflicts:
 
     @property
     def takes_unknown(self) -> bool:
-        """Whether it wants to be told of fields that the schema lacks."""
+        """Whether the policy applies to fields that the schema lacks."""
         return self.policy is ConflictPolicy.REST or self.unknown is UnknownFields.FAIL
 
     def conflict(self, row: int, path: str, kind: int, raw: bytes, schema: Schema) -> None:

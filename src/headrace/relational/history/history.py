@@ -53,7 +53,7 @@ class SchemaHistory:
         return tables
 
     def newest_position(self) -> Mapping[str, Any] | None:
-        """The position of the last record; None: there is none."""
+        """The position of the last record; None for an empty history."""
         newest = None
         for record in self._records():
             newest = record.position
@@ -138,7 +138,7 @@ class TableHistory:
         return self._history.is_whole and not self._known
 
     def knows(self, identity: TableId) -> bool:
-        """Whether a table was told of, as far as is known."""
+        """Whether a table was recorded, as far as is known."""
         return not self._history.is_whole or identity in self._known
 
     def has(self, identity: TableId) -> bool:
@@ -150,8 +150,8 @@ class TableHistory:
         return self._known.get(identity)
 
     def due(self, table: HistoryTable) -> ChangeType | None:
-        """What must be told of a table before the next event of its; None: nothing. Where the
-        history is not whole, a table that it does not have was told of by another process."""
+        """The schema change that must be recorded before a table's next event; None: no change. If
+        the history is not whole, another process recorded the tables that it lacks."""
         known = self._known.get(table.id)
         if known is None:
             return ChangeType.CREATE if self._history.is_whole else None

@@ -1,4 +1,4 @@
-"""A schema history that is gone, though the stream's position says that tables were told of."""
+"""A schema history that is gone, though tables were recorded before the stream's position."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ class TableRecorder(Protocol[P_contra]):
     """Writes the captured tables, as they are now, into the schema history."""
 
     def record_tables(self, position: P_contra) -> None:
-        """As they would be told of at a position. Raises HeadraceError."""
+        """Records the tables as of a position. Raises HeadraceError."""
         ...
 
 
-def mend_history(
+def restore_history(
     connector: str,
     config: SchemaHistoryConfig,
     position: P_contra,
     recorder: AbstractContextManager[TableRecorder[P_contra]],
 ) -> None:
-    """Write a lost history anew, where snapshot.mode says so. Raises
-    HeadraceError("CONNECTOR.history_lost") where it does not."""
+    """Writes a lost history again if snapshot.mode says so. Raises
+    HeadraceError("CONNECTOR.history_lost") if it does not."""
     if not config.rebuilds_history:
         raise HeadraceError(
             f"{connector}.history_lost",
-            f"The checkpoint's position is {position}, and the schema history knows no table that "
-            "was recorded up to there: it is lost, or another one",
+            f"The checkpoint's position is {position}, but the schema history has no table that "
+            "was recorded up to there: the history is lost, or belongs to another stream",
             "Restore the history that schema.history.internal.* names; or start with "
-            "snapshot.mode=recovery, which writes it anew if nobody altered the tables since then, "
-            "with snapshot.mode=when_needed, which reads the tables anew, or with a new "
+            "snapshot.mode=recovery, which writes it again if nobody altered the tables since "
+            "then, with snapshot.mode=when_needed, which reads the tables again, or with a new "
             "checkpoint.",
         )
-    log.warning("The schema history is lost: it is written anew, of the tables as they are")
+    log.warning("The schema history is lost: it is written again from the tables as they are")
     with recorder as source:
         source.record_tables(position)

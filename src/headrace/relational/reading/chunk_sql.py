@@ -152,7 +152,7 @@ class ChunkSql:
     def largest_key(
         self, table: Path, key: Sequence[Column], conditions: Sequence[str], *, alone: bool
     ) -> str:
-        """The largest key, as texts; no row when there is none."""
+        """The largest key, as texts; no row for an empty table."""
         select = self._select(self._texts(key), table, conditions, alone=alone)
         backwards = ", ".join(f"{column} DESC" for column in self._key(key))
         return self.dialect.limited(f"{select} ORDER BY {backwards}", 1)

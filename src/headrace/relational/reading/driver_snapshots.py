@@ -1,5 +1,6 @@
-"""The parts of a snapshot over a driver's connection that databases have alike: tables are told of
-as schema changes and written into the schema history, queries run in transactions of their own."""
+"""The parts of a snapshot over a driver's connection that databases have in common: tables are
+emitted as schema changes and written into the schema history, queries run in transactions of their
+own."""
 
 from __future__ import annotations
 
@@ -89,7 +90,7 @@ class DriverSnapshots(
 
     @abstractmethod
     def _record(self, table: StoredTable, position: P, at_ms: int, /) -> HistoryRecord:
-        """What is told of a table at a snapshot's position."""
+        """The schema history record of a table at a snapshot's position."""
 
     @abstractmethod
     def _opened_history(self) -> SchemaHistory:
@@ -105,7 +106,7 @@ class DriverSnapshots(
         super().close()
         self._kept.close()
 
-    # -- what is told of tables -----------------------------------------------------------------
+    # -- schema changes of tables ---------------------------------------------------------------
 
     @property
     def is_prefaced(self) -> bool:

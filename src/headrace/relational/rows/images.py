@@ -24,10 +24,10 @@ _UNREAD: tuple[int, ...] = (0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class DriverValues(Generic[T]):
-    """The values of a connector's driver. `connector` is what codes of errors begin with;
-    `texts_of` makes the texts (large_string) of one column's values, null where they are; `remedy`
-    says what helps against a value that is none of its column's type. `valid` makes texts of a
-    table's column such that UTF-8 can have them (None: the driver gives no others)."""
+    """The values of a connector's driver. `connector` is the first part of the codes of errors;
+    `texts_of` makes the texts (large_string) of one column's values, null for a null; `remedy` is
+    the remedy for a value that does not have its column's type. `valid` makes texts of a table's
+    column encodable in UTF-8 (None: the driver gives no others)."""
 
     connector: str
     texts_of: Callable[[T, Values], pa.Array]
@@ -49,7 +49,7 @@ class RowImages(Generic[T]):
 
     def block(self, rows: Sequence[Sequence[object]]) -> ImageBlock:
         """The images of rows. Raises HeadraceError("CONNECTOR.value_not_understood") for a value
-        that is none of its column's type."""
+        that does not have its column's type."""
         return self.of_columns(list(zip(*rows, strict=True)), len(rows))
 
     def of_columns(self, columns: Sequence[Sequence[object]], rows: int) -> ImageBlock:

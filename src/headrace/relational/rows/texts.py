@@ -26,7 +26,7 @@ def strings(values: Values) -> pa.Array:
 
 
 def mapped(text_of: Callable[[str], str | None]) -> Callable[[Values], pa.Array]:
-    """Of values that `text_of` makes one by one out of their texts. A text that is none of its kind
+    """Converts values by `text_of`, one by one from their texts. A text that does not have the type
     (None) raises ValueError."""
 
     def one(value: object) -> str | None:
@@ -34,7 +34,7 @@ def mapped(text_of: Callable[[str], str | None]) -> Callable[[Values], pa.Array]
             return None
         text = text_of(str(value))
         if text is None:
-            raise ValueError("a value of the driver is none of its column's type")
+            raise ValueError("a value of the driver does not have its column's type")
         return text
 
     return lambda values: strings([one(value) for value in values])

@@ -60,8 +60,8 @@ def _text(scale: int | None) -> Declaration:
 
 
 def money(mode: str, digits: int, remedy: str) -> Declaration:
-    """Amounts as people write them, with `digits` behind the point; `remedy` is for texts that are
-    none."""
+    """Amounts as people write them, with `digits` after the point; `remedy` is the remedy for texts
+    that are not such amounts."""
     zero = Decimal((0, (0,), -digits))
     if mode == "double":
         decode = partial(money_double, remedy=remedy)

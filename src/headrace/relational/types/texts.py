@@ -1,8 +1,8 @@
-"""headrace's text of a value to the exact Connect value: what stands behind compiled encoders.
+"""headrace's text of a value to the exact Connect value: the fallback of compiled encoders.
 
 `headrace.connect.encoding` says how each text is written. Every decoder takes the bytes of a
 non-null value; it returns None for a value that its Connect type cannot hold, and raises
-HeadraceError `relational.value_not_understood` for a text that is none of the type's.
+HeadraceError `relational.value_not_understood` for a text that does not have the type.
 """
 
 from __future__ import annotations

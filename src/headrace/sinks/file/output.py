@@ -1,13 +1,13 @@
 """The output file and the state beside it: parts are appended whole and exactly once.
 
 The state says how many bytes of the output belong to finished micro-batches, and is replaced
-atomically after the bytes are on disk. Whatever lies behind that length comes from a commit that
-did not finish: the next commit cuts it off, so that `kill -9` at any instant leaves nothing to
-mend by hand (Invariant 7).
+atomically after the bytes are on disk. Bytes after that length come from a commit that did not
+finish: the next commit cuts them off, so that `kill -9` at any instant leaves nothing to repair by
+hand (Invariant 7).
 
-Spark does not force its log to the disk. When the log lost its last entry, the same micro-batch is
-planned anew and may hold other records; the state says where the last one began, and what comes
-again with other records takes its place.
+Spark does not force its log to the disk. If the log lost its last entry, the same micro-batch is
+planned again and may have other records; the state says where the last one began, and the new
+records replace the old ones.
 """
 
 from __future__ import annotations

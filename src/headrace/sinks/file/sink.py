@@ -82,7 +82,7 @@ class FileWriter(BatchWriter):
     def __init__(
         self, path: str, folder: str, *, indexed: bool, sync: bool = True, checkpoint: str = ""
     ) -> None:
-        """The folder `checkpoint` names the query when no task does, because there is none."""
+        """The folder `checkpoint` names the query if no task does, because no task runs."""
         self.output = Output(path, folder, sync=sync)
         self.indexed = indexed
         self.checkpoint = checkpoint

@@ -110,7 +110,7 @@ class _Reading:
             "enable.partition.eof": "true",
             "isolation.level": "read_committed",
             "auto.offset.reset": "earliest",
-            # The end of a partition is told when a fetch came back empty.
+            # The end of a partition is reported when a fetch came back empty.
             "fetch.wait.max.ms": "10",
             "fetch.error.backoff.ms": "10",
         }

@@ -169,11 +169,13 @@ def topic_lost(topic: str, partition: int) -> HeadraceError:
     )
 
 
-def begins(markers: Sequence[Marker | None], turn: Turn, number: int, *, anew: bool) -> bool:
-    """Whether no marker of the slice `number` is as it should be: at the first micro-batch, at a
-    slice that was not before, or where the user lets it begin `anew`. `markers` are those of all
+def begins(
+    markers: Sequence[Marker | None], turn: Turn, number: int, *, without_markers: bool
+) -> bool:
+    """Whether the slice `number` may lack a marker: in the first micro-batch, if the slice did not
+    exist before, or if the user lets it begin `without_markers`. `markers` are those of all
     slices."""
-    if turn.batch == 0 or anew:
+    if turn.batch == 0 or without_markers:
         return True
     first = markers[0] if markers else None
     if first is None:
@@ -181,11 +183,15 @@ def begins(markers: Sequence[Marker | None], turn: Turn, number: int, *, anew: b
     return number >= (first.before if first.batch == turn.batch else first.width)
 
 
-def next_step_of_all(markers: Sequence[Marker | None], turn: Turn, *, anew: bool) -> Step:
+def next_step_of_all(
+    markers: Sequence[Marker | None], turn: Turn, *, without_markers: bool
+) -> Step:
     """What one transaction of all slices does. `markers` are those of the slices [0, width). Raises
     as `next_step`."""
     steps = {
-        next_step(marker, turn, begins=begins(markers, turn, number, anew=anew))
+        next_step(
+            marker, turn, begins=begins(markers, turn, number, without_markers=without_markers)
+        )
         for number, marker in enumerate(markers)
     }
     if len(steps) != 1:

@@ -50,15 +50,15 @@ _IN_FLIGHT = "5"
 @dataclass(frozen=True)
 class KafkaOptions:
     """Options of the sink, checked. `name` is the query's in transactional ids; `bookkeeping` the
-    topic of markers; `begins_anew` lets a slice without marker begin at any micro-batch. Picklable;
-    `repr` shows no settings, which hold secrets."""
+    topic of markers; `begins_without_markers` lets a slice without marker begin at any micro-batch.
+    Picklable; `repr` shows no settings, which may contain secrets."""
 
     name: str
     bookkeeping: str
     settings: Mapping[str, str] = field(repr=False)
     delivery: Delivery = Delivery.EXACTLY_ONCE
     sequence_header: bool = False
-    begins_anew: bool = False
+    begins_without_markers: bool = False
     creation: TopicCreation = field(default_factory=TopicCreation, repr=False)
 
     @property
@@ -140,7 +140,7 @@ class KafkaOptions:
             settings=settings,
             delivery=Delivery(delivery),
             sequence_header=header == "true",
-            begins_anew=lost == "begin",
+            begins_without_markers=lost == "begin",
             creation=TopicCreation.of({**groups, **(creation or {})}),
         )
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def write_part(path: Path, batches: Iterable[pa.RecordBatch]) -> int:
-    """Write batches in their order; returns the number of records. No file is left where there are
-    none, or when it fails."""
+    """Write batches in their order; returns the number of records. No file is left if there are no
+    batches, or if it fails."""
     import pyarrow as pa
 
     records = 0

@@ -89,7 +89,7 @@ class Ranges:
 
     def _settle(self, turn: Turn) -> list[Marker | None]:
         present = self._bookkeeping.partitions()
-        if not present and turn.batch > 0 and not self._options.begins_anew:
+        if not present and turn.batch > 0 and not self._options.begins_without_markers:
             next_step(None, turn, begins=False)
         room = self._room = max(present, self._room, turn.width)
         self._bookkeeping.make_room(room)
@@ -98,9 +98,10 @@ class Ranges:
 
     def _check(self, turn: Turn) -> None:
         markers = self._settled or []
-        anew = self._options.begins_anew
+        without = self._options.begins_without_markers
         for number in range(turn.width):
-            next_step(markers[number], turn, begins=begins(markers, turn, number, anew=anew))
+            start = begins(markers, turn, number, without_markers=without)
+            next_step(markers[number], turn, begins=start)
 
     def begins(self, number: int) -> bool:
         """Whether no marker of a slice of the planned micro-batch is as it should be."""
@@ -108,7 +109,8 @@ class Ranges:
         turn = self._plan.turn
         if self._settled is None:
             return number >= turn.before
-        return begins(self._settled, turn, number, anew=self._options.begins_anew)
+        without = self._options.begins_without_markers
+        return begins(self._settled, turn, number, without_markers=without)
 
     def write(self, plan: Plan, read: Callable[[], Iterable[pa.RecordBatch]]) -> None:
         """Write a range that goes the direct way."""
@@ -126,7 +128,7 @@ class Ranges:
 def step_of_range(bookkeeping: Bookkeeping, turn: Turn, options: KafkaOptions) -> Step:
     """What one producer of a whole range does."""
     markers = bookkeeping.read(turn.checkpoint, range(turn.width))
-    return next_step_of_all(markers, turn, anew=options.begins_anew)
+    return next_step_of_all(markers, turn, without_markers=options.begins_without_markers)
 
 
 def step_of_slice(bookkeeping: Bookkeeping, turn: Turn, number: int, *, is_first: bool) -> Step:
@@ -156,7 +158,7 @@ def send_range(
     bookkeeping = Bookkeeping(options)
     if options.is_transactional:
         if not bookkeeping.partitions():
-            next_step(None, turn, begins=batch == 0 or options.begins_anew)
+            next_step(None, turn, begins=batch == 0 or options.begins_without_markers)
         bookkeeping.make_room(1)
     writer = Writer(options, RANGE)
     try:

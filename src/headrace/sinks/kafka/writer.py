@@ -186,7 +186,7 @@ class Writer:
         self._waits(producer, KafkaFailure(TIMED_OUT, "deliveries take long"))
 
     def _waits(self, producer: NativeProducer, failure: KafkaFailure) -> None:
-        """Say that Kafka is waited for; raise what waiting does not mend."""
+        """Reports that Kafka is waited for; raises an error that waiting does not correct."""
         if self._is_closed:
             raise ProducerClosed
         producer.poll(0)

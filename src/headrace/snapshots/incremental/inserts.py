@@ -189,7 +189,7 @@ def merge(
     segment: Segment,
 ) -> tuple[np.ndarray, np.ndarray, dict[int, Facts]]:
     """The log's rows with the blocks, in order, before the rows at `places`; their images go to
-    `segment`. Relations are numbered anew."""
+    `segment`. Relations get new numbers."""
     used, numbers = np.unique(rows["relation"], return_inverse=True)
     rows["relation"] = numbers
     facts = [relations[int(index)] for index in used]

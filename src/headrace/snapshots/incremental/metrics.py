@@ -18,8 +18,8 @@ _RATE_SECONDS = 30.0
 
 
 class IncrementalMetrics:
-    """What this source process read. `estimates` gives rows by table, from the database's
-    statistics; -1: there are none."""
+    """The rows that this source process read. `estimates` gives rows by table, from the database's
+    statistics; -1 without statistics."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -54,14 +54,14 @@ _REPEATS = 5  # of one chunk, at most
 
 @dataclass(frozen=True)
 class SignalStream(Generic[P]):
-    """The log that signals and windows stand in.
+    """The log that contains the signals and windows.
 
-    `greets`: no initial snapshot came before, which is told. `collection` is the name of the signal
-    collection (None: there is none), and `texts` reads its rows; `marks` writes to it where windows
-    open and close (None: they close where the log was when their chunks had been read).
-    `last_commit` gives what `source` shows of the last commit at a position, `position_text` the
-    place that it shows, for people. `drop_transaction` leaves out an open transaction, and raises
-    ValueError for what is no id of one (None: the log has committed ones only).
+    `greets`: a notification says that no initial snapshot came before. `collection` is the name of
+    the signal collection (None: no signal collection), and `texts` reads its rows; `marks` writes
+    to it where windows open and close (None: they close where the log was when their chunks had
+    been read). `last_commit` gives the fields of `source` for the last commit at a position,
+    `position_text` the place as people read it. `drop_transaction` leaves out an open transaction,
+    and raises ValueError for an invalid id (None: the log has committed ones only).
     """
 
     greets: bool
@@ -149,7 +149,7 @@ class IncrementalSnapshots(Generic[P]):
             self._greets = False
             self._insertions.notify(str(uuid.uuid4()), "SKIPPED", INITIAL, place, {})
         # Spark asks for what follows `after` when its checkpoint holds it.
-        self._heeding.heed_channels(after.signals or SignalProgress(), place)
+        self._heeding.apply_channels(after.signals or SignalProgress(), place)
         if self.progress.running and self._wave is None:
             self._stop_requested(place)
             self._read(place)
@@ -254,7 +254,7 @@ class IncrementalSnapshots(Generic[P]):
             elif identity.endswith("-close") or not created:
                 self._close(self._place(passage, row))
         elif created and self._heeding.reads_collection:
-            self._heeding.heed_row(identity, texts, self._place(passage, row))
+            self._heeding.apply_row(identity, texts, self._place(passage, row))
 
     def _place(self, passage: Passage, row: np.void) -> InsertionPoint:
         """Before a row of the log."""
@@ -455,9 +455,9 @@ class IncrementalSnapshots(Generic[P]):
     def _notify(
         self, kind: str, place: InsertionPoint, data: dict[str, str], signal: str | None = None
     ) -> None:
-        """By the id of `signal`, or of the one that asked for the first table."""
+        """Notifies under the id of `signal`, or of the one that asked for the first table."""
         if signal is None and not self.progress.running:
-            return  # nothing is left that could be told of
+            return  # no table is left to notify about
         identity = self.progress.tables[0].signal if signal is None else signal
         self._insertions.notify(identity, kind, INCREMENTAL, place, data)
 

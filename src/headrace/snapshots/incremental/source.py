@@ -128,7 +128,7 @@ class ChunkSource(Protocol[T]):
         return {}
 
     def estimates(self, names: Sequence[str]) -> dict[str, int]:
-        """Rows of tables by the statistics; -1: there are none."""
+        """Rows of tables by the statistics; -1 without statistics."""
         return dict.fromkeys(names, -1)
 
     def position(self) -> int:
@@ -136,7 +136,7 @@ class ChunkSource(Protocol[T]):
         ...
 
     def shown_key(self, key: Key | None) -> str:
-        """A key as notifications show it; empty when there is none."""
+        """A key as notifications show it; empty without a key."""
         return key_text(key)
 
     def transaction_image(self, place: int, kind: int, /) -> bytes:  # noqa: ARG002
@@ -149,7 +149,7 @@ class ChunkSource(Protocol[T]):
         ...
 
     def transaction(self, *, shared: bool) -> AbstractContextManager[ChunkTransaction[T]]:
-        """A state of the database as of now. `shared`: several ranges will be read at once."""
+        """The current state of the database. `shared`: several ranges will be read at once."""
         ...
 
     def rest(self) -> None:

@@ -109,8 +109,8 @@ def _event_key(
 
 @dataclass
 class Wave:
-    """Chunks that follow one another, and share a window. `name` is what its watermarks begin
-    with; `closes_at` is the position of the log where it closes when there are none."""
+    """Chunks that follow one another, and share a window. `name` is the beginning of its
+    watermarks; `closes_at` is the position of the log where a window without watermarks closes."""
 
     name: str
     chunks: list[ReadChunk]

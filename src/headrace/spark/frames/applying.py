@@ -103,7 +103,7 @@ def _are_headers(kind: types.DataType) -> bool:
 
 
 def _output_schema(df: DataFrame, settings: FrameSettings) -> types.StructType:
-    """The columns of records, and behind them those of `df` that are none of these."""
+    """The columns of records, followed by the other columns of `df`."""
     fields = {field.name: field for field in df.schema.fields}
 
     def of_role(role: str) -> types.DataType:

@@ -84,8 +84,8 @@ def _has_header(archive: Path) -> bool | None:
 
 
 def _base(java_home: Path) -> str | None:
-    """The archive of Java's own classes: empty for the one that came with it, a path for one that
-    was made here, None when there is none. `java_home` is a folder of headrace.java."""
+    """The archive of Java's own classes: empty for the one that came with Java, a path for one that
+    was made here, None without an archive. `java_home` is a folder of headrace.java."""
     if (java_home / "lib" / "server" / "classes.jsa").exists():
         return ""
     made = java_home / "base.jsa"

@@ -1,7 +1,7 @@
 """Values in Debezium's JSON as columns of Spark's types, by expressions of Spark.
 
 A target is a Spark type; the comment of a struct's field names the schema that its values have in
-JSON (`io.debezium.time.Timestamp`), where it is not the one of Debezium's defaults:
+JSON (`io.debezium.time.Timestamp`), if it differs from Debezium's default:
 
 | type | schema of the values without a comment |
 |---|---|
@@ -13,7 +13,7 @@ JSON (`io.debezium.time.Timestamp`), where it is not the one of Debezium's defau
 | variant | JSON, as text or as it is |
 | others | the same |
 
-A value that is none of its type is an error of the query, never null.
+A value that does not have its type is an error of the query, never null.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _decimal(value: Column, target: DecimalType, name: str | None) -> Column:
 
 
 def _bytes(value: Column) -> Column:
-    """The hexadecimal digits of a Base64 text's bytes; null where it is none, or is empty."""
+    """The hexadecimal digits of a Base64 text's bytes; null if it is empty or not Base64."""
     digits = F.hex(F.try_to_binary(value, F.lit("base64")))
     return F.when(digits != "", digits)
 

@@ -10,8 +10,8 @@ _FIRST_ENTRIES = 256
 
 
 class IdTable:
-    """Numbers by ids, none of either negative. `memory` (int64) has open-addressed pairs of both,
-    and grows by replacement: a kernel gets its address anew with every call."""
+    """Numbers by ids, neither of them negative. `memory` (int64) has open-addressed pairs of both,
+    and grows by replacement: a kernel gets its current address with every call."""
 
     def __init__(self) -> None:
         self.memory = np.full(2 * _FIRST_ENTRIES, -1, np.int64)

@@ -42,8 +42,8 @@ Text = bytes | None
 
 @dataclass(frozen=True)
 class KeyRendering:
-    """How keys are rendered: a value without rendering is told when its record is rendered, so
-    `settings` let it pass."""
+    """How keys are rendered. `settings` accept a value without rendering: it is reported when its
+    record is rendered."""
 
     settings: EventSettings
     converter: JsonOptions = field(default_factory=JsonOptions)
@@ -117,8 +117,8 @@ def _without_quotes(text: bytes) -> Text:
 
 
 class KeyColumns:
-    """The columns that make the key of a relation's events, in key order. Columns of types that
-    events leave out are none of them."""
+    """The columns that make the key of a relation's events, in key order, without columns of types
+    that events leave out."""
 
     def __init__(self, facts: Facts, rendering: KeyRendering) -> None:
         self._converter = rendering.converter

@@ -68,7 +68,7 @@ def murmur_hashes(records: Records, node: Node) -> np.ndarray:
 
 
 def _integers(records: Records, node: Node) -> np.ndarray:
-    """Numbers; 0 where there is none."""
+    """Numbers; 0 for a null."""
     array = values(records, node)
     zero = pa.scalar(0, array.type)
     return np.ascontiguousarray(pc.fill_null(array, zero).to_numpy(zero_copy_only=False))

@@ -186,7 +186,8 @@ class TimezoneConverter:
         self._made: PerShape[dict[_Choice, _Converted]] = PerShape(lambda _shape: {})
 
     def apply(self, records: Records) -> Iterable[Records]:
-        """See Transform. Raises HeadraceError("transforms.no_time") for a text that is none."""
+        """See Transform. Raises HeadraceError("transforms.no_time") for a text that is not a
+        time."""
         if envelope_of(records.shape) is None:
             yield records
             return

@@ -81,7 +81,7 @@ class _Case:
 
 
 class ExtractNewDocumentState:
-    """See DECLARATION. Records whose key or value is none of a document pass as they are."""
+    """See DECLARATION. Records whose key or value is not a document's pass unchanged."""
 
     def __init__(self, options: ExtractNewDocumentStateOptions) -> None:
         self._options = options

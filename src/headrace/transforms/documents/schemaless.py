@@ -123,7 +123,7 @@ class SchemalessDocuments:
 
 
 def _split(records: Records, mask: np.ndarray) -> tuple[Records | None, Records | None]:
-    """The records of the mask, and the others; None where there are none."""
+    """The records of the mask, and the others; None for an empty part."""
     kept, others = records.with_rows(mask), records.with_rows(~mask)
     return (kept if len(kept) else None), (others if len(others) else None)
 

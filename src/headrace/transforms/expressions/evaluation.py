@@ -370,7 +370,7 @@ def _number(
 
 
 def _beyond(operator: str, one: pa.Array, other: pa.Array) -> np.ndarray:
-    """Where the result of two integers of a type is none of the type."""
+    """Where the result of two integers of a type is out of the type's range."""
     info = np.iinfo(str(one.type))
     left, right = (np.asarray(each.fill_null(0)).astype(np.int64) for each in (one, other))
     about = _NUMPY[operator](left.astype(np.float64), right.astype(np.float64))

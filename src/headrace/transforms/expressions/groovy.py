@@ -354,9 +354,8 @@ class _Parser:
             return Member(of, str(constants[0].value), safe, is_property=False)
         method = METHODS.get(name)
         if method is None:
-            raise self.refuse(
-                f"{name} is none of {', '.join(sorted([*METHODS, 'equals', 'get']))}", token
-            )
+            known = ", ".join(sorted([*METHODS, "equals", "get"]))
+            raise self.refuse(f"{name} is not a supported method: use one of {known}", token)
         self.check(name, method, constants, token)
         if name == "matches":
             return Match(

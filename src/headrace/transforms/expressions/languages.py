@@ -46,8 +46,8 @@ class Expression:
     def booleans(self, records: Records) -> np.ndarray:
         """Where it is true; in SQL, null is not.
 
-        Raises HeadraceError("transforms.expression_failed") when a value is no boolean, or there is
-        none.
+        Raises HeadraceError("transforms.expression_failed") if a value is missing, or is not a
+        boolean.
         """
         operand = self._evaluated(records)
         array = operand.scalars.get(Kind.BOOLEAN)

@@ -137,7 +137,7 @@ def schema_value(count: int, schema: Schema, name: str) -> Operand:
 
 
 def _fields_of(count: int, schema: Schema, method: str, arguments: tuple[Literal, ...]) -> Operand:
-    """The field of a name, null where there is none, or all fields."""
+    """The field with a name, null if it does not exist, or all fields."""
     if schema.type is not Type.STRUCT:
         return _missing(count, f"a schema of {schema.type.value} has no fields")
     if method == "fields":

@@ -204,7 +204,7 @@ def of_thing(count: int, thing: Thing, mask: np.ndarray | None = None) -> Operan
 
 
 def of_node(records: Records, node: Node | None) -> Operand:
-    """The values of a node; null where there is none."""
+    """The values of a node; null without a node."""
     count = len(records)
     if node is None:
         return Operand(count)

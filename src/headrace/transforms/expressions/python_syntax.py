@@ -203,5 +203,7 @@ class _Reading:
             return Member(of, str(literals[0].value), is_property=False)
         if name not in _METHODS or len(literals) != _METHODS[name][1]:
             known = ", ".join(sorted([*_METHODS, "get"]))
-            raise self.refuse(node, f"{name} with {len(literals)} texts is none of {known}")
+            raise self.refuse(
+                node, f"{name} with {len(literals)} texts is not supported: use one of {known}"
+            )
         return Call(of, _METHODS[name][0], tuple(literals))

@@ -143,7 +143,7 @@ class Conditional:
 
 @dataclass(frozen=True, eq=False)
 class After:
-    """The value of `then`; there is none where `first`, whose value does not matter, has none."""
+    """The value of `then`; without value where `first`, whose value does not matter, has none."""
 
     first: Tree
     then: Tree

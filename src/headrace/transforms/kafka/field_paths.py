@@ -41,7 +41,7 @@ def _name(text: str, place: int) -> tuple[str, int]:
 
 
 def node_at(node: Node, names: tuple[str, ...]) -> Node | None:
-    """The node at a path inside of a struct; None where there is none."""
+    """The node at a path inside of a struct; None if it does not exist."""
     for name in names:
         described = node.schema
         if described.type is not Type.STRUCT or all(f.name != name for f in described.fields):
@@ -51,7 +51,7 @@ def node_at(node: Node, names: tuple[str, ...]) -> Node | None:
 
 
 def value_at(value: object, names: tuple[str, ...]) -> object:
-    """The value at a path inside of maps; None where there is none."""
+    """The value at a path inside of maps; None if it does not exist."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value

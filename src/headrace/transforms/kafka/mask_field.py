@@ -165,9 +165,9 @@ def _masked_node(node: Node, mask: object) -> Node | None:
 
 
 def mask_of(schema: Schema, replacement: str | None) -> object:
-    """What stands in place of a value of `schema`.
+    """The value that replaces values of `schema`.
 
-    Raises ValueError for types that are not masked, and for a replacement that is none of the type.
+    Raises ValueError for types that are not masked, and for a replacement of another type.
     """
     if schema.name == DECIMAL:
         scale = decimal_scale(schema)

@@ -78,7 +78,7 @@ class OutboxRouter:
     def field(
         self, shape: Shape, members: Mapping[str, Node], name: str, what: str = "field"
     ) -> Node:
-        """Likewise. Raises HeadraceError("transforms.outbox_lacks_field") when there is none."""
+        """As `find`. Raises HeadraceError("transforms.outbox_lacks_field") for a missing field."""
         node = self.find(members, name)
         if node is None:
             raise self.lacks(shape, name, what)

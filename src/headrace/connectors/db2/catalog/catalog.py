@@ -17,18 +17,18 @@ _NO_NULLS = 0
 
 
 class Catalog:
-    """Asks the database anew each time. Methods raise DriverError."""
+    """Queries the database's catalogue at each call. Methods raise DriverError."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def tables(self) -> list[tuple[str, str]]:
-        """Schema and name of every table, in order; views and aliases are none."""
+        """Schema and name of every table, in order, without views and aliases."""
         listed = self._connection.metadata("tables", None, None, "TABLE")
         return sorted({(one["TABLE_SCHEM"].rstrip(), one["TABLE_NAME"]) for one in listed})
 
     def table(self, schema: str, name: str) -> Table | None:
-        """A table with its columns and key; None when there is none of that name."""
+        """A table with its columns and key; None if it does not exist."""
         columns = self.columns(schema, name)
         return Table(schema, name, columns, self.key(schema, name, columns)) if columns else None
 

@@ -14,9 +14,8 @@ ACTIVE = "A"
 @dataclass(frozen=True)
 class Registration:
     """A row of IBMSNAP_REGISTER: a source table and its change table. A table may have two, while
-    the one takes over from the other. Numbers of the log are as they are stored, None where there
-    is none: `old_synchpoint` is where the change table begins (pruning moves it), `new_synchpoint`
-    its last commit."""
+    one takes over from the other. Numbers of the log are as stored, or None: `old_synchpoint` is
+    where the change table begins (pruning moves it), `new_synchpoint` its last commit."""
 
     source_schema: str
     source_table: str

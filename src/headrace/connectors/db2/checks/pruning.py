@@ -13,8 +13,8 @@ from headrace.relational.checks import named_tables
 
 
 def check_pruning(checked: Checked, registered: Iterable[Registration]) -> None:
-    """Whether a set of subscribers holds back the changes of every registered table. Nothing is
-    told where the user may not read the sets, or they are not there. Raises DriverError."""
+    """Checks that a set of subscribers holds back the changes of every registered table. Adds no
+    finding if the user may not read the sets, or they do not exist. Raises DriverError."""
     config = checked.config
     try:
         rows = checked.connection.rows(sql.held_tables(config))

@@ -31,7 +31,7 @@ def no_privilege(
 
 
 def refused(connection: Connection, config: Db2Config, names: Iterable[Name]) -> list[Name]:
-    """The tables that the user may not read; those that are not there are none. Raises
+    """The tables that the user may not read; tables that do not exist are left out. Raises
     DriverError."""
     closed = []
     for schema, table in names:

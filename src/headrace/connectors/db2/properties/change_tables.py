@@ -108,8 +108,8 @@ class ChangeTablesConfig(Configuration):
         one_of("fail", "accept"),
         "fail",
         Group.HEADRACE,
-        "What is done where a change table begins after the place that was read last (it was "
-        "pruned, or its table was registered anew): an error (snapshot.mode=when_needed: a new "
+        "What is done if a change table begins after the place that was read last (it was "
+        "pruned, or its table was registered again): an error (snapshot.mode=when_needed: a new "
         "snapshot), or reading on.",
     )
 

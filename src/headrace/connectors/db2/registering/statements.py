@@ -38,7 +38,7 @@ _REGISTERED: dict[str, object] = {
 
 @dataclass(frozen=True)
 class Step:
-    """A statement, without its semicolon. `is_needed`: the registration is none without it."""
+    """A statement, without its semicolon. `is_needed`: the registration fails without it."""
 
     sql: str
     is_needed: bool = True
@@ -117,9 +117,9 @@ def reinitialize(config: Db2Config) -> str:
 def removing(
     config: Db2Config, schema: str, table: str, change_table: str, *, log_changes: bool = True
 ) -> Iterator[Step]:
-    """Ends a registration and drops its change table; with the last registration of a table goes
-    what Capture and Apply keep of its columns. `log_changes`: Db2's log is told to hold no whole
-    rows of the table any more (DATA CAPTURE NONE)."""
+    """Ends a registration and drops its change table; the last registration of a table also removes
+    what Capture and Apply keep of its columns. `log_changes`: Db2's log no longer records whole
+    rows of the table (DATA CAPTURE NONE)."""
     source = f"SOURCE_OWNER = {literal(schema)} AND SOURCE_TABLE = {literal(table)}"
     # ADDTABLE puts quotation marks around the name there.
     names = f"{literal(change_table)}, {literal(quoted(change_table))}"

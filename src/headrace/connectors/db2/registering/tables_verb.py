@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
             "cli.usage",
             f"{arguments.action} writes statements of Db2 for LUW, and db2.platform is ZOS",
             "Register tables of Db2 for z/OS with ASNCLP or the Replication Center, then let "
-            "Capture read its registrations anew: MODIFY capture,REINIT.",
+            "Capture read its registrations again: MODIFY capture,REINIT.",
         )
     console = Console(soft_wrap=True, highlight=False, markup=False)
     steps = list(_steps(config, arguments, console))

@@ -33,7 +33,7 @@ class Db2Run(Run[Db2Config, Db2Settings]):
 
     @property
     def key_rendering(self) -> KeyRendering:
-        """How keys are rendered: a value that cannot be is told with its record."""
+        """How keys are rendered; an error of a value is reported with its record."""
         return self.capture.key_rendering
 
     def snapshot_source(self, *, reads_rows: bool = True) -> Db2SnapshotSource:
@@ -60,7 +60,7 @@ class Db2Run(Run[Db2Config, Db2Settings]):
     def told_tables(
         self, position: Db2Position, relation: Callable[[Table], int] | None = None
     ) -> ToldTables:
-        """What was told of tables up to a position; see ToldTables. The caller closes it."""
+        """The tables that were recorded up to a position; see ToldTables. The caller closes it."""
         return ToldTables(open_tables(self.config, position, self.memory), relation)
 
     def offset(self, position: Db2Position, epoch: int) -> Db2Offset:

@@ -18,7 +18,7 @@ from headrace.connectors.db2.streaming.windows import (
 )
 from headrace.connectors.source import Lost, LostLog
 from headrace.errors import HeadraceError
-from headrace.relational.history.loss import mend_history
+from headrace.relational.history.loss import restore_history
 from headrace.snapshots.modes import SnapshotRule
 
 _NO_HISTORY = "db2.history_lost"
@@ -68,7 +68,7 @@ class StoredPosition(LostLog[Db2Position]):
             is_lost = position.committed > 0 and told.history.is_empty
         if is_lost:
             recorder = closing(self._run.snapshot_source(reads_rows=False))
-            mend_history(CONNECTOR, self._run.config, position, recorder)
+            restore_history(CONNECTOR, self._run.config, position, recorder)
 
     # -- what is done when the log is gone ------------------------------------------------------
 

@@ -1,19 +1,19 @@
-"""Whether change tables still hold what was not read yet: where they begin, look after look.
+"""Whether change tables still hold what was not read yet: compares where they begin.
 
-Capture writes into CD_OLD_SYNCHPOINT where a change table begins (null until it heeds the
+Capture writes into CD_OLD_SYNCHPOINT where a change table begins (null until Capture reads the
 registration), and moves it when it deletes rows. Each look at the control tables is compared with
-the ones before. A change table that begins at the first place that is not read, or behind it, has a
-gap,
+the ones before. A change table that begins at or after the first place that is not read has a gap,
 
-- where its beginning has moved since it was seen first: rows were pruned. What was looked at when
-  they were already fetched does not count: a reader that begins anew begins at what is delivered;
-- where nothing was looked at before, although its table was read: rows were pruned, or the table
-  was registered anew;
-- where its table had registrations that Capture heeded, and all of them went away, or lost their
-  beginnings: the table was registered anew, also under the same name, wherever it begins;
+- if its beginning has moved since it was seen first: rows were pruned. A look that was made when
+  the rows were already fetched does not count: a reader that restarts begins at what is delivered;
+- if no look was made before, although its table was read: rows were pruned, or the table was
+  registered again;
+- if Capture had read registrations of its table, and all of them went away, or lost their
+  beginnings: the table was registered again, also under the same name, wherever it begins;
 
-but not where a registration only began to be heeded, where it is new beside one that is there, and
-where an active registration of the same table has everything up to there.
+but not if Capture read the registration for the first time, if the change table is new beside
+another one of its table, and if an active registration of the same table has everything up to
+there.
 """
 
 from __future__ import annotations
@@ -146,8 +146,8 @@ class Beginnings:
                 starts[path] = None
             elif path in before:
                 log.warning(
-                    "%s was registered anew, or its registration is not heeded any more: Capture "
-                    "does not say where the change table %s.%s begins",
+                    "%s was registered again, or Capture does not read its registration any more: "
+                    "Capture does not say where the change table %s.%s begins",
                     source_of(one),
                     *path,
                 )
@@ -165,10 +165,10 @@ def gap(one: Registration, first: int, lsn_bytes: int) -> HeadraceError:
         f"The change table {one.change_schema}.{one.change_table} of {source_of(one)} begins at "
         f"{format_lsn(lsn_of(start_of(one), lsn_bytes))} (CD_OLD_SYNCHPOINT); the changes "
         f"from {format_lsn(lsn_of(first, lsn_bytes))} on, which were not read yet, were "
-        "pruned, or the table was registered anew since then",
-        "Set snapshot.mode=when_needed, which reads the tables anew, or start with a new "
-        "checkpoint; prune change tables only up to what is read. Where the table was "
-        "registered anew, and nobody wrote to it in between, set "
+        "pruned, or the table was registered again since then",
+        "Set snapshot.mode=when_needed, which reads the tables again, or start with a new "
+        "checkpoint; prune change tables only up to what is read. If the table was "
+        "registered again, and nobody wrote to it in between, set "
         "headrace.change.tables.gap=accept for one start; a replica of a table that was written to "
         "is then copied again by headrace resync.",
     )

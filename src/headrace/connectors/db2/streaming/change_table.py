@@ -98,8 +98,8 @@ class ChangeTable:
     tables: int = 1
     widest_row: int = 1
     schema_change: Callable[[bytes, bytes], SchemaChange | None] | None = None
-    """What is told before the first change that is not delivered, which has these numbers; asked
-    once."""
+    """The schema change before the first change that is not delivered, which has these numbers;
+    called once."""
     block: ChangeBlock | None = None
     is_read: bool = False
     """Whether the cursor has no more rows."""

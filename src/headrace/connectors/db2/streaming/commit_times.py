@@ -56,7 +56,7 @@ class CommitTimes:
         return times
 
     def _load(self) -> bool:
-        """The next rows in place of those at hand; False where there are none."""
+        """Replaces the rows at hand by the next ones; False if there are no more."""
         while fetched := self._cursor.fetch(self._fetch_rows):
             rows = [row for row in fetched if row[_COMMIT] is not None]
             if rows:

@@ -9,8 +9,8 @@ Numbers are in network byte order, but where they say otherwise. A frame begins 
     u   an update: the same, the image before and the image after
     w   an update without the image before: the same, the image after
     d   a delete: the same, the image before
-    s   a schema change: the same as a create, its image is what is told; its number is that of the
-        change that it comes before
+    s   a schema change: the same as a create, its image is that of the schema change; its number is
+        that of the change that it comes before
     E   the transaction ends
     S   everything up to a place (16) was read
 """
@@ -60,7 +60,7 @@ from headrace.streaming.changes.kernels.transaction_kernel import advance, is_fu
 (
     HAS_CHANGE,  # 1: a change of the open transaction was read
     CHANGE,  # lower half of its number
-    SERIAL,  # how manieth change with this number it is; 0: a schema change
+    SERIAL,  # number of the change among those with the same number; 0: a schema change
     TOLD,  # schema changes behind the last change
     RESUMES,  # 1: the stream begins inside of the transaction of the next words
     RESUMED_HIGH,
@@ -227,7 +227,7 @@ def _add_schema_change(image, index, place, size, rows, transactions, state):
 
 @part
 def _serial(kind, place, state):
-    """The how manieth change with this number a change is, and 0 for a schema change."""
+    """The number, from 1, of a change among those with its number; 0 for a schema change."""
     if kind == SCHEMA_CHANGE:
         return 0
     if load64(state + 8 * HAS_CHANGE) and load64(state + 8 * CHANGE) == place:
@@ -293,7 +293,7 @@ def index_frames(
         at = load64(state + 8 * row_kernel.INDEXED)
         if at + HEAD_BYTES > written or at + load32_be(data + at) > written:
             return row_kernel.MORE
-        # A transaction's beginning is told with its first record.
+        # A transaction's beginning is emitted with its first record.
         if is_full(state, rows_room - 1, transactions_room, ends_room):
             return row_kernel.FULL
         size, kind, body = load32_be(data + at), load8(data + at + 4), data + at + HEAD_BYTES

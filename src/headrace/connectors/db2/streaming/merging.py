@@ -37,7 +37,7 @@ def merged(
     tables: Sequence[ChangeTable], delivered: tuple[int, int] | None = None
 ) -> Iterator[Merged]:
     """All changes of the tables. `delivered`: the places of a commit and a change of it, up to
-    which everything is delivered; what is told of a table is told behind them."""
+    which everything is delivered; schema changes come after them."""
     reached = None if delivered is None else (*_halves(delivered[0]), *_halves(delivered[1]))
     while True:
         present = [table for table in tables if table.load()]
@@ -100,7 +100,7 @@ def _merge(
         if change is not None:
             told.append((block.behind(first), change))
     texts = tuple(np.frombuffer(change.image + bytes(PADDING), np.uint8) for _, change in told)
-    # Among equals the first one comes first: a schema change before the change that it is told of.
+    # Among equals the first one comes first: a schema change before the change that shows it.
     words = np.concatenate(
         [
             *(_told_words(*one, text) for one, text in zip(told, texts, strict=True)),

@@ -27,8 +27,8 @@ NO_ROW = -1
 
 
 class Changes(NamedTuple):
-    """Changes of one table in the order of its log, as arrays of one length: the rows (int64) that
-    hold the image before and after, NO_ROW where there is none."""
+    """Changes of one table in the order of its log, as arrays of one length: the rows (int64) with
+    the image before and after; NO_ROW for a missing image."""
 
     old: np.ndarray
     new: np.ndarray

@@ -57,7 +57,7 @@ _Query = tuple[Described, Future[FetchedAhead]]
 
 @dataclass(frozen=True)
 class ReaderOptions:
-    """What a reader is told beside the log: the options word of `row_kernel`, and the topic of
+    """A reader's settings besides the log: the options word of `row_kernel`, and the topic of
     transactions (empty: their borders make no records)."""
 
     row_options: int

@@ -132,8 +132,8 @@ class Described:
 
 
 class RegisteredTables:
-    """Describes change tables anew in each window, because a table may be altered together with its
-    change table while both are read. One thread uses it."""
+    """Describes change tables again in each window, because a table may be altered together with
+    its change table while both are read. One thread uses it."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class RegisteredTables:
         versions: RelationVersions,
         last: Callable[[str, str], Table | None],
     ) -> None:
-        """`last` has a table that is gone, as it was told of last; None: it is not known."""
+        """`last` returns the last recorded description of a dropped table; None: not known."""
         self._capture, self._versions, self._last = capture, versions, last
         self._told: set[tuple[str, str]] = set()
         self._gone: set[tuple[str, str]] = set()
@@ -195,8 +195,8 @@ class RegisteredTables:
                 )
 
     def _shape(self, span: Span, present: Table | None, changed: dict[str, Column]) -> Table:
-        """The table as the span's rows have it: as it is now, where another registration follows,
-        as its change table is, and where it is gone, as it was told of last."""
+        """The table as the span's rows have it. If another registration follows, the columns are
+        those of its change table; if the table is gone, its last recorded description is used."""
         one = span.registration
         described = self._last_told(one, changed) if present is None else present
         by_name = described.by_name
@@ -206,10 +206,10 @@ class RegisteredTables:
         return Table(one.source_schema, one.source_table, columns, key)
 
     def _last_told(self, one: Registration, changed: dict[str, Column]) -> Table:
-        """A table that is gone: its key, and those of its columns that its change table has, or
-        never had, in the order and by the definitions that were told of last. What may be null in
-        the change table may be null, and has no default, but in a key: it may have been allowed
-        since then."""
+        """A dropped table: its key, and those of its columns that its change table has or never
+        had, in the order and by the definitions that were recorded last. A column outside the key
+        that may be null in the change table may be null, and has no default: the constraint may
+        have been dropped since then."""
         last = self._last(*source_path(one))
         if last is None:
             self._tell_of_gone(one, "the schema history does not have it")

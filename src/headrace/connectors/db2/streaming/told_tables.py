@@ -1,4 +1,4 @@
-"""What is told of a table before its first change: that it is new, or has other columns."""
+"""The schema change before a table's first change: the table is new, or has other columns."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class ToldTables:
     relation: Callable[[Table], int] | None = None
 
     def before(self, table: Table, commit_lsn: bytes, change_lsn: bytes) -> SchemaChange | None:
-        """What is told of a table before a change of its, after it is written down: nothing, where
-        the table is as it was. Raises HeadraceError."""
+        """Records a table, and returns the schema change to emit before a change of it; None if the
+        table is unchanged. Raises HeadraceError."""
         described = history_table(table)
         kind = self.history.due(described)
         if kind is None and self.history.has(described.id):
@@ -46,17 +46,17 @@ class ToldTables:
             schema=table.schema,
             ddl=_NOTHING_TOLD,
         )
-        # One that another process told of is only written down, to see its next change.
+        # If another process emitted the table, it is only recorded, to detect its next change.
         if kind is None or self.relation is None:
             return None
         return SchemaChange(schema_change_image(record), self.relation(table))
 
     def knows(self, schema: str, table: str) -> bool:
-        """Whether the table was told of before the stream was opened."""
+        """Whether the table was recorded before the stream was opened."""
         return self.history.knows((schema, table))
 
     def last(self, schema: str, table: str) -> Table | None:
-        """A table as it was told of last; None: it is not known."""
+        """The last recorded description of a table; None: it is not known."""
         described = self.history.table((schema, table))
         return None if described is None else table_of(described)
 

@@ -51,8 +51,8 @@ def check_not_ahead(first: int, newest: bytes | None, lsn_bytes: int) -> None:
             AHEAD,
             f"The stream's position, {format_lsn(lsn_of(first - 1, lsn_bytes))}, is ahead of "
             f"Capture's synchpoint, which {told}",
-            "The database is another one, or was restored, or SQL replication was set up anew: "
-            "start with snapshot.mode=when_needed, which reads the tables anew, or with a new "
+            "The database is another one, or was restored, or SQL replication was set up again: "
+            "start with snapshot.mode=when_needed, which reads the tables again, or with a new "
             "checkpoint.",
         )
 

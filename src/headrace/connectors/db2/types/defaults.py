@@ -49,7 +49,7 @@ def default_value(
 
 
 def _text(type_name: str, length: int, expression: str) -> str | None:
-    """headrace's text of the value of a literal; None: it is none of the type."""
+    """headrace's text of the value of a literal; None if the type has no such literal."""
     cast = _CAST.fullmatch(expression)
     quoted = _QUOTED.fullmatch(expression if cast is None else cast[1])
     literal = None if quoted is None else quoted[1].replace("''", "'")

@@ -1,1 +1,1 @@
-"""`headrace check` for MongoDB: findings with the commands that mend them."""
+"""`headrace check` for MongoDB: findings with the commands that correct them."""

@@ -144,7 +144,7 @@ class Reads(ChunkTransaction[CollectionTarget]):
 
     @contextmanager
     def planning(self, target: CollectionTarget) -> Iterator[None]:
-        """What the server says of a filter is told of its collection."""
+        """Skips the collection, with the server's message, if the server refuses its filter."""
         try:
             yield
         except OperationFailure as error:

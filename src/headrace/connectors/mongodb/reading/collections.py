@@ -56,8 +56,8 @@ class Size(NamedTuple):
 
 
 def captured_collections(client: Client, run: Run) -> list[Collection]:
-    """The captured collections but that of signals, sorted by their own names. Those of the server
-    (`system.`) are none. Raises the driver's errors."""
+    """The captured collections except those of signals and of the server (`system.`), sorted by
+    their own names. Raises the driver's errors."""
     signals = run.config.signal_table()
     captured = [each for each in _present(client, run) if each.name != signals]
     return sorted(captured, key=lambda each: (each.short_name, each.database))

@@ -53,13 +53,14 @@ def _chosen(collections: list[Collection], run: Run, topic: str | None) -> Colle
         return chosen[0]
     shown = ", ".join(each.name for each in collections[:_MOST_SHOWN]) or "none"
     shown += ", …" if len(collections) > _MOST_SHOWN else ""
-    what = f"{topic} is {len(chosen)}" if topic is not None else "there are not one but several"
-    if topic is None and not chosen:
-        what = "there are none"
+    if topic is not None:
+        what = f"{topic} names {len(chosen)} of the captured collections"
+    else:
+        what = "several collections are captured" if chosen else "no collection is captured"
     raise HeadraceError(
         "mongodb.no_collection_to_sample",
-        f"a schema is sampled of one collection, and of the captured ones {what}: {shown}",
-        "Let collection.include.list select one collection that is there, or declare the schema.",
+        f"a schema is sampled from one collection, but {what}: {shown}",
+        "Let collection.include.list select one existing collection, or declare the schema.",
     )
 
 

@@ -303,5 +303,5 @@ MongoSnapshot = Snapshot[MongoPosition, Moment]
 
 
 def open_snapshot(run: Run) -> MongoSnapshot:
-    """A snapshot to begin or to go on with. Raises HeadraceError for filters that are none."""
+    """A snapshot to begin or to continue. Raises HeadraceError for invalid filters."""
     return Snapshot(run.config, MongoSnapshotSource(run), run.plan, run.settings)

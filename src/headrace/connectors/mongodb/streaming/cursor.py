@@ -67,8 +67,8 @@ class OneServer:
 @dataclass(frozen=True)
 class ChangeStream:
     """What a change stream is opened on and delivers: `database` and `collection` (None: all of
-    them), the stages behind `$changeStream`, and the options of that stage. The server waits
-    `await_ms` for events before it answers that there are none."""
+    them), the stages after `$changeStream`, and the options of that stage. The server waits
+    `await_ms` for events before it returns an empty batch."""
 
     database: str | None = None
     collection: str | None = None

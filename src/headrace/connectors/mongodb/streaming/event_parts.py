@@ -168,7 +168,7 @@ def cell_size(parts, part):
 
 @part
 def put_cell(parts, part, out):
-    """A part as a cell: its type byte and its value; null where there is none."""
+    """A part as a cell: its type byte and its value; null if the part is missing."""
     place = place_of(parts, part)
     kind = load64(parts + 16 * part)
     if place == 0 or kind == NULL_KIND:

@@ -36,8 +36,8 @@ class OplogWindow:
 
 
 def read_window(client: Client, delivered: int) -> OplogWindow | None:
-    """The oplog and a place in it (seconds since 1970); None: there is none that can be seen, of a
-    sharded cluster for example. Raises the driver's errors."""
+    """The oplog and a place in it (seconds since 1970); None if no oplog can be seen, on a sharded
+    cluster for example. Raises the driver's errors."""
     oplog = client.local["oplog.rs"]
     try:
         with pymongo.timeout(_TIMEOUT_SECONDS):

@@ -18,8 +18,8 @@ _FETCHED_ROWS = 1000
 
 
 class Catalog:
-    """Asks the database anew each time, in the container of the connection. Methods raise
-    DriverError."""
+    """Queries the database's dictionary at each call, in the container of the connection. Methods
+    raise DriverError."""
 
     def __init__(self, connection: Connection, *, comments: bool = True) -> None:
         """`comments`: columns have theirs."""
@@ -39,7 +39,7 @@ class Catalog:
         return {f"{owner}.{name}": comment or "" for owner, name, comment in rows}
 
     def object_ids(self, schema: str, name: str) -> tuple[int, int] | None:
-        """OBJECT_ID and DATA_OBJECT_ID of a table; None where there is none."""
+        """OBJECT_ID and DATA_OBJECT_ID of a table; None if it does not exist."""
         statement = sql.OBJECT(one=sql.one_table("O.OBJECT_NAME"))
         return next((ids for _, ids in _identities(self._rows(statement, schema, name))), None)
 
@@ -48,7 +48,7 @@ class Catalog:
         return dict(_identities(self._every(sql.OBJECT(one=""), schema)))
 
     def table(self, schema: str, name: str) -> Table | None:
-        """A table with its columns and key; None when there is none of that name."""
+        """A table with its columns and key; None if it does not exist."""
         columns = self.columns(schema, name)
         return Table(schema, name, columns, self.key(schema, name)) if columns else None
 
@@ -92,7 +92,7 @@ class Catalog:
         return str(text)
 
     def sizes(self, schema: str, name: str) -> tuple[int, int]:
-        """Rows and blocks as the statistics count them, 0 where there are none."""
+        """Rows and blocks as the statistics count them; 0 without statistics."""
         rows = self._rows(sql.TABLE_SIZE(), schema, name)
         return (int(rows[0][0] or 0), int(rows[0][1] or 0)) if rows else (0, 0)
 

@@ -159,8 +159,8 @@ def nologging_lobs(
 
 
 def unlogged(tables: Sequence[Table], container: str | None) -> HeadraceError:
-    """What is wrong with tables of a pluggable database (None: there is none) whose redo has not
-    all columns."""
+    """The error of tables of a pluggable database (None: not a pluggable one) whose redo does not
+    have all columns."""
     remedies = (
         f"ALTER TABLE {sql.quoted(*table.path)} ADD SUPPLEMENTAL LOG DATA (ALL) COLUMNS;"
         for table in tables
@@ -174,10 +174,10 @@ def unlogged(tables: Sequence[Table], container: str | None) -> HeadraceError:
 
 
 def destinations(connection: Connection, config: OracleConfig) -> list[str]:
-    """Where archived logs are read from: those of archive.destination.name in their order, else the
-    first local one; a valid one comes before one that takes no logs for now, whose logs are read
-    all the same. Raises DriverError, and HeadraceError("oracle.no_archive_destination") where there
-    is none."""
+    """Where archived logs are read from: the destinations of archive.destination.name in their
+    order, or else the first local one. A valid destination comes before one that takes no logs at
+    present, whose logs are still read. Raises DriverError, and
+    HeadraceError("oracle.no_archive_destination") if there is no destination."""
     states = _local_destinations(connection)
     asked = [name.strip().upper() for name in config.archive_destination_name or ()]
     usable = sorted(states, key=lambda name: states[name] != _VALID)

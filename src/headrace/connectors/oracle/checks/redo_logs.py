@@ -104,9 +104,9 @@ def _check_retention(checked: Checked, connection: Connection, destination: str)
         checked.warn(
             "log_retention",
             f"The connector wrote {checked.config.log_mining_flush_table_name} last at the SCN "
-            f"{last}, and the oldest redo log begins at the SCN {oldest}: a query that goes on "
-            "from a checkpoint of then cannot",
-            f"{_KEEP} Start anew with snapshot.mode=when_needed, or with a new checkpoint.",
+            f"{last}, and the oldest redo log begins at the SCN {oldest}: a query cannot continue "
+            "from a checkpoint of that time",
+            f"{_KEEP} Start with snapshot.mode=when_needed, or with a new checkpoint.",
         )
         return
     if checked.config.log_mining_archive_log_only_mode:
@@ -143,8 +143,8 @@ def _check_open_transactions(checked: Checked, connection: Connection) -> None:
 
 
 def _older(connection: Connection, scn: int) -> Sequence[tuple[bytes, int]]:
-    """The transactions that are open since before an SCN; none where the user may not see them,
-    which is told otherwise."""
+    """The transactions that are open since before an SCN; empty if the user may not see them,
+    which another finding reports."""
     try:
         return open_before(connection, scn)
     except DriverError as error:

@@ -40,9 +40,9 @@ class TableDdl:
     steps: tuple[Step, ...] = ()
 
     def applied(self, table: Table | None) -> Table | None:
-        """The table behind the statement, of that before it (None: there was none); None: there is
-        none. Raises HeadraceError `oracle.ddl_not_understood`: the statement does not say all that
-        it does, so the data dictionary has to be asked."""
+        """The table after the statement, from the table before it; None: the table does not exist.
+        Raises HeadraceError `oracle.ddl_not_understood` if the statement does not say all of its
+        effects, so that the data dictionary has to be read."""
         if self.kind is DdlKind.DROP:
             return None
         if self.kind in (DdlKind.TRUNCATE, DdlKind.COMMENT) and table is None:
@@ -129,7 +129,7 @@ class RenameColumn:
 
 @dataclass(frozen=True)
 class SetKey:
-    """The primary key, whose columns accept no null; empty: there is none any more."""
+    """The primary key, whose columns accept no null; empty: the table has no key any more."""
 
     names: tuple[str, ...]
 

@@ -77,7 +77,7 @@ def _read(cursor: Cursor) -> OracleType:
 
 
 def _measures(cursor: Cursor) -> tuple[int | None, ...]:
-    """Numbers in parentheses, None for an asterisk; empty: there are none."""
+    """Numbers in parentheses, None for an asterisk; empty without parentheses."""
     if not cursor.take("("):
         return ()
     made: list[int | None] = []

@@ -16,8 +16,8 @@ _PRIMARY = not_needed("the redo of the primary database is read")
 
 
 def _address(url: str) -> str:
-    """What stands behind the `@` of a URL as Java's driver has it. Raises ValueError for one that
-    is none, and for one with a password."""
+    """The text after the `@` of a URL as Java's driver has it. Raises ValueError for a text that is
+    not such a URL, and for one with a password."""
     match = _URL.fullmatch(url)
     if match is None or re.search(r"passw(?:or)?d", match["address"], re.IGNORECASE):
         raise ValueError
@@ -144,8 +144,8 @@ class OracleConnectionConfig(Configuration):
 
     @property
     def catalog_name(self) -> str:
-        """The database as events name it (`source.db`): the pluggable one where there is one.
-        Names are upper case but in double quotes, which are none of them."""
+        """The database as events name it (`source.db`): the pluggable database if there is one.
+        Names are upper case except in double quotes, which are not part of the name."""
         named: str = self.database_pdb_name or self.value_of("database_dbname")
         if len(named) > 1 and named.startswith('"') and named.endswith('"'):
             return named[1:-1]

@@ -102,7 +102,7 @@ class MiningConfig(Configuration):
         BOOLEAN,
         "false",
         Group.REPLICATION,
-        "Connects anew with each session, so that the server frees its memory (PGA).",
+        "Reconnects for each session, so that the server frees its memory (PGA).",
     )
     log_mining_archive_log_only_mode = Property(
         "log.mining.archive.log.only.mode",

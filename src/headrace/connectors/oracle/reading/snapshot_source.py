@@ -153,8 +153,9 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         return self.now()
 
     def now(self) -> OracleState:
-        """The state that a snapshot of now begins with: an SCN as of which tables can be read,
-        which Oracle refuses for some seconds behind a DDL statement. Raises HeadraceError."""
+        """The state that a snapshot begins with if it is taken now: an SCN as of which tables can
+        be read, which Oracle refuses for some seconds after a DDL statement. Raises
+        HeadraceError."""
         rest = Deadline(_SETTLING_SECONDS)
         paths = self._paths() if self._reads_rows else []
         while True:

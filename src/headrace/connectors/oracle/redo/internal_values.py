@@ -1,9 +1,9 @@
 """Values in the forms that Oracle stores, which LogMiner writes as HEXTORAW where it does not know
 the columns' types.
 
-Every function takes the stored bytes and returns headrace's text, or None for what is none of its
-kind. Sources: Oracle Call Interface Programmer's Guide, "Data Types" (internal formats of NUMBER,
-DATE, TIMESTAMP and INTERVAL), and the drivers that read them.
+Every function takes the stored bytes and returns headrace's text, or None for bytes that are not
+such a value. Sources: Oracle Call Interface Programmer's Guide, "Data Types" (internal formats of
+NUMBER, DATE, TIMESTAMP and INTERVAL), and the drivers that read them.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ def _is_end(place, stop):
 
 @inlined_part
 def _column_at(place, stop, table, expected):
-    """The number of the column whose name, in quotes, stands at a place; `expected` is the likely
-    one. NONE when it is none of the table."""
+    """The number of the column whose name, in quotes, is at a place; `expected` is the likely one.
+    NONE if the table has no such column."""
     columns = load64(table + COLUMNS)
     column = load64(table + COLUMN)
     if expected < columns:

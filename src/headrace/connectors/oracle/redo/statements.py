@@ -51,7 +51,7 @@ class _Packed:
 
 @dataclass
 class RedoStatements:
-    """Parses statements of the tables that `add` was told of, which are known by their numbers."""
+    """Parses statements of the tables that `add` was called with, which are known by number."""
 
     tables: list[RedoTable] = field(default_factory=list)
     most_columns: int = field(default=0, init=False)

@@ -111,7 +111,7 @@ class RedoTable:
 
     def place_of(self, name: str) -> int | None:
         """The place of a column; `COL 2`, where LogMiner does not know the names, is the second
-        that is stored. None: there is none."""
+        that is stored. None if there is no such column."""
         place = self.places.get(name)
         numbered = _NUMBERED.fullmatch(name) if place is None else None
         if numbered is None:

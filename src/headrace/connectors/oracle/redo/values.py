@@ -37,7 +37,7 @@ Literal = tuple[Piece, ...]
 
 
 class NotUnderstood(ValueError):
-    """A literal is none of its column's kind."""
+    """A literal does not have its column's type."""
 
 
 class NotConvertible(NotUnderstood):

@@ -128,8 +128,8 @@ _BY_KIND: dict[str, Callable[[Values], pa.Array]] = {
 
 
 def texts_of(declared: OracleType, values: Values) -> pa.Array:
-    """The texts (large_string) of one column's values, null where they are. Raises
-    pyarrow.ArrowException, TypeError or ValueError for values that are none of the type."""
+    """The texts (large_string) of one column's values, null for a null. Raises
+    pyarrow.ArrowException, TypeError or ValueError for values that do not have the type."""
     kind = declared.kind
     if kind in (ZONED, LOCAL):
         return _zoned(declared.digits or 0)(values)

@@ -333,8 +333,8 @@ ROWS = declared(
     "SQL, SELECT, flashback_query_clause and row_limiting_clause",
     "SELECT {expressions} FROM {source}{where}{order}{page}",
 )
-"""Rows and keys of a table, as of an SCN where one is told. This and the next ones are put together
-by `relational.reading.chunk_sql` and the connector's dialect."""
+"""Rows and keys of a table, as of an SCN if one is given. `relational.reading.chunk_sql` and the
+connector's dialect put this statement and the next ones together."""
 FILLED = declared(
     "filled",
     "SQL, SELECT, set operators",

@@ -1,4 +1,4 @@
-"""A statement: its text with slots, and how a text that was sent is told from all others."""
+"""A statement: its text with slots, and how a text that was sent is recognized."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
 
     @property
     def key_rendering(self) -> KeyRendering:
-        """How keys are rendered: a value that cannot be is told with its record."""
+        """How keys are rendered; an error of a value is reported with its record."""
         return self.capture.key_rendering
 
     @property
@@ -70,7 +70,7 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
     def told_tables(
         self, position: OraclePosition, told: Collection[tuple[str, str]] | None = None
     ) -> ToldTables:
-        """What was told of tables up to a position; see ToldTables. The caller closes it."""
+        """The tables that were recorded up to a position; see ToldTables. The caller closes it."""
         history = oracle_history(self.config, self.memory)
         mined, delivered = position.mined_from, position.committed
         return ToldTables(

@@ -10,7 +10,7 @@ from headrace.connectors.oracle.starting.run import OracleRun
 from headrace.connectors.oracle.streaming.windows.redo import LOG_GONE, Redo
 from headrace.connectors.source import Lost, LostLog
 from headrace.errors import HeadraceError
-from headrace.relational.history.loss import mend_history
+from headrace.relational.history.loss import restore_history
 from headrace.snapshots.modes import SnapshotRule
 
 _AHEAD = "oracle.position_ahead"
@@ -49,7 +49,7 @@ class StoredPosition(LostLog[OraclePosition]):
             f"The database was restored and opened with RESETLOGS at SCN {incarnation}, and the "
             f"checkpoint's position, {stored.position}, is after that SCN in its former "
             "incarnation: what was delivered from there on never happened",
-            "Start with snapshot.mode=when_needed, which reads the tables anew, or with a new "
+            "Start with snapshot.mode=when_needed, which reads the tables again, or with a new "
             "checkpoint.",
         )
 
@@ -63,7 +63,7 @@ class StoredPosition(LostLog[OraclePosition]):
                     f"The checkpoint's position, {position}, is ahead of the database, which is at "
                     f"SCN {current}",
                     "It is of another database, or the database was restored: start with "
-                    "snapshot.mode=when_needed, which reads the tables anew, or with a new "
+                    "snapshot.mode=when_needed, which reads the tables again, or with a new "
                     "checkpoint.",
                 )
             Redo(run.config, run.removed_logs).check(connection, position.mined_from)
@@ -75,7 +75,7 @@ class StoredPosition(LostLog[OraclePosition]):
             is_lost = position.committed > 0 and told.is_empty
         if is_lost:
             recorder = closing(run.snapshot_source(reads_rows=False))
-            mend_history(CONNECTOR, run.config, position, recorder)
+            restore_history(CONNECTOR, run.config, position, recorder)
 
     # -- what is done when the log is gone ------------------------------------------------------
 

@@ -10,7 +10,7 @@ Numbers are in network byte order. A frame has the head of `frame_kernel`, and i
     d   a delete: the same, the image before
     t   a truncate: the same without image
     s   a schema change, outside of transactions: place (16), relation version (4), microseconds
-        since 1970 (8), the image of what is told
+        since 1970 (8), the image of the schema change
     E   the transaction ends: microseconds since 1970 of its beginning (8)
     S   everything up to a place (16) was read
 """
@@ -93,7 +93,7 @@ def index_frames(
         at = load64(state + 8 * row_kernel.INDEXED)
         if at + FRAME_HEAD_BYTES > written or at + load32_be(data + at) > written:
             return row_kernel.MORE
-        # A transaction's beginning is told with its first record.
+        # A transaction's beginning is emitted with its first record.
         if is_full(state, rows_room - 1, transactions_room - 1, ends_room):
             return row_kernel.FULL
         size, kind = load32_be(data + at), load8(data + at + 4)

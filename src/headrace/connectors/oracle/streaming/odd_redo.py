@@ -1,5 +1,5 @@
-"""What is told of redo that belongs nowhere: of objects that LogMiner cannot name, and of rows
-whose transactions or changes are not held."""
+"""Warnings of redo that belongs nowhere: of objects that LogMiner cannot name, and of rows whose
+transactions or changes are not held."""
 
 from __future__ import annotations
 

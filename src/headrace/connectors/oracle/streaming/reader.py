@@ -62,11 +62,11 @@ _MEASURED, _MEMORY_ASKED = 1.0, 10.0
 
 @dataclass(frozen=True)
 class ReaderOptions:
-    """What a reader is told beside the redo: the options word of `row_kernel`, the topic of
-    transactions (empty: their borders make no records), the pluggable database (None: there is
-    none), whether it does as Debezium 3.6 does where the two differ (see RedoHolder), whether the
-    data dictionary's comments are read, the files of logs that were removed, and how long rows may
-    take to come (None: as the configuration says)."""
+    """A reader's settings besides the redo: the options word of `row_kernel`, the topic of
+    transactions (empty: their borders make no records), the pluggable database (None without one),
+    whether it does as Debezium 3.6 does where the two differ (see RedoHolder), whether the data
+    dictionary's comments are read, the files of logs that were removed, and how long rows may take
+    to come (None: as the configuration says)."""
 
     row_options: int
     border_topic: str
@@ -169,8 +169,8 @@ class RedoReader(SegmentReader):
         self._asked.set()
 
     def drop_transaction(self, transaction: str) -> None:
-        """An open transaction is left out, by the id that events show (drop-transaction). Any
-        thread. Raises ValueError for what is none."""
+        """Drops an open transaction by the id that events show (drop-transaction). Any thread may
+        call it. Raises ValueError for an id that is not valid."""
         self._dropped.append(parse_xid(transaction.strip().lower()))
 
     def read_into(self, target: memoryview, seconds: float) -> int:
@@ -291,7 +291,7 @@ class RedoReader(SegmentReader):
     # -- windows --------------------------------------------------------------------------------
 
     def _read_on(self, seconds: float) -> bool:
-        """Reads the next rows; False: there are none for now, after so many seconds."""
+        """Reads the next rows; False if none came within so many seconds."""
         if self._batches is not None:
             self._read_batch()
             return True

@@ -133,7 +133,7 @@ class RedoHolder:
 
     def begin_again(self, upto: int) -> Remined | None:
         """Drops the open transactions with large values: they are mined again, where redo was read
-        up to an SCN. None: there are none."""
+        up to an SCN. None if there is no such transaction."""
         dropped = self.buffer.drop_marked()
         if dropped is None:
             return None
@@ -264,13 +264,13 @@ class RedoHolder:
         elif at.scn < self.begins_again_below:
             return
         elif not (is_unheard := user.upper() in self._unheard) or not self._as_released:
-            # Rows have the columns of a statement that nobody is told of, too.
+            # Rows have the columns of a statement that makes no record, too.
             self._record_commits(row, np.ones(1, bool))
             told = replace(self._statement(row, statement), is_told=not is_unheard)
             self.tables.changed(schema, name, told)
 
     def _statement(self, row: pa.RecordBatch, text: str | None) -> TableStatement:
-        """What is told of a row, the only one of its batch."""
+        """The statement of a row, the only one of its batch."""
         us = self._us(row)
         if text is not None and self._as_released:
             assert self._words is not None

@@ -123,8 +123,8 @@ class RowOptions:
 
 
 class RowWords:
-    """Makes words of rows; `find` gives the captured table of a schema and a name, if it is one.
-    `is_new`: whether a captured table is told of when it is found: that is done at its own row, the
+    """Makes words of rows; `find` returns the captured table of a schema and a name, or None.
+    `is_new`: whether `find` will record a captured table: that is done at the table's own row, the
     first one of a batch, when all rows before it are held."""
 
     def __init__(

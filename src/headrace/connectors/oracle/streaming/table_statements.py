@@ -1,4 +1,4 @@
-"""Rows of redo with statements that change tables: what is told of one beside the tables."""
+"""Rows of redo with statements that change tables: the members of their schema changes."""
 
 from __future__ import annotations
 

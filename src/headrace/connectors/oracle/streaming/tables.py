@@ -37,7 +37,7 @@ from headrace.streaming.relations import RelationVersions
 log = logging.getLogger(__name__)
 
 Describe = Callable[[str, str], Table | None]
-"""What the data dictionary says of a table now; None: there is none."""
+"""What the data dictionary says of a table now; None if it does not exist."""
 
 
 class SchemaChange(NamedTuple):
@@ -50,7 +50,8 @@ class SchemaChange(NamedTuple):
 
 class ToldTables:
     """The schema history of a stream that is mined from the SCN `mined` on, and has delivered
-    everything below the place `delivered`: what is told again there is told to nobody."""
+    everything below the place `delivered`: schema changes that are read again below it make no
+    records."""
 
     def __init__(
         self,
@@ -62,8 +63,9 @@ class ToldTables:
         *,
         as_released: bool = False,
     ) -> None:
-        """`told` are the tables that this process told of, where it began anew; None: another one
-        may have told of any. `as_released`: see TableStatement.cells. Raises HeadraceError."""
+        """`told` are the tables that this process recorded when it started from the beginning;
+        None: another process may have recorded any. `as_released`: see TableStatement.cells. Raises
+        HeadraceError."""
         self._history, self._database = history, database
         self._delivered, self._as_released = delivered, as_released
         newest = history.newest_position()
@@ -75,12 +77,12 @@ class ToldTables:
         self._told = {self._id(*path) for path in told or ()}
 
     def table(self, schema: str, name: str) -> Table | None:
-        """A table as it was told of; None: it was not."""
+        """A table as it was recorded; None: it was not."""
         told = self._known.get(self._id(schema, name))
         return None if told is None else described_table(told)
 
     def knows(self, schema: str, name: str) -> bool:
-        """Whether a table was told of, as far as is known."""
+        """Whether a table was recorded, as far as is known."""
         identity = self._id(schema, name)
         return self._is_told or identity in self._known or identity in self._told
 
@@ -152,7 +154,7 @@ class ToldTables:
         return schema_change_image(record, statement.cells(as_released=self._as_released))
 
     def _again(self, identity: TableId, at: At) -> None:
-        """The table is as it was told of up to here."""
+        """Sets the table to what was recorded up to here."""
         now: Mapping[TableId, HistoryTable] = self._history.tables_before(at.place + 1)
         if identity in now:
             self._known[identity] = now[identity]
@@ -249,7 +251,7 @@ class StreamTables:
 
     def find(self, schema: str, name: str, at: TableStatement) -> CapturedTable | None:
         """The captured table of a row of redo; None: it is not captured, or gone. A table that was
-        not told of yet is told of at this row."""
+        not recorded yet is recorded at this row."""
         path = self._path(schema, name)
         if path not in self._tables:
             self._tables[path] = self._made(*path, at)
@@ -265,7 +267,7 @@ class StreamTables:
         return real or (schema, name)
 
     def captured_object(self, number: int) -> Path | None:
-        """The captured table that has an object number now; None: there is none."""
+        """The captured table that has an object number now; None if there is no such table."""
         if number > self._newest_object:
             self._list_objects()
             self._newest_object = max([number, *self._objects])

@@ -37,7 +37,7 @@ def is_known(name: str) -> bool:
 
 
 def decoded(raw: bytes, codec: str) -> str | None:
-    """The text of bytes in a codec of `codec_of`; None where they are none. Raises
+    """The text of bytes in a codec of `codec_of`; None if the bytes are not valid in it. Raises
     HeadraceError("oracle.character_set") for a character set that is not known."""
     try:
         if codec != CESU:

@@ -66,7 +66,7 @@ def _unquoted(text: str) -> str | None:
 
 
 def _text(declared: _Typed, expression: str) -> str | None:
-    """headrace's text of the value of a literal; None: it is none of the type."""
+    """headrace's text of the value of a literal; None if the type has no such literal."""
     kind, literal = declared.kind, _unquoted(expression)
     if kind in _LARGE_TEXTS or kind == "BLOB":
         empty = _EMPTY.get(expression.upper())

@@ -1,8 +1,8 @@
 """Oracle's literals, as LogMiner writes them in SQL, to headrace's texts (see
 `headrace.connect.encoding`).
 
-Every function takes what stands between the quotes of a literal or of a function's argument, and
-returns None for what is none of its kind.
+Every function takes the text between the quotes of a literal or of a function's argument, and
+returns None for a text that is not such a literal.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ def number(text: str) -> str | None:
 
 
 def binary_float(text: str, *, double: bool) -> str | None:
-    """A BINARY_DOUBLE or a BINARY_FLOAT: the shortest digits that are the number; `Nan`, `Inf` and
-    `-Inf` are none."""
+    """A BINARY_DOUBLE or a BINARY_FLOAT: the shortest digits that are the number, or `NaN`,
+    `Infinity` or `-Infinity`."""
     text = text.strip()
     sign = "-" if text[:1] == "-" else ""
     special = _SPECIAL.get(text.lstrip("+-").lower())

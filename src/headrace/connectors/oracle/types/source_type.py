@@ -38,7 +38,7 @@ class OracleType:
     `precision` and `scale` those of a NUMBER (None: it has none). As text it is its name.
 
     `is_stated`: a statement that was mined named the type. Debezium describes such a column in
-    another way than one that the data dictionary told of, until it reads it from there again."""
+    another way than one from the data dictionary, until it reads it from there again."""
 
     declared: str
     length: int = 0

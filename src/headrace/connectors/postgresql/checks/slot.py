@@ -35,7 +35,7 @@ def check_replication_slot(checked: Checked, *, continues: bool) -> None:
     except HeadraceError as error:
         if error.code not in LOST or not checked.rule.repairs:
             raise
-        new = "The start makes it anew and takes a new snapshot."
+        new = "The start creates the slot again and takes a new snapshot."
         checked.findings.add(error.code, "warning", error.message, new)
         return
     if state.active_pid is not None:

@@ -159,8 +159,8 @@ def table_state(
 
 
 def _of_labels(value: str, facts: TypeFacts) -> tuple[str, tuple[str, ...]]:
-    """The enumeration that a column's type, its elements or what a domain is made of are: a value
-    of it in SQL, out of one of the column, and its labels; empty: there is none."""
+    """The enumeration of a column's type, of its elements, or of the type of its domain: the SQL of
+    its value, from the SQL of the column's, and its labels; empty if it is not an enumeration."""
     while True:
         if facts.kind == "d":
             facts, value = facts.undomained()[0], f"COALESCE({value}, NULL)"

@@ -137,7 +137,7 @@ class PostgresChunkSource(ChunkSource[TableTarget]):
         return {table.name: str(not_published(config, [table])) for table in silent}
 
     def estimates(self, names: Sequence[str]) -> dict[str, int]:
-        """Rows of tables by the statistics; -1: there are none."""
+        """Rows of tables by the statistics; -1 without statistics."""
         return dict.fromkeys(names, 0) | self._catalog.estimates(names)
 
     def next_xid(self) -> int:
@@ -158,7 +158,7 @@ class PostgresChunkSource(ChunkSource[TableTarget]):
 
     @contextmanager
     def transaction(self, *, shared: bool) -> Iterator[_Transaction]:
-        """A snapshot of now; `shared`: it is exported to the lanes."""
+        """A snapshot that is taken now; `shared`: it is exported to the lanes."""
         connection = self._connection.get()
         try:
             with translated(self._config, READING):

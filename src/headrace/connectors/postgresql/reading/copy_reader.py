@@ -267,7 +267,7 @@ class _SocketMessages(_Messages):
 
     def release(self) -> None:
         """See `_Messages`."""
-        with contextlib.suppress(OSError):  # the connection is gone; who uses it next is told
+        with contextlib.suppress(OSError):  # the connection is gone; its next user sees the error
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
         self._socket.close()
 

@@ -90,7 +90,7 @@ class PostgresRanges(KeyRanges[CatalogTable]):
         return self._connection.execute(statement.encode()).fetchall()
 
     def _blocks(self, select: str, max_bytes: int | None) -> tuple[list[Block], bool]:
-        """The server is told to stop at `max_bytes`; its transaction goes on from the savepoint of
+        """The COPY stops at `max_bytes`; the transaction continues from the savepoint of
         `planning`."""
         connection = self._connection
         blocks: list[Block] = []

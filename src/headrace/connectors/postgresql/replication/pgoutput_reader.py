@@ -51,10 +51,10 @@ _OF_TRANSACTION = (pgoutput.XID, pgoutput.FINAL_LSN, row_kernel.ORDINAL, row_ker
 
 @dataclass(frozen=True)
 class ReaderOptions:
-    """What makes records, and when the server is told. `changes`: bits of pgoutput's options word.
-    `border_topic` is that of the records where transactions begin and end; empty: none.
-    `status_seconds` is how often a status message is due. `keeps_truncates`: see
-    PgoutputReader.truncates."""
+    """Which changes make records, and when a status message is sent. `changes`: bits of pgoutput's
+    options word. `border_topic` is the topic of the records where transactions begin and end;
+    empty: no such records. `status_seconds` is how often a status message is due.
+    `keeps_truncates`: see PgoutputReader.truncates."""
 
     changes: int
     skip_truncate: bool

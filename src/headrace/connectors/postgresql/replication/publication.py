@@ -36,7 +36,7 @@ class Publication:
 
 
 def find_publication(connection: psycopg.Connection, name: str) -> Publication | None:
-    """The publication; None when there is none of that name."""
+    """The publication; None if it does not exist."""
     row = connection.execute(
         "SELECT puballtables, coalesce((to_jsonb(p)->>'pubviaroot')::boolean, false),"
         " pg_has_role(pubowner, 'USAGE'), pubinsert, pubupdate, pubdelete, pubtruncate"
@@ -135,7 +135,7 @@ def _published(config: PostgresConfig) -> str:
 
 
 def nothing_to_publish() -> HeadraceError:
-    """The error of a publication that should be of the captured tables, where there are none."""
+    """The error of a publication of the captured tables when no table is captured."""
     return HeadraceError(
         "postgresql.no_tables",
         "publication.autocreate.mode=filtered, but no table is captured",

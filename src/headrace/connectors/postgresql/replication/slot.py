@@ -131,8 +131,8 @@ def lost_position(
     return HeadraceError(
         SLOT_MOVED,
         f"The slot {name} is at {format_lsn(confirmed)}, beyond the checkpoint's "
-        f"{format_lsn(position)}: a second query, an older copy of the checkpoint or a slot made "
-        "anew; the changes between are gone",
+        f"{format_lsn(position)}: a second query or an older copy of the checkpoint moved it, or "
+        "the slot was created again; the changes between are gone",
         "Give each query its own slot.name; to go on, drop the slot and start with a new "
         "checkpoint (a new snapshot).",
     )

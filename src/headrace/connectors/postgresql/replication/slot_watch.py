@@ -65,8 +65,8 @@ class SlotMetrics:
 
 @dataclass(frozen=True)
 class ListedSlot:
-    """A slot of the server. `plugin` is `physical` where there is none; `database`, `pid` and
-    `application` (who reads it) are None where there is none, or where the role may not see it."""
+    """A slot of the server. `plugin` is `physical` for a physical slot; `database`, `pid` and
+    `application` (its reader) are None if the slot has none, or if the role may not see it."""
 
     name: str
     plugin: str

@@ -25,7 +25,7 @@ from headrace.connectors.postgresql.starting.run import PostgresRun, undo_making
 
 
 class Beginning:
-    """Begins at the first start, and anew (with the next epoch) when a snapshot or a position was
+    """Begins at the first start, and again (with the next epoch) when a snapshot or a position was
     lost."""
 
     def __init__(self, run: PostgresRun, readiness: Readiness) -> None:

@@ -91,7 +91,7 @@ class Readiness:
         return reading, [table for table in described if table is not None]
 
     def reading_now(self) -> CatalogReading:
-        """What the catalogue says of the captured tables: as `prepare` found it, or anew since
+        """The catalogue's description of the captured tables: from `prepare`, or read again since
         `forget`."""
         if self._reading is None:
             self._reading, _ = self._read()

@@ -119,7 +119,7 @@ class StoredPosition:
                 raise lost.error
 
     def drop(self) -> None:
-        """The slot is made anew by the next beginning, if the log is read."""
+        """Drops the slot, if the log is read: the next beginning creates it again."""
         if self._readiness.rule.streams:
             with connect(self._config) as connection:
                 drop_slot(connection, self._config.slot_name)

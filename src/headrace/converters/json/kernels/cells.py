@@ -64,7 +64,7 @@ _TRUNCATED_STRING = int(Encoding.TRUNCATED_STRING)
 
 @part
 def hex_bytes(text):  # type: ignore[no-untyped-def]
-    """Eight hexadecimal characters as a number of 32 bits, -1 when one of them is none.
+    """Eight hexadecimal characters as a number of 32 bits; -1 if one is not hexadecimal.
 
     Per byte, with the high bits known to be clear: adding 0x80 - c sets the high bit from
     character c on, adding 0x7F - c above it.
@@ -136,7 +136,7 @@ def _put_hex_digits(address, length, out):  # type: ignore[no-untyped-def]
 
 @part
 def nanoseconds(address, length, code):  # type: ignore[no-untyped-def]
-    """The number of a time or timestamp in nanoseconds; NO_TIME when it is none."""
+    """The number of a time or timestamp in nanoseconds; NO_TIME if the text is not a time."""
     # Behind six digits of a fraction there may be up to three more.
     whole = min(length, 26 if code == _TIMESTAMP_NS else 15)
     more = length - whole
@@ -154,8 +154,8 @@ def nanoseconds(address, length, code):  # type: ignore[no-untyped-def]
 
 @part
 def time_number(address, length, code):  # type: ignore[no-untyped-def]
-    """The number of a date, time or timestamp in days, milli- or microseconds; NO_TIME when it is
-    none, and of another encoding."""
+    """The number of a date, time or timestamp in days, milli- or microseconds; NO_TIME if the text
+    is not a time, and for another encoding."""
     value = np.int64(NO_TIME)
     if code in (_TIMESTAMP_US, _TIMESTAMP_MS):
         value = timestamp_micros(address, length)

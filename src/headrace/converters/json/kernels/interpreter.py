@@ -158,7 +158,8 @@ def _put_instant_or_null(at, value, out):
 
 @inlined_part
 def _put_kept(at, state, out):
-    """The text that is kept of the row's transaction; returns its end, or 0: there is none."""
+    """Copies the text that is kept of the row's transaction; returns its end, or 0 if there is no
+    such text."""
     text = load64(at + A)
     if load64(text + TEXT_NUMBER) != load64(state + 8 * TRANSACTION):
         return np.int64(0)

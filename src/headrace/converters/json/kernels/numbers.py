@@ -57,8 +57,8 @@ def _fits(first, count, negative, size):  # type: ignore[no-untyped-def]
 
 @part
 def put_raw_int(address, length, size, out):  # type: ignore[no-untyped-def]
-    """Copy the text of an integer of `size` bytes (less than 0: unsigned, 0: any); -1 when it is
-    none as JSON writes it."""
+    """Copy the text of an integer of `size` bytes (less than 0: unsigned, 0: any); -1 if JSON does
+    not write an integer so."""
     first = address
     if length > 0 and load8(address) == _DASH:
         first += 1

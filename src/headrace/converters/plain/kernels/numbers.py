@@ -27,8 +27,8 @@ _DASH, _POINT, _ZERO = ord("-"), ord("."), ord("0")
 
 @part
 def put_integer_text(address, length, size, out):
-    """An integer of `size` bytes (less than 0: unsigned) from its digits; -1 when it is none, or
-    does not fit into a long."""
+    """An integer of `size` bytes (less than 0: unsigned) from its digits; -1 if the text is not an
+    integer, or does not fit into a long."""
     if put_raw_int(address, length, size if size else 8, out) < 0:
         return np.int64(-1)
     negative = load8(address) == _DASH

@@ -94,12 +94,12 @@ def _opened(address, length, hint, schemas, schema_count, out):
 def open_envelopes(spans, count, topics, hints, schemas, schema_count, out):
     """Split `{"schema":…,"payload":…}` of each record.
 
-    `spans` are (address, length) each, length -1: there is none; `topics` an int64 each, and
+    `spans` are (address, length) each, with the length -1 for a null; `topics` an int64 each, and
     `hints` for each topic the number of the schema that it had last, or -1. `schemas` are
-    (address, length, hash) of what is known. `out` gets (address, length) of the payload, and the
-    schema's number: -1 there is no value, -2 left to Python. Returns the number of records done:
-    fewer where a schema is not known. Then `out` of that record has (address, length) of the
-    schema.
+    (address, length, hash) of the known schemas. `out` gets (address, length) of the payload, and
+    the schema's number: -1 for a null, -2 for a value that is left to Python. Returns the number of
+    records done, which is smaller if a schema is not known. Then `out` of that record has (address,
+    length) of the schema.
     """
     for index in range(count):
         if not _opened(

@@ -311,7 +311,7 @@ def _put_float(cell, bits, width, number):
 
 @part
 def _float(place, end, cell, width, number):
-    """A number, or the text of what is none; behind it."""
+    """A number, or the text of a value that is not a number of JSON; returns the place after it."""
     if load8(place) == QUOTE:
         place += 1
         if place + 4 <= end and load64(place) & 0xFFFFFFFF == _NAN:
@@ -380,7 +380,8 @@ def _scalar(field, place, end, cell, number, spare, booleans):
 
 @part
 def _member(field, expected, name, length):
-    """The member of a struct with this name, looked for from `expected` on; 0: there is none."""
+    """The member of a struct with this name, looked for from `expected` on; 0 if there is no such
+    member."""
     first, count = load64(field + FIRST), load64(field + COUNT)
     for i in range(count):
         number = expected + i

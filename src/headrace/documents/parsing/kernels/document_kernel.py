@@ -93,7 +93,7 @@ def _is_new_name(names, mask, number, start, name, length):
 
 @part
 def _put_literal(place, end, out):
-    """A word or a number; returns its type, the place behind it (0: it is none) and its end."""
+    """A word or a number; returns its type, the place after it (0: neither) and its end."""
     byte = load8(place)
     if byte == _SMALL_T and begins_with(place, end, _TRUE):
         store8(out, 1)

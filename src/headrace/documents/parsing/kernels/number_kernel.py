@@ -88,7 +88,7 @@ def parse_integer(place, end):
 @part
 def _nearest_double(digits, exponent):
     """The bits of the double that is nearest to `digits` (64 bits without a sign, not 0) times ten
-    to the power of `exponent`; -1: it is none of the usual ones."""
+    to the power of `exponent`; -1: not a normal double."""
     if exponent < _LEAST_POWER or exponent > _LARGEST_POWER:
         return np.int64(-1)
     zeros = count_leading_zeros(digits)
@@ -121,7 +121,7 @@ def _nearest_double(digits, exponent):
 
 @part
 def _double(digits, exponent):
-    """The bits of a double that is not negative; -1: it is none of the usual ones."""
+    """The bits of a double that is not negative; -1: not a normal double."""
     if digits == 0:
         return np.int64(0)
     if 0 < digits < _EXACT_DIGITS and -22 <= exponent <= 22:
@@ -135,7 +135,7 @@ def _double(digits, exponent):
 @part
 def parse_number(place, end):
     """A number of JSON: returns whether it is a double, its value (of a double, its bits) and the
-    place behind it (0: it is none, or another one than int64 and the usual doubles)."""
+    place after it (0: not a number, or one that is neither an int64 nor a normal double)."""
     start = place
     is_negative = place < end and load8(place) == _DASH
     if is_negative:

@@ -64,7 +64,7 @@ _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _BASE64_VALUES = np.array([_ALPHABET.find(bytes([byte])) for byte in range(256)], np.int16)
 _DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
 
-# What a name stands for; 0: nothing. Types have their own numbers, and these are none of theirs.
+# The meaning of a name; 0: no meaning. Types have their own numbers, which differ from these.
 _NUMBER_INT_CODE, _OLD_REGEX_CODE, _PLAIN_CODE = 0x101, 0x102, 0x103
 
 
@@ -113,7 +113,7 @@ def _put_four_bytes(place, out):
     word = load64(place)
     digit = word ^ DIGIT_ZEROS
     letter = (word | 0x2020202020202020) ^ 0x6060606060606060
-    # A high bit says that a byte is none; bytes from 128 on have both, and only they carry.
+    # A set high bit means that a byte does not match; bytes from 128 on set both; only they carry.
     no_digit = (digit + 0x7676767676767676) | digit
     no_letter = (letter + 0x7979797979797979) | letter | ~(letter + 0x7F7F7F7F7F7F7F7F)
     if no_digit & no_letter & HIGH_BITS:

@@ -96,7 +96,7 @@ def behind_token(place, end, constant):
 
 @part
 def _unit(place, end):
-    """The number that four hexadecimal digits are; -1: they are none."""
+    """The number of four hexadecimal digits; -1 if a byte is not such a digit."""
     if place + 4 > end:
         return np.int64(-1)
     value = np.int64(0)
@@ -129,7 +129,8 @@ def _put_point(point, out):
 
 @part
 def _put_escape(place, end, out):
-    """What an escape at `place` stands for; returns the ends of both, the first 0: it is none."""
+    """Writes the character of an escape at `place`; returns the ends of both, the first 0 if the
+    text is not an escape."""
     if place + 2 > end:
         return np.int64(0), out
     letter = load8(place + 1)
@@ -156,7 +157,7 @@ _ESCAPED_UNIT = token("\\u")
 
 @part
 def _character_size(place, left):
-    """Bytes of the character of UTF-8 at `place`, which has more than one; 0: it is none."""
+    """Bytes of the character of UTF-8 at `place`, which has more than one; 0: not valid UTF-8."""
     byte = load8(place)
     if byte >= 0xE0:
         size = np.int64(3 if byte < 0xF0 else 4)

@@ -96,7 +96,7 @@ def _time(text: str) -> Literal | None:
 
 
 class _Parser:
-    """Lists and maps. Raises ValueError for what is none, or has no one type."""
+    """Lists and maps. Raises ValueError for other texts, and for elements of several types."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -129,8 +129,8 @@ def read_change(frame: bytes) -> Change:
 
 
 def read_named(frame: bytes) -> tuple[Change, int, int]:
-    """What a frame says that names a value: an update that sets nothing yet, how the value is told
-    of, and its column."""
+    """The content of a frame that names a value: an update that sets nothing yet, how the redo
+    writes the value, and its column."""
     _, _, relation, scn, us = HEAD.unpack_from(frame)
     _, at = _image(frame, HEAD.size)
     extra = frame[HEAD.size : at]

@@ -1,10 +1,10 @@
-"""What is held of rows of redo that tell of values apart from their rows: frames that no segment
-gets, because `merging` puts the values into their rows' frames.
+"""Frames of redo rows that write values apart from their rows. They are held and get into no
+segment: `merging` puts the values into their rows' frames.
 
 Numbers are in network byte order. Where a change has its images (see streaming.frames), there are
 
-    L   what is written next: how it is told of (1), the column's number (2), whether it is bytes
-        (1), the row's image
+    L   the value that is written next: how the redo writes it (1), the column's number (2), whether
+        it is bytes (1), the row's image
     W   a part: its kind (1), where it begins (8; -1: behind the part before it), the part: a text
         in UTF-8, or bytes
     X   nothing: the value is erased, or a part of it cannot be read

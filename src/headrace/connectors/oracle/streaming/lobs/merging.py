@@ -41,7 +41,8 @@ Reselect = Callable[[Table, Sequence[int], Sequence[int], Cells], Mapping[int, b
 """Reads columns of a row again: the table, the places of the columns and of the key's, the row.
 The values by place; none where the row is not there."""
 Failed = Callable[[HeadraceError], None]
-"""Told of what cannot be read; raises it where event.processing.failure.handling.mode is `fail`."""
+"""Receives errors of what cannot be read; raises them if event.processing.failure.handling.mode is
+`fail`."""
 
 
 class Merging:
@@ -141,7 +142,7 @@ class Merging:
         self._begin(change, place)
 
     def _name(self, change: Change, how: int, column: int, table: LobTable) -> Iterator[bytes]:
-        """A value is named that is written next. All but LOBs are written anew."""
+        """A value is named that is written next. All values but LOBs are written as a whole."""
         place = identity(change.relation, table, change.new)
         waiting = self._waiting.get(place)
         if waiting is None or waiting.new is None:
@@ -190,7 +191,7 @@ class Merging:
 
     def _erase(self) -> None:
         """A part of the value that was named last is erased, which the redo does not show: the
-        value is unavailable. A change that says nothing else is none."""
+        value is unavailable. A change that sets nothing else is dropped."""
         if self._written is None:
             return
         place, column = self._written

@@ -108,7 +108,7 @@ class _Groups:
         """Rows whose last change the buffer cancelled: so are values that follow it."""
         self._named: _Group | None = None
         self._others: dict[int, int] = {}
-        """By table, the number of the newest group that is none of these."""
+        """By table, the number of the newest of the other groups."""
 
     def add(self, group: _Group, *, is_cancelled: bool) -> None:
         """A change, or a value that is named."""

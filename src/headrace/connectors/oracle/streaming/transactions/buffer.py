@@ -327,9 +327,9 @@ class TransactionBuffer:
         since_us: int | None = None,
     ) -> int | None:
         """The SCN of the first row of the oldest transaction that is open, or committed and not
-        taken; None: there is none. Without `with_empty`, those of which nothing is held do not
-        count, without `with_committed` those that are committed, with `since_us` those that began
-        before this time, and those that are given up never do."""
+        taken; None if there is no such transaction. Without `with_empty`, transactions without held
+        rows do not count, without `with_committed` those that are committed, with `since_us` those
+        that began before this time; those that are given up never count."""
         transactions = self._used
         kept = transactions[:, hold_kernel.STATE] == OPEN
         if not with_empty:
@@ -361,7 +361,7 @@ class TransactionBuffer:
         return given_up
 
     def oldest_us(self) -> int:
-        """When the oldest open transaction began (microseconds since 1970); 0: there is none."""
+        """When the oldest open transaction began (microseconds since 1970); 0 if none is open."""
         transactions = self._used
         starts = transactions[transactions[:, hold_kernel.STATE] == OPEN, hold_kernel.START_US]
         return int(starts.min()) if len(starts) else 0
@@ -384,8 +384,8 @@ class TransactionBuffer:
 
     def drop_marked(self) -> tuple[np.ndarray, int] | None:
         """Drops the open transactions with a row that Python looks at before they are written; they
-        are mined again. Their ids (int64), and the SCN of the first row of the oldest one; None:
-        there is none."""
+        are mined again. Returns their ids (int64), and the SCN of the first row of the oldest one;
+        None if there is no such transaction."""
         transactions = self._used
         marked = (transactions[:, hold_kernel.STATE] == OPEN) & (
             transactions[:, hold_kernel.MARKED] != 0

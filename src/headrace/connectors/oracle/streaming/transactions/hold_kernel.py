@@ -160,7 +160,7 @@ def _forget(table, mask, transactions, slot):
 
 @part
 def _number_of(table, mask, transactions, count, xid):
-    """The number of an open transaction; -1: there is none. Where LogMiner does not know the
+    """The number of an open transaction; -1 if it is not open. If LogMiner does not know the
     sequence of an id, the only one with the same segment and slot."""
     number = load64(table + 8 * _slot(table, mask, transactions, xid))
     if number:

@@ -48,8 +48,8 @@ class LogFlush:
         database.commit()
 
     def flush(self, database: Connection, scn: int) -> None:
-        """Writes an SCN. A node that cannot be reached is told of once, until it can be reached
-        again, and tried each time. Raises DriverError for the database itself."""
+        """Writes an SCN. A node that cannot be reached is tried each time, and reported once until
+        it can be reached again. Raises DriverError for the database itself."""
         if not self._writes:
             return
         if not self._nodes:

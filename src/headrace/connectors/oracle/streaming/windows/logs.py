@@ -88,7 +88,7 @@ class RedoThread:
 
 def one_of_each(logs: Iterable[RedoLog]) -> list[RedoLog]:
     """Each log once, by thread and sequence: an archived one rather than the online log that it was
-    copied from, which may be written anew."""
+    copied from, which may be overwritten."""
     chosen: dict[tuple[int, int], RedoLog] = {}
     for log in logs:
         place = (log.thread, log.sequence)
