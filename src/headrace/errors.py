@@ -80,7 +80,7 @@ class HeadraceError(Exception):
 
 
 class HeadraceWarning(UserWarning):
-    """A configuration is accepted, and says something that its writer should know."""
+    """A remark about a configuration that is accepted."""
 
 
 def _restore(
