@@ -29,11 +29,11 @@ class MongoDefinition(NamedDefinition):
             "oldest", "oplog_oldest_timestamp_seconds", "Time of the oplog's oldest entry."
         ),
         DatabaseMetric("window", "oplog_window_seconds", "The time that the oplog covers."),
-        DatabaseMetric("age", "oplog_position_age_seconds", "How old the query's place is."),
+        DatabaseMetric("age", "oplog_position_age_seconds", "Age of the query's position."),
         DatabaseMetric(
             "remaining",
             "oplog_remaining_seconds",
-            "How long the oplog still holds what follows the query's place.",
+            "How long the oplog will still contain the query's position.",
         ),
     )
     change_order: Sequence[str] = ("ts_ms", "ord")

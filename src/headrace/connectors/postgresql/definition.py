@@ -30,7 +30,7 @@ class PostgresDefinition(NamedDefinition):
     driver: Driver | None = Driver("psycopg", "headrace[postgresql]")
     metrics_plugin = "postgres"
     database_metrics: Sequence[DatabaseMetric] = (
-        DatabaseMetric("active", "slot_active", "Whether somebody reads the replication slot."),
+        DatabaseMetric("active", "slot_active", "Whether the replication slot is active."),
         DatabaseMetric(
             "retained_bytes",
             "slot_retained_bytes",
@@ -43,7 +43,7 @@ class PostgresDefinition(NamedDefinition):
             "max_slot_wal_keep_size.",
         ),
         DatabaseMetric(
-            "keep_size", "slot_limit_bytes", "max_slot_wal_keep_size; -1 where there is no limit."
+            "keep_size", "slot_limit_bytes", "max_slot_wal_keep_size; -1 without a limit."
         ),
         DatabaseMetric(
             "wal_status",

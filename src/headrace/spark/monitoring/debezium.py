@@ -11,15 +11,16 @@ HELP = {
     "CurrentQueueSizeInBytes": "Log that was read ahead.",
     "MaxQueueSizeInBytes": "The most log that may be read ahead.",
     "MilliSecondsBehindSource": (
-        "From the commit of the last change to its reading; -1 before the first one."
+        "Time from the commit of the last change to its reading; -1 before the first change."
     ),
     "MilliSecondsBehindSourceAverageValue": "The mean of MilliSecondsBehindSource.",
-    "MilliSecondsBehindSourceMaxValue": "The largest of MilliSecondsBehindSource.",
-    "MilliSecondsBehindSourceMinValue": "The least of MilliSecondsBehindSource.",
+    "MilliSecondsBehindSourceMaxValue": "The maximum of MilliSecondsBehindSource.",
+    "MilliSecondsBehindSourceMinValue": "The minimum of MilliSecondsBehindSource.",
     "MilliSecondsBehindSourceP50": "The median of MilliSecondsBehindSource.",
     "MilliSecondsBehindSourceP95": "The 95th percentile of MilliSecondsBehindSource.",
     "MilliSecondsBehindSourceP99": "The 99th percentile of MilliSecondsBehindSource.",
-    "MilliSecondsSinceLastEvent": "Since the last change was read; -1 before the first one.",
+    "MilliSecondsSinceLastEvent": "Time since the last change was read; -1 before the first "
+    "change.",
     "NumberOfCommittedTransactions": "Transactions that were read to their end.",
     "NumberOfErroneousEvents": "Always 0: an error ends a query.",
     "NumberOfEventsFiltered": "Changes that the configuration leaves out.",
@@ -28,7 +29,7 @@ HELP = {
     "RowsScanned": "Rows of a table that a snapshot has read, by the database's statistics.",
     "SnapshotAborted": "Whether an error ended the snapshot.",
     "SnapshotCompleted": "Whether the snapshot was read to its end.",
-    "SnapshotDurationInSeconds": "How long the snapshot took, or has taken until now.",
+    "SnapshotDurationInSeconds": "How long the snapshot took, or has taken so far.",
     "SnapshotPaused": "Always 0: an initial snapshot is not paused.",
     "SnapshotPausedDurationInSeconds": "Always 0.",
     "SnapshotRunning": "Whether a snapshot is read.",

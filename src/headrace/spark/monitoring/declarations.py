@@ -112,8 +112,8 @@ OWN = (
     ),
     OwnMetric(
         "headrace_error",
-        "1 with the code of the error that ended the query, or after which the source tries again; "
-        "absent without one.",
+        "1 with the code of the error that ended the query, or after which the source retries; "
+        "absent without an error.",
         _errors,
     ),
     _gauge("headrace_start_time_seconds", "When the query was first started.",
@@ -130,19 +130,19 @@ OWN = (
              "Tries of the source after errors, since its process started.",
              lambda report, _: report.retries),
     _gauge("headrace_source_attempts",
-           "Tries in a row of the source after the error that it has now; 0 without one.",
+           "Consecutive tries of the source after its current error; 0 without an error.",
            lambda report, _: report.attempts),
-    _gauge("headrace_warnings", "Warnings of the source that stand.",
+    _gauge("headrace_warnings", "Current warnings of the source.",
            lambda report, _: len(report.warnings)),
     _gauge("headrace_waiting_seconds",
-           "How long the source has been waiting, for the lock of a table for example; 0: it does "
-           "not.", _waiting),
+           "How long the source has been waiting, for the lock of a table for example; 0: it "
+           "does not wait.", _waiting),
     _gauge("headrace_lag_seconds",
-           "How far the sink may be behind the source: the age of the oldest change that is not in "
-           "it, and the time since the last report where there was none for 15 s. Absent in a "
-           "snapshot.", lambda report, now: report.lag_seconds(now)),
+           "How far the sink may lag behind the source: the age of the oldest change that is not "
+           "in it, plus the time since the last report if there was none for 15 s. Absent during "
+           "a snapshot.", lambda report, now: report.lag_seconds(now)),
     _gauge("headrace_lag_bytes",
-           "Log that is not acknowledged yet; absent where the database does not say.",
+           "Log that is not acknowledged yet; absent if the database does not report it.",
            lambda report, _: report.lag_bytes),
     _gauge("headrace_oldest_unacknowledged_seconds",
            "Age of the oldest change that is in no finished micro-batch, at the last report; 0: "
@@ -157,12 +157,12 @@ OWN = (
     _gauge("headrace_incremental_snapshot_running", "Whether an incremental snapshot is read.",
            _is_incremental),
     _gauge("headrace_incremental_snapshot_rows",
-           "Rows that the incremental snapshot has read until now.", _incremental("RowsScanned")),
+           "Rows that the incremental snapshot has read so far.", _incremental("RowsScanned")),
     _gauge("headrace_incremental_snapshot_remaining_tables",
            "Tables that the incremental snapshot has not read yet.",
            _incremental("RemainingTableCount")),
     _gauge("headrace_incremental_snapshot_remaining_seconds",
-           "How long the incremental snapshot will take; absent where nobody knows.",
+           "Estimated time until the incremental snapshot ends; absent without an estimate.",
            _incremental("RemainingSeconds")),
     _table("changes_total", "Changes of the table.", "changes", is_counter=True),
     _table("written_rows_total", "Rows that were written to the replica.", "written",
@@ -175,9 +175,9 @@ OWN = (
     _table("files", "Data files of the replica.", "files"),
     _table("deletion_vectors", "Data files of the replica that have a deletion vector.", "vectors"),
     OwnMetric("headrace_table_lag_seconds",
-              "From the time of the last change at the source to its commit in the replica.",
+              "Time from the last change at the source to its commit in the replica.",
               _of_tables(lambda figures: _milliseconds(figures.get("delay_ms")))),
-    OwnMetric("headrace_table_last_commit_timestamp_seconds", "Last commit of the replica.",
+    OwnMetric("headrace_table_last_commit_timestamp_seconds", "Time of the replica's last commit.",
               _of_tables(lambda figures: _seconds(figures.get("last_commit")))),
     OwnMetric("headrace_table_error", "Whether the replica has stopped.",
               _of_tables(lambda figures: float(figures.get("error") is not None))),
