@@ -65,7 +65,7 @@ class HeadraceError(Exception):
     @staticmethod
     def find_in(text: str) -> HeadraceError | None:
         """The last error printed in `text` (a traceback, a Spark exception), or None. What Spark
-        writes before and after it, and the plan of the query, are no part of it."""
+        writes before and after it, and the plan of the query, are not part of it."""
         plan = _PLAN.search(text)
         said = text if plan is None else text[: plan.start()]
         printed = list(_PRINTED.finditer(said)) or list(_PRINTED.finditer(text))

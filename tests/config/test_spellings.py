@@ -111,7 +111,7 @@ def test_aliases_get_their_case_back_from_the_list_that_names_them() -> None:
     with pytest.raises(HeadraceError) as raised:
         parse_options({**CONFIGURATION, "transforms": "Unwrap", "transforms.unwrap.type": "x"})
     assert raised.value.code == "config.invalid"
-    assert "transforms.Unwrap.type: 'x' is no transform" in raised.value.message
+    assert "transforms.Unwrap.type: 'x' is not a transform" in raised.value.message
 
 
 def test_general_format_properties_yield_to_those_of_one_converter() -> None:

@@ -63,7 +63,7 @@ def test_a_column_makes_room_for_documents_that_grow_more_than_others() -> None:
 
 def test_a_broken_document_of_a_column_is_named() -> None:
     column = pa.array([encode({}), None, b"\x05\0\0\0\1"], pa.binary())
-    with pytest.raises(HeadraceError, match="the document at 2 of the column is no valid BSON"):
+    with pytest.raises(HeadraceError, match="the document at 2 of the column is not valid BSON"):
         column_to_extended_json(column, Dialect.STRICT)
 
 

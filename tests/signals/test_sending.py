@@ -29,7 +29,7 @@ def test_a_captured_table_may_be_named_in_every_way(name: str) -> None:
 @pytest.mark.parametrize(
     ("names", "code", "words"),
     [
-        (["shop.nothere"], "signals.no_collection", "shop.nothere is not there"),
+        (["shop.nothere"], "signals.no_collection", "shop.nothere does not exist"),
         (["shop.orders", "shop.items"], "signals.not_captured", "shop.items is there"),
         (["shop.(items|x)"], "signals.not_captured", "shop.items is there"),
         (["shop.late"], "signals.not_published", "ALTER PUBLICATION p ADD TABLE shop.late;"),

@@ -32,8 +32,8 @@ class Named(FileDefinition):
         (Named("checkpoint", {}), "its name is 'checkpoint'"),
         (Named("../up", {}), "its name is '../up'"),
         (Named("kafka", {}), "there is a sink kafka already"),
-        (Named("mine"), "kernels is no mapping"),
-        (Named, "is no SinkDefinition"),
+        (Named("mine"), "kernels is not a mapping"),
+        (Named, "is not a SinkDefinition"),
     ],
 )
 def test_a_definition_that_cannot_be_used_is_left_out_with_a_warning(

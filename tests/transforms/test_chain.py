@@ -95,7 +95,7 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
     with pytest.raises(HeadraceError) as raised:
         read_chain(wrong)
     for text in (
-        "transforms.a.type: 'RegexRooter' is no transform; did you mean RegexRouter?",
+        "transforms.a.type: 'RegexRooter' is not a transform; did you mean RegexRouter?",
         "transforms.b.regex",
         "transforms.b.replacement is missing",
         "transforms.c.delete.tombstone.handling.mode = 'none'",

@@ -122,7 +122,7 @@ def test_what_is_wrong_with_transforms_of_a_package_is_told_at_once(
     assert "transforms.a.least is missing" in run.stderr
     assert "transforms.b.type: orders:no_such_function cannot be loaded" in run.stderr
     run = transformed(installed, tmp_path, **{"a.type": "OnlyLarg", "b.type": "WithTotal"})
-    assert "transforms.a.type: 'OnlyLarg' is no transform; did you mean OnlyLarge?" in run.stderr
+    assert "transforms.a.type: 'OnlyLarg' is not a transform; did you mean OnlyLarge?" in run.stderr
 
 
 def test_the_command_of_the_page_finds_a_module_in_the_current_folder(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def _connectors_verbs() -> dict[str, ModuleType]:
                     raise ValueError("there is a verb of that name")
                 module = import_module(name)
                 if not callable(module.run):
-                    raise TypeError(f"{name}.run is no function")
+                    raise TypeError(f"{name}.run is not a function")
                 module.add_arguments(argparse.ArgumentParser())
                 modules[verb] = module
     return modules

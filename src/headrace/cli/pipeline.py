@@ -398,7 +398,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > _LAST_PORT:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of a port (0 to {_LAST_PORT})")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port number (0 to {_LAST_PORT})")
     return int(text)
 
 

@@ -99,7 +99,7 @@ def _known(checkpoint: str | None) -> list[Known]:
     if known is None:
         raise HeadraceError(
             "cli.no_checkpoint",
-            f"{checkpoint} is no checkpoint: no query has run with it",
+            f"{checkpoint} is not a checkpoint: no query has run with it",
             "Name the folder of headrace run --checkpoint, or a checkpoint of Spark.",
         )
     return [known]

@@ -95,7 +95,7 @@ def _is_schemaless_event(record: object) -> bool:
 def _record(entry: Any) -> Any:
     """A record in Kafka Connect's JSON form: as it is, or made of a line as `headrace events` has
     it, whose headers are an object or left out, and whose key and value have no schema unless the
-    converter wrote one beside them. What is no record stays as it is: its reader says what is
+    converter wrote one beside them. What is not a record stays as it is: its reader says what is
     wrong."""
     if not isinstance(entry, dict) or not isinstance(entry.get("headers", {}), dict):
         return entry
@@ -139,7 +139,7 @@ def _opened(path: str | None) -> AbstractContextManager[TextIO]:
             sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
         return nullcontext(sys.stdin)
     try:
-        # Bytes that are no UTF-8 are an error of their line.
+        # Bytes that are not UTF-8 are an error of their line.
         return open(path, encoding="utf-8", errors="surrogateescape")  # noqa: PTH123
     except OSError as error:
         raise HeadraceError(
@@ -150,7 +150,7 @@ def _opened(path: str | None) -> AbstractContextManager[TextIO]:
 
 
 def _records(lines: TextIO) -> Iterator[dict[str, object] | HeadraceError]:
-    """The records, and the errors of lines that are no JSON."""
+    """The records, and the errors of lines that are not JSON."""
     for number, line in enumerate(lines, 1):
         text = line.removeprefix("\ufeff") if number == 1 else line  # a byte order mark
         if not text.strip():

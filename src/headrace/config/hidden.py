@@ -92,7 +92,7 @@ class HiddenTexts:
                 message=f"{written} is not accepted; the reason is not shown, because it tells a "
                 "part of a secret, or of what a reference stands for",
                 remedy="Correct what is hidden. The reason is shown where it stands in the "
-                "property, and is no secret.",
+                "property, and is not a secret.",
             )
         # The words of a remark are ours: no secret that is shorter than `LONG` gets into them,
         # but where the property itself is quoted.

@@ -122,7 +122,7 @@ def _part(entry: JsonRecord, name: str) -> Mapping[str, object] | None:
     if part is None:
         return None
     if not isinstance(part, Mapping) or "schema" not in part or "payload" not in part:
-        raise _wrong(f"a record's {name} is no object with a schema and a payload")
+        raise _wrong(f"a record's {name} is not an object with a schema and a payload")
     return None if part["schema"] is None and part["payload"] is None else part
 
 
@@ -132,7 +132,7 @@ def _headers(entry: JsonRecord) -> list[Mapping[str, object]]:
     if not isinstance(headers, list) or not all(
         isinstance(each, Mapping) and isinstance(each.get("name"), str) for each in headers
     ):
-        raise _wrong("a record's headers are no list of objects with a name")
+        raise _wrong("a record's headers are not a list of objects with a name")
     return headers
 
 
@@ -141,7 +141,7 @@ def _integer(entry: JsonRecord, name: str, bits: int) -> int | None:
     if number is None:
         return None
     if type(number) is not int:
-        raise _wrong(f"a record's {name} is no whole number")
+        raise _wrong(f"a record's {name} is not a whole number")
     if not -(1 << bits - 1) <= number < 1 << bits - 1:
         raise _wrong(f"a record's {name} has no room in {bits} bits")
     return number

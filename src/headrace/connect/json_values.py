@@ -471,7 +471,7 @@ def document_text(value: object) -> str:
 def json_text(value: object, quoted: Callable[[str], str] = quote) -> str:
     """A value without a schema, as Jackson writes it; `quoted` writes its texts.
 
-    Raises TypeError for what is no JSON.
+    Raises TypeError for what is not JSON.
     """
     match value:
         case None:

@@ -160,7 +160,7 @@ class Constant:
 @dataclass(frozen=True, eq=False)
 class Part:
     """A part of a Concat: an integer, a text, or bytes in base64, between two constant texts. A
-    decimal is no part.
+    decimal is not a part.
 
     Where the node is null, `null` stands in place of all three; None: the whole Concat is null.
     """

@@ -14,7 +14,7 @@ from headrace.connect.schema import Field, Schema, Type
 
 
 def fields(node: Node | None) -> dict[str, Node]:
-    """The members of a struct by name, in order; empty where `node` is no struct of nodes."""
+    """The members of a struct by name, in order; empty where `node` is not a struct of nodes."""
     if not isinstance(node, Struct):
         return {}
     names = (field.name for field in node.schema.fields)
@@ -157,7 +157,7 @@ def renamed(struct: Struct, rename: Callable[[str], str | None]) -> Struct:
 
 def as_struct(node: Node | None) -> Struct | None:
     """`node` as a struct of nodes: one that is a struct in a cell or a constant gets its fields
-    as members. None where it is no struct."""
+    as members. None where it is not a struct."""
     match node:
         case Struct():
             return node

@@ -230,7 +230,7 @@ class ConnectorDefinition(Protocol):
         any transform: asked of the database's catalogue where it has one. Raises HeadraceError."""
         raise HeadraceError(
             "connectors.no_event_shapes",
-            f"The connector {self.name} does not tell its tables' columns",
+            f"The connector {self.name} does not provide its tables' columns",
             "Declare the columns: .schema(...) of the reader, or schema=... of headrace.table.",
         )
 
@@ -253,7 +253,7 @@ class ConnectorDefinition(Protocol):
         dot; None: of the only captured one. Raises HeadraceError."""
         raise HeadraceError(
             "connectors.no_sampled_schema",
-            f"The connector {self.name} has no documents to find a schema out from",
+            f"The connector {self.name} has no documents from which a schema can be derived",
             "Declare the schema: target.schema of the transform, or schema=... of headrace.table.",
         )
 

@@ -86,7 +86,7 @@ def faults(definition: object) -> Iterator[str]:
     missing = object()
     name = getattr(definition, "name", missing)
     if name is missing:
-        yield f"{definition!r} is no connector definition: it has no name"
+        yield f"{definition!r} is not a connector definition: it has no name"
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         yield f"its name is {name!r}: give it letters, digits, '_', '.' and '-'"
     for method in _METHODS:
@@ -94,13 +94,13 @@ def faults(definition: object) -> Iterator[str]:
             yield f"it has no method {method}: derive it from ConnectorDefinition"
     for attribute in ("classes", "worker_modules"):
         if not are_texts(getattr(definition, attribute, missing)):
-            yield f"{attribute} is no sequence of texts"
+            yield f"{attribute} is not a sequence of texts"
     kernels = getattr(definition, "kernels", missing)
     if not isinstance(kernels, Mapping) or not all(map(are_texts, kernels.values())):
-        yield "kernels is no mapping of modules to sequences of names"
+        yield "kernels is not a mapping of modules to sequences of names"
     verbs = getattr(definition, "verbs", missing)
     if not isinstance(verbs, Mapping) or not are_texts((*verbs, *verbs.values())):
-        yield "verbs is no mapping of verbs to modules"
+        yield "verbs is not a mapping of verbs to modules"
     driver = getattr(definition, "driver", missing)
     named = (getattr(driver, "module", None), getattr(driver, "requirement", None))
     if driver is not None and not are_texts(named):

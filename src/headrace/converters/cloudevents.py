@@ -61,7 +61,7 @@ class CloudEventsOptions:
 class CloudEventsConverter:
     """Values as CloudEvents in JSON, or in Avro (see `headrace.converters.converter`).
 
-    Records that are no change events (heartbeats, transactions) have no value, as with Debezium.
+    Records that are not change events (heartbeats, transactions) have no value, as with Debezium.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class CloudEventsConverter:
     def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:  # noqa: ARG002
         raise HeadraceError(
             "converters.no_event",
-            f"a header of {topic} is no change event",
+            f"a header of {topic} is not a change event",
             "Use header.converter=json.",
         )
 
@@ -195,7 +195,7 @@ def _time(envelope: Node) -> Node:
         return replace(node, schema=_TEXT, encoding=Encoding.PYTHON, decode=instant)
     raise HeadraceError(
         "converters.no_event",
-        "the field source.ts_ms of an event is no number of its row",
+        "the field source.ts_ms of an event is not a number of its row",
         "Use the converter cloudevents on a connector's own events.",
     )
 

@@ -284,7 +284,7 @@ class Assembler:
 
 
 def offset_of(field: RowField) -> int:
-    """Where a row has the field; raises HeadraceError when it is no number of 64 bits, or no
+    """Where a row has the field; raises HeadraceError if it is neither a number of 64 bits nor a
     character."""
     if field.character:
         return _offset_of_byte(field.name)

@@ -71,7 +71,7 @@ class FieldRules:
     def document(self, document: bytes) -> bytes:
         """A whole document after the rules.
 
-        Raises HeadraceError `documents.value_not_understood` when it is no BSON, and
+        Raises HeadraceError `documents.value_not_understood` when it is not BSON, and
         `documents.value_not_representable` when a field would get a name that is there already.
         """
         return self._apply(document, lambda *arguments: self._fields(0, *arguments))

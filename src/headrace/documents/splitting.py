@@ -161,7 +161,7 @@ def split(cells: np.ndarray, form: SplitForm) -> SplitValues:
     """Splits the values in `cells`: int64 (kind, address, length), each a type byte and its value.
     The memory behind them must outlive what is made of it, and have PADDING behind its end.
 
-    Raises HeadraceError `documents.value_not_understood` for the first one that is no sound BSON.
+    Raises HeadraceError `documents.value_not_understood` for the first invalid BSON.
     """
     cells = np.ascontiguousarray(cells, np.int64)
     total = int(cells[:, _LENGTH].sum())

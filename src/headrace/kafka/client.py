@@ -36,7 +36,7 @@ def load_client(purpose: Purpose) -> Any:
     except ImportError as error:
         raise purpose.error(
             "no_kafka_client",
-            f"{purpose.enabled_by}, but the package confluent-kafka is not there ({error})",
+            f"{purpose.enabled_by}, but the package confluent-kafka is not installed ({error})",
             "pip install 'headrace[kafka]'",
         ) from None
 

@@ -2,7 +2,7 @@
 
 librdkafka logs in again by itself, for as long as a client lives, with the secrets that it was
 given. A client that is kept is opened again when they have changed; the native producer, in whose
-transactions that is no choice, gets the new password in its place.
+transactions that is not a choice, gets the new password in its place.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class Topics:
             if not self.partitions(name):
                 raise self._purpose.error(
                     "topic_missing",
-                    f"The topic {name} is not there, topic.creation.enable is false, and the "
+                    f"The topic {name} does not exist, topic.creation.enable is false, and the "
                     "brokers do not create it",
                     "Create it by hand, or leave topic.creation.enable out.",
                 )

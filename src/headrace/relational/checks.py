@@ -197,7 +197,7 @@ class TableChecks(ConnectorChecks, Generic[T]):
                     self.warn(
                         "type_left_out",
                         f"{place} has the type {column.type}, which events leave out",
-                        f"Nothing, if that is well; otherwise {self._other_type()}.",
+                        f"Nothing, if this is intended; otherwise {self._other_type()}.",
                     )
             self.findings.guard(lambda table=table: self._check_relation(table))  # type: ignore[misc]
         for error in reselection_warnings(self.connector, self.config, self.tables):

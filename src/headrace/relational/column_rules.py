@@ -53,7 +53,7 @@ def _hash(algorithm: str, salt: str, *, version: int) -> Hash:
     if name is None:
         raise HeadraceError(
             "config.invalid",
-            f"column.mask.hash names the algorithm {algorithm}, which is not there",
+            f"column.mask.hash names the algorithm {algorithm}, which does not exist",
             "Use SHA-256, SHA-512, SHA3-256, SHA-1 or MD5.",
         )
     return Hash(name, salt, version)

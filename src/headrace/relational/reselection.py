@@ -120,13 +120,13 @@ def _reselection(alias: str, options: Mapping[str, str]) -> Reselection:
         raise HeadraceError(
             "config.invalid",
             f"{alias}.type is {kind or 'missing'}; Java classes cannot be loaded here",
-            f"The post-processor that is there is {CLASS}.",
+            f"The available post-processor is {CLASS}.",
         )
     unknown = sorted(set(options) - _OPTIONS - {"type"})
     if unknown:
         raise HeadraceError(
             "config.invalid",
-            f"{alias}.{unknown[0]} is no option of {CLASS}",
+            f"{alias}.{unknown[0]} is not an option of {CLASS}",
             f"Options: {', '.join(sorted(_OPTIONS))}.",
         )
     try:

@@ -103,7 +103,7 @@ def _failed(facts: RelationFacts, lookup: Lookup, why: str) -> None:
         raise HeadraceError(
             "relational.reselect_failed",
             message,
-            "Set reselect.error.handling.mode=warn to go on with what the log holds.",
+            "Set reselect.error.handling.mode=warn to continue with the values of the log.",
             retriable=True,
         )
     log.warning("%s", message)

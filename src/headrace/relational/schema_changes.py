@@ -23,7 +23,7 @@ from headrace.relational.history.records import HistoryRecord, TableChange
 from headrace.streaming.facts import EventSettings, TopicFacts
 
 OPERATION = ord("s")
-"""Of the row of a schema change. Nothing shows it; anything but 0 is no tombstone."""
+"""Of the row of a schema change. Nothing shows it; anything but 0 is not a tombstone."""
 
 _TEXT = Schema(Type.STRING)
 _OPTIONAL_TEXT = Schema(Type.STRING, optional=True)

@@ -71,12 +71,12 @@ def _nobody(expression: str, present: Sequence[str]) -> HeadraceError:
     if present:
         return HeadraceError(
             "signals.not_captured",
-            f"{present[0]} is there, and is not captured",
+            f"{present[0]} is there, but is not captured",
             "Add it to the include list of the running configuration, and start that again.",
         )
     return HeadraceError(
         "signals.no_collection",
-        f"{expression} is not there: no table or collection has that name",
+        f"{expression} does not exist: no table or collection has that name",
         "Check data-collections: schema.table or database.collection, or a regular "
         "expression that matches the whole name.",
     )

@@ -42,7 +42,7 @@ def number(
 def checked_number(value: object, name: str, *, least: int = 0, most: int = LARGEST_COUNT) -> int:
     """`value`, a whole number. Raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ValueError(f"{name} is no number from {least} to {most}")
+        raise ValueError(f"{name} is not a number from {least} to {most}")
     return value
 
 
@@ -62,7 +62,7 @@ def text(data: Mapping[str, Any], name: str, *default: str) -> str:
 def checked_text(value: object, name: str) -> str:
     """`value`, a text. Raises ValueError."""
     if not isinstance(value, str):
-        raise ValueError(f"{name} is no text")
+        raise ValueError(f"{name} is not a text")
     return value
 
 
@@ -74,7 +74,7 @@ def optional_text(value: object, name: str) -> str | None:
 def mapping(value: object, name: str) -> dict[str, Any]:
     """`value`, a JSON object. Raises ValueError."""
     if not isinstance(value, dict):
-        raise ValueError(f"{name} is no JSON object")
+        raise ValueError(f"{name} is not a JSON object")
     return value
 
 
@@ -88,5 +88,5 @@ def items(
 def listed(value: object, name: str, read: Callable[[Any], _Item]) -> tuple[_Item, ...]:
     """`value`, a list, each element of which `read` takes. Raises ValueError, and as `read`."""
     if not isinstance(value, list):
-        raise ValueError(f"{name} is no list")
+        raise ValueError(f"{name} is not a list")
     return tuple(read(one) for one in value)

@@ -15,7 +15,7 @@ def output_closed() -> HeadraceError:
     """The error that ends the query; the command line takes it for an orderly end."""
     return HeadraceError(
         CLOSED,
-        "Nobody reads the output any more",
+        "The reader of the output has closed it",
         "Read it to its end, or write to another sink.",
     )
 

@@ -51,7 +51,7 @@ def planned_batch(folder: Path, end: Mapping[str, Any]) -> int:
     if newest < 0 or planned_offset(folder, newest) != end:
         raise HeadraceError(
             "spark.other_run",
-            f"Another run goes on with the checkpoint {folder}, at micro-batch {newest}",
+            f"Another run continues with the checkpoint {folder}, at micro-batch {newest}",
             "Stop one of them.",
         )
     return newest

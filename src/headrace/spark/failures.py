@@ -53,7 +53,7 @@ def find_failure(text: str) -> HeadraceError:
     if _SECOND_QUERY in text:
         return HeadraceError(
             "spark.other_run",
-            "Another query goes on with the same checkpoint: Spark's log has a micro-batch of it",
+            "Another query continues with the same checkpoint: Spark's log has a micro-batch of it",
             "Stop one of them, or give it a checkpoint of its own.",
         )
     return HeadraceError(

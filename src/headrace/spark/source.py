@@ -75,8 +75,8 @@ class HeadraceDataSource(DataSource):
             raise HeadraceError(
                 "spark.not_a_batch_source",
                 f'format("{self.name()}") is a stream, and spark.read reads tables',
-                "Use spark.readStream; with .writeStream.trigger(availableNow=True) it ends with "
-                "what is there when it starts.",
+                "Use spark.readStream; with .writeStream.trigger(availableNow=True) it ends at "
+                "the position that the log had when it started.",
             )
 
     def _config(self) -> ConnectorConfig:

@@ -62,7 +62,7 @@ def require_known_format(folder: Path) -> None:
     if not version.isdecimal():
         raise HeadraceError(
             "cli.bad_format",
-            f"{file} holds no number, and it says which format the folder has",
+            f"{file} holds no number, but has to contain the format of the folder",
             "Put the file back, or name the folder of another query.",
         )
     if int(version) > FORMAT:

@@ -308,7 +308,7 @@ class Supervisor:
         if now - watch.last_active < float(self._limits.idle_exit or 0):
             return False
         if is_processing(query):
-            # A micro-batch says at its end what it had; heartbeats alone are no activity.
+            # A micro-batch says at its end what it had; heartbeats alone are not activity.
             watch.awaited, watch.said_idle = watch.batches + 1, False
             return False
         if watch.batches < watch.awaited and not watch.said_idle:

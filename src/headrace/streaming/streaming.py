@@ -128,7 +128,7 @@ class RangeMetrics(Protocol):
 
 
 class EndMarks(Protocol[P]):
-    """What the end of a range decides for its records, because it is no function of the log
+    """What the end of a range decides for its records, because it is not a function of the log
     (Invariant 2c)."""
 
     def shown(

@@ -123,7 +123,7 @@ def _lines(records: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def _json(value: object, indent: int | None = 1) -> bytes:
-    """A line, or several; what is no UTF-8, such as half a character, is as JSON escapes it."""
+    """A line, or several; what is not UTF-8, such as half a character, is as JSON escapes it."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     return f"{text}\n".encode(errors="backslashreplace")
 

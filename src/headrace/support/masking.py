@@ -81,7 +81,7 @@ _STATEMENT = re.compile(
 """How a statement begins whose quotation marks are SQL's: of rows, by names, or of a user. Parts of
 large values are assignments (`buf_c := '…'`), or the bare text."""
 KEPT = "surrogateescape"
-"""How bytes that are no UTF-8 pass through texts."""
+"""How bytes that are not UTF-8 pass through texts."""
 _QUOTE = '"'
 
 
@@ -140,8 +140,8 @@ class Masks:
         return masked
 
     def parts(self, parts: Sequence[str], own: frozenset[str] | None = None) -> list[str]:
-        """The parts of one statement, of which each goes on in the next, also within a literal or
-        a character (bytes that are no UTF-8 are surrogates, as KEPT makes them). They are masked as
+        """The parts of one statement; each continues in the next, also within a literal or a
+        character (bytes that are not UTF-8 are surrogates, as KEPT makes them). They are masked as
         one statement by `sql`, or by `own_sql` with what is its `own`, and cut where they were cut:
         each has as many bytes, but for the last ones, and a cut between characters stays one. What
         does not begin as a statement does, such as a part without its beginning or of a large

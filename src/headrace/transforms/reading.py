@@ -169,7 +169,7 @@ class _Reading:
         self.problem(
             "transforms.wrong_kind",
             f"{prefix}type",
-            f"{prefix}type: {kind} is no {what}",
+            f"{prefix}type: {kind} is not a {what}",
             f"A {what} has a method `{_METHODS[family]}`; a function is a transform.",
         )
         return None

@@ -66,8 +66,8 @@ def page_of(name: str) -> str:
     find_transform(name)
     raise HeadraceError(
         "describe.no_page",
-        f"{name} is a transform of one's own, and has no page",
-        "Its options are what its declaration says.",
+        f"{name} is a user's own transform, and has no page",
+        "Its declaration has its options.",
     )
 
 

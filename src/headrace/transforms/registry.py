@@ -132,7 +132,7 @@ def _find(name: str, built_in: Mapping[str, str], kind: str) -> Declaration[Any]
     if near:
         raise HeadraceError(
             "transforms.unknown",
-            f"{name!r} is no {kind}; did you mean {near[0]}?",
+            f"{name!r} is not a {kind}; did you mean {near[0]}?",
             f"Write {near[0]}, or name your own in Python as module:name; {listed}",
         )
     if _is_java_class(name):
@@ -144,7 +144,7 @@ def _find(name: str, built_in: Mapping[str, str], kind: str) -> Declaration[Any]
         )
     raise HeadraceError(
         "transforms.unknown",
-        f"{name!r} is no {kind}",
+        f"{name!r} is not a {kind}",
         f"Name one of headrace, or your own in Python as module:name; {listed}",
     )
 
@@ -192,7 +192,7 @@ def _declaration(name: str, place: str) -> Declaration[Any]:
         raise HeadraceError(
             "transforms.not_importable",
             f"{place} cannot be loaded: {type(error).__name__}: {error}",
-            "Name a module that Python finds, and what it holds. PYTHONPATH=. lets Python look "
+            "Name a module that Python finds, and a name in it. PYTHONPATH=. lets Python look "
             "into the current folder; on a cluster install the module as a package, for executors "
             "too.",
         ) from None

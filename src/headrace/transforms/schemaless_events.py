@@ -93,12 +93,12 @@ def rows_with_fields(
     """The cells of rows with more fields, and their memory.
 
     Raises HeadraceError("transforms.field_name_twice") where a row has a field of that name, and
-    ("transforms.row_is_no_struct") for rows that are no objects.
+    ("transforms.row_is_no_struct") for rows that are not objects.
     """
     if not _begins_with(rows, "{").all():
         raise HeadraceError(
             "transforms.row_is_no_struct",
-            f"rows of {topic} are no objects",
+            f"rows of {topic} are not objects",
             "Documents have a transform of their own.",
         )
     if not names:

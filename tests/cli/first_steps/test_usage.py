@@ -93,9 +93,9 @@ def test_one_error_is_described_by_its_code(capsys: pytest.CaptureFixture[str]) 
     [
         (["errors", "kafka.fencd"], "did you mean kafka.fenced", "describe errors kafka.fenced"),
         (["errors", "zzzzz"], "zzzzz is the code of no error [", "lists all of them"),
-        (["kafka.fenced"], "is no property, but the code", "describe errors kafka.fenced"),
-        (["filter"], "Filter is no connector, but a transform", "describe transforms Filter"),
-        (["InsertField$Key"], "InsertField is no connector", "describe transforms InsertField"),
+        (["kafka.fenced"], "is not a property, but the code", "describe errors kafka.fenced"),
+        (["filter"], "Filter is not a connector, but a transform", "describe transforms Filter"),
+        (["InsertField$Key"], "InsertField is not a connector", "describe transforms InsertField"),
     ],
 )
 def test_what_stands_elsewhere_is_pointed_to(

@@ -291,7 +291,7 @@ def test_a_column_without_a_supported_type_is_told_of_by_properties_that_there_a
     findings = found(db2_database)
     (one,) = (one for one in findings if one.code == "db2.type_left_out")
     assert "include.unknown.datatypes" not in one.remedy
-    assert "Nothing, if that is well" in one.remedy
+    assert "Nothing, if this is intended" in one.remedy
 
 
 def test_a_login_that_is_refused_is_the_only_finding(db2_database: Db2Database) -> None:

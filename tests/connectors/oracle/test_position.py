@@ -118,7 +118,7 @@ def test_an_offset_of_debeziums_of_which_a_part_would_be_lost_is_refused(
 @pytest.mark.parametrize(
     ("members", "why"),
     [
-        ({"scn": 5}, "scn is no text"),
+        ({"scn": 5}, "scn is not a text"),
         ({"scn": "x"}, "no SCN"),
         ({"scn": str(1 << 63)}, "no SCN"),
         ({"scn": "1", "commit_scn": "1:2"}, "commit_scn is not valid"),

@@ -120,5 +120,5 @@ def test_an_epoch_that_sequence_cannot_show_is_refused() -> None:
     assert f"{last.epoch:04x}" == "ffff"
     with pytest.raises(HeadraceError, match=r"offset\.epochs_used_up"):
         replace(last, epoch=last.epoch + 1)
-    with pytest.raises(HeadraceError, match="epoch is no number"):
+    with pytest.raises(HeadraceError, match="epoch is not a number"):
         read(last.to_json() | {"epoch": LARGEST_EPOCH + 1})

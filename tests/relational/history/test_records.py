@@ -96,7 +96,7 @@ def test_an_id_is_read_back_whatever_is_in_its_names(parts: list[str]) -> None:
 
 @pytest.mark.parametrize("text", ["", '"', '"a', '"a"b', "a..b", ".", '"a".', "a."])
 def test_a_text_that_is_no_id_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no table's id"):
+    with pytest.raises(ValueError, match="is not a table's id"):
         parsed_id(text)
 
 
@@ -137,7 +137,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("number", range(len(BROKEN)))
 def test_a_record_that_is_not_understood_is_an_error(number: int) -> None:
-    with pytest.raises(ValueError, match="it is no record of a schema history"):
+    with pytest.raises(ValueError, match="it is not a record of a schema history"):
         HistoryRecord.from_line(BROKEN[number])
 
 

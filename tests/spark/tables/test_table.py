@@ -229,7 +229,7 @@ def test_what_is_no_table_is_refused(spark: SparkSession, wrong: Any, code: str)
 )
 def test_a_value_without_an_operation_is_no_tombstone(spark: SparkSession, value: str) -> None:
     events = spark.createDataFrame([(value,)], "value string")
-    with pytest.raises(Exception, match="a value without op is no change event"):
+    with pytest.raises(Exception, match="a value without op is not a change event"):
         headrace.table(events, "t", "id INT", key=None).select("op").collect()
 
 

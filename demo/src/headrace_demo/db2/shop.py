@@ -46,7 +46,7 @@ class ShopDemo:
             raise HeadraceError(
                 "db2.demo_server",
                 "The demo of Db2 starts a simulator of its own, and reads no other server",
-                "Leave --uri away.",
+                "Remove --uri.",
             )
         with DerbyServer() as server:
             server.create_database(DATABASE)

@@ -69,7 +69,7 @@ class ShopDemo:
             raise HeadraceError(
                 "oracle.demo_server",
                 "The demo of Oracle starts a stand-in of its own, and reads no other server",
-                "Leave --uri away.",
+                "Remove --uri.",
             )
         with OracleServer() as server:
             server.load({"tables": TABLES})

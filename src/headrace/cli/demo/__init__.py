@@ -117,7 +117,7 @@ def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
             raise HeadraceError(
                 "cli.demo_output",
                 f"The folder {folder} is not empty",
-                "Name an empty folder, or one that is not there yet.",
+                "Name an empty folder, or one that does not exist yet.",
             )
         yield folder
 

@@ -150,7 +150,7 @@ def _definition(name: str) -> ConnectorDefinition:
             raise
         raise HeadraceError(
             "describe.is_a_transform",
-            f"{transform} is no connector, but a transform or predicate",
+            f"{transform} is not a connector, but a transform or predicate",
             f"headrace describe {_TRANSFORMS} {transform}",
         ) from error
 
@@ -260,7 +260,7 @@ def _unknown(name: str, asked: Sequence[type[Configuration]]) -> HeadraceError:
         if name in codes():
             return HeadraceError(
                 "describe.is_an_error",
-                f"{name} is no property, but the code of an error",
+                f"{name} is not a property, but the code of an error",
                 f"headrace describe {_ERRORS} {name}",
             )
     return HeadraceError(

@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not state.is_dir():
         raise HeadraceError(
             "cli.no_checkpoint",
-            f"{folder} is no checkpoint of a query into {definition.name}: none has run with it",
+            f"{folder} is not a checkpoint of a query into {definition.name}: none has run with it",
             "Name the folder of headrace run --checkpoint.",
         )
 

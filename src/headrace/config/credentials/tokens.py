@@ -66,7 +66,7 @@ class Token(KeptSecret):
             )
             raise HeadraceError(
                 "config.credentials_provider",
-                f"{PROVIDER}={self.provider} gives no token: {name}: "
+                f"{PROVIDER}={self.provider} returned no token: {name}: "
                 f"{without_passwords(' '.join(str(error).split()))}",
                 "Give the process an identity of the cloud: variables of its environment, a "
                 "profile, or a role of its container or machine, on every host that runs tasks.",
@@ -135,7 +135,7 @@ def _imported(package: str, provider: str, extra: str) -> Any:
     except ImportError as error:
         raise HeadraceError(
             "config.credentials_package",
-            f"{PROVIDER}={provider} needs a package that is not there ({error})",
+            f"{PROVIDER}={provider} needs a package that is not installed ({error})",
             f"pip install 'headrace[{extra}]'",
         ) from None
 

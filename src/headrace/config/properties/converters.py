@@ -238,6 +238,6 @@ class ConverterConfig(Configuration):
                 yield PropertyFinding(
                     "config.unknown_property",
                     prefix + name,
-                    f"{shown} is no option of a converter; did you mean {near}?",
+                    f"{shown} is not an option of a converter; did you mean {near}?",
                     f"Rename it to {near}.",
                 )

@@ -165,6 +165,6 @@ def _unknown(
         yield PropertyFinding(
             "config.not_supported",
             name,
-            f"{name}: {', '.join(wrong)} is not there in this version",
+            f"{name}: {', '.join(wrong)} is not supported in this version",
             f"The channels are: {', '.join(supported)}.",
         )

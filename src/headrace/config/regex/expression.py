@@ -39,7 +39,7 @@ class Expression:
     def __init__(self, text: str, flags: int) -> None:
         """`text` is in Python's spelling.
 
-        Raises ValueError, re.error, OverflowError or RecursionError for what is no expression.
+        Raises ValueError, re.error, OverflowError or RecursionError for what is not an expression.
         """
         self._pattern = re.compile(text, flags)
         self._tree = parsed(text, flags)
@@ -140,7 +140,7 @@ class Expression:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        # U+10FFFF is no character, so the marks of groups are not among those of a replacement.
+        # U+10FFFF is not a character, so the marks of groups are not among those of a replacement.
         marks = [f"\U0010ffff{number}" for number in range(self.groups + 1)]
         rewrite = replacement(marks).replace("\\", r"\\")
         for number, mark in enumerate(marks):

@@ -202,7 +202,7 @@ def _parsed(schema: Schema, most_cells: int, raw: bytes) -> object:
     except (ValueError, ArithmeticError, RecursionError):
         raise HeadraceError(
             "connect.value_not_understood",
-            "a value is no JSON",
+            "a value is not JSON",
             "Write values as Kafka Connect's JsonConverter does.",
         ) from None
 

@@ -44,7 +44,7 @@ _LETTER_N = ord("n")
 @entry
 def find_members(cells, count, names, name_count, out):
     """The values of members by name (address and length of the name, each), a table of cells for
-    each name; null where there is no such member, and where the cell is no object."""
+    each name; null where there is no such member, and where the cell is not an object."""
     for i in range(count):
         for n in range(name_count):
             store64(out + CELL_BYTES * (n * count + i), NULL)

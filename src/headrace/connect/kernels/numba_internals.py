@@ -190,7 +190,7 @@ _callbacks: dict[Callable[..., object], Any] = {}
 
 
 def _without_literals(given: Any) -> Any:
-    """A constant is no type of its own."""
+    """A constant is not a type of its own."""
     plain = types.unliteral(given)
     if isinstance(plain, types.Tuple | types.UniTuple):
         return types.Tuple([_without_literals(item) for item in plain])
@@ -279,7 +279,7 @@ def _part_dispatcher() -> Any:
         keeps_literals = False
 
         def get_call_template(self, args: Any, kws: Any) -> Any:
-            """See Numba's Dispatcher: constants are no types, but where they are kept."""
+            """See Numba's Dispatcher: constants are not types, but where they are kept."""
             if not self.keeps_literals:
                 args = tuple(map(_without_literals, args))
                 kws = {name: _without_literals(given) for name, given in kws.items()}

@@ -75,7 +75,8 @@ _LOGIN_KIND = Refusal(
 _DATABASE = Refusal("unknown_database", "Check database.dbname: the database's name, or its alias.")
 _NOT_OPEN = Refusal(
     "not_open",
-    "The database lets nobody in for now, and is waited for: it is a standby, restarts after a "
+    "The database accepts no connections at present; headrace waits for it: it is a standby, "
+    "restarts after a "
     "crash (RESTART DATABASE), waits for a backup or for logs to be rolled forward, or is used by "
     "somebody alone. After a takeover of HADR name the primary in database.hostname, or an "
     "alternate server.",
@@ -88,8 +89,9 @@ _CONNECTIONS = Refusal(
 )
 _RESOURCES = Refusal(
     "no_resources",
-    "The server is out of what the message names (memory, log space, a resource of z/OS) for now; "
-    "it is tried again. If it goes on, raise what limits it: APPLHEAPSZ, SORTHEAP, LOGSECOND.",
+    "The server is out of what the message names (memory, log space, a resource of z/OS) at "
+    "present; the statement is tried again. If this persists, raise the limit: APPLHEAPSZ, "
+    "SORTHEAP, LOGSECOND.",
     retriable=True,
 )
 _PRIVILEGE = Refusal(
@@ -120,7 +122,7 @@ _LICENCE = Refusal(
 )
 _NOT_BOUND = Refusal(
     "packages_not_bound",
-    "Let somebody who may create packages bind those of the driver to the database, once for each "
+    "Let a user who may create packages bind those of the driver to the database, once for each "
     "version of it: db2 bind @db2cli.lst blocking all grant public, or without a Db2 client: "
     "clidriver/bin/db2cli bind @clidriver/bnd/db2cli.lst -database NAME:HOST:PORT -user USER "
     '-passwd PASSWORD -options "blocking all grant public".',

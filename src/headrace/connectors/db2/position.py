@@ -159,7 +159,7 @@ def _lsn(data: Mapping[str, Any], name: str) -> bytes | None:
     if text is None:
         return None
     if not isinstance(text, str):
-        raise TypeError(f"{name} is no text")
+        raise TypeError(f"{name} is not a text")
     lsn = parse_lsn(text)
     if place_of(lsn) > _LARGEST_LSN:
         raise ValueError(f"{name} is behind every log")

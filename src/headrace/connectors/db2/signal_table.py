@@ -64,8 +64,8 @@ def signal_targets(config: Db2Config, name: str | None) -> SignalTargets:
     if streams and name is not None and name not in registered:
         raise HeadraceError(
             "db2.not_registered",
-            f"The signal table {name} is not registered for SQL replication: nobody would hear of "
-            "the signal",
+            f"The signal table {name} is not registered for SQL replication: no query would "
+            f"receive the signal",
             registering(config, [_path(name)]),
         )
     captured = [one for one in names if capture.takes(one)]

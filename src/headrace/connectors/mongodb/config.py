@@ -208,7 +208,7 @@ class MongoConfig(
             try:
                 problem = ""
                 if not isinstance(sendable(member.value), dict):
-                    problem = "it is no document"
+                    problem = "it is not a document"
             except ValueError as error:
                 problem = str(error)
             if problem:

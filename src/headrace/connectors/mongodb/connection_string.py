@@ -67,7 +67,7 @@ def parse_connection_string(text: str) -> ConnectionString:
         raise ValueError("it must begin with mongodb:// or mongodb+srv://")
     rest, _, query = text.removeprefix(scheme).partition("?")
     authority, slash, database = rest.partition("/")
-    # An @ after the hosts ends a login whose / or ? is not escaped: its beginning is no host.
+    # An @ after the hosts ends a login whose / or ? is not escaped: its beginning is not a host.
     if "@" in database or (not slash and "@" in query):
         raise ValueError(_NOT_ESCAPED)
     # A socket's path is written with %2F, so a slash in `authority` cannot be one.

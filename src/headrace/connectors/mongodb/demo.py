@@ -69,7 +69,7 @@ def _check_uri(uri: str) -> None:
     except ValueError as error:
         raise HeadraceError(
             "mongodb.demo_uri",
-            f"--uri is no connection string of MongoDB: {error}",
+            f"--uri is not a connection string of MongoDB: {error}",
             "Write --uri 'mongodb://HOST:PORT/?replicaSet=rs0'; user and password before the host "
             "are percent-encoded.",
         ) from None
@@ -117,8 +117,8 @@ def _refuse_existing(client: Client, config: MongoConfig) -> None:
     if DATABASE in client.list_database_names():
         raise HeadraceError(
             "mongodb.demo_database",
-            f"The server has a database {DATABASE}, which the demo makes and drops",
-            f'Drop it, if nobody needs it: db.getSiblingDB("{DATABASE}").dropDatabase()',
+            f"The server has a database {DATABASE}, which the demo creates and drops",
+            f'Drop it, if it is not needed: db.getSiblingDB("{DATABASE}").dropDatabase()',
         )
 
 

@@ -175,7 +175,7 @@ _BY_TEXT = (
         "whose _id field",
         Answer(
             "pipeline_drops_id",
-            "cannot go on, because cursor.pipeline changes or leaves out _id, the resume token",
+            "cannot continue, because cursor.pipeline changes or leaves out _id, the resume token",
             "Leave _id, ns, operationType and documentKey in every event.",
         ),
     ),

@@ -94,7 +94,7 @@ class SignalDocuments:
 
     def insert(self, signal: Signal) -> None:
         """Write a signal, as Debezium reads it: three members, whose order counts. Its data is a
-        document, and a text where it is no JSON. The mark of a window is the document that Debezium
+        document, or a text if it is not JSON. The mark of a window is the document that Debezium
         writes. Raises HeadraceError."""
         document: dict[str, object] = {"_id": signal.id, "type": signal.type}
         if signal.type.startswith(_MARKS):
@@ -119,7 +119,7 @@ def insert_signal(config: MongoConfig, name: str, signal: Signal) -> None:
         if not documents.exist():
             raise HeadraceError(
                 "mongodb.signal_collection",
-                f"The signal collection {name} is not there",
+                f"The signal collection {name} does not exist",
                 f"{create_command(name)} in mongosh, or correct signal.data.collection.",
             )
         documents.insert(signal)

@@ -28,7 +28,7 @@ _NODE = re.compile(r"(?P<host>\[[^]]+\]|[^:/]+)(?::(?P<port>\d+))?(?:/(?P<sid>.+
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """The parts of a name, which dots part outside of double quotes; none where it is no name."""
+    """The parts of a name, separated by dots outside of double quotes; empty if it is invalid."""
     try:
         return parsed_id(name)
     except ValueError:
@@ -149,8 +149,8 @@ class OracleConfig(
             "config.impossible_value",
             "signal.data.collection",
             f"signal.data.collection = {named}: {problem}",
-            f"Name the table as {self.catalog_name}.SCHEMA.TABLE; parts with dots stand in double "
-            "quotes.",
+            f"Name the table as {self.catalog_name}.SCHEMA.TABLE; write parts with dots in double "
+            f"quotes.",
         )
 
     def _check_lobs(self) -> Iterator[PropertyFinding]:
@@ -159,15 +159,15 @@ class OracleConfig(
             yield PropertyFinding(
                 "config.impossible_value",
                 "log.mining.strategy",
-                "log.mining.strategy = hybrid does not go with lob.enabled",
+                "log.mining.strategy = hybrid cannot be combined with lob.enabled",
                 "Set log.mining.strategy=online_catalog, or lob.enabled=false.",
             )
         if self.defers_starts:
             yield PropertyFinding(
                 "config.impossible_value",
                 "log.mining.buffer.deferred.transaction.start",
-                "log.mining.buffer.deferred.transaction.start does not go with lob.enabled",
-                "Leave one of the two out.",
+                "log.mining.buffer.deferred.transaction.start cannot be combined with lob.enabled",
+                "Remove one of the two.",
             )
 
     def _check_unbuffered(self) -> Iterator[PropertyFinding]:
@@ -175,7 +175,7 @@ class OracleConfig(
             yield PropertyFinding(
                 "config.impossible_value",
                 "log.mining.strategy",
-                "log.mining.strategy = hybrid does not go with LogMiner_Unbuffered",
+                "log.mining.strategy = hybrid cannot be combined with LogMiner_Unbuffered",
                 "Set log.mining.strategy=online_catalog, or database.connection.adapter=LogMiner.",
             )
 
@@ -192,7 +192,7 @@ def data_source(config: OracleConfig, node: str | None = None) -> str:
         if parts is None:
             raise HeadraceError(
                 "oracle.url",
-                f"rac.nodes: {node} is no host",
+                f"rac.nodes: {node} is not a host",
                 "Write host, host:port or host:port/sid.",
             )
         port = parts["port"] or config.database_port

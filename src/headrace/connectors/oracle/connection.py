@@ -130,7 +130,7 @@ class Connection:
         exact: bool = False,
     ) -> Cursor:
         """Runs a query, of which each round trip fetches `rows` rows (query.fetch.size). `exact`:
-        numbers are texts with all of their digits, and bytes of texts that are no part of a
+        numbers are texts with all of their digits, and bytes of texts that are not part of a
         character are marked; otherwise they are U+FFFD."""
         cursor = _native(self._native.cursor)
         cursor.arraysize = rows or self._fetch_size
@@ -332,8 +332,8 @@ def _driver(config: OracleConfig) -> Any:
     if not hasattr(driver, "apilevel"):
         raise HeadraceError(
             "oracle.unknown_driver",
-            f"driver.module: {name} is no driver (PEP 249)",
-            "Leave driver.module away: python-oracledb is used.",
+            f"driver.module: {name} is not a driver (PEP 249)",
+            "Remove driver.module: python-oracledb is used.",
         )
     if name == DRIVER:
         driver.defaults.fetch_lobs = False
@@ -420,7 +420,7 @@ def _value(name: str, parameter: str, text: str, annotation: str) -> object:
 
 class _OutputTypes:
     """Output type handlers of python-oracledb, which otherwise ends a query at a text with bytes
-    that are no part of a character."""
+    that are not part of a character."""
 
     def __init__(self, long: object) -> None:
         self._long = long

@@ -108,7 +108,8 @@ _NOT_OPEN = Refusal(
 )
 _ARCHIVER = Refusal(
     "archiver_stuck",
-    "The database has no room for archived logs, and lets nobody in until it has: make room in "
+    "The database has no space for archived logs, and accepts no connections until it has: free "
+    "space in "
     "their destination (RMAN: DELETE ARCHIVELOG …), or raise DB_RECOVERY_FILE_DEST_SIZE.",
     retriable=True,
 )
@@ -172,12 +173,15 @@ _COLUMN_GONE = Refusal(
 )
 _LOCKED = Refusal(
     "lock_timeout",
-    "It is tried again. If it goes on, V$LOCK and DBA_BLOCKERS tell which session holds locks on "
+    "It is tried again. If this persists, V$LOCK and DBA_BLOCKERS tell which session holds locks "
+    "on "
     "the table: end it.",
     retriable=True,
 )
 _TIMEOUT = Refusal(
-    "query_timeout", "Raise {limit}, or end what the statement waits for.", retriable=True
+    "query_timeout",
+    "Raise {limit}, or end the session that the statement waits for.",
+    retriable=True,
 )
 _MEMORY = Refusal(
     "memory",
@@ -194,12 +198,12 @@ _LOG_SWITCHED = Refusal(
 _LOG_MISSING = Refusal(
     "missing_log",
     "LogMiner lacks a redo log between the SCNs that are mined; the logs are collected again. If "
-    "it goes on, a log was removed before it was read: keep archived logs longer.",
+    "this persists, a log was removed before it was read: keep archived logs longer.",
     retriable=True,
 )
 _NO_DICTIONARY = Refusal(
     "no_dictionary",
-    "LogMiner's session is begun again. If it goes on, look at the server's alert log, or set "
+    "LogMiner's session is started again. If this persists, look at the server's alert log, or set "
     "log.mining.strategy=online_catalog.",
     retriable=True,
 )
@@ -210,13 +214,13 @@ _NO_DICTIONARY_FILE = Refusal(
 )
 _CORRUPT = Refusal(
     "corrupt_log",
-    "The logs are mined again, as they may be after a log switch. If it goes on, examine them "
+    "The logs are mined again, as they may be after a log switch. If this persists, examine them "
     "(ALTER SYSTEM DUMP LOGFILE, or RMAN: VALIDATE ARCHIVELOG ALL).",
     retriable=True,
 )
 _NO_CURSOR = Refusal(
     "no_session",
-    "The mining session is begun again. If it goes on, look at the server's alert log.",
+    "The mining session is started again. If this persists, look at the server's alert log.",
     retriable=True,
 )
 _NEEDS_CLIENT = Refusal(
@@ -232,17 +236,18 @@ _NO_CLIENT = Refusal(
 _NO_ROOT = Refusal(
     "root_not_accessible",
     "LogMiner reads the redo in the root. Log in as a common user (c##…) by the service of the "
-    "container database (database.dbname), and GRANT SET CONTAINER TO {user} CONTAINER=ALL. Amazon "
-    "RDS and Autonomous Database let nobody into the root: changes are captured there from "
-    "databases that are no container databases (Oracle 19c on RDS) without database.pdb.name, and "
+    "container database (database.dbname), and GRANT SET CONTAINER TO {user} CONTAINER=ALL. "
+    "Amazon RDS and Autonomous Database do not allow a login to the root: changes are captured "
+    "there from "
+    "databases that are not container databases (Oracle 19c on RDS) without database.pdb.name, and "
     "of the others snapshot.mode=initial_only reads the rows.",
 )
 _ROOT_CODES = frozenset({1017, 1031, 1045, 1435, 65011, 65040})
 """ORA codes with which the root is refused."""
 _UNDO = Refusal(
     "snapshot_too_old",
-    "What the statement reads is gone from undo; it is tried again, under a later SCN where one "
-    "may be read. If it goes on, raise UNDO_RETENTION (ALTER SYSTEM SET UNDO_RETENTION = 21600;) "
+    "The undo no longer has the rows of the statement; it is tried again, as of a later SCN if "
+    "possible. If this persists, raise UNDO_RETENTION (ALTER SYSTEM SET UNDO_RETENTION = 21600;) "
     "and the undo table space, or read with more slices.",
     retriable=True,
 )
@@ -286,7 +291,7 @@ _BY_CODE = {
     ),
     1281: Refusal(
         "scn_range",
-        "The SCNs that are mined are in no order; they are asked for again. If it goes on, report "
+        "The SCNs to mine are not in order; they are read again. If this persists, report "
         "it with the log of the connector.",
         retriable=True,
     ),

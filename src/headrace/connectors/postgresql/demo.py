@@ -44,7 +44,7 @@ class ShopDemo:
             raise HeadraceError(
                 "postgresql.demo_server",
                 "The demo of PostgreSQL starts a server of its own, and reads no other",
-                "Leave --uri away.",
+                "Remove --uri.",
             )
         with PostgresServer() as server:
             with psycopg.connect(server.dsn()) as connection:

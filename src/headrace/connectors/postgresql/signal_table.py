@@ -97,8 +97,8 @@ def signal_targets(config: PostgresConfig, name: str | None) -> SignalTargets:
     if name in remedies:
         raise HeadraceError(
             "postgresql.not_published",
-            f"The signal table {name} is not in the publication {publication_name}: nobody would "
-            "hear of the signal",
+            f"The signal table {name} is not in the publication {publication_name}: no query "
+            f"would receive the signal",
             remedies[name],
         )
     names = [table.name for table in tables]

@@ -50,7 +50,7 @@ class AvroReader:
         for index in np.flatnonzero(present & ~framed).tolist():
             errors[index] = HeadraceError(
                 "reading.not_understood",
-                "is no Avro in Confluent's wire format",
+                "is not Avro in Confluent's wire format",
                 "Name the converter that wrote it.",
             )
         for number in np.unique(numbers[framed]).tolist():

@@ -66,7 +66,7 @@ def load_avro(text: str) -> AvroType:
     """The type of an Avro schema.
 
     Raises HeadraceError("reading.avro_schema") for unions of several types, types that contain
-    themselves, and what is no schema.
+    themselves, and what is not a schema.
     """
     try:
         described = json.loads(text)
@@ -281,7 +281,7 @@ def read_value(kind: AvroType, raw: bytes, most_cells: int = MOST_CELLS) -> obje
     if end != len(raw):
         raise HeadraceError(
             "reading.not_understood",
-            "is no Avro of the schema that it names",
+            "is not valid by the Avro schema that it names",
             "Write values as Confluent's AvroConverter does.",
         )
     return value

@@ -124,7 +124,7 @@ class JsonReader:
         try:
             described = json.loads(text)
         except (ValueError, RecursionError):
-            raise _not_understood("has a schema that is no JSON") from None
+            raise _not_understood("has a schema that is not JSON") from None
         try:
             spelled = json.dumps(described)
             if spelled not in self._known:
@@ -161,7 +161,7 @@ class JsonReader:
         try:
             document = json.loads(raw, parse_float=_Number, parse_int=_Number)
         except (ValueError, RecursionError):
-            raise _not_understood("is no JSON") from None
+            raise _not_understood("is not JSON") from None
         if not isinstance(document, dict) or set(document) != {"schema", "payload"}:
             raise HeadraceError(
                 "reading.no_schema",

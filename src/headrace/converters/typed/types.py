@@ -91,7 +91,7 @@ def typed_array(schema: Schema, array: pa.Array) -> pa.Array:
     """An array of `headrace.connect.evaluation.arrow.arrow_type(schema)` as one of `typed(schema)`.
 
     Raises HeadraceError("converters.value_not_representable") for a value that its type cannot
-    hold: a decimal with more digits, a text that is no time.
+    hold: a decimal with more digits, a text that is not a time.
     """
     if typed(schema) == array.type:
         return array

@@ -89,7 +89,7 @@ def by_structure(
 ) -> Iterator[StructuredRecords]:
     """The records by the structures of their values, which are split in this form.
 
-    Raises HeadraceError `documents.value_not_understood` for the first one that is no sound BSON.
+    Raises HeadraceError `documents.value_not_understood` for the first invalid BSON.
     """
     made = split(documents.cells, form)
     # The groups have other rows each, so they share their tables.

@@ -129,7 +129,7 @@ def _put_rare_run(address, end, escaped, out):
     """Characters up to the next one that is plain ASCII, at least one; returns how many bytes they
     have, and the end of what was written.
 
-    Bytes that are no UTF-8 become U+FFFD, as many as Java's decoder makes of them.
+    Bytes that are not UTF-8 become U+FFFD, as many as Java's decoder makes of them.
     """
     start = address
     while address < end:

@@ -40,8 +40,8 @@ def bson_of(text: str) -> bytes:
     except _REFUSALS as error:
         raise HeadraceError(
             "documents.text_not_understood",
-            f"a text is no Extended JSON: {error}",
-            "Look at the records that were written by something else than the connector.",
+            f"a text is not Extended JSON: {error}",
+            "Look for records that were not written by the connector.",
         ) from None
     return bytes([kind]) + value
 
@@ -213,7 +213,7 @@ def decimal128(text: str) -> bytes:
     match = _DECIMAL.fullmatch(text)
     digits = "" if match is None else (match[2] or "") + (match[3] or "")
     if match is None or not digits:
-        raise ValueError(f"{text!r} is no decimal")
+        raise ValueError(f"{text!r} is not a decimal")
     coefficient, exponent = int(digits), int(match[4] or 0) - len(match[3] or "")
     if coefficient == 0:
         exponent = min(max(exponent, -_DECIMAL_BIAS), _MOST_EXPONENT)

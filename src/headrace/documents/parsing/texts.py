@@ -38,7 +38,7 @@ class ParsedTexts:
 def parsed(texts: np.ndarray) -> ParsedTexts:
     """The values of texts, which are cells (kind, address, length) of UTF-8, and their PADDING.
 
-    Raises HeadraceError `documents.text_not_understood` for a text that is no Extended JSON.
+    Raises HeadraceError `documents.text_not_understood` for a text that is not Extended JSON.
     """
     made, left = parsed_by_kernel(texts)
     if not len(left):

@@ -115,7 +115,7 @@ def field_names(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The names of the fields of documents, which are cells as those of `opened`: where those of
     each one end (int64, one more than there are documents), and a cell for each name.
 
-    Raises HeadraceError `documents.value_not_understood` for a document that is no sound BSON.
+    Raises HeadraceError `documents.value_not_understood` for a document that is not valid BSON.
     """
     ends, _, names = _found(opened(cells), DOCUMENT)
     return ends, names
@@ -126,7 +126,7 @@ def converted(cells: np.ndarray, schema: Schema, conflicts: Conflicts, path: str
     what conflicts call the values.
 
     Raises what `conflicts` raises, and HeadraceError `documents.value_not_understood` for a value
-    that is no sound BSON.
+    that is not valid BSON.
     """
     whole = _Conversion(conflicts)
     return whole.column(opened(cells), schema, np.arange(len(cells)), lambda _row: path)

@@ -146,7 +146,7 @@ def _tokens(text: str) -> Iterator[str]:
     while text[place:].strip():
         match = _TOKEN.match(text, place)
         if match is None:
-            raise ValueError(f"{text[place : place + 10]!r} is no part of a schema")
+            raise ValueError(f"{text[place : place + 10]!r} is not a part of a schema")
         place = match.end()
         yield match[1]
 
@@ -158,7 +158,7 @@ def _fields(tokens: _Tokens, end: str) -> list[Field]:
         if name.startswith("`"):
             name = name[1:-1].replace("``", "`")
         elif not re.fullmatch(r"\w+", name):
-            raise ValueError(f"{name!r} is no name")
+            raise ValueError(f"{name!r} is not a name")
         tokens.passed(":")
         fields.append(Field(name, _type(tokens)))
         if tokens.passed("NOT", "NULL"):
@@ -225,7 +225,7 @@ def _of_json(kind: object) -> Schema:
         match = re.fullmatch(r"decimal\((\d+),\s*(-?\d+)\)", kind)
         return decimal(int(match[1]), int(match[2])) if match else _scalar(kind.upper())
     if not isinstance(kind, Mapping):
-        raise TypeError(f"{kind!r} is no type")
+        raise TypeError(f"{kind!r} is not a type")
     match kind["type"]:
         case "struct":
             return _struct([Field(str(f["name"]), _of_json(f["type"])) for f in kind["fields"]])

@@ -93,7 +93,7 @@ def sampled(documents: Iterable[bytes], conflict: SampleConflict = SampleConflic
     if not seen.members:
         raise HeadraceError(
             "documents.nothing_to_sample",
-            "there are no documents with fields to find a schema out from",
+            "no document has fields from which a schema can be derived",
             "Declare the schema, or sample a collection that has documents.",
         )
     return _schema(seen, conflict, "")

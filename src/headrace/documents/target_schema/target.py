@@ -61,7 +61,7 @@ class TargetSchema:
         as a column of `schema`.
 
         Raises HeadraceError `documents.value_not_of_schema`, `documents.field_not_of_schema`, and
-        `documents.value_not_understood` for what is no sound BSON.
+        `documents.value_not_understood` for a document that is not valid BSON.
         """
         conflicts = Conflicts(self.conflict, self.unknown)
         made = converted(cells, self.declared, conflicts)

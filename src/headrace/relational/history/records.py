@@ -79,13 +79,13 @@ class HistoryRecord:
 
     @staticmethod
     def from_line(line: str | bytes) -> HistoryRecord | None:
-        """The reverse of `to_line`; None for JSON that is no record, which is passed over as
+        """The reverse of `to_line`; None for JSON that is not a record, which is passed over as
         Debezium does. Raises ValueError when a line is not understood."""
         try:
             return _read(json.loads(line))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             kind = type(error).__name__
-            raise ValueError(f"it is no record of a schema history ({kind}: {error})") from None
+            raise ValueError(f"it is not a record of a schema history ({kind}: {error})") from None
 
 
 def _read(members: dict[str, Any]) -> HistoryRecord | None:

@@ -149,7 +149,7 @@ def parsed_id(text: str) -> TableId:
         if at == len(text):
             return tuple(parts)
         if text[at] != ".":
-            raise ValueError(f"{text!r} is no table's id")
+            raise ValueError(f"{text!r} is not a table's id")
         at += 1
 
 
@@ -159,14 +159,14 @@ def _part(text: str, at: int) -> tuple[str, int]:
         end = text.find(".", at)
         end = len(text) if end < 0 else end
         if end == at:
-            raise ValueError(f"{text!r} is no table's id")
+            raise ValueError(f"{text!r} is not a table's id")
         return text[at:end], end
     part = ""
     at += 1
     while True:
         end = text.find('"', at)
         if end < 0:
-            raise ValueError(f"{text!r} is no table's id")
+            raise ValueError(f"{text!r} is not a table's id")
         part += text[at:end]
         if text[end + 1 : end + 2] != '"':
             return part, end + 1

@@ -93,7 +93,7 @@ class ColumnType:
 
         A value that the schema cannot hold (NaN in a Decimal, an array of arrays) is null in an
         optional column, with one warning per column; in a required one it raises HeadraceError
-        `relational.value_not_representable`. Text that is no value of the type raises
+        `relational.value_not_representable`. Text that is not a value of the type raises
         `relational.value_not_understood`.
         """
         value = self.decoder(text)

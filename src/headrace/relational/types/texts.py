@@ -22,10 +22,10 @@ Decoder = Callable[[bytes], object]
 
 
 def refuse(type_name: str, remedy: str | None = None) -> NoReturn:
-    """Raise for a text that is no value of the type. The text stays out of the message."""
+    """Raise for a text that is not a value of the type. The text stays out of the message."""
     raise HeadraceError(
         "relational.value_not_understood",
-        f"the server sent a text that is no {type_name} value in the expected format",
+        f"the server sent a text that is not a valid {type_name} value in the expected format",
         remedy
         or "Do not override the formats of dates, numbers, bytes and characters for the "
         "connector's sessions.",

@@ -26,7 +26,7 @@ _CONTROL = dict.fromkeys((*range(32), *range(127, 160)), "�")
 
 def event_line(topic: str, key: Content, value: Content) -> Text:
     """The line of one record; key and value are JSON text with or without schemas, or anything
-    else, or None. Bytes that are no JSON are shown in base64."""
+    else, or None. Bytes that are not JSON are shown in base64."""
     line = Text(no_wrap=True, overflow="ellipsis")
     event = _payload(value)
     envelope = event if isinstance(event, dict) and event.get("op") in OPERATIONS else None

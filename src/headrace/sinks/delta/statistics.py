@@ -74,7 +74,7 @@ def read_statistics(
 
 
 def leaf_paths(schema: pa.Schema | pa.DataType) -> Iterator[Path]:
-    """The paths of columns that can have statistics: those that are no struct, and the members of
+    """The paths of columns that can have statistics: those that are not structs, and the members of
     structs."""
     import pyarrow as pa
 

@@ -166,7 +166,7 @@ def _check_endpoint(endpoint: str) -> None:
         raise _impossible(
             _ENDPOINT,
             without_passwords(endpoint),
-            "it is no address of a server",
+            "it is not an address of a server",
             "Set it to http://HOST:PORT or https://HOST:PORT.",
         )
 

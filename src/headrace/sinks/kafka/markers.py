@@ -17,7 +17,7 @@ from headrace.errors import HeadraceError
 
 _VERSION = 1
 _GO_ON_WITHOUT = (
-    "Name the cluster and the bookkeeping topic of before. To go on without: "
+    "Name the previous cluster and bookkeeping topic. To go on without: "
     "headrace.sink.kafka.bookkeeping.lost=begin writes this micro-batch, again if a part of it was "
     "written; take it out when the stream runs."
 )

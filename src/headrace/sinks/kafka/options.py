@@ -212,7 +212,8 @@ def _check_transactional(settings: Mapping[str, str]) -> None:
         if text and not fits(text):
             raise HeadraceError(
                 "kafka.not_transactional",
-                f"{SINK.settings}.{option} = {text!r} does not go with exactly-once delivery",
+                f"{SINK.settings}.{option} = {text!r} cannot be combined with exactly-once "
+                f"delivery",
                 f"Leave {SINK.settings}.{option} out, or set "
                 f"headrace.sink.kafka.delivery={Delivery.AT_LEAST_ONCE}.",
             )

@@ -151,7 +151,7 @@ def notification_block(insert: Insert, topic: str) -> Block:
     rows = _rows(insert, 1)
     rows["size"] = len(image)
     rows["hash"] = np.int64(topic_hash(topic)).view(np.uint64)
-    # Debezium's notifications have no operation; anything but 0 is no tombstone.
+    # Debezium's notifications have no operation; anything but 0 is not a tombstone.
     rows["operation"] = ord("n")
     return Block(insert, NotificationFacts(topic), rows, np.frombuffer(image, np.uint8))
 

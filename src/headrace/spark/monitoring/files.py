@@ -118,7 +118,7 @@ def _has_status(folder: Path) -> bool:
 
 
 def _read(path: Path) -> Report | None:
-    """None of what is no report, and of none."""
+    """None of what is not a report, and of none."""
     try:
         return Report.from_json(json.loads(path.read_text()))
     except (OSError, ValueError, TypeError, AttributeError):

@@ -104,7 +104,7 @@ def _unfinished(
             "signals.query_ended",
             f"The query of {config.topic_prefix} that took up the signal {signal} has ended, and "
             f"none has been running on this host for {seconds:g} s",
-            "Start the query with the same checkpoint: it goes on with what the signal asked for.",
+            "Start the query with the same checkpoint: it continues with the signal's work.",
         )
     return HeadraceError(
         "signals.not_heeded",

@@ -258,7 +258,7 @@ class SinkDefinition(Protocol):
         query that may run. Raises HeadraceError."""
         raise HeadraceError(
             "cli.nothing_to_resync",
-            f"The sink {self.name} has no tables that could be copied again",
+            f"The sink {self.name} has no tables that can be copied again",
             "Send the signal execute-snapshot for the rows as events.",
         )
 

@@ -127,17 +127,17 @@ def _added() -> tuple[SinkDefinition, ...]:
 def _faults(definition: Any) -> Iterator[str]:
     """What keeps an object from being a definition. Raises what its properties raise."""
     if SinkDefinition not in type(definition).__mro__:
-        yield f"{definition!r} is no SinkDefinition: name an instance of a class derived from it"
+        yield f"{definition!r} is not a SinkDefinition: name an instance of a class derived from it"
         return
     name: object = definition.name
     if not isinstance(name, str) or _NAME.fullmatch(name) is None or name in _OF_FOLDERS:
         yield f"its name is {name!r}: give it letters, digits, '_' and '-', and no {_WORDS}"
     for attribute in ("options", "worker_modules"):
         if not are_texts(getattr(definition, attribute)):
-            yield f"{attribute} is no sequence of texts"
+            yield f"{attribute} is not a sequence of texts"
     kernels: object = definition.kernels
     if not isinstance(kernels, Mapping) or not all(map(are_texts, kernels.values())):
-        yield "kernels is no mapping of modules to sequences of names"
+        yield "kernels is not a mapping of modules to sequences of names"
 
 
 def import_worker_modules() -> None:

@@ -29,7 +29,7 @@ _TRUNCATED = HeadraceError(
 )
 _KEYLESS = HeadraceError(
     "spark.change_without_key",
-    "headrace.fold: a change has no key, so fold cannot tell whose row it is",
+    "headrace.fold: a change has no key, so fold cannot identify its row",
     "Name columns of the rows that are never all null: fold(changes, key=...); or leave such "
     "changes out (where).",
 )
@@ -115,7 +115,7 @@ class _Columns:
         if not self._key:
             raise HeadraceError(
                 "spark.no_key",
-                "the changes have no column key with fields, so fold cannot tell rows apart",
+                "the changes have no column key with fields, so fold cannot distinguish rows",
                 "Name the key's columns: fold(changes, key=...) or headrace.table(..., key=...).",
             )
         names = self._row.names if self._is_struct else []
@@ -123,7 +123,7 @@ class _Columns:
         clashing = [name for name in names if name in (DELETED, KEPT)]
         if unknown or clashing:
             name = (unknown or clashing)[0]
-            what = "is no column of the rows" if unknown else "is a name that fold itself gives"
+            what = "is not a column of the rows" if unknown else "is a name that fold itself gives"
             raise HeadraceError(
                 "spark.no_such_column",
                 f"the column {name} {what}; the columns are {', '.join(names)}",
@@ -154,7 +154,7 @@ class _Columns:
             .withColumn("operation", checked)
             .withColumn("row", row)
             .withColumn("identity", identity)
-            # What has neither a key nor an operation is no change: a heartbeat, for example.
+            # What has neither a key nor an operation is not a change: a heartbeat, for example.
             .where(is_known | F.col("op").isNotNull())
         )
 

@@ -235,7 +235,7 @@ def _after_epoch(micros: Column) -> Column:
 
 def _clock(value: Column, unit: int) -> Column:
     """A time of day as text, `HH:MM:SS.ffffff`; 24:00:00 is the end of the day; null where the
-    text is no number."""
+    text is not a number."""
     micros = F.try_multiply(value.try_cast("bigint"), F.lit(unit))
     of_day = F.date_format(_after_epoch(micros), "HH:mm:ss.SSSSSS")
     return F.when(micros == temporal.MICROS_PER_DAY, F.lit("24:00:00.000000")).otherwise(of_day)

@@ -115,7 +115,7 @@ def _own(changes: DataFrame) -> str:
     raise HeadraceError(
         "spark.no_order",
         f"nothing orders the changes: there is no column {_SEQUENCE} or {_OFFSET}",
-        f"Name what does: {_fields_of_sources()}",
+        f"Name the columns that do: {_fields_of_sources()}",
     )
 
 

@@ -207,7 +207,7 @@ def _fields(
 
 
 _NO_EVENT = (
-    "headrace.table: a value without op is no change event. Pass the events as the connector or "
+    "headrace.table: a value without op is not a change event. Pass the events as the connector or "
     "Debezium made them, before ExtractNewRecordState and the like."
 )
 

@@ -74,7 +74,7 @@ def _serve(parts: Parts) -> FeedPartition:
 
     def serve() -> None:
         while True:
-            # A task that is gone, or somebody who does not know the key, is no failure.
+            # A task that is gone, or somebody who does not know the key, is not a failure.
             gone = contextlib.suppress(AuthenticationError, EOFError, ConnectionError)
             with gone, listener.accept() as task:
                 _give(task, parts())

@@ -35,7 +35,7 @@ def checkpoint_folder(options: Mapping[str, str], config: ConnectorConfig) -> Pa
     if not named:
         raise HeadraceError(
             "spark.checkpoint_not_named",
-            f"Spark {pyspark.__version__} does not tell a source where a micro-batch starts, and "
+            f"Spark {pyspark.__version__} does not give a source the start of a micro-batch, and "
             f"{PROPERTY} names no checkpoint where that is to be read",
             _NAME_IT,
         )
@@ -43,7 +43,8 @@ def checkpoint_folder(options: Mapping[str, str], config: ConnectorConfig) -> Pa
     if not folder.is_absolute():
         raise HeadraceError(
             "spark.checkpoint_not_local",
-            f"{PROPERTY} is {named}, which is no absolute path of a local folder, and with Spark "
+            f"{PROPERTY} is {named}, which is not an absolute path of a local folder, and with "
+            f"Spark "
             f"{pyspark.__version__} the query's checkpoint is read there",
             _NAME_IT,
         )

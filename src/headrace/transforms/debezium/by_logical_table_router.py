@@ -115,7 +115,7 @@ class ToLogicalTopicRouterOptions(_RouterOptions):
 
 
 class LogicalRouter:
-    """See BY_LOGICAL_TABLE. Tombstones and records that are no change events keep their value."""
+    """See BY_LOGICAL_TABLE. Tombstones and records that are not change events keep their value."""
 
     ordering = Ordering.PER_TABLE
 

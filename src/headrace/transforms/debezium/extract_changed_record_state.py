@@ -60,7 +60,7 @@ class _Compared:
 
 
 class ExtractChangedRecordState:
-    """See DECLARATION. Records whose value is no envelope pass as they are; the lists of a change
+    """See DECLARATION. Records whose value is not an envelope pass unchanged; the lists of a change
     that has only one row are empty."""
 
     ordering = Ordering.KEEPS_KEY

@@ -84,7 +84,7 @@ class ExtractNewRecordStateOptions(UnwrappingOptions, CompatibilityConfig):
 
 
 class ExtractNewRecordState:
-    """See DECLARATION. Records whose value is no envelope pass as they are."""
+    """See DECLARATION. Records whose value is not an envelope pass as they are."""
 
     def __init__(self, options: ExtractNewRecordStateOptions) -> None:
         self._options = options
@@ -309,7 +309,7 @@ class ExtractNewRecordState:
         if not all(each is None or isinstance(each, list) for each in named):
             raise HeadraceError(
                 "transforms.no_list_of_fields",
-                f"the header {name} of a record of {records.shape.topic} is no list",
+                f"the header {name} of a record of {records.shape.topic} is not a list",
                 "Name a header that ExtractChangedRecordState made.",
             )
         lists = [tuple(map(str, each)) if isinstance(each, list) else () for each in named]

@@ -55,7 +55,7 @@ class PartitionRoutingOptions(Configuration):
 
 class PartitionRouting:
     """See DECLARATION. Records that have none of the fields, those without a row (truncations) and
-    those that are no change events pass as they are."""
+    those that are not change events pass as they are."""
 
     ordering = Ordering.KEEPS_KEY
     takes_schemas_only = True

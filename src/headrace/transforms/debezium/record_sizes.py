@@ -90,8 +90,8 @@ class RecordSizes:
         self._parts = PerShape(_Parts.of)
 
     def of(self, records: Records) -> np.ndarray:
-        """The bytes of each record (int64). A key that is no struct counts as a field would; what
-        has no schema does not count."""
+        """The bytes of each record (int64). A key that is not a struct counts like a field; a value
+        without a schema does not count."""
         return self.measured(records).sizes
 
     def measured(self, records: Records) -> MeasuredRecords:

@@ -75,7 +75,7 @@ def _parse_rules(text: str) -> tuple[Rule, ...]:
     scope = ""
     for item in text.split(","):
         if _RULE.fullmatch(item.strip()) is None:
-            raise ValueError(f"{item!r} is no rule")
+            raise ValueError(f"{item!r} is not a rule")
         first, second, *rest = item.strip().split(":")
         if first.lower() in ("source", "topic"):
             # Of rules behind it that name neither, too.
@@ -168,7 +168,7 @@ _Converted = tuple[Shape, tuple[_Time, ...]]
 
 
 class TimezoneConverter:
-    """See DECLARATION. Records that are no change events pass as they are."""
+    """See DECLARATION. Records that are not change events pass as they are."""
 
     ordering = Ordering.KEEPS_KEY
     takes_schemas_only = True
@@ -299,7 +299,7 @@ def _parts(array: pa.Array, pattern: str) -> Mapping[str, pa.Array]:
         text = array.filter(wrong)[0].as_py()
         raise HeadraceError(
             "transforms.no_time",
-            f"{text!r} is no time with an offset",
+            f"{text!r} is not a time with an offset",
             "Leave the column out with exclude.list.",
         )
     names = [field.name for field in parts.type]

@@ -21,7 +21,7 @@ _RELAXED = (Dialect.RELAXED, Dialect.RELAXED_SPACED)
 def bson_cells(records: Records, node: Node) -> BsonCells:
     """The values of a node that is null for none of the records.
 
-    Raises HeadraceError("documents.text_not_understood") for a text that is no Extended JSON.
+    Raises HeadraceError("documents.text_not_understood") for a text that is not Extended JSON.
     """
     held = node.node if isinstance(node, Guarded) else node
     if isinstance(held, Cell | Column) and held.encoding in DIALECTS:

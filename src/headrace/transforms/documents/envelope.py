@@ -25,7 +25,7 @@ class DocumentEnvelope:
 
     @staticmethod
     def of(shape: Shape, *, as_released: bool = False) -> DocumentEnvelope | None:
-        """That of a shape; None where its value is no envelope.
+        """That of a shape; None where its value is not an envelope.
 
         Raises HeadraceError("transforms.row_is_no_document") for an envelope of rows, and
         `as_released` for one of connectors before 2.2, which has no updateDescription.
@@ -38,7 +38,7 @@ class DocumentEnvelope:
         if after is None or after.schema.type is not Type.STRING or (as_released and not update):
             raise HeadraceError(
                 "transforms.row_is_no_document",
-                f"{shape.topic} has events whose rows are no documents",
+                f"{shape.topic} has events whose rows are not documents",
                 "Use ExtractNewRecordState, or give the transform a predicate.",
             )
         parts = () if update is None else tuple(each.name for each in update.schema.fields)

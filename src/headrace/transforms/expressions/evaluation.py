@@ -118,13 +118,13 @@ class Evaluation:
                 return self._matched(tree)
 
     def _logical(self, tree: Tree) -> Operand:
-        """The values of a condition. In SQL those that are no booleans fail."""
+        """The values of a condition. In SQL those that are not booleans fail."""
         operand = self.of(tree)
         if self._rules is not Rules.SQL:
             return operand
         array = operand.scalars.get(Kind.BOOLEAN)
         other = ~operand.null if array is None else ~operand.null & ~valid(array)
-        return operand.failing(other, "a condition is no boolean")
+        return operand.failing(other, "a condition is not a boolean")
 
     def _truth(self, operand: Operand) -> np.ndarray:
         """Which values are true: not null, false, zero, or empty."""
@@ -313,7 +313,7 @@ class Evaluation:
                 done = done | valid(array)
         if self._rules is Rules.SQL:
             done = done | operand.null
-        return made.failing_as(operand).failing(~done, "- of a value that is no number")
+        return made.failing_as(operand).failing(~done, "- of a value that is not a number")
 
 
 def _less(texts: pa.Array, removed: str) -> pa.Array:

@@ -395,12 +395,12 @@ class _Parser:
         if token.name in VARIABLES:
             self.at += 1
             if self.token.symbol == "(":
-                raise self.refuse(f"{token.name} is no method", token)
+                raise self.refuse(f"{token.name} is not a method", token)
             return Variable(token.name)
         if token.name in _NOT_READ:
             raise self.refuse(f"{token.name} is not read")
         if token.name:
-            raise self.refuse(f"{token.name} is no variable; there are {', '.join(VARIABLES)}")
+            raise self.refuse(f"{token.name} is not a variable; there are {', '.join(VARIABLES)}")
         raise self.refuse(f"a value is expected, not {self.shown()}")
 
 

@@ -105,7 +105,7 @@ def _number_of(match: re.Match[str], text: str, at: int, new_line: bool) -> tupl
         literal = integer(number)
         if suffix and suffix in "lL":
             if number > _LONG_MAX:
-                raise not_understood(text, at, "the number is no long")
+                raise not_understood(text, at, "the number is not a long")
             literal = Literal(number, Kind.LONG)
         elif suffix and suffix in "dD":
             literal = Literal(float(number), Kind.DOUBLE)
@@ -164,4 +164,4 @@ def _escaped(text: str, at: int, quote: str) -> tuple[str, int]:
         return _ESCAPES[follower], at + 2
     if follower and follower in "\\'\"$":
         return follower, at + 2
-    raise not_understood(text, at, f"\\{follower} is no escape")
+    raise not_understood(text, at, f"\\{follower} is not an escape")

@@ -55,7 +55,7 @@ class Expression:
             array = pa.nulls(len(records), pa.bool_())
         null = operand.null
         other = ~np.asarray(array.is_valid()) & ~(null & (self.rules is Rules.SQL))
-        self._check(records, other, "the result is no boolean")
+        self._check(records, other, "the result is not a boolean")
         return true(array)
 
     def texts(self, records: Records) -> pa.Array:
@@ -68,7 +68,7 @@ class Expression:
         if array is None:
             array = pa.nulls(len(records), pa.large_string())
         other = ~np.asarray(array.is_valid()) & ~operand.null
-        self._check(records, other, "the result is no text")
+        self._check(records, other, "the result is not a text")
         return array
 
     def _evaluated(self, records: Records) -> Operand:

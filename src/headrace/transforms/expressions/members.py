@@ -108,7 +108,7 @@ def _member(records: Records, thing: Thing, name: str, rules: Rules, is_property
 def _field(records: Records, node: Node, name: str) -> Operand:
     described = {field.name for field in node.schema.fields}
     if name not in described:
-        return _missing(len(records), f"{name} is no field of {node.schema.name or 'a struct'}")
+        return _missing(len(records), f"{name} is not a field of {node.schema.name or 'a struct'}")
     struct = as_struct(node)
     inner = member(node, name) if struct is None else member(struct, name)
     if struct is not None and fields(struct)[name].schema.default is not None:
@@ -184,7 +184,7 @@ def called(
                 return of_thing(count, SchemaObject(thing.schema))
             if thing.schema.type in (Type.ARRAY, Type.MAP, Type.ANY):
                 return _of_elements(records, thing, method, arguments, rules)
-    return _missing(count, f"{method} is no method of this value")
+    return _missing(count, f"{method} is not a method of this value")
 
 
 def _of_headers(records: Records, method: str, arguments: tuple[Literal, ...]) -> Operand:
@@ -217,7 +217,7 @@ def _of_elements(
         ]
         failed = np.array([isinstance(each, wrong) for each in objects], np.bool_)
         made = booleans(np.array(holds, np.bool_))
-        return made.failing(failed, f"{method} is no method of this value")
+        return made.failing(failed, f"{method} is not a method of this value")
     sizes = [len(each) if isinstance(each, list | dict) else 0 for each in objects]
     return _sized(method, np.array(sizes, np.int64), len(objects))
 
@@ -228,4 +228,4 @@ def _sized(method: str, sizes: np.ndarray, count: int) -> Operand:
         return booleans(np.asarray(sizes == 0))
     if method == "size":
         return Operand(count, {Kind.INT: pa.array(sizes.astype(np.int32))})
-    return _missing(count, f"{method} is no method of this value")
+    return _missing(count, f"{method} is not a method of this value")

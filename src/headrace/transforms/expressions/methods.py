@@ -28,7 +28,7 @@ _JAVA_SPACE = "".join(map(chr, range(0x21)))
 @dataclass(frozen=True)
 class Method:
     """A method: how many constants it takes, and what it makes of texts. `any_kind`: constants
-    that are no texts are fine. `of_texts` is None where texts lack it."""
+    that are not texts are fine. `of_texts` is None where texts lack it."""
 
     arguments: int
     of_texts: TextMethod | None

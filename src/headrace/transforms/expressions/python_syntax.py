@@ -91,7 +91,7 @@ class _Reading:
             case ast.Name(id=name):
                 if name not in VARIABLES:
                     raise self.refuse(
-                        node, f"{name} is no variable; there are {', '.join(VARIABLES)}"
+                        node, f"{name} is not a variable; there are {', '.join(VARIABLES)}"
                     )
                 return Variable(name)
             case ast.Attribute(value=of, attr=name):

@@ -84,7 +84,7 @@ def _check_words(text: str) -> None:
         if token.text in VARIABLES or token.text.lower() in _WORDS:
             continue
         is_called = after is not None and after.token_type is TokenType.L_PAREN
-        what = f"{token.text} is no variable; there are {', '.join(VARIABLES)}"
+        what = f"{token.text} is not a variable; there are {', '.join(VARIABLES)}"
         if is_called or token.token_type is not TokenType.VAR:
             what = f"{token.text.upper()} is not read"
         raise not_understood(text, token.start, what)
@@ -103,7 +103,7 @@ def parse_spark_sql(text: str) -> Tree:
         before = "".join(text.splitlines(keepends=True)[: int(first.get("line") or 1) - 1])
         end = len(before) + int(first.get("col") or 1)
         word = str(first.get("highlight") or "")
-        what = str(first.get("description") or "it is no expression")
+        what = str(first.get("description") or "it is not an expression")
         raise not_understood(text, max(0, min(end - len(word), len(text))), what) from None
     except (SqlglotError, RecursionError) as error:
         raise not_understood(
@@ -199,7 +199,7 @@ class _Reading:
     def column(self, node: exp.Column) -> Tree:
         first, *names = [part.name for part in node.parts]
         if first not in VARIABLES:
-            raise self.refuse(node, f"{first} is no variable; there are {', '.join(VARIABLES)}")
+            raise self.refuse(node, f"{first} is not a variable; there are {', '.join(VARIABLES)}")
         made: Tree = Variable(first)
         for name in names:
             made = Member(made, name)

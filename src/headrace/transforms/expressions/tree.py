@@ -239,7 +239,7 @@ def decimal_literal(digits: str) -> Literal:
     try:
         value = Decimal(digits)
     except ArithmeticError:
-        raise ValueError(f"{digits} is no number") from None
+        raise ValueError(f"{digits} is not a number") from None
     exponent = value.as_tuple().exponent
     whole, scale = max(value.adjusted() + 1, 0), max(-int(exponent), 0)
     if whole + scale > MOST_DIGITS:
@@ -250,7 +250,7 @@ def decimal_literal(digits: str) -> Literal:
 def text_literal(text: str) -> Literal:
     """A constant text. Raises ValueError, with what is wrong, for one with half of a character."""
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("half of a character is no text")
+        raise ValueError("half of a character is not a text")
     return Literal(text, Kind.TEXT)
 
 

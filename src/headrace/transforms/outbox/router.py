@@ -165,7 +165,7 @@ class OutboxRouter:
         """HeadraceError("transforms.outbox_field_of_another_type")."""
         return HeadraceError(
             "transforms.outbox_field_of_another_type",
-            f"{name} in {self._row_word}s of {shape.topic} is no {type_name}",
+            f"{name} in {self._row_word}s of {shape.topic} is not a {type_name}",
             f"Name another {self._field_word}.",
         )
 

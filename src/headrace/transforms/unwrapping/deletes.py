@@ -58,7 +58,7 @@ def former_options(options: Mapping[str, str]) -> Iterator[Replacement]:
     for former, successor in _SUCCESSORS.items():
         if former in options:
             current = {} if is_as_released(options) else _current(former, options)
-            # What is no value of the former option is an error, unless nobody reads it.
+            # What is not a value of the former option is an error, unless nobody reads it.
             if current is not None or options.get(successor, "").strip():
                 yield Replacement(former, successor, current or {})
 

@@ -171,4 +171,4 @@ def test_what_is_no_table_of_a_schema_is_an_error(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["db2", "add-table", str(file), "THINGS"]) != 0
-    assert "THINGS is no SCHEMA.TABLE" in capsys.readouterr().err
+    assert "THINGS is not a SCHEMA.TABLE" in capsys.readouterr().err

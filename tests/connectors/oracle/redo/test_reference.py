@@ -116,8 +116,8 @@ def test_a_literal_becomes_the_text_of_its_column(name: str, literal: str, text:
         ('update "S"."T" where "ID" = \'1\';', "set is lacking"),
         ('delete from "S"."T" where "ID" = \'1\' and;', "something stands behind its end"),
         ('delete from "S"."T" where "ID" > \'1\';', "= is lacking"),
-        ("merge into x", "it is no insert, update or delete"),
-        ("", "it is no insert, update or delete"),
+        ("merge into x", "it is not an insert, update or delete"),
+        ("", "it is not an insert, update or delete"),
     ],
 )
 def test_an_odd_statement_is_refused_with_a_reason(sql: str, reason: str) -> None:

@@ -94,7 +94,7 @@ def stopped(config: Db2Config, moved: dt.datetime, age_s: int) -> HeadraceError:
     """The synchpoint does not move."""
     return HeadraceError(
         "db2.capture_stopped",
-        f"Capture does not run: its synchpoint stands since {moved:%Y-%m-%d %H:%M:%S}, for "
+        f"Capture does not run: its synchpoint has not moved since {moved:%Y-%m-%d %H:%M:%S}, for "
         f"{age_s} s (SYNCHTIME of IBMSNAP_REGISTER); no change arrives",
         f"Look at IBMSNAP_CAPTRACE and start it: {_starting(config)} If it runs, with the clock of "
         "another time zone than the server, set headrace.capture.time.zone to that zone.",

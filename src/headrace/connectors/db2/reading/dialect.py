@@ -46,7 +46,7 @@ class Db2Dialect:
         return sql.quoted(*names)
 
     def literal(self, text: str, column: Column) -> str:
-        """See Dialect. A text that is no value of its type is a text in SQL, too."""
+        """See Dialect. A text that is not a value of its type is a text in SQL, too."""
         name = str(column.type)
         if name in _WHOLE and _NUMBER.fullmatch(text):
             return text

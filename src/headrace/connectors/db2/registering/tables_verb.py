@@ -90,7 +90,7 @@ def _steps(config: Db2Config, arguments: argparse.Namespace, console: Console) -
     if not (schema and dot and table):
         raise HeadraceError(
             "cli.usage",
-            f"{arguments.table} is no SCHEMA.TABLE",
+            f"{arguments.table} is not a SCHEMA.TABLE",
             f"headrace db2 {arguments.action} FILE SCHEMA.TABLE",
         )
     schema, table = stored_name(schema), stored_name(table)

@@ -215,8 +215,8 @@ def _add_update_without_old(
 
 @part
 def _add_schema_change(image, index, place, size, rows, transactions, state):
-    """A row of the open transaction that is no change of a row, and is not counted as one: it has
-    the ordinal of the change that comes next, and comes before its parts."""
+    """A row of the open transaction that is not a change of a row and does not count as one: it has
+    the ordinal of the next change, and comes before its parts."""
     row_kernel.open_transaction(transactions, state)
     store64(state + 8 * row_kernel.TRANSACTION_HAS_ROWS, 1)
     part = load64(state + 8 * TOLD)

@@ -47,7 +47,7 @@ def check_collections(checked: Checked) -> None:
         hidden = _hidden(checked)
         checked.warn(
             "no_collections",
-            f"No collection is captured that is there{hidden.what}",
+            f"No existing collection is captured{hidden.what}",
             f"{hidden.remedy}Check database.include.list, collection.include.list "
             "(database.collection) and capture.target; collections that are made later are "
             "captured.",

@@ -34,7 +34,7 @@ def check_signals(checked: Checked) -> None:
     if not exists:
         checked.warn(
             "signal_collection",
-            f"The signal collection {name} is not there",
+            f"The signal collection {name} does not exist",
             create_command(name),
         )
     elif not allowed:

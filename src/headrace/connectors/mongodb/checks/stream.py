@@ -19,9 +19,9 @@ def check_stream(checked: Checked) -> None:
         if database not in {one.database for one in checked.collections}:
             checked.warn(
                 "no_target",
-                f"capture.target: the database {database} is not there, or has no captured "
-                "collection",
-                "Nothing, if it is made later; otherwise correct capture.target.",
+                f"capture.target: the database {database} does not exist, or has no captured "
+                f"collection",
+                "Nothing, if it is created later; otherwise correct capture.target.",
             )
     if collection is not None:
         what = f"The change stream of {database}.{collection}"

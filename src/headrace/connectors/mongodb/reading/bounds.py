@@ -55,7 +55,8 @@ def bound_value(text: str) -> bytes:
     except (BSONError, ValueError, TypeError, OverflowError) as error:
         raise HeadraceError(
             "mongodb.broken_bound",
-            f"The checkpoint has a bound of a chunk that is no value of _id: {text[:80]} ({error})",
+            f"The checkpoint has a bound of a chunk that is not a value of _id: {text[:80]} "
+            f"({error})",
             "Use the checkpoint as headrace wrote it, or start with a new one.",
         ) from None
     return raw[4:5] + raw[5 + len(_NAME) : -1]

@@ -267,7 +267,7 @@ class MongoChunkSource(ChunkSource[CollectionTarget]):
             client = self._connected()
             named = [e for e in captured_collections(client, run) if e.name == pending.name]
             if not named or not named[0].is_stored:
-                raise Skipped("UNKNOWN_SCHEMA", "it is no captured collection")
+                raise Skipped("UNKNOWN_SCHEMA", "it is not a captured collection")
             condition = None
             if pending.condition is not None:
                 try:

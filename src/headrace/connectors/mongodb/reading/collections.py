@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 _UNKNOWN_DOCUMENT_BYTES = 512
 STORED = "collection"
-"""The type of those that are no views and no time series."""
+"""The type of those that are neither views nor time series."""
 
 
 @dataclass(frozen=True)

@@ -379,5 +379,5 @@ def _broken(status: int) -> HeadraceError:
         "mongodb.broken_event",
         f"An event of the change stream cannot be read: {what}",
         "Leave _id, ns, operationType, clusterTime and documentKey as they are in "
-        "cursor.pipeline; and check what stands between headrace and MongoDB.",
+        "cursor.pipeline; and check any proxy between headrace and MongoDB.",
     )

@@ -62,8 +62,8 @@ def read_reply(data: bytes) -> Reply:
     except (ValueError, KeyError) as error:
         raise HeadraceError(
             "mongodb.broken_reply",
-            f"The server's reply to a change stream's command is not what it should be: {error!r}",
-            "Check the server's version, and what stands between headrace and MongoDB.",
+            f"The server's reply to a change stream's command is not valid: {error!r}",
+            "Check the server's version, and any proxy between headrace and MongoDB.",
         ) from None
 
 

@@ -50,7 +50,8 @@ def log_mode_error(state: DatabaseState, root: str | None) -> HeadraceError | No
         "oracle.no_archive_log_mode",
         f"The database {state.name} is in the mode {state.log_mode}: redo is lost as soon as its "
         "log is used again",
-        "As SYSDBA, in SQL*Plus, while nobody works: " + sql.remedy_in(root, _archived(root)),
+        "As SYSDBA, in SQL*Plus, while nobody uses the database: "
+        + sql.remedy_in(root, _archived(root)),
     )
 
 
@@ -70,7 +71,7 @@ def supplemental_error(state: DatabaseState, root: str | None) -> HeadraceError 
     return HeadraceError(
         "oracle.no_supplemental_logging",
         f"The database {state.name} has no supplemental logging (SUPPLEMENTAL_LOG_DATA_MIN of "
-        "V$DATABASE): LogMiner cannot tell which rows were changed",
+        "V$DATABASE): LogMiner cannot identify the changed rows",
         sql.remedy_in(root, "ALTER DATABASE ADD SUPPLEMENTAL LOG DATA;"),
     )
 

@@ -54,7 +54,7 @@ def arrow_error(checked: Checked, why: str) -> HeadraceError:
         f"of Oracle {version} as Arrow (fetch_df_batches with requested_schema): "
         f"{config.hidden.in_error(why, '')}",
         "Install the current driver (pip install --upgrade oracledb, 3.4 or later), and leave "
-        "driver.module out. If it goes on, report it with these versions.",
+        "driver.module out. If this persists, report it with these versions.",
     )
 
 

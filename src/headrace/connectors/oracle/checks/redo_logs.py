@@ -28,7 +28,7 @@ _UNKNOWN_TABLE = 942
 _HOUR_US = 3_600_000_000
 _LONG_US = _HOUR_US
 _KEEP = (
-    "Keep archived logs longer than the connector may be away, and longer than the longest "
+    "Keep archived logs longer than the connector may be stopped, and longer than the longest "
     "transaction (RMAN: CONFIGURE ARCHIVELOG DELETION POLICY, and a larger "
     "DB_RECOVERY_FILE_DEST_SIZE)."
 )
@@ -94,7 +94,7 @@ def _check_retention(checked: Checked, connection: Connection, destination: str)
         checked.foresee(
             "log_retention",
             f"The transactions {names} are older than the oldest redo log, which begins at the SCN "
-            f"{oldest}: a query that starts again while they are open cannot go on",
+            f"{oldest}: a query that starts again while they are open cannot continue",
             _KEEP,
         )
         return
@@ -113,7 +113,8 @@ def _check_retention(checked: Checked, connection: Connection, destination: str)
         if since is None:
             checked.warn(
                 "log_retention",
-                "No archived log is there, and log.mining.archive.log.only.mode reads no others: "
+                "There is no archived log, and log.mining.archive.log.only.mode reads no other "
+                "logs: "
                 "no change comes before a log is archived",
                 "Have logs archived at intervals: "
                 + sql.remedy_in(checked.config.root, "ALTER SYSTEM SET ARCHIVE_LAG_TARGET = 900;"),

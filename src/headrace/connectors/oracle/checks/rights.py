@@ -86,8 +86,8 @@ def check_mining_rights(checked: Checked) -> None:
     if unmeasured:
         checked.warn(
             "no_memory_metrics",
-            f"The user {config.database_user} may not see what memory LogMiner's session takes, so "
-            "that headrace.metrics does not tell it",
+            f"The user {config.database_user} may not see the memory of LogMiner's session, so "
+            f"that headrace.metrics does not show it",
             granted(config, *unmeasured),
         )
 
@@ -173,8 +173,8 @@ def check_flush_table(checked: Checked) -> None:
         return
     checked.refuse(
         "no_flush_table",
-        f"The table {name} (log.mining.flush.table.name) is not there, and the user "
-        f"{config.database_user} may make none",
+        f"The table {name} (log.mining.flush.table.name) does not exist, and the user "
+        f"{config.database_user} may not create it",
         f"{granted(config, 'CREATE TABLE')} Or set log.mining.read.only=true.",
     )
 

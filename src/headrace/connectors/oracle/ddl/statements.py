@@ -233,7 +233,7 @@ def _comment(cursor: Cursor, schema: str) -> tuple[TableDdl, ...]:
     except NotUnderstood as error:
         refuse((schema, "?"), str(error))
     if not names or comment.kind is not TokenKind.TEXT:
-        refuse((schema, "?"), "it is no comment of a table")
+        refuse((schema, "?"), "it is not a comment of a table")
     path = (names[0], names[1]) if len(names) > 1 else (schema, names[0])
     text = comment.text[comment.text.index("'") + 1 : -1].replace("''", "'")
     step: Step = CommentTable(text) if column is None else CommentColumn(column, text)

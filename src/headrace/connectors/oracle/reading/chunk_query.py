@@ -48,7 +48,7 @@ class RowsQuery:
 
     def key_behind(self, row: tuple[object, ...]) -> tuple[str, ...] | None:
         """The key, as texts, of a row that the driver gave; None: no statement can have it, for its
-        bytes are no text."""
+        bytes are not text."""
         places = {column.name: place for place, column in enumerate(self.columns)}
         values = tuple(row[places[column.name]] for column in self.key)
         if has_mark(values):

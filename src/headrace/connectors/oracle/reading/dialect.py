@@ -61,7 +61,7 @@ class OracleDialect:
         return sql.quoted(*names)
 
     def literal(self, text: str, column: Column) -> str:
-        """See Dialect. A text that is no value of its type is a text in SQL, too."""
+        """See Dialect. A text that is not a value of its type is a text in SQL, too."""
         kind = kind_of(column)
         if kind in NUMBERS and _NUMBER.fullmatch(text):
             return text

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 CREATE, UPDATE, DELETE = b"cud"
 _UNSUPPORTED = ("Unsupported Type", "Unsupported")
 KEPT = "surrogateescape"
-"""How bytes that are no UTF-8 are kept in texts, as Python's `errors` has it."""
+"""How bytes that are not UTF-8 are kept in texts, as Python's `errors` has it."""
 _NULL_CELL, _UNAVAILABLE_CELL = (int(CellKind.NULL), b""), (int(CellKind.UNAVAILABLE), b"")
 
 Cell = tuple[int, bytes]
@@ -120,7 +120,7 @@ class _Parser:
             self._table_name()
             self._alias()
             return ParsedStatement(DELETE, image_of(self.cells(self._where(), is_old=True)), b"")
-        raise _Odd("it is no insert, update or delete")
+        raise _Odd("it is not an insert, update or delete")
 
     def cells(
         self, values: Sequence[Value], *, is_old: bool, before: Sequence[Cell] = ()
@@ -220,7 +220,7 @@ class _Parser:
         """What stands behind `where`; ends behind the last condition."""
         values = self._unset()
         while True:
-            # Where the row lies is no column of it.
+            # Where the row lies is not a column of it.
             name = ARCHIVE_STATE if self._take("ROWID") else self._column()
             if not self._take(" IS NULL"):
                 self._expect(" = ")

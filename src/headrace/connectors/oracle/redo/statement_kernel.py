@@ -107,7 +107,7 @@ def _alias_of_column(place, stop):
         return place
     start = place
     place = _skip_alias(place, stop)
-    # A point alone is no alias.
+    # A point alone is not an alias.
     return place if place > start + 1 else NONE
 
 

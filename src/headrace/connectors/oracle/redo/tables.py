@@ -23,7 +23,7 @@ from headrace.connectors.oracle.types.source_type import OracleType
 from headrace.relational.table import Column, Table
 
 ARCHIVE_STATE = "ORA_ARCHIVE_STATE"
-"""A hidden column of tables with row archival, which is no part of any row."""
+"""A hidden column of tables with row archival, which is not a part of any row."""
 OWN_COLUMN = re.compile(r"SYS_NC\w*\$|SYS_C\d+_[\d:]+\$")
 """Columns that Oracle makes and hides itself: of attributes of objects, of expressions, and those
 that are no longer used."""

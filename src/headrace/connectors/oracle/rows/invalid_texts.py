@@ -1,4 +1,4 @@
-"""Texts with bytes that are no part of a character: U+FFFD stands in their place in events, as
+"""Texts with bytes that are not part of a character: U+FFFD stands in their place in events, as
 Java's driver has it, wherever they come from. A warning names each column that has such texts.
 """
 
@@ -23,7 +23,7 @@ MARKED = "headrace.marked"
 _MARK, _REPLACEMENT = "\udffd", "\ufffd"
 """Half of a pair, which no text has."""
 NONCHARACTER = "\ufdd0"
-"""In a statement, which is read as UTF-8 is: a code point that is no character."""
+"""In a statement, which is read as UTF-8 is: a code point that is not a character."""
 _warned: set[tuple[str, str]] = set()
 """Tables and columns of which a warning was given."""
 
@@ -79,7 +79,7 @@ def invalid_key(key: Sequence[Column]) -> HeadraceError:
 
 
 def invalid_rows(texts: pa.Array) -> list[int]:
-    """The numbers of the rows of a column (string or large_string) that are no UTF-8."""
+    """The numbers of the rows of a column (string or large_string) that are not UTF-8."""
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
@@ -89,7 +89,7 @@ def invalid_rows(texts: pa.Array) -> list[int]:
 
 
 def valid(texts: pa.Array) -> pa.Array:
-    """The same column with U+FFFD in the place of bytes that are no UTF-8."""
+    """The same column with U+FFFD in the place of bytes that are not UTF-8."""
     if not invalid_rows(texts):
         return texts
     decoded = [None if raw is None else raw.decode(errors=REPLACED) for raw in _bytes(texts)]
@@ -97,7 +97,7 @@ def valid(texts: pa.Array) -> pa.Array:
 
 
 def marked(statement: bytes) -> str:
-    """A statement with NONCHARACTER in the place of bytes that are no UTF-8."""
+    """A statement with NONCHARACTER in the place of bytes that are not UTF-8."""
     return statement.decode(errors=MARKED).replace(_MARK, NONCHARACTER)
 
 

@@ -48,7 +48,7 @@ class StoredPosition(LostLog[OraclePosition]):
             _AHEAD,
             f"The database was restored and opened with RESETLOGS at SCN {incarnation}, and the "
             f"checkpoint's position, {stored.position}, is after that SCN in its former "
-            "incarnation: what was delivered from there on never happened",
+            "incarnation: the changes that were delivered from there on do not exist in it",
             "Start with snapshot.mode=when_needed, which reads the tables again, or with a new "
             "checkpoint.",
         )

@@ -347,7 +347,7 @@ class RowWords:
             self._options.failed(
                 HeadraceError(
                     "oracle.redo_not_reconstructed",
-                    f"LogMiner gives no statement for a change of {table} at SCN "
+                    f"LogMiner returns no statement for a change of {table} at SCN "
                     f"{one[redo_rows.SCN]}: {one[redo_rows.INFO] or 'STATUS is 2'}",
                     "The table's columns changed since then, or have types that LogMiner does not "
                     "mine: set log.mining.strategy=hybrid, or "

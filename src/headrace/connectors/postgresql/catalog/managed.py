@@ -11,7 +11,7 @@ from psycopg import sql
 DECODING = "As a superuser: ALTER SYSTEM SET wal_level = logical; then restart the server."
 SUPERUSER, OWNER = "As a superuser", "As the owner of the tables, with CREATE on the database"
 """What makes wal_level logical, and who makes a publication, on a server of nobody's; a service's
-users are no superusers, but own their tables."""
+users are not superusers, but own their tables."""
 _AWS_BUNDLE = "https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem"
 _FACTS = """
 SELECT 'role ' || rolname FROM pg_catalog.pg_roles WHERE 'role ' || rolname = ANY ({known})

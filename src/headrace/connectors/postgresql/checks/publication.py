@@ -141,8 +141,8 @@ def _check_creation(checked: Checked, name: str, mode: str) -> None:
     elif mode == "no_tables":
         checked.foresee(
             "not_published",
-            f"The publication {name} will be made without tables: no change arrives until "
-            "somebody adds them",
+            f"The publication {name} will be made without tables: no change arrives until tables "
+            f"are added",
             f"{make} Or choose another publication.autocreate.mode.",
         )
     else:

@@ -56,8 +56,7 @@ def check_server(checked: Checked) -> None:
         managed = None if checked.is_start else checked.managed
         checked.warn(
             "wal_unlimited",
-            "max_slot_wal_keep_size is -1: a slot that nobody reads keeps WAL until the disk "
-            "is full",
+            "max_slot_wal_keep_size is -1: an inactive slot retains WAL until the disk is full",
             "Set a limit that covers your longest stop, and watch the slot's lag."
             if managed is None or managed.service.limits_wal
             else f"{managed.service.name} lets nobody set it: watch the slot's lag.",

@@ -53,7 +53,7 @@ def to_text(partitions: Partitions | None) -> str | None:
 
 
 def from_text(parts: str) -> Partitions:
-    """The reverse of `to_text`; what is not of its form is no partition."""
+    """The reverse of `to_text`; what is not of its form is not a partition."""
     pairs = (part.partition(":") for part in parts.split(","))
     return {int(oid): mark for oid, _, mark in pairs if oid.isdecimal()}
 

@@ -99,7 +99,7 @@ def table_state(
     leaves: Iterable[tuple[int, Path]],
 ) -> TableState | None:
     """The state of a table and of those of its partitions (oid, path) that will be read; None: it
-    has to be described again, because one of them is gone, or is no partition of the table any
+    has to be described again, because one of them is gone, or is not a partition of the table any
     more, or because something has another name. Raises psycopg.Error."""
     parts = dict(leaves)
     ids = {table.id: table.path, **parts}

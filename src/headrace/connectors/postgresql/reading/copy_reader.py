@@ -367,7 +367,7 @@ def _lost(what: str) -> HeadraceError:
     return HeadraceError(
         "postgresql.connection_lost",
         f"The connection was lost while rows were read: {what}",
-        "The snapshot goes on by itself when the server is back (errors.max.retries).",
+        "The snapshot continues by itself when the server answers (errors.max.retries).",
         retriable=True,
     )
 

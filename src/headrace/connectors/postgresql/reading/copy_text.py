@@ -39,7 +39,7 @@ class Status(IntEnum):
     FULL = 1
     """The output has no room for the next row, or `max_rows` are there."""
     OTHER = 2
-    """The next message is no CopyData."""
+    """The next message is not a CopyData."""
     COLUMNS = -1
     """A row has another number of columns."""
     MALFORMED = -2

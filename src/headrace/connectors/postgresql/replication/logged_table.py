@@ -86,7 +86,7 @@ def key_of(
 
     The catalogue may be newer, and the table may be gone (`present` None). By default the replica
     identity is the primary key, so the log tells which columns it had; their order, and keys that
-    are no identity, only the catalogue does: for a table that is gone, by the one that bears its
+    are not identity, only the catalogue does: for a table that is gone, by the one that bears its
     name now.
     """
     names = {column.name for column in message.columns}

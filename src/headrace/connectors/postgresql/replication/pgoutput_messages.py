@@ -71,7 +71,7 @@ def broken(what: str) -> HeadraceError:
     return HeadraceError(
         "postgresql.broken_message",
         f"The server sent something that is not the replication protocol: {what}",
-        "Check what stands between headrace and PostgreSQL (a proxy?) and the server's version.",
+        "Check any proxy between headrace and PostgreSQL, and the server's version.",
     )
 
 

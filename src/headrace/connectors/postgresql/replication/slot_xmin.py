@@ -26,7 +26,7 @@ class SlotXmin:
     """The oldest transaction of which the slot keeps catalogue rows, read at an interval; see
     headrace.streaming.streaming.EndMarks.
 
-    What it answers goes into the end offset of a range, because it is no function of the log
+    What it answers goes into the end offset of a range, because it is not a function of the log
     (Invariant 2c): a range that is planned again shows the same.
     """
 

@@ -123,7 +123,7 @@ def _block(kind, field, place, end, cell, number):
 
 @part
 def _scalar(field, place, end, cell, number, booleans):
-    """A value of a field that is no struct; behind it."""
+    """A value of a field that is not a struct; behind it."""
     kind = load64(field + KIND)
     if kind == INTEGER:
         value, place = _long(place, end)

@@ -346,7 +346,7 @@ def _float(place, end, cell, width, number):
 
 @part
 def _scalar(field, place, end, cell, number, spare, booleans):
-    """A value of a field that is no struct; (behind it, what is left of `spare`)."""
+    """A value of a field that is not a struct; (behind it, what is left of `spare`)."""
     kind = load64(field + KIND)
     byte = load8(place)
     if kind == STRING:

@@ -135,7 +135,7 @@ def _put_index(index, out):
 
 @inlined_part
 def _put_simple(place, end, out):
-    """A value that is no array: its type, the place behind it (0: it is left), and its end. The
+    """A value that is not an array: its type, the place behind it (0: it is left), and its end. The
     type DOCUMENT says that an ordinary one begins, whose brace is at the place."""
     byte = load8(place)
     if byte == QUOTE:

@@ -199,7 +199,7 @@ def _put_rare_run(place, end, out):
 @part
 def put_string(place, end, out):
     """The characters of a string whose first one is at `place`; returns the place behind its
-    closing quote (0: it has none, or is no sound string) and the end of what was written.
+    closing quote (0: it has none, or is not a sound string) and the end of what was written.
 
     No more bytes are written than the string has, and 16 more.
     """

@@ -241,7 +241,7 @@ def _put_integer(value, size, target, spare):
 @part
 def _put_decimal(place, end, digits, scale, target, out):
     """The text of a number as one of `digits` digits, `scale` of them behind the point, at `out`;
-    returns its end. LEFT: the text has an exponent, or is no number."""
+    returns its end. LEFT: the text has an exponent, or is not a number."""
     is_negative = load8(place) == _DASH
     if is_negative:
         place += 1

@@ -125,8 +125,8 @@ def _column(shape: Shape, field: Field) -> dict[str, object]:
     if name is None or type_name is None:
         raise HeadraceError(
             "transforms.no_source_columns",
-            f"the schema of {field.name} in change events of {shape.topic} does not say what the "
-            "source's column is",
+            f"the schema of {field.name} in change events of {shape.topic} does not contain the "
+            f"type of the source's column",
             "Set column.propagate.source.type=.* or datatype.propagate.source.type=.* of the "
             "connector.",
         )

@@ -33,7 +33,7 @@ def with_swapped_points(
     binary: pa.LargeBinaryArray, swaps: np.ndarray
 ) -> tuple[pa.LargeBinaryArray, np.ndarray]:
     """The array with x and y of those points in the other order that `swaps` (bool) names, and
-    which of these are left as they are, because they are no points or bytes follow their last
+    which of these are left as they are, because they are not points or bytes follow their last
     ordinate."""
     offsets = np.frombuffer(binary.buffers()[1], np.int64)[binary.offset :][: len(binary) + 1]
     data = np.frombuffer(binary.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]].copy()

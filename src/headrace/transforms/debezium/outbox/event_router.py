@@ -36,7 +36,7 @@ _PER_MILLISECOND = {
     "io.debezium.time.NanoTimestamp": 1_000_000,
 }
 _TIME = Schema(Type.INT64, optional=True)
-_NO_STRUCT = "A payload of an outbox is no JSON that becomes a struct: it stays a text"
+_NO_STRUCT = "A payload of an outbox is not JSON that becomes a struct: it stays a text"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class _Row:
 
 
 class EventRouter(OutboxRouter):
-    """See DECLARATION. Tombstones and deletes are left out; records that are no change events pass
+    """See DECLARATION. Tombstones and deletes are left out; records that are not change events pass
     as they are."""
 
     def __init__(self, options: EventRouterOptions) -> None:
@@ -165,7 +165,7 @@ class EventRouter(OutboxRouter):
     def _expanded(
         self, records: Records, shape: Shape, row: _Row, form: _Form, payload: Node
     ) -> Iterator[Records]:
-        """The records by the schemas of their payloads; what is no JSON stays a text."""
+        """The records by the schemas of their payloads; what is not JSON stays a text."""
         most = self._options.headrace_record_max_cells
         texts = values(records, payload)
         taken_apart, left = split_payloads(records, texts)

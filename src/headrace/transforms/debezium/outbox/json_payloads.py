@@ -31,7 +31,7 @@ def expanded(
     where the items of arrays would have more members than `most_cells`.
     """
     if not text.startswith(("{", "[")):
-        raise ValueError("it is no object and no array")
+        raise ValueError("it is neither an object nor an array")
     parsed = json.loads(text)
     if _ESCAPED_HALF.search(text):
         parsed = json.loads(_HALF.sub("\ufffd", json.dumps(parsed, ensure_ascii=False)))

@@ -66,7 +66,7 @@ def split_payloads(
     records: Records, texts: pa.LargeStringArray
 ) -> tuple[list[StructuredRecords], np.ndarray]:
     """The records by the structures of their payloads, texts of JSON; and which records (bool) are
-    left to Python: what is no object and no array, null, and what is rare."""
+    left to Python: what is neither an object nor an array, null, and what is rare."""
     left = ~np.asarray(pc.fill_null(_opens(texts), fill_value=False))
     for rare in _rare(texts):
         left |= rare

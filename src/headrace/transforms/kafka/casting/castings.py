@@ -62,7 +62,7 @@ _FORMATS = {
 def cast_values(schema: Schema, values: pa.Array, target: Type) -> pa.Array:
     """Values of `schema`, as `headrace.connect.evaluation.values` gives them, as `target`.
 
-    Raises ValueError for types that are not cast, and for texts that are no number of the type.
+    Raises ValueError for types that are not cast, and for texts that are not numbers of the type.
     """
     kind = arrow_type(Schema(target))
     if values.null_count == len(values):

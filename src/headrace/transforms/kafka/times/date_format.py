@@ -115,7 +115,7 @@ def _unquoted(text: str) -> list[Piece]:
         if not (character.isascii() and character.isalpha()):
             pieces.append(character * count)
         elif character not in _LETTERS or (character == "X" and count > 3):
-            raise ValueError(f"{character!r} is no letter of a date")
+            raise ValueError(f"{character!r} is not a letter of a date")
         else:
             pieces.append((character, count))
     return pieces

@@ -250,7 +250,7 @@ def _source_of(schema: Schema) -> str:
 def _not_a_time(schema: Schema, types: str) -> HeadraceError:
     return HeadraceError(
         "transforms.not_a_time",
-        f"a {schema.name or schema.type.value} is no time; TimestampConverter takes {types}",
+        f"a {schema.name or schema.type.value} is not a time; TimestampConverter accepts {types}",
         "Name the field with the time, or give the transform a predicate.",
     )
 

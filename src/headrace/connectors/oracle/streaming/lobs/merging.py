@@ -282,7 +282,7 @@ def _part(kind: int, raw: bytes, charset: str | None) -> str | bytes:
         return raw
     text = decoded(raw, charset)
     if text is None:
-        raise ValueError(f"its bytes are no text in the character set {charset}")
+        raise ValueError(f"its bytes are not text in the character set {charset}")
     return text
 
 

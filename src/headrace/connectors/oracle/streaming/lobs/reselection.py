@@ -45,7 +45,7 @@ class LobReselection:
                 "oracle.large_value_too_old",
                 f"Large values of the table {table.schema}.{table.table}, of a row whose key "
                 f"changed, cannot be read again: {error.text}",
-                "The transaction is read again from the checkpoint. If it goes on, raise "
+                "The transaction is read again from the checkpoint. If this persists, raise "
                 "UNDO_RETENTION, and the retention of the column (ALTER TABLE … MODIFY LOB (…) "
                 "(RETENTION)).",
                 retriable=True,

@@ -33,7 +33,7 @@ from headrace.errors import HeadraceError
 
 LOG_GONE = "oracle.redo_gone"
 _BRING_BACK = (
-    "Bring the archived logs back (RMAN: RESTORE ARCHIVELOG FROM SCN …); or set "
+    "Restore the archived logs (RMAN: RESTORE ARCHIVELOG FROM SCN …); or set "
     "snapshot.mode=when_needed, which reads the tables again, or start with a new "
     "checkpoint. Keep archived logs longer than the longest transaction and any pause."
 )
@@ -326,8 +326,8 @@ class Redo:
         removed = f" ({deleted} was removed)" if deleted else ""
         return HeadraceError(
             LOG_GONE,
-            f"None of the redo logs has SCN {scn}, from which on the redo was to be read{removed}; "
-            f"the oldest that is there is {oldest}{self._unopened()}",
+            f"None of the redo logs has SCN {scn}, from which on the redo was to be "
+            f"read{removed}; the oldest existing log begins at {oldest}{self._unopened()}",
             _BRING_BACK + (_CROSSCHECK if self._removed else ""),
         )
 
