@@ -211,9 +211,8 @@ class Engine(Generic[P]):
         self._take(Event.BLOCKING_RESUMED if blocks else Event.SNAPSHOT_RESUMED)
 
     def _start(self, after: Offset[P], _seconds: float = 0) -> Offset[P] | None:
-        """Runs once per process: continues at `after`, or starts from the beginning if
-        snapshot.mode asks for that at every start, or if the log from `after` on is gone and the
-        mode repairs that."""
+        """Runs once per process: continues at `after`, or starts again if snapshot.mode asks for
+        that at every start, or repairs that the log from `after` on is gone."""
         source = self._source
         lost = source.check(after, None if after.snapshot is None else self._opened_snapshot())
         if lost is not None:
@@ -447,8 +446,7 @@ class Engine(Generic[P]):
                 return result
 
     def _recovered(self, error: HeadraceError) -> float:
-        """Prepares for another try; returns the seconds until then. Raises `error` if it may not be
-        retried."""
+        """Prepares a retry; returns the seconds until then. Raises `error` if none is possible."""
         source, limit = self._source, self._options.max_retries
         if not error.retriable or 0 <= limit <= self._retries:
             self._metrics.snapshot.aborted()
