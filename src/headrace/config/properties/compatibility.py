@@ -16,7 +16,7 @@ class CompatibilityConfig(Configuration):
         one_of("none", "debezium-3.6"),
         "none",
         Group.HEADRACE,
-        "Whose quirks to reproduce where headrace would render better.",
+        "Whether Debezium's behaviour is reproduced where headrace intentionally differs.",
     )
 
 
@@ -28,22 +28,22 @@ class RecordBoundsConfig(Configuration):
         integer(1),
         "1000000",
         Group.HEADRACE,
-        "How many values a record may have once its arrays and documents are taken apart: an array "
-        "of N documents that share no field has N times N. A record with more fails, and "
-        "`errors.tolerance` says what becomes of it.",
+        "How many values a record may have in its arrays and documents: an array "
+        "of N documents that share no field has N times N. A record with more values fails, and "
+        "`errors.tolerance` applies.",
     )
 
 
 class TableIdentityConfig(Configuration):
-    """What connectors ask that learn of dropped and renamed tables, and read their ids only where
-    somebody needs them."""
+    """For connectors that can detect dropped and renamed tables, and read their ids only if they
+    are needed."""
 
     headrace_table_identity = Property(
         "headrace.table.identity",
         choice(TableIdentity),
         "name",
         Group.HEADRACE,
-        "What tells a table or collection from others: its `name`, as in Debezium, or the `id` "
-        "that the database gives it, by which one that was dropped and made again, renamed or "
-        "exchanged is another one. Sinks of replicas set `id`, and stop such a table.",
+        "How a table or collection is identified: by its `name`, as in Debezium, or by the "
+        "database's `id`, by which a table that was dropped and created again, renamed or "
+        "exchanged is another one. Sinks of replicas set `id`, and stop a table whose id changed.",
     )

@@ -59,7 +59,7 @@ class ConnectorConfig(
         OPERATIONS,
         "t",
         Group.CAPTURED,
-        "Operations that give no events: c, u, d, t, or `none`.",
+        "Operations without events: c, u, d, t, or `none`.",
     )
     tombstones_on_delete = Property(
         "tombstones.on.delete",
@@ -102,14 +102,14 @@ class ConnectorConfig(
         choice(FailureHandlingMode),
         "warn",
         Group.VALUES,
-        "What a value that cannot be converted gives: an error, or null.",
+        "The result of a value that cannot be converted: an error, or null.",
     )
     event_processing_failure_handling_mode = Property(
         "event.processing.failure.handling.mode",
         choice(FailureHandlingMode),
         "fail",
         Group.VALUES,
-        "What a change that cannot be processed gives.",
+        "The result of a change that cannot be processed.",
     )
     converters = Property(
         "converters",

@@ -64,8 +64,8 @@ class ExecutionConfig(CompatibilityConfig):
         PATH,
         None,
         Group.HEADRACE,
-        "Folder for checkpoint and state of `headrace run`, unless --checkpoint names one. In a "
-        "query of yours with Spark 4.0 or 4.1: its checkpointLocation.",
+        "Folder for checkpoint and state of `headrace run`, unless --checkpoint names one. In "
+        "your own query with Spark 4.0 or 4.1: its checkpointLocation.",
     )
     headrace_table_unknown_columns = Property(
         "headrace.table.unknown.columns",
@@ -73,8 +73,8 @@ class ExecutionConfig(CompatibilityConfig):
         "fail",
         Group.HEADRACE,
         "What `headrace.table` does with a column that events have and the table (or the "
-        "sample of documents) did not have when the query started: `fail` ends the query, "
-        "which knows the column when it starts again; `drop` leaves the column out.",
+        "sample of documents) did not have when the query started: `fail` ends the query, which "
+        "has the column after a restart; `drop` leaves the column out.",
     )
     headrace_spool_max_bytes = Property(
         "headrace.spool.max.bytes",
@@ -127,8 +127,8 @@ class ExecutionConfig(CompatibilityConfig):
         choice(UnknownProperties),
         "warn",
         Group.HEADRACE,
-        "What to do about a property that is not known. When this is not set, one whose name is "
-        "almost that of a known property is an error, and any other one a warning.",
+        "The effect of an unknown property. If this is not set, an unknown property whose name is "
+        "almost that of a known one is an error, and any other one a warning.",
     )
     event_format_version = Property(
         "event.format.version",
@@ -151,7 +151,7 @@ class ExecutionConfig(CompatibilityConfig):
         "headrace.sink.*",
         TEXT,
         Group.SINK,
-        "Options of the sink, handed on without the prefix.",
+        "Options of the sink, passed on without the prefix.",
         clients=r"kafka\..+",
     )
 
@@ -196,7 +196,8 @@ class CredentialsConfig(Configuration):
         duration(),
         "600000",
         Group.HEADRACE,
-        "How long a process uses what the program of headrace.credentials.command printed for new "
+        "How long a process uses the output of the program of headrace.credentials.command "
+        "printed for new "
         "connections; tokens of RDS are valid for 15 minutes.",
     )
 
@@ -240,7 +241,7 @@ class TokensConfig(CredentialsConfig):
         one_of(AWS, ENTRA),
         None,
         Group.HEADRACE,
-        "The cloud whose tokens take the place of the password: AWS IAM for RDS and Aurora "
+        "The cloud whose tokens replace the password: AWS IAM for RDS and Aurora "
         "(headrace[aws]), or Microsoft Entra ID for Azure Database (headrace[azure]).",
     )
     headrace_credentials_region = Property(
@@ -248,7 +249,7 @@ class TokensConfig(CredentialsConfig):
         TEXT,
         None,
         Group.HEADRACE,
-        "The region of the server, for aws-rds-iam: without it that of database.hostname, or of "
+        "The region of the server, for aws-rds-iam; by default that of database.hostname, or of "
         "the environment.",
     )
     headrace_credentials_scope = Property(
@@ -256,7 +257,7 @@ class TokensConfig(CredentialsConfig):
         TEXT,
         DATABASE_SCOPE,
         Group.HEADRACE,
-        "What a token is asked for, for entra-id; national clouds have other ones.",
+        "The scope for which a token is requested, for entra-id; national clouds have others.",
     )
 
     def secret_source(self) -> tuple[str, SecretSource] | None:

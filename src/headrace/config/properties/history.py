@@ -82,9 +82,10 @@ class SchemaHistoryConfig(Configuration):
         choice(HistoryKind, aliases=_CLASSES),
         None,
         Group.HISTORY,
-        "Where the schema history is kept. Left out: in the Kafka topic or the file that one of "
+        "Where the schema history is kept. By default in the Kafka topic or the file that one of "
         "the properties below names; else in a file in headrace.checkpoint.dir (or --checkpoint); "
-        "without one of these in memory: then a restart reads tables as they are by then.",
+        "without these in memory, so that a restart begins with the tables as they are at that "
+        "time.",
     )
     schema_history_internal_file_filename = Property(
         "schema.history.internal.file.filename",
@@ -98,7 +99,8 @@ class SchemaHistoryConfig(Configuration):
         TEXT,
         None,
         Group.HISTORY,
-        "Topic of the schema history, of one partition; one that Debezium wrote is gone on with.",
+        "Topic of the schema history, with one partition; a topic that Debezium wrote is "
+        "continued.",
     )
     schema_history_internal_kafka_bootstrap_servers = Property(
         "schema.history.internal.kafka.bootstrap.servers",
@@ -112,7 +114,7 @@ class SchemaHistoryConfig(Configuration):
         milliseconds(),
         "100",
         Group.HISTORY,
-        "With the number of attempts: how long the topic's next message is waited for.",
+        "With the number of attempts: how long to wait for the topic's next message.",
     )
     schema_history_internal_kafka_recovery_attempts = Property(
         "schema.history.internal.kafka.recovery.attempts",
@@ -126,7 +128,7 @@ class SchemaHistoryConfig(Configuration):
         milliseconds(),
         "3000",
         Group.HISTORY,
-        "Limit of a question about the topic.",
+        "Limit for a query about the topic.",
         status=_LIBRDKAFKA,
     )
     schema_history_internal_kafka_create_timeout_ms = Property(
@@ -134,7 +136,7 @@ class SchemaHistoryConfig(Configuration):
         milliseconds(),
         "30000",
         Group.HISTORY,
-        "Limit of creating the topic.",
+        "Limit for creating the topic.",
         status=_LIBRDKAFKA,
     )
     schema_history_internal_consumer = PassThrough(
@@ -174,7 +176,7 @@ class SchemaHistoryConfig(Configuration):
         BOOLEAN,
         "false",
         Group.HISTORY,
-        "Passes over statements that are not understood.",
+        "Ignores statements that are not understood.",
         status=_NO_DDL,
     )
     schema_history_internal_ddl_filter = Property(

@@ -111,8 +111,9 @@ class RelationalConfig(ConnectorConfig):
         choice(CaseTwins),
         "fail",
         Group.HEADRACE,
-        "What becomes of a table with columns whose names differ by case only, which Debezium "
-        "cannot tell apart: `fail` ends the query (`debezium.case_twins`); `take`: its events have "
+        "The effect of a table with columns whose names differ by case only, which Debezium "
+        "cannot distinguish: `fail` ends the query (`debezium.case_twins`); `take`: its events "
+        "have "
         "both. Sinks of replicas set `take`, and stop that table only.",
     )
     message_key_columns = Property(
@@ -127,7 +128,7 @@ class RelationalConfig(ConnectorConfig):
         BOOLEAN,
         "false",
         Group.CAPTURED,
-        "Drops updates of which no captured column changed, where the log holds the whole old row.",
+        "Drops updates of which no captured column changed, if the log contains the whole old row.",
     )
     include_schema_comments = Property(
         "include.schema.comments",
@@ -169,7 +170,7 @@ class RelationalConfig(ConnectorConfig):
         TEXT,
         "__debezium_unavailable_value",
         Group.VALUES,
-        "Stands for a value that the log does not hold; `hex:…` gives raw bytes.",
+        "Replaces a value that the log does not contain; `hex:…` gives raw bytes.",
         formerly=("toasted.value.placeholder",),
     )
     column_truncate = Family(
@@ -221,8 +222,7 @@ class RelationalConfig(ConnectorConfig):
         TEXT,
         None,
         Group.TOPICS,
-        "SQL to run with each heartbeat. A table of it that is missing is an error; other failures "
-        "are warnings.",
+        "SQL to run with each heartbeat. A missing table is an error; other failures are warnings.",
     )
     database_hostname = Property(
         "database.hostname",
@@ -291,7 +291,7 @@ class RelationalConfig(ConnectorConfig):
         one_of("none", "shared", "custom"),
         "shared",
         Group.SNAPSHOT,
-        "Locks on tables during the snapshot: `shared` holds off changes of their structure.",
+        "Locks on tables during the snapshot: `shared` prevents changes of their structure.",
         refused_values=("custom",),
     )
     snapshot_lock_timeout_ms = Property(
@@ -306,7 +306,7 @@ class RelationalConfig(ConnectorConfig):
         COMMA_LIST,
         "",
         Group.SNAPSHOT,
-        "Tables (schema.table) that the snapshot reads by a statement of their own.",
+        "Tables (schema.table) that the snapshot reads with their own statement.",
     )
     snapshot_select_statement_overrides_options = Family(
         "snapshot.select.statement.overrides.TABLE",

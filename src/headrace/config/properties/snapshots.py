@@ -40,7 +40,8 @@ class SnapshotConfig(Configuration):
         choice(SnapshotResume),
         "chunks",
         Group.HEADRACE,
-        "After a restart in mid-snapshot: go on with the next `chunks`, or `restart` as Debezium.",
+        "After a restart during a snapshot: continue with the next `chunks`, or `restart` the "
+        "snapshot, as Debezium does.",
     )
     headrace_incremental_snapshot_adaptive = Property(
         "headrace.incremental.snapshot.adaptive",
@@ -48,23 +49,23 @@ class SnapshotConfig(Configuration):
         "true",
         Group.HEADRACE,
         "Chunks of incremental snapshots grow from incremental.snapshot.chunk.size on while they "
-        "are read fast, and shrink where rows are large. When that property is set, it is kept.",
+        "are read fast, and shrink if rows are large. If that property is set, its value is kept.",
     )
     headrace_incremental_snapshot_threads = Property(
         "headrace.incremental.snapshot.threads",
         integer(1),
         "4",
         Group.HEADRACE,
-        "How many chunks of an incremental snapshot are read at once, each on a connection of its "
-        "own. 1 is as Debezium reads.",
+        "How many chunks of an incremental snapshot are read at once, each on its own connection; "
+        "1 as in Debezium.",
     )
     headrace_snapshot_threads = Property(
         "headrace.snapshot.threads",
         integer(0, 65536),
         "0",
         Group.HEADRACE,
-        "How many chunks of an initial or blocking snapshot are read at once, each by a task "
-        "with a connection of its own; 0 is the number of slices (headrace.slices).",
+        "How many chunks of an initial or blocking snapshot are read at once, each by a task with "
+        "its own connection; 0 is the number of slices (headrace.slices).",
     )
     snapshot_mode = Property(
         "snapshot.mode",

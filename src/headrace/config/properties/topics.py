@@ -58,17 +58,22 @@ class TopicConfig(Configuration):
         REGEX,
         None,
         Group.TOPICS,
-        "What is read from the topic's first name into that field; the whole name without it.",
+        "The part of the topic's original name that the field contains; without it, the whole "
+        "name.",
     )
     topic_key_field_replacement = Property(
         "topic.key.field.replacement",
         TEXT,
         None,
         Group.TOPICS,
-        "What is written there; `$1` stands for the first group of topic.key.field.regex.",
+        "The text of that field; `$1` stands for the first group of topic.key.field.regex.",
     )
     topic_delimiter = Property(
-        "topic.delimiter", TEXT, ".", Group.TOPICS, "Between the parts of a topic name."
+        "topic.delimiter",
+        TEXT,
+        ".",
+        Group.TOPICS,
+        "The delimiter between the parts of a topic name.",
     )
     topic_cache_size = Property(
         "topic.cache.size",

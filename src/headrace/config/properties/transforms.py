@@ -21,7 +21,7 @@ class TransformsConfig(CompatibilityConfig, RecordBoundsConfig):
         COMMA_LIST,
         None,
         Group.CONVERTERS,
-        "Aliases of single message transforms, in the order in which records pass them.",
+        "Aliases of single message transforms, in the order in which they are applied.",
     )
     transforms_options = Family(
         "transforms.ALIAS.*",
@@ -36,7 +36,7 @@ class TransformsConfig(CompatibilityConfig, RecordBoundsConfig):
         COMMA_LIST,
         None,
         Group.CONVERTERS,
-        "Aliases of the predicates that transforms name.",
+        "Aliases of the predicates that transforms use.",
     )
     predicates_options = Family(
         "predicates.ALIAS.*",
@@ -69,8 +69,8 @@ class FailedRecordsConfig(Configuration):
         one_of("none", "all"),
         "none",
         Group.CONVERTERS,
-        "What a record that a transform or converter cannot take gives: `none` ends the query, "
-        "`all` leaves the record out.",
+        "The effect of a record that a transform or converter cannot process: `none` ends the "
+        "query, `all` leaves the record out.",
     )
     errors_log_enable = Property(
         "errors.log.enable",
@@ -92,7 +92,7 @@ class FailedRecordsConfig(Configuration):
         TEXT,
         "",
         Group.CONVERTERS,
-        "The topic that records get which a transform cannot take, as they were before the "
+        "The topic for records that a transform cannot process, as they were before the "
         "transforms; none: they are left out.",
     )
     errors_deadletterqueue_context_headers_enable = Property(
@@ -100,7 +100,7 @@ class FailedRecordsConfig(Configuration):
         BOOLEAN,
         "true",
         Group.CONVERTERS,
-        "Whether such records say why in headers `__connect.errors.*`.",
+        "Whether these records have the reason in headers `__connect.errors.*`.",
     )
     errors_deadletterqueue_topic_replication_factor = Property(
         "errors.deadletterqueue.topic.replication.factor",

@@ -128,7 +128,7 @@ class MongoConfig(
         choice(FailureHandlingMode),
         "warn",
         Group.VALUES,
-        "What a value that cannot be converted gives.",
+        "The result of a value that cannot be converted.",
         status=not_needed("Extended JSON has a text for every value"),
     )
 

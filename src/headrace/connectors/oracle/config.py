@@ -72,8 +72,9 @@ class OracleConfig(
         SchemaHistoryConfig.schema_history_internal_store_only_captured_tables_ddl.with_status(
             SUPPORTED
         ).with_meaning(
-            "Keeps captured tables only. Others have records and events of their statements, too: "
-            "of those that the snapshot saw, whose structure it reads for that."
+            "Keeps captured tables only. Otherwise the other tables that the snapshot saw have "
+            "records and events of their statements, too, for which the snapshot reads their "
+            "structure."
         )
     )
     schema_history_internal_store_only_captured_databases_ddl = (

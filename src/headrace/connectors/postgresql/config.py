@@ -167,7 +167,7 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
         PARAMETERS,
         "",
         Group.REPLICATION,
-        "More options of START_REPLICATION, such as origin=none.",
+        "Further options of START_REPLICATION, such as origin=none.",
     )
     slot_max_retries = Property(
         "slot.max.retries",
@@ -202,7 +202,7 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
         one_of("all_tables", "filtered", "no_tables", "disabled"),
         "all_tables",
         Group.REPLICATION,
-        "What publication is created when it is absent.",
+        "Which publication is created if it does not exist.",
     )
     publish_via_partition_root = Property(
         "publish.via.partition.root",
@@ -224,8 +224,9 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
         one_of("no_validation", "trust_offset", "trust_slot", "trust_greater_lsn"),
         "no_validation",
         Group.REPLICATION,
-        "Whom to believe when offset and slot differ. A slot that is behind is moved to the offset "
-        "by trust_offset and trust_greater_lsn. One that is beyond it is an error, but with "
+        "Which position is used when offset and slot differ. A slot that is behind is advanced to "
+        "the offset by trust_offset and trust_greater_lsn. A slot that is ahead is an error, "
+        "except with "
         "trust_slot and trust_greater_lsn: then the changes between are left out, with a warning "
         "and a new epoch in `sequence`.",
     )
@@ -241,8 +242,8 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
         one_of("connector", "manual", "connector_and_driver"),
         "connector",
         Group.REPLICATION,
-        "Who confirms to the server what it may remove. `manual`: nobody; move the slot yourself "
-        "while the query is stopped. Positions move on idle tables in the other two.",
+        "How positions are confirmed to the server. `manual`: not at all; move the slot yourself "
+        "while the query is stopped. In the other two modes positions move on idle tables.",
     )
     flush_lsn_source = Property(
         "flush.lsn.source",
@@ -346,10 +347,10 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
         milliseconds(1),
         "10000",
         Group.SNAPSHOT,
-        "Limit of every wait for a lock on a table, whatever snapshot.locking.mode says; a wait "
-        "that is given up is reported and tried again. With snapshot.locking.mode=shared also how "
-        "long another session waits for the snapshot's locks until they are given up. 0 is "
-        "refused.",
+        "Limit of every wait for a lock on a table, in every snapshot.locking.mode; after the "
+        "limit a warning is logged, and the statement is tried again. With "
+        "snapshot.locking.mode=shared also how long another session waits for the snapshot's "
+        "locks until they are released. 0 is not allowed.",
     )
     snapshot_fetch_size = Property(
         "snapshot.fetch.size",

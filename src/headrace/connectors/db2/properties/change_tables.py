@@ -37,23 +37,24 @@ class ChangeTablesConfig(Configuration):
         choice(Db2Platform, aliases={"z": "ZOS", "luw": "LUW", "zos": "ZOS"}),
         "LUW",
         Group.REPLICATION,
-        "The platform of the server, whose SQL is spoken: `LUW` (Linux, UNIX, Windows) or `ZOS`.",
+        "The platform of the server, which determines the SQL: `LUW` (Linux, UNIX, Windows) or "
+        "`ZOS`.",
     )
     cdc_control_schema = Property(
         "cdc.control.schema",
         _SCHEMA,
         "ASNCDC",
         Group.REPLICATION,
-        "Schema of the control tables: IBMSNAP_REGISTER, IBMSNAP_UOW. It is read in capitals, "
-        "unless it stands in quotation marks.",
+        "Schema of the control tables: IBMSNAP_REGISTER, IBMSNAP_UOW. It is converted to upper "
+        "case, unless it is in quotation marks.",
     )
     cdc_change_tables_schema = Property(
         "cdc.change.tables.schema",
         _SCHEMA,
         "ASNCDC",
         Group.REPLICATION,
-        "Schema of the change tables, where a registration (CD_OWNER) names none. It is "
-        "read in capitals, unless it stands in quotation marks.",
+        "Schema of the change tables, where a registration (CD_OWNER) names none. It is converted "
+        "to upper case, unless it is in quotation marks.",
     )
     streaming_query_timespan_seconds = Property(
         "streaming.query.timespan.seconds",
@@ -61,7 +62,7 @@ class ChangeTablesConfig(Configuration):
         "0",
         Group.REPLICATION,
         "Reads the changes of at most so many seconds of commit times at once, by IBMSNAP_UOW; 0 "
-        "reads all that there are. Memory is bounded in either case.",
+        "reads all. Memory is limited in either case.",
     )
     z_stop_lsn_ignore = Property(
         "z.stop.lsn.ignore",
@@ -75,14 +76,14 @@ class ChangeTablesConfig(Configuration):
         milliseconds(1),
         "500",
         Group.RUNTIME,
-        "Pause before the control tables are asked again when there is nothing new.",
+        "Pause before the control tables are read again if there are no new changes.",
     )
     query_fetch_size = Property(
         "query.fetch.size",
         integer(0),
         "10000",
         Group.RUNTIME,
-        "Rows of a change table that are taken from the driver at once; 0 leaves it to headrace.",
+        "Rows of a change table that are fetched from the driver at once; 0 leaves it to headrace.",
     )
 
     headrace_change_tables_connections = Property(
@@ -90,8 +91,8 @@ class ChangeTablesConfig(Configuration):
         integer(1),
         "3",
         Group.HEADRACE,
-        "How many connections read change tables side by side; each is made when a table needs it, "
-        "and one more reads the control tables.",
+        "How many connections read change tables in parallel; each is opened when a table needs "
+        "it, and one more reads the control tables.",
     )
     headrace_capture_time_zone = Property(
         "headrace.capture.time.zone",
@@ -101,7 +102,7 @@ class ChangeTablesConfig(Configuration):
         "The time zone of Capture's clock, whose local times IBMSNAP_UOW and IBMSNAP_REGISTER have "
         "for commits and for the synchpoint: an identifier (`Europe/Berlin`), by which each commit "
         "has the daylight saving time of its own day, or a distance from UTC (`+02:00`, `+00:00`). "
-        "Without it, it is the server's at each reading (CURRENT TIMEZONE).",
+        "By default the server's time zone at each reading (CURRENT TIMEZONE).",
     )
     headrace_change_tables_gap = Property(
         "headrace.change.tables.gap",

@@ -19,7 +19,7 @@ class Db2SnapshotConfig(Configuration):
         "repeatable_read",
         Group.SNAPSHOT,
         "Isolation of the snapshot's queries: `repeatable_read` and `exclusive` are Db2's RS, "
-        "`read_committed` is CS, `read_uncommitted` is UR. Where it is not set and the stream "
+        "`read_committed` is CS, `read_uncommitted` is UR. If it is not set and the stream "
         "follows the snapshot, CS is used, which keeps no locks on rows that were read.",
     )
     snapshot_locking_mode = Property(
@@ -28,7 +28,7 @@ class Db2SnapshotConfig(Configuration):
         "exclusive",
         Group.SNAPSHOT,
         "Debezium's lock statement before a snapshot, in the isolation modes exclusive and "
-        "repeatable_read. Db2 lets its locks go at once.",
+        "repeatable_read. Db2 releases its locks at once.",
         refused_values=("custom",),
     )
     snapshot_lock_timeout_ms = RelationalConfig.snapshot_lock_timeout_ms.with_status(_NO_LOCKS)
@@ -37,5 +37,5 @@ class Db2SnapshotConfig(Configuration):
         integer(1),
         "2000",
         Group.SNAPSHOT,
-        "Rows that a snapshot's query takes from the driver at once.",
+        "Rows that a snapshot's query fetches from the driver at once.",
     )

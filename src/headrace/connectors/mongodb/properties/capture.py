@@ -55,7 +55,7 @@ class MongoCaptureConfig(Configuration):
         TEXT,
         "",
         Group.CAPTURED,
-        "Databases, as filters.match.mode says; none takes every database but admin, local and "
+        "Databases, as filters.match.mode says; without it every database except admin, local and "
         "config, which are never captured.",
         formerly=("database.whitelist",),
     )
@@ -96,8 +96,8 @@ class MongoCaptureConfig(Configuration):
         _EXCLUDED,
         "",
         Group.CAPTURED,
-        "Fields that events leave out; `*` in database and collection stands for any characters. "
-        "Keys have them.",
+        "Fields that events leave out; `*` in database and collection matches any characters. "
+        "Keys contain these fields.",
         formerly=("field.blacklist",),
     )
     field_renames = Property(
@@ -105,30 +105,30 @@ class MongoCaptureConfig(Configuration):
         _RENAMED,
         "",
         Group.CAPTURED,
-        "Fields that events call otherwise: the last name of the path is replaced.",
+        "Fields with another name in events: the last name of the path is replaced.",
     )
     capture_mode = Property(
         "capture.mode",
         choice(CaptureMode),
         "change_streams_update_full",
         Group.CAPTURED,
-        "What changes carry: `update_full` the document after an update, `pre_image` the one "
-        "before a change.",
+        "The content of changes: `update_full` has the document after an update, `pre_image` the "
+        "one before a change.",
     )
     capture_mode_full_update_type = Property(
         "capture.mode.full.update.type",
         choice(FullUpdateType),
         "lookup",
         Group.CAPTURED,
-        "Where the document of an update comes from: `lookup` reads it as it is by then, "
-        "`post_image` is the one of the change (MongoDB 6, collections that keep images).",
+        "Where the document of an update comes from: `lookup` reads its current state, "
+        "`post_image` is the state after the change (MongoDB 6, collections that keep images).",
     )
     capture_scope = Property(
         "capture.scope",
         choice(CaptureScope),
         "deployment",
         Group.CAPTURED,
-        "What the change stream is opened on: all databases, one, or one collection.",
+        "The scope of the change stream: all databases, one database, or one collection.",
     )
     capture_target = Property(
         "capture.target",
@@ -150,23 +150,23 @@ class MongoCaptureConfig(Configuration):
         _PIPELINE,
         "[]",
         Group.REPLICATION,
-        "Stages of your own in the change stream. They must leave `_id`, `ns`, `operationType` and "
-        "`documentKey` as they are.",
+        "Your own stages in the change stream. They must not change `_id`, `ns`, `operationType` "
+        "and `documentKey`.",
     )
     cursor_pipeline_order = Property(
         "cursor.pipeline.order",
         choice(PipelineOrder),
         "internal_first",
         Group.REPLICATION,
-        "Where they stand; with `user_only` the server does not filter.",
+        "The place of these stages; with `user_only` the server does not filter.",
     )
     cursor_oversize_handling_mode = Property(
         "cursor.oversize.handling.mode",
         choice(OversizeHandling),
         "fail",
         Group.REPLICATION,
-        "Events above 16 MB: an error, left out by the size of their documents, or brought in "
-        "pieces (MongoDB 6.0.9 and 7).",
+        "Events above 16 MB: an error, left out by the size of their documents, or delivered in "
+        "fragments (MongoDB 6.0.9 and 7).",
     )
     cursor_oversize_skip_threshold = Property(
         "cursor.oversize.skip.threshold",
@@ -194,14 +194,15 @@ class MongoCaptureConfig(Configuration):
         duration(),
         "1 h",
         Group.HEADRACE,
-        "A warning comes when the position is less than this away from the oplog's oldest entry.",
+        "A warning is logged when the position is less than this away from the oplog's oldest "
+        "entry.",
     )
     target_schema_sample_size = Property(
         "target.schema.sample.size",
         integer(1),
         "1000",
         Group.CONVERTERS,
-        "Documents of which a schema is found out, where one is asked for: by "
+        "The number of documents from which a schema is sampled, if one is requested: by "
         "ExtractNewDocumentState with target.schema=sampled, or by headrace.table.",
     )
     target_schema_sample_conflict = Property(
@@ -209,7 +210,7 @@ class MongoCaptureConfig(Configuration):
         choice(SampleConflict),
         "string",
         Group.CONVERTERS,
-        "The type that a field of a sampled schema gets whose values have none in common: text, "
+        "The type of a field of a sampled schema whose values have no common type: text, "
         "VARIANT, or none: the start fails.",
     )
     json_serialization_mode = Property(

@@ -50,8 +50,8 @@ class MongoConnectionConfig(Configuration):
         CONNECTION_STRING,
         REQUIRED,
         Group.CONNECTION,
-        "Hosts and options, as MongoDB's drivers take them; of a replica set with `replicaSet=`, "
-        "of a sharded cluster the mongos. Its options come before the properties below.",
+        "Hosts and options, as for MongoDB's drivers; for a replica set with `replicaSet=`, for a "
+        "sharded cluster the mongos. Its options take precedence over the properties below.",
         formerly=("mongodb.uri", "mongodb.url", "connection.string", "connection.uri"),
     )
     mongodb_user = Property(
@@ -74,7 +74,7 @@ class MongoConnectionConfig(Configuration):
         TEXT,
         "admin",
         Group.CONNECTION,
-        "The database that knows the user.",
+        "The database in which the user is defined.",
     )
     mongodb_authentication_class = Property(
         "mongodb.authentication.class",
@@ -157,7 +157,7 @@ class MongoConnectionConfig(Configuration):
         milliseconds(),
         "30000",
         Group.CONNECTION,
-        "How long a server that can be used is looked for.",
+        "Limit for finding a usable server.",
     )
     mongodb_socket_timeout_ms = Property(
         "mongodb.socket.timeout.ms",
@@ -171,7 +171,7 @@ class MongoConnectionConfig(Configuration):
         milliseconds(500),
         "10000",
         Group.CONNECTION,
-        "How often the driver asks the servers how they are; no heartbeat records.",
+        "How often the driver checks the servers' state; not related to heartbeat records.",
     )
     mongodb_poll_interval_ms = Property(
         "mongodb.poll.interval.ms",

@@ -18,7 +18,7 @@ class BufferConfig(Configuration):
         choice(BufferType, aliases={"infinispan": "infinispan_embedded"}),
         "memory",
         Group.REPLICATION,
-        "Where Debezium holds the changes of transactions until their commit.",
+        "Where Debezium keeps the changes of transactions until their commit.",
         status=_OWN_BUFFER,
     )
     headrace_log_mining_buffer_max_bytes = Property(
@@ -26,7 +26,7 @@ class BufferConfig(Configuration):
         size(1),
         "256MB",
         Group.HEADRACE,
-        "Memory for changes of open transactions; what is more goes to files of this process.",
+        "Memory for changes of open transactions; further changes go to files of this process.",
     )
     log_mining_transaction_retention_ms = Property(
         "log.mining.transaction.retention.ms",
@@ -41,7 +41,7 @@ class BufferConfig(Configuration):
         integer(0, LONG_MAX),
         "0",
         Group.REPLICATION,
-        "Transactions of so many changes are given up: their changes are lost, with a warning. 0: "
+        "Transactions with more changes are given up: their changes are lost, with a warning. 0: "
         "none is.",
     )
     log_mining_buffer_deferred_transaction_start = Property(
@@ -49,7 +49,7 @@ class BufferConfig(Configuration):
         BOOLEAN,
         "false",
         Group.REPLICATION,
-        "A transaction that has no captured change yet does not keep old logs in sessions.",
+        "Sessions do not need old logs for a transaction that has no captured change yet.",
     )
     log_mining_buffer_memory_legacy_transaction_start = Property(
         "log.mining.buffer.memory.legacy.transaction.start",
@@ -63,7 +63,7 @@ class BufferConfig(Configuration):
         milliseconds(),
         "86400000",
         Group.REPLICATION,
-        "How long such a transaction's start is remembered.",
+        "How long the start of such a transaction is kept.",
         status=not_needed("a transaction without changes takes 144 bytes until it ends"),
     )
     log_mining_buffer_drop_on_stop = Property(
@@ -71,7 +71,7 @@ class BufferConfig(Configuration):
         BOOLEAN,
         "false",
         Group.REPLICATION,
-        "Debezium forgets the open transactions when the connector stops.",
+        "Debezium drops the open transactions when the connector stops.",
         status=not_needed("nothing of the buffer outlives the process"),
     )
     log_mining_buffer_track_rs_id = Property(

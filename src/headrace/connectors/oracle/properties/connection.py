@@ -46,7 +46,7 @@ class OracleConnectionConfig(Configuration):
         TEXT,
         "",
         Group.CONNECTION,
-        "Host of the server, or of its listener (SCAN); database.url takes its place.",
+        "Host of the server, or of its listener (SCAN); database.url replaces it.",
         formerly=("database.host", "hostname"),
     )
     database_pdb_name = Property(
@@ -55,7 +55,7 @@ class OracleConnectionConfig(Configuration):
         None,
         Group.CONNECTION,
         "The pluggable database whose tables are captured; database.dbname is then the container "
-        'database. Upper case, unless it stands in double quotes: `"Name"`.',
+        'database. Converted to upper case, unless it is in double quotes: `"Name"`.',
     )
     database_url = Property(
         "database.url",
@@ -63,14 +63,14 @@ class OracleConnectionConfig(Configuration):
         None,
         Group.CONNECTION,
         "A JDBC URL (`jdbc:oracle:thin:@//host:port/service`, `@host:port:sid`, `@(DESCRIPTION=…)`)"
-        " in place of database.hostname, database.port and the service of database.dbname.",
+        ", which replaces database.hostname, database.port and the service of database.dbname.",
     )
     database_connection_adapter = Property(
         "database.connection.adapter",
         choice(ConnectionAdapter, aliases={"logminer_buffered": "LogMiner"}),
         "LogMiner",
         Group.REPLICATION,
-        "What reads the redo: `LogMiner`, or `LogMiner_Unbuffered`, where the database holds "
+        "How the redo is read: `LogMiner`, or `LogMiner_Unbuffered`, with which the database holds "
         "transactions until their commit.",
         refused_values=("XStream", "OLR"),
     )

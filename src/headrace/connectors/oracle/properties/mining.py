@@ -79,23 +79,23 @@ class MiningConfig(Configuration):
         integer(0),
         "2",
         Group.REPLICATION,
-        "Logs of each redo thread that a session has at least, of the largest log's size; 0: all. "
-        "A transaction that is open longer gets more.",
+        "The least number of logs of each redo thread in a session, in units of the largest log's "
+        "size; 0: all. A transaction that is open for longer adds logs.",
     )
     log_mining_session_max_ms = Property(
         "log.mining.session.max.ms",
         milliseconds(),
         "0",
         Group.REPLICATION,
-        "How long a session lasts until a new one is begun; 0: until its logs change.",
+        "How long a session lasts until a new one is started; 0: until its logs change.",
     )
     log_mining_window_max_ms = Property(
         "log.mining.window.max.ms",
         milliseconds(),
         "0",
         Group.REPLICATION,
-        "Sessions no longer begin at transactions that are open for longer; what was read of them "
-        "stays. 0: they always do.",
+        "Sessions no longer begin at transactions that are open for longer; their changes that "
+        "were already read are kept. 0: they always do.",
     )
     log_mining_restart_connection = Property(
         "log.mining.restart.connection",
@@ -123,7 +123,7 @@ class MiningConfig(Configuration):
         integer(0),
         "0",
         Group.REPLICATION,
-        "Archived logs that began longer ago are not looked at; 0: all are.",
+        "Archived logs that began longer ago are ignored; 0: none is.",
         formerly=("log.mining.archive.log.hours",),
     )
     archive_destination_name = Property(
@@ -131,16 +131,16 @@ class MiningConfig(Configuration):
         COMMA_LIST,
         "",
         Group.REPLICATION,
-        "Destinations of archived logs (LOG_ARCHIVE_DEST_n), the first valid one counts; none: the "
-        "first valid local one.",
+        "Destinations of archived logs (LOG_ARCHIVE_DEST_n), of which the first valid one is "
+        "used; by default the first valid local one.",
     )
     log_mining_flush_table_name = Property(
         "log.mining.flush.table.name",
         matching(r"[A-Za-z][A-Za-z0-9_$#]*", "the name of a table"),
         "LOG_MINING_FLUSH",
         Group.REPLICATION,
-        "The connector's own table, of one row, which is updated to have the redo written to its "
-        "log.",
+        "The connector's own table, of one row, which is updated so that the redo is written to "
+        "its log.",
     )
     log_mining_read_only = Property(
         "log.mining.read.only",
@@ -196,28 +196,28 @@ class MiningConfig(Configuration):
         COMMA_LIST,
         "SYS,SYSTEM",
         Group.CAPTURED,
-        "Users whose statements that change tables are passed over.",
+        "Users whose statements that change tables are ignored.",
     )
     poll_interval_ms = Property(
         "poll.interval.ms",
         milliseconds(1),
         "500",
         Group.RUNTIME,
-        "Pause before the redo is asked again when there is nothing new.",
+        "Pause before the redo is read again if there are no new changes.",
     )
     query_fetch_size = Property(
         "query.fetch.size",
         integer(0),
         "10000",
         Group.RUNTIME,
-        "Rows of redo that are taken from the driver at once; 0 leaves it to headrace.",
+        "Rows of redo that are fetched from the driver at once; 0 leaves it to headrace.",
     )
     log_mining_max_scn_deviation_ms = Property(
         "log.mining.max.scn.deviation.ms",
         milliseconds(),
         "0",
         Group.REPLICATION,
-        "A window ends so long before the newest redo.",
+        "A window ends this long before the newest redo.",
     )
     log_mining_batch_size_default = Property(
         "log.mining.batch.size.default",
@@ -268,7 +268,7 @@ class MiningConfig(Configuration):
         integer(0),
         "4",
         Group.REPLICATION,
-        "By how many logs of each redo thread sessions grow at most.",
+        "The largest number of logs of each redo thread by which sessions grow.",
         status=not_needed("sessions have the logs of the oldest open transaction"),
     )
     log_mining_continuous_mine = Property(
@@ -323,8 +323,8 @@ class MiningConfig(Configuration):
         milliseconds(),
         "1000",
         Group.REPLICATION,
-        "First pause after a window that read the newest redo; one that has more redo after it is "
-        "followed by the next one at once.",
+        "First pause after a window that read the newest redo; if there is more redo, the next "
+        "window follows at once.",
     )
     log_mining_sleep_time_min_ms = Property(
         "log.mining.sleep.time.min.ms",
@@ -345,14 +345,14 @@ class MiningConfig(Configuration):
         milliseconds(),
         "200",
         Group.REPLICATION,
-        "By what pauses grow with each window without changes.",
+        "The increase of the pause after each window without changes.",
     )
     internal_log_mining_use_cte_query = Property(
         "internal.log.mining.use.cte.query",
         BOOLEAN,
         "false",
         Group.REPLICATION,
-        "Has LogMiner's rows filtered by transactions first.",
+        "Filters LogMiner's rows by transactions first.",
         status=not_needed("transactions are put together here"),
     )
     internal_log_mining_redo_thread_scn_adjustment = Property(
@@ -367,14 +367,13 @@ class MiningConfig(Configuration):
         integer(0),
         "5",
         Group.REPLICATION,
-        "How often logs are looked for again that do not fit together, with pauses of 1 to 60 "
-        "seconds.",
+        "How often inconsistent logs are looked for again, with pauses of 1 to 60 seconds.",
     )
     internal_log_mining_sql_relaxed_quote_detection = Property(
         "internal.log.mining.sql.relaxed.quote.detection",
         BOOLEAN,
         "false",
         Group.REPLICATION,
-        "LogMiner does not double the quotes in extended strings: the end of a text is "
-        "recognised by what follows.",
+        "LogMiner does not double the quotes in extended strings: the end of a text is recognised "
+        "by the text after it.",
     )

@@ -24,7 +24,7 @@ class OracleSnapshotConfig(Configuration):
         integer(1),
         "10000",
         Group.SNAPSHOT,
-        "Rows that a snapshot's query takes from the driver at once.",
+        "Rows that a snapshot's query fetches from the driver at once.",
     )
     snapshot_database_errors_max_retries = Property(
         "snapshot.database.errors.max.retries",
