@@ -17,8 +17,8 @@ _IDLE_S = 3.0
 
 
 class Progress:
-    """Its `count` and `update` go to the supervisor, which calls them in this order; `rows_of`
-    tells a micro-batch's events from its progress (None: as many as Spark counted)."""
+    """The progress of a query. The supervisor calls `count` and `update`, in this order; `rows_of`
+    returns a micro-batch's events from its progress (None: as many as Spark counted)."""
 
     def __init__(
         self,

@@ -58,13 +58,13 @@ class HiddenText:
 
 @dataclass(frozen=True)
 class HiddenTexts:
-    """Those of a configuration."""
+    """The texts of a configuration that messages must not show."""
 
     properties: tuple[HiddenText, ...] = ()
 
     @classmethod
     def of_settings(cls, settings: Mapping[str, str]) -> HiddenTexts:
-        """Those of the settings of a client, by their names and by what is written into them."""
+        """The secrets of a client's settings, by their names and by what is written into them."""
         found = []
         for name, text in settings.items():
             is_secret = names_a_secret(name)
@@ -76,7 +76,7 @@ class HiddenTexts:
         return cls(tuple(found))
 
     def under(self, prefix: str) -> HiddenTexts:
-        """Those whose names begin with `prefix`."""
+        """The texts of properties whose names begin with `prefix`."""
         return HiddenTexts(tuple(each for each in self.properties if each.name.startswith(prefix)))
 
     def in_finding(self, finding: PropertyFinding) -> PropertyFinding:

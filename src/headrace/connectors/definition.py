@@ -105,7 +105,7 @@ class DemoDatabase(Protocol):
 
     @property
     def workload(self) -> Workload:
-        """Its changes; not started yet."""
+        """The demo's changes; not started yet."""
         ...
 
     def rows(self, table: str) -> dict[tuple[Any, ...], dict[str, Any]]:
@@ -187,7 +187,7 @@ class ConnectorDefinition(Protocol):
 
     @property
     def demo(self) -> Demo | None:
-        """Its demonstration."""
+        """The connector's demonstration."""
         return None
 
     @property

@@ -37,7 +37,7 @@ class Heartbeats:
 
     @staticmethod
     def of(config: ConnectorConfig, execute: Callable[[], None] | None = None) -> Heartbeats | None:
-        """Those that a configuration asks for, if it does."""
+        """The heartbeats that a configuration asks for; None without them."""
         seconds = config.heartbeat_interval_ms / 1000
         return Heartbeats(seconds, execute) if seconds else None
 

@@ -68,7 +68,7 @@ class LagMetrics:
 
 
 class StreamingMetrics:
-    """Of the streamed log, as its ranges are planned."""
+    """Metrics of the streamed log, as its ranges are planned."""
 
     def __init__(
         self,
@@ -136,8 +136,8 @@ class StreamingMetrics:
 
 
 class SnapshotMetrics:
-    """Of the initial snapshot, as its chunks are planned. `RowsScanned` comes from the tables'
-    statistics: tasks read the rows, and do not tell."""
+    """Metrics of the initial snapshot, as its chunks are planned. `RowsScanned` comes from the
+    tables' statistics, because tasks read the rows and report no numbers."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

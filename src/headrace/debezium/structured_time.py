@@ -80,7 +80,7 @@ def day_parts(year: int, month: int, day: int) -> dict[str, object]:
 
 
 def clock_parts(micros: int) -> dict[str, object]:
-    """Of microseconds since midnight, up to and including 24:00:00."""
+    """The parts of microseconds since midnight, up to and including 24:00:00."""
     seconds, rest = divmod(micros, 1_000_000)
     return {
         "hour": seconds // 3600,

@@ -136,7 +136,7 @@ def producer_settings(purpose: Purpose, given: Mapping[str, str], brokers: str) 
 
 
 def connection_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Those of a consumer's settings that a producer shares: brokers, login, TLS."""
+    """The settings of a consumer that a producer shares: brokers, login, TLS."""
     return {name: text for name, text in settings.items() if _CONNECTION.fullmatch(name)}
 
 

@@ -33,7 +33,7 @@ class TableReadiness:
     capture: TableCapture
 
     def require(self, tables: Sequence[Table]) -> None:
-        """That tables are there, and not too many. Raises HeadraceError: `….no_tables`,
+        """Checks that tables are captured, and not too many. Raises HeadraceError: `….no_tables`,
         `….signal_table`, `….too_many_tables`."""
         if not tables:
             nothing = no_tables(self.connector, self.database, self.config)
@@ -49,8 +49,8 @@ class TableReadiness:
             log.warning("%s", error)
 
     def require_events(self, tables: Sequence[Table]) -> None:
-        """That tables have events: raises HeadraceError as `TableCapture.relation` does. Warns of
-        tables whose events nobody could tell apart."""
+        """Checks that tables have events: raises HeadraceError as `TableCapture.relation` does.
+        Warns of tables whose events could not be distinguished."""
         for table in tables:
             self.capture.relation(table, table)
         for error in shared_names(self.connector, tables, self.capture):

@@ -121,8 +121,8 @@ def _mark_lacking(images, count, has_old, columns, unavailable, null, marks):
 def _lacking(
     rows: np.ndarray, places: np.ndarray, facts: RelationFacts, lookup: Lookup
 ) -> np.ndarray:
-    """Those of the rows at `places` that lack something. An unavailable cell is that of the row
-    before, where the log has all of that."""
+    """The rows at `places` with a missing value. An unavailable cell has the value of the row
+    before the change, if the log contains all of that row."""
     columns = np.zeros(len(facts.columns) + PADDING, np.uint8)
     columns[list(lookup.columns)] = 1
     whole = _has_whole_old(rows[places])

@@ -17,8 +17,8 @@ def has_channels(config: ConnectorConfig) -> bool:
 
 
 class Channels:
-    """Those of a configuration; true when there is one. How far each was read is in the progress,
-    so that a signal is heeded once, whenever the process dies."""
+    """The channels of a configuration; true if there is one. The progress contains how far each was
+    read, so that a signal is applied once, whenever the process dies."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         enabled = config.signal_enabled_channels

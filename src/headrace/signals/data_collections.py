@@ -23,8 +23,8 @@ def check_expression(expression: str) -> None:
 
 
 def matching(expression: str, names: Sequence[str], qualifier: str = "") -> list[str]:
-    """Those of `names` that `expression` describes as a whole, in their order; `qualifier` (a
-    database and a dot) may stand before each.
+    """The `names` that `expression` matches as a whole, in their order; `qualifier` (a database and
+    a dot) may precede each.
 
     Raises ValueError with a sentence that names the expression.
     """

@@ -53,8 +53,7 @@ def followed_tables(
 def tables_to_stop(
     collections: Sequence[str], tables: Sequence[Pending], qualifier: str = ""
 ) -> list[Pending]:
-    """Those of `tables` that `collections` name; all when it is empty. `qualifier`: see
-    `matching`."""
+    """The `tables` that `collections` name; all if it is empty. `qualifier`: see `matching`."""
     names = [table.name for table in tables]
     try:
         chosen = {name for one in collections for name in named(one, names, qualifier)}

@@ -91,7 +91,7 @@ class SnapshotPlace:
 
     @property
     def kind(self) -> RowKind:
-        """Of its rows."""
+        """The kind of the rows."""
         return RowKind.OUTSIDE if self.blocking else RowKind.SNAPSHOT
 
     def entry(self, image: np.ndarray) -> np.ndarray:

@@ -67,12 +67,12 @@ class SnapshotTable:
 
     @property
     def pages(self) -> int:
-        """Of all leaves."""
+        """The pages of all leaves."""
         return sum(leaf.pages for leaf in self.leaves)
 
     @property
     def rows(self) -> int | None:
-        """Of all leaves, by the statistics; None where nobody counted those of one."""
+        """The rows of all leaves, by the statistics; None if a leaf has no statistics."""
         counts = [leaf.rows for leaf in self.leaves]
         return sum(counts) if all(count > 0 for count in counts) else None
 

@@ -145,7 +145,7 @@ class HeadraceReader(StreamReader):
         return {}
 
     def session(self) -> SourceSession:
-        """That of this process."""
+        """The session of this process."""
         with first_turn():
             from headrace.spark.source_process import session
 

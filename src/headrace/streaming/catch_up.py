@@ -16,7 +16,7 @@ class ReadLog(Protocol):
 
 
 class CatchUp:
-    """Of one stream. Where nothing is captured, no range says how far the log was read."""
+    """Whether one stream has caught up. If nothing is captured, no range says how far it read."""
 
     def __init__(self) -> None:
         self.is_over = False

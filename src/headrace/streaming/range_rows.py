@@ -27,12 +27,12 @@ class PieceRows:
 
     @property
     def rows(self) -> np.ndarray:
-        """Their rows of the piece's index (`ROW`)."""
+        """The slices' rows of the piece's index (`ROW`)."""
         return self.piece.index.rows[self.first : self.last]
 
     @property
     def orders(self) -> np.ndarray:
-        """Their places in their transactions (`ORDER`), one per row."""
+        """The rows' places in their transactions (`ORDER`), one per row."""
         return self.piece.index.orders[self.first : self.last]
 
     @property

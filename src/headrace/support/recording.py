@@ -151,7 +151,7 @@ def _text(value: object) -> str | None:
 
 
 def _plain(value: object) -> object:
-    """Of what a driver describes a column by: numbers, and types by their names."""
+    """A plain form of a driver's description of a column: numbers, and types by their names."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return str(getattr(value, "name", type(value).__name__))

@@ -113,7 +113,7 @@ class Server(ABC):
 
     @property
     def pid(self) -> int:
-        """Of the server process, which runs."""
+        """The process id of the server, which runs."""
         assert self._process is not None
         return self._process.pid
 

@@ -159,8 +159,8 @@ def _example(java_class: str, declaration: Declaration[Any]) -> Iterator[str]:
 
 
 def properties(example: Example, java_class: str) -> dict[str, str]:
-    """Those of a transform with the example's options; a predicate decides what Kafka's Filter
-    leaves out."""
+    """The properties of a transform with the example's options; with a predicate that selects the
+    records which Kafka's Filter leaves out."""
     name = short_name(java_class)
     is_predicate = java_class in dict(predicates())
     own = "predicates.p." if is_predicate else "transforms.t."

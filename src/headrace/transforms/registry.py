@@ -111,7 +111,7 @@ def transforms() -> Iterator[tuple[str, Declaration[Transform]]]:
 
 
 def predicates() -> Iterator[tuple[str, Declaration[Predicate]]]:
-    """Likewise predicates."""
+    """The predicates, as `transforms`."""
     for java_class in sorted(_PREDICATES, key=short_name):
         yield java_class, _built_in(_PREDICATES[java_class])
 

@@ -67,7 +67,7 @@ class TakesSchemasOnly(Protocol):
 
     @property
     def takes_schemas_only(self) -> bool:
-        """It is one."""
+        """Whether the transform takes only records with schemas."""
         ...
 
 

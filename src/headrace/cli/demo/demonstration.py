@@ -54,7 +54,7 @@ class Demonstration(ABC):
         """What is streamed. Raises HeadraceError."""
 
     def _kernels(self) -> Mapping[str, Sequence[str]]:
-        """Those of the sink."""
+        """The kernels of the sink."""
         return {}
 
     def _settings(self) -> Mapping[str, str]:

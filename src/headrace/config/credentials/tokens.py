@@ -40,7 +40,7 @@ class Token(KeptSecret):
     @property
     @abstractmethod
     def provider(self) -> str:
-        """Its name among the values of `PROVIDER`."""
+        """The provider's name among the values of `PROVIDER`."""
 
     @abstractmethod
     def made(self) -> tuple[str, float]:

@@ -26,7 +26,7 @@ class ChainConfig(ConverterConfig, TransformsConfig, FailedRecordsConfig):
 
     @classmethod
     def concerned(cls, properties: Mapping[str, str]) -> dict[str, str]:
-        """Those of a connector's properties that are about this."""
+        """The properties of a connector that concern transforms and converters."""
         shared = {**CompatibilityConfig.properties(), **RecordBoundsConfig.properties()}
         return {
             name: text

@@ -77,7 +77,7 @@ class Expression:
         return self._pattern.fullmatch(text) is not None
 
     def matches(self, texts: pa.Array | Sequence[str | None], *, whole: bool) -> pa.Array:
-        """Of each text whether it matches as a whole, or has a match; null stays null."""
+        """Whether each text matches as a whole, or has a match; null stays null."""
         import pyarrow as pa  # 0.1 s in processes that only plan
         import pyarrow.compute as pc
 
@@ -156,7 +156,7 @@ class Expression:
         return self._is_ambiguous or len(text) > LONGEST_NAME
 
     def _linear(self, *, whole: bool) -> str | None:
-        """Its form for RE2, None where it has none."""
+        """The expression's form for RE2; None if it has none."""
         return self._whole if whole else self._inside
 
     @cached_property

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 
 class ColumnAddresses(NamedTuple):
-    """Of a column of texts or bytes with 32-bit offsets; valid while the array lives. `validity` is
-    0 where no row is null, its bits begin at `shift`; `offsets` is that of the first row; `length`
-    is the bytes of all rows."""
+    """Addresses of a column of texts or bytes with 32-bit offsets; valid while the array lives.
+    `validity` is 0 if no row is null, its bits begin at `shift`; `offsets` is the address of the
+    first row's offset; `length` is the bytes of all rows."""
 
     validity: int
     offsets: int
@@ -31,7 +31,7 @@ def with_short_offsets(array: pa.Array) -> pa.Array:
 
 
 def column_addresses(array: pa.Array) -> ColumnAddresses:
-    """Of a column as `with_short_offsets` gives it."""
+    """The addresses of a column that `with_short_offsets` returned."""
     validity, offsets, data = array.buffers()
     length = 0
     if len(array) and offsets is not None:

@@ -60,7 +60,7 @@ def string_mask16(typing_context, source):  # noqa: ARG001
 
 @part
 def skip_space(place, end):
-    """Behind white space; `end` where there is nothing else."""
+    """The place after white space; `end` if nothing else follows."""
     while place < end:
         byte = load8(place)
         if byte > _SPACE or (byte != _SPACE and byte != 10 and byte != 13 and byte != 9):
@@ -83,7 +83,7 @@ def plain_end(place, end):
 
 @part
 def skip_string(place, end):
-    """Behind the string that begins at `place`, the byte behind its first quote."""
+    """The place after the string that begins at `place`, the byte after its first quote."""
     while True:
         place = plain_end(place, end)
         if place < 0:
@@ -100,7 +100,7 @@ def skip_string(place, end):
 
 @part
 def skip_value(place, end):
-    """Behind the value at `place`: its brackets and strings are looked at, nothing else."""
+    """The place after the value at `place`: only its brackets and strings are parsed."""
     depth = 0
     while place < end:
         byte = load8(place)
@@ -154,7 +154,7 @@ def hexadecimal_unit(place):
 
 @part
 def _canonical_escape(place, end):
-    """Behind the escape at `place`, a backslash, if it is one that Jackson writes."""
+    """The place after the escape at `place`, a backslash, if it is one that Jackson writes."""
     if place + 1 >= end:
         return np.int64(-1)
     kind = load8(place + 1)
@@ -181,7 +181,7 @@ def _canonical_escape(place, end):
 
 @part
 def _canonical_string(place, end):
-    """Behind the string whose first quote is before `place`, as Jackson writes it."""
+    """The place after the string whose first quote is before `place`, as Jackson writes it."""
     begin = place
     while True:
         place = plain_end(place, end)
@@ -203,7 +203,7 @@ def _canonical_string(place, end):
 
 @part
 def digits_end(place, end):
-    """Behind a run of digits."""
+    """The place after a run of digits."""
     while place < end and _is_digit(load8(place)):
         place += 1
     return place
@@ -211,7 +211,7 @@ def digits_end(place, end):
 
 @part
 def _canonical_number(place, end):
-    """Behind a number that is the text of a Java long, or that of a double without exponent."""
+    """The place after the text of a Java long, or of a double without exponent."""
     if load8(place) == _DASH:
         place += 1
         if (
@@ -258,7 +258,7 @@ def is_word(place, end, word, length):
 
 @part
 def canonical_scalar(place, end):
-    """Behind a string, number, boolean or null in the form that Jackson gives it."""
+    """The place after a string, number, boolean or null in the form that Jackson gives it."""
     byte = load8(place)
     if byte == QUOTE:
         return _canonical_string(place + 1, end)
@@ -273,8 +273,8 @@ def canonical_scalar(place, end):
 
 @part
 def canonical_value(place, end):
-    """Behind a value without white space whose strings and numbers have the form that Jackson
-    gives them; -1 also for values that are nested more than 60 deep."""
+    """The place after a value without white space whose strings and numbers have Jackson's form; -1
+    also for values that are nested more than 60 deep."""
     kinds, depth = np.int64(0), 0  # a bit for each open bracket: 1 is an object
     while place < end:
         byte = load8(place)
@@ -322,7 +322,7 @@ def canonical_value(place, end):
 
 @part
 def _member_name(place, end):
-    """Behind the colon of a member."""
+    """The place after the colon of a member."""
     if place >= end or load8(place) != QUOTE:
         return np.int64(-1)
     place = _canonical_string(place + 1, end)

@@ -93,7 +93,7 @@ class ManyValues(Generic[T]):
     def _maps(
         self, made: Callable[[Schema, list[tuple[T, T]]], T], schema: Schema, values: Sequence[Any]
     ) -> list[T]:
-        """Of maps, which are lists of pairs where their keys are not texts."""
+        """Maps, which are lists of pairs if their keys are not texts."""
         assert schema.keys is not None
         assert schema.values is not None
         maps = [list(each.items()) if isinstance(each, dict) else each for each in values]

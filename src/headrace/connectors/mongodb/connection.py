@@ -217,8 +217,8 @@ def _explained(answers: Sequence[_HostAnswer], config: MongoConfig, doing: str) 
 
 
 def _ask_hosts(config: MongoConfig) -> list[_HostAnswer]:
-    """Those of the connection string's hosts that answer, asked all at once. Threads have none of
-    the limits that `pymongo.timeout` sets, which may be over."""
+    """The answers of the connection string's hosts, which are asked in parallel. The threads do not
+    inherit the limits of `pymongo.timeout`, which may have expired."""
     string = config.mongodb_connection_string
     if string.replica_set is None or string.is_srv:
         return []

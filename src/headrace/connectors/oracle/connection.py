@@ -426,11 +426,11 @@ class _OutputTypes:
         self._long = long
 
     def plain(self, cursor: Any, column: Any) -> Any:
-        """Of what the connector asks for itself."""
+        """The handler for statements of the connector itself."""
         return self._text(cursor, column, REPLACED)
 
     def exact(self, cursor: Any, column: Any) -> Any:
-        """Of rows."""
+        """The handler for rows."""
         if _type_name(column) == "DB_TYPE_NUMBER":
             return cursor.var(str, arraysize=cursor.arraysize)
         return self._text(cursor, column, MARKED)

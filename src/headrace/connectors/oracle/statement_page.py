@@ -74,7 +74,7 @@ def instances() -> dict[str, str]:
 
 
 def _of_workload() -> dict[str, str]:
-    """Of what a support bundle's workload sends, the first statement of each name."""
+    """The statements of a support bundle's workload, the first one of each name."""
     texts: dict[str, str] = {}
     for one in kit.listed():
         texts.setdefault(one.name, one.text)

@@ -52,7 +52,7 @@ class AvroType:
 
     @property
     def unions(self) -> UnionShape:
-        """Its unions, and those of a record's fields."""
+        """The schema's unions, and those of a record's fields."""
         members = tuple(each.unions for each in self.inner) if self.kind == "record" else ()
         return UnionShape(self.null, members)
 
@@ -394,7 +394,7 @@ def _record_reader(kind: AvroType) -> Read:
 
 
 def _items_reader(kind: AvroType) -> Read:
-    """Of an array, a map, or a map as an array of pairs."""
+    """The reader of an array, a map, or a map as an array of pairs."""
     is_array = kind.kind == "array"
     of_key = _text if kind.kind == "map" else kind.inner[0].read
     of_value = kind.inner[-1].read

@@ -65,7 +65,7 @@ class FieldTable:
 
     @property
     def address(self) -> int:
-        """Of the root."""
+        """The address of the root."""
         return address_of(self.fields)
 
 
@@ -123,7 +123,7 @@ class UnionShape:
     members: tuple[UnionShape, ...] = ()
 
     def member(self, index: int) -> UnionShape:
-        """That of a member of a struct."""
+        """The unions of a member of a struct."""
         return self.members[index] if self.members else NO_UNIONS
 
 

@@ -67,7 +67,7 @@ class HistoryRecord:
     changes: tuple[TableChange, ...] | None = None
 
     def to_line(self) -> str:
-        """Its JSON, without a line end."""
+        """The record's JSON, without a line end."""
         members: dict[str, Any] = {"source": dict(self.source), "position": dict(self.position)}
         if self.at_ms is not None:
             members["ts_ms"] = self.at_ms

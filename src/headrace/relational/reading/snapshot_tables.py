@@ -166,7 +166,7 @@ class SnapshotTables(ABC, Generic[T]):
         return Cut.WHOLE, () if empty else (Leaf(table.id, *table.path, pages, rows),)
 
     def _filled(self, leaves: Sequence[Path]) -> set[Path]:
-        """Those that have a row in the held snapshot."""
+        """The leaves that have a row in the held snapshot."""
         filled: set[Path] = set()
         for start in range(0, len(leaves), _TABLES_PER_QUERY):
             some = leaves[start : start + _TABLES_PER_QUERY]

@@ -21,7 +21,7 @@ def first_value(values: Values) -> object:
 
 
 def strings(values: Values) -> pa.Array:
-    """Of texts."""
+    """An Arrow array of texts."""
     return pa.array(values, TEXTS)
 
 
@@ -41,13 +41,13 @@ def mapped(text_of: Callable[[str], str | None]) -> Callable[[Values], pa.Array]
 
 
 def booleans(values: Values) -> pa.Array:
-    """Of truths, or of 0 and 1."""
+    """Texts (`t`, `f`) of booleans, or of 0 and 1."""
     truths = [None if value is None else bool(int(str(int(value)))) for value in values]  # type: ignore[call-overload]
     return pc.if_else(pa.array(truths, pa.bool_()), "t", "f").cast(TEXTS)
 
 
 def hexadecimal(values: Values) -> pa.Array:
-    """Of bytes."""
+    """Hexadecimal texts of bytes."""
     return strings([None if value is None else "\\x" + bytes(value).hex() for value in values])  # type: ignore[call-overload]
 
 

@@ -62,8 +62,8 @@ class IcebergTable:
         return self._schema_of(self._fields, self._key())
 
     def properties(self) -> Mapping[str, str]:
-        """Those that begin with `headrace.`."""
-        return {n: value for n, value in self._properties.items() if n.startswith(OURS)}
+        """The properties that begin with `headrace.`."""
+        return {n: value for n, value in self._properties.items() if n.startswith(_OURS)}
 
     def _rolled_back(self) -> list[str]:
         """A sentence if somebody has made an older snapshot of headrace's the last one."""

@@ -26,7 +26,7 @@ class KafkaDefinition(SinkDefinition):
     )
 
     def unknown_options(self, config: ConnectorConfig) -> list[str]:
-        """Those that are neither the sink's nor a setting of Kafka's producer."""
+        """The options that are neither the sink's nor settings of Kafka's producer."""
         from headrace.sinks.kafka.options import unknown_options
 
         return unknown_options(config.headrace_sink)

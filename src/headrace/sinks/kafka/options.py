@@ -77,7 +77,7 @@ class KafkaOptions:
         return self.delivery is Delivery.EXACTLY_ONCE
 
     def transactional_id(self, suffix: str) -> str:
-        """Of one of the query's producers."""
+        """The transactional id of one of the query's producers."""
         return f"headrace-{self.name}-{suffix}"
 
     @classmethod
@@ -146,7 +146,7 @@ class KafkaOptions:
 
 
 def unknown_options(given: Mapping[str, str]) -> list[str]:
-    """Those that are neither the sink's nor a setting of Kafka's producer."""
+    """The options that are neither the sink's nor settings of Kafka's producer."""
     return [
         name
         for name in given

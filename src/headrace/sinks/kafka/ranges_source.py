@@ -144,7 +144,7 @@ _opened: Ranges | None = None
 
 
 def _ranges(reader: KafkaReader) -> Ranges:
-    """Of this source process, which has one query."""
+    """The ranges of this source process, which has one query."""
     import os
 
     from headrace.connectors.waiting import Waiting

@@ -155,8 +155,8 @@ def _inside(checkpoint: str) -> str:
 
 
 def _digest(checkpoint: str, batch: int) -> str:
-    """Of what Spark's log says of a micro-batch, which is on the disk from then on; empty where it
-    is not on this host."""
+    """The digest of a micro-batch's entry in Spark's log, which is on the disk from then on; empty
+    if the log is not on this host."""
     path = local_path(checkpoint)
     entry = Path(path) / "offsets" / str(batch)
     try:

@@ -199,7 +199,7 @@ class IncrementalSnapshots(Generic[P]):
         return block
 
     def _between(self, offset: Offset[P]) -> InsertionPoint:
-        """Behind everything up to `offset`, which is between transactions."""
+        """The insertion point after everything up to `offset`, which is between transactions."""
         ordinal = ordinals_used(offset.heartbeat, self.progress.ordinal) + 1
         position = offset.position.committed
         last_commit = self._stream.last_commit(offset.position)

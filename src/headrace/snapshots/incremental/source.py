@@ -123,8 +123,8 @@ class ChunkSource(Protocol[T]):
         ...
 
     def silent(self, names: Sequence[str]) -> Mapping[str, str]:  # noqa: ARG002
-        """Those of the captured tables `names` whose changes never arrive: why, and what mends
-        it."""
+        """The captured tables of `names` whose changes never arrive, each with the reason and the
+        remedy."""
         return {}
 
     def estimates(self, names: Sequence[str]) -> dict[str, int]:

@@ -46,8 +46,8 @@ def _made_for() -> str:
 
 
 def missing_kernels(kernels: Kernels) -> list[tuple[str, str]]:
-    """Those that this installation did not compile yet. A process that is killed while it compiles
-    leaves some."""
+    """The kernels that this installation has not compiled yet. A process that is killed while it
+    compiles leaves some."""
     return [kernel for kernel in listed(kernels) if not _stamp(*kernel).exists()]
 
 

@@ -134,8 +134,8 @@ def shared(modules: Iterable[str]) -> dict[str, Sequence[str]]:
 
 
 def all_kernels() -> dict[str, tuple[str, ...]]:
-    """Those that connectors share, those of the connectors whose driver is installed, and those of
-    sinks."""
+    """The kernels that connectors share, those of the connectors whose driver is installed, and
+    those of sinks."""
     of_connectors = (definition.kernels for definition in filter(has_driver, definitions()))
     of_sinks = (definition.kernels for definition in sinks())
     return merged((SHARED, *of_connectors, *of_sinks))

@@ -43,7 +43,7 @@ class _Families(Collector):
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Those that have a value."""
+        """The metrics that have a value."""
         families: dict[str, Metric] = {}
         for report in self._reports:
             labels = _labels(report)

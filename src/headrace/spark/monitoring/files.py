@@ -79,7 +79,7 @@ class Known:
 
 
 def running_reports() -> list[Report]:
-    """Those of all queries of this user that run on this host and report."""
+    """The reports of all queries of this user that run on this host and report."""
     return [report for report in _told_reports() if not report.is_over]
 
 

@@ -79,7 +79,7 @@ class _Queries:
         self._runs: dict[str, str] = {}
 
     def observed(self) -> dict[str, ObservedQuery]:
-        """Those that are known now."""
+        """The queries that are known now."""
         with self._lock:
             return dict(self._observed)
 

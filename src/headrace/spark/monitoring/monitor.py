@@ -44,16 +44,16 @@ class Monitor:
 
     @property
     def url(self) -> str | None:
-        """Of the endpoint; None: there is no endpoint."""
+        """The URL of the endpoint; None without an endpoint."""
         return None if self._endpoint is None else self._endpoint.url
 
     @property
     def port(self) -> int | None:
-        """Of the endpoint."""
+        """The port of the endpoint."""
         return None if self._endpoint is None else self._endpoint.port
 
     def reports(self) -> list[Report]:
-        """Those of the queries that read a source of headrace."""
+        """The reports of the queries that read a source of headrace."""
         return [query.report() for query in self._queries().values() if query.is_ours]
 
     def close(self) -> None:

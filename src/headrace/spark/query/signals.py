@@ -115,7 +115,7 @@ def _unfinished(
 
 
 def _name(config: ConnectorConfig) -> str:
-    """Of a connector's server, however it is run."""
+    """The name of a connector's server, however it is run."""
     server = f"{config.connector_class}\n{config.topic_prefix}"
     return hashlib.sha256(server.encode()).hexdigest()[:16]
 

@@ -181,7 +181,7 @@ class SinkDefinition(Protocol):
         return {}
 
     def kernels_of(self, config: ConnectorConfig) -> Mapping[str, Sequence[str]]:  # noqa: ARG002
-        """Those that it calls with these options, where not every query calls the same ones."""
+        """The kernels that the sink calls with these options, if not all queries call the same."""
         return self.kernels
 
     @property
@@ -200,7 +200,7 @@ class SinkDefinition(Protocol):
         return bare | {name.removeprefix(prefix): given[name] for name in named}
 
     def unknown_options(self, config: ConnectorConfig) -> list[str]:
-        """Those of `own_options` that the sink does not have."""
+        """The `own_options` that the sink does not have."""
         return [name for name in self.own_options(config) if name not in self.options]
 
     def written(self, config: ConnectorConfig, option: str) -> str:  # noqa: ARG002

@@ -190,7 +190,7 @@ class _Columns:
         return _last(said, F.col("content"), "last", "other")
 
     def told(self) -> list[Column]:
-        """Likewise the last values of the columns that some changes do not tell."""
+        """The last values of the columns that some changes do not contain."""
         made: list[Column] = []
         for at, field in self._may_lack():
             value = F.col("row").getField(field.name)

@@ -25,7 +25,7 @@ class Ranges(DataSourceStreamReader):
 
     @abstractmethod
     def session(self) -> SourceSession:
-        """That of this process."""
+        """The session of this process."""
 
     def following(self, start: OffsetObject, *, is_held: bool = True) -> OffsetObject:
         """The end of the range that follows `start`, which is `start` where nothing is new.

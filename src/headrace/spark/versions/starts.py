@@ -47,7 +47,7 @@ class Starts:
 
     @staticmethod
     def of(options: Mapping[str, str], config: ConnectorConfig, initial: OffsetObject) -> Starts:
-        """Of the source of a query. Raises HeadraceError as `checkpoint_folder`."""
+        """The starts of a query's source. Raises HeadraceError as `checkpoint_folder`."""
         folder = checkpoint_folder(options, config)
         is_bounded = options.get(BOUNDED) == "true" if CHECKPOINT in options else None
         return Starts(QueryLog(folder), initial, is_bounded=is_bounded)

@@ -95,7 +95,7 @@ class RecordSizes:
         return self.measured(records).sizes
 
     def measured(self, records: Records) -> MeasuredRecords:
-        """Likewise, with the values that were read for it."""
+        """The sizes, with the values that were read for them."""
         parts = self._parts(records.shape)
         sizes = np.full(len(records), parts.fixed, np.int64)
         for header in records.shape.headers:

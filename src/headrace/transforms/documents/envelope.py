@@ -25,7 +25,7 @@ class DocumentEnvelope:
 
     @staticmethod
     def of(shape: Shape, *, as_released: bool = False) -> DocumentEnvelope | None:
-        """That of a shape; None where its value is not an envelope.
+        """The envelope of a shape; None if its value is not an envelope.
 
         Raises HeadraceError("transforms.row_is_no_document") for an envelope of rows, and
         `as_released` for one of connectors before 2.2, which has no updateDescription.

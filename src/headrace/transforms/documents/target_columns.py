@@ -31,8 +31,8 @@ class ColumnTree:
 
     @staticmethod
     def of(schema: Schema, name: str, form: StructForm) -> ColumnTree:
-        """Of a schema; `name` is that of the schema if it is a struct. Names of fields are adjusted
-        as `form` says, and inner structs have the names of their paths.
+        """The columns of a schema; `name` is that of the schema if it is a struct. Names of fields
+        are adjusted as `form` says, and inner structs have the names of their paths.
 
         Raises HeadraceError("transforms.field_name_twice").
         """

@@ -117,7 +117,7 @@ class _Parser:
         return _in_order(statements, None)
 
     def statements(self) -> list[_Statement]:
-        """Those up to the end of the text or of the block."""
+        """The statements up to the end of the text or of the block."""
         made: list[_Statement] = []
         while True:
             while self.taken(";"):

@@ -59,7 +59,7 @@ class Expression:
         return true(array)
 
     def texts(self, records: Records) -> pa.Array:
-        """Its texts, or null.
+        """The expression's texts, or null.
 
         Raises HeadraceError("transforms.expression_failed") when a value is neither.
         """

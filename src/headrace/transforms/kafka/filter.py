@@ -17,7 +17,7 @@ class Filter:
     passes_records = True
 
     def __init__(self, _options: NoOptions) -> None:
-        """It has no options of its own."""
+        """Filter has no options of its own."""
 
     def apply(self, _records: Records) -> Iterable[Records]:
         """See Transform."""

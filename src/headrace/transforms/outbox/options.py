@@ -116,7 +116,7 @@ class Columns:
 
     @staticmethod
     def of(options: OutboxOptions, prefix: str) -> Columns:
-        """Those of options whose names begin with `prefix`.
+        """The columns of the options whose names begin with `prefix`.
 
         Raises HeadraceError("transforms.bad_placement").
         """

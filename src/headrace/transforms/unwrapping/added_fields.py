@@ -146,9 +146,9 @@ class AddedHeaders:
         return with_headers(shape, ((entry.name, node) for entry, node in self._of(envelope)))
 
     def of_tombstone(self, shape: Shape, envelope: Struct | None) -> tuple[Header, ...]:
-        """Likewise of tombstones, whose operation is a delete. `envelope`: the shape's, if it has
-        one; its nodes hold for the delete before the tombstone, whose headers come first where
-        both share them."""
+        """The headers of tombstones, whose operation is a delete. `envelope`: the shape's, if it
+        has one; its nodes are valid for the delete before the tombstone, whose headers come first
+        if both share them."""
         made: list[tuple[str, Node]] = []
         if envelope is not None and self._are_shared:
             for entry, node in self._of(envelope):

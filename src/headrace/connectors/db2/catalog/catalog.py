@@ -84,8 +84,8 @@ class Catalog:
     def _metadata(
         self, function: str, schema: str, name: str, *more: bool
     ) -> list[Mapping[str, Any]]:
-        """Of this table only: names are patterns to some of the functions, in which an underscore
-        stands for any character."""
+        """The rows of metadata of this table only: some of the functions take names as patterns, in
+        which an underscore matches any character."""
         return [
             one
             for one in self._connection.metadata(function, schema, name, *more)

@@ -131,7 +131,7 @@ class Db2ChunkSource(DriverChunks[int]):
         self._config, self._lsn_bytes = config, LSN_BYTES
 
     def position(self) -> int:
-        """Behind the last commit that Capture has written."""
+        """The place after the last commit that Capture has written."""
         with self._kept.transaction(READING) as connection:
             ((newest,),) = connection.rows(sql.newest_lsn(self._config))
         if newest is None:

@@ -118,7 +118,7 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
         return Db2SnapshotReader(self._config)
 
     def position(self) -> int:
-        """Behind the last commit that Capture has written."""
+        """The place after the last commit that Capture has written."""
         return self._now().committed
 
     def transaction_image(self, position: Db2Position, kind: int) -> bytes:

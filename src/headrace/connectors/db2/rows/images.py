@@ -32,7 +32,7 @@ class TypedColumn(Protocol):
 def images_at(
     table: str, columns: Iterable[TypedColumn], places: Iterable[int | None] | None = None
 ) -> Db2Images:
-    """Of rows that have every column, in this order, unless `places` are given; see RowImages."""
+    """Images of rows that have every column, in this order, or at `places`; see RowImages."""
     columns = tuple(columns)
     return RowImages(
         _VALUES,

@@ -82,9 +82,9 @@ class Readiness:
         return sorted(tables, key=lambda table: self._capture.order(table.name))
 
     def _require_replication(self, connection: Connection, tables: Sequence[Table]) -> None:
-        """That captured tables are registered, and their change tables those of SQL replication. A
-        warning tells of tables that are not registered where others are, and of a Capture that does
-        not run: it may be started later."""
+        """Checks that captured tables are registered, and that their change tables are those of SQL
+        replication. Warns of unregistered tables if others are registered, and of a Capture that
+        does not run: it may be started later."""
         config = self._config
         read_control(connection, config, newest_lsn(config))
         registered = registrations(connection, config)

@@ -246,8 +246,8 @@ def _is_above(place, other):
 
 @part
 def _resume(place, state):
-    """Behind the change up to which an earlier process delivered the open transaction, ordinals are
-    above those that it gave away, whatever tables were captured then."""
+    """Sets the ordinals after the last change of the open transaction that an earlier process
+    delivered above those that it used, whatever tables were captured then."""
     least = load64(state + 8 * RESUMED_ORDINAL)
     if (
         load64(state + 8 * RESUMES)

@@ -18,7 +18,7 @@ class LsnColumn(NamedTuple):
 
     @staticmethod
     def of(lsns: Sequence[bytes]) -> LsnColumn:
-        """Of the bytes of numbers; shorter ones get zeros in front."""
+        """A column of the bytes of numbers; shorter ones are padded with zeros in front."""
         size = len(lsns[0]) if lsns else LSN_BYTES
         joined = b"".join(lsns)
         if len(joined) != size * len(lsns) or size != LSN_BYTES:

@@ -147,7 +147,7 @@ class RegisteredTables:
         self._gone: set[tuple[str, str]] = set()
 
     def captured(self, registrations: Iterable[Registration]) -> list[Registration]:
-        """Those whose tables are captured."""
+        """The registrations whose tables are captured."""
         return [one for one in registrations if self._capture.takes(source_of(one))]
 
     def describe(self, catalog: Catalog, span: Span) -> Described | None:

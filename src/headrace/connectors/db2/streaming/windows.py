@@ -43,8 +43,8 @@ def newest_lsn(connection: Connection, config: Db2Config) -> bytes | None:
 
 
 def check_not_ahead(first: int, newest: bytes | None, lsn_bytes: int) -> None:
-    """That a stream whose next place is `first` is not ahead of Capture's `newest` commit. Raises
-    HeadraceError("db2.position_ahead")."""
+    """Checks that a stream whose next place is `first` is not ahead of Capture's `newest` commit.
+    Raises HeadraceError("db2.position_ahead")."""
     if first > (0 if newest is None else place_of(newest) + 1):
         told = "has none" if newest is None else f"is at {format_lsn(newest)}"
         raise HeadraceError(

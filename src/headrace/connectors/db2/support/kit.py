@@ -123,8 +123,8 @@ class Kit:
         return Transaction(table, [made], [undo])
 
     def registration(self, table: str) -> Transaction:
-        """Its registration, whose change table has all columns of the table, as ADDTABLE makes it.
-        Whatever Capture does not like of it ends this registration alone."""
+        """The registration of a table, whose change table has all columns of the table, as ADDTABLE
+        creates it. An error of Capture ends this registration alone."""
         config, name = self._config, change_table(table)
         steps = adding(config, SCHEMA, table, name)
         register = control_table(config, sql.REGISTER)

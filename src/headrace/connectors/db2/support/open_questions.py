@@ -47,8 +47,8 @@ def _clocks(records: Records) -> object:
 
 
 def _large_columns(records: Records) -> object:
-    """Of captured tables and of change tables: the large types that they have, the states of all
-    registrations, and what became of the workload's table with such columns."""
+    """The large types of captured tables and of change tables, the states of all registrations, and
+    the result of the workload's table with such columns."""
     kinds = ("BLOB", "CLOB", "DBCLOB", "XML")
     counts = {
         of: Counter(str(row["TYPE_NAME"]) for row in rows_of(records, "columns", place))

@@ -37,7 +37,7 @@ SIGNALS = "IBMSNAP_SIGNAL"
 
 
 class Questions:
-    """Those of a configuration, whose control tables have a schema of their own."""
+    """The questions for a configuration, which names the schemas of its control tables."""
 
     def __init__(self, config: Db2Config) -> None:
         units = control_table(config, sql.UNITS_OF_WORK)
@@ -154,7 +154,7 @@ _SERVER: Sequence[Question] = (
 
 
 def _control(config: Db2Config) -> Sequence[Question]:
-    """Of control tables that the connector itself does not read, or not whole."""
+    """Questions about control tables that the connector itself does not read, or reads in part."""
     return (
         _question(
             "capture_parameters",

@@ -49,12 +49,12 @@ class Db2Type:
 
     @property
     def text_size(self) -> int:
-        """Its schema lists nothing."""
+        """See DeclaredType; Db2's schemas list no values."""
         return 0
 
     @property
     def fraction_digits(self) -> int:
-        """Of a TIMESTAMP."""
+        """The fraction digits of a TIMESTAMP."""
         return _DEFAULT_FRACTION if self.scale is None else self.scale
 
     def length_and_scale(self) -> tuple[int, int | None]:

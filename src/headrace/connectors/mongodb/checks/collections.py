@@ -78,7 +78,7 @@ def _hidden(checked: Checked) -> _Hidden:
 
 
 def all_collections(checked: Checked) -> Iterator[Collection]:
-    """Those of the databases that may be captured, as far as the user may list them."""
+    """The collections of databases that may be captured, as far as the user may list them."""
     for database in sorted(checked.client.list_database_names()):
         if not checked.namespaces.takes_database(database):
             continue

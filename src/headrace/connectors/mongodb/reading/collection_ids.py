@@ -30,8 +30,8 @@ class CollectionIds:
         self._changed: dict[Path, str] = {}
 
     def facts(self, database: str, collection: str) -> CollectionFacts:
-        """Of a captured collection. Where it is gone by now, and was not the first of that name,
-        the time at which it took the name stands for its UUID. Raises HeadraceError."""
+        """The facts of a captured collection. If it does not exist any more, and was not the first
+        with its name, the time when it took the name replaces its UUID. Raises HeadraceError."""
         run, path = self._run, (database, collection)
         if run.identifies and collection not in self._known.get(database, ()):
             try:

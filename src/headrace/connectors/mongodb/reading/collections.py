@@ -42,7 +42,7 @@ def own_ids(client: Client, database: str) -> dict[str, str]:
 
 
 def _uuid(entry: Mapping[str, Any]) -> str:
-    """That of an entry of listCollections; views have none."""
+    """The UUID of an entry of listCollections; empty for views."""
     uuid = entry.get("info", {}).get("uuid")
     return "" if uuid is None else bytes(uuid).hex()
 

@@ -86,8 +86,8 @@ class MongoSnapshotSource(SnapshotSource[MongoPosition, Moment]):
 
     @property
     def held(self) -> Moment | None:
-        """It cannot be lost; another process goes on with it, unless snapshot.resume has it begin
-        again."""
+        """The snapshot's moment, which cannot be lost; another process continues with it, unless
+        snapshot.resume restarts the snapshot."""
         return self._moment
 
     def adopt(self, held: Moment) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass
 class StreamProgress:
-    """Of all streams of one connector, by the receiver's thread; other threads read.
+    """Progress of all streams of one connector, set by the receiver's thread; others read it.
 
     `acknowledged` is the clusterTime (seconds << 32 | increment) up to which Spark's checkpoint has
     everything; 0: not known yet. `disconnects` counts cursors that were lost and replaced,

@@ -279,7 +279,7 @@ class ChangeStreamReader(SegmentReader):
         self._leaves_out = True
 
     def _add_fragment(self, batch: _Batch, event: bytes) -> None:
-        """Behind the last fragment, the whole event is a batch of its own, before the rest."""
+        """Adds a fragment; after the last one, the whole event is a batch before the rest."""
         state = self.state
         batch.at = batch.behind(int(state[frames.AT]))
         whole = self._fragments.add(event)

@@ -53,7 +53,7 @@ class Catalog:
         return Table(schema, name, columns, self.key(schema, name)) if columns else None
 
     def tables_of(self, schema: str, names: Collection[str]) -> Iterator[Table]:
-        """Those of these tables that are there, described with three statements for all of the
+        """The existing ones of these tables, described with three statements for all of the
         schema."""
         primary = _columns_by_table(self._every(sql.PRIMARY_KEY(one=""), schema))
         indexed = {

@@ -123,7 +123,7 @@ class OracleChunkSource(DriverChunks[int]):
         self._config, self.qualifier = config, f"{capture.database}."
 
     def position(self) -> int:
-        """Behind what is committed now."""
+        """The place after the last commit."""
         return behind_scn(self._scn())
 
     def _scn(self) -> int:

@@ -105,7 +105,7 @@ PRESENT = ChunkSql(OracleDialect())
 
 
 def sql_at(scn: int) -> ChunkSql:
-    """Of tables as they were at an SCN."""
+    """The SQL of tables as of an SCN."""
     return ChunkSql(OracleDialect(scn))
 
 

@@ -107,7 +107,7 @@ class OracleSnapshotRows(SnapshotRows):
 
 
 def altered(problem: HeadraceError) -> HeadraceError:
-    """Of a table that was altered or dropped while it was read."""
+    """The error of a table that was altered or dropped while it was read."""
     return HeadraceError(
         problem.code,
         problem.message,
@@ -118,7 +118,7 @@ def altered(problem: HeadraceError) -> HeadraceError:
 
 
 def _no_later_scn(problem: HeadraceError) -> HeadraceError:
-    """Of rows that may not be read under a later SCN: they have no key, or no stream follows."""
+    """The error of rows that may not be read as of a later SCN: without key, or without stream."""
     return HeadraceError(
         problem.code,
         problem.message,

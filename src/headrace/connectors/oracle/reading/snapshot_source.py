@@ -81,7 +81,7 @@ class OracleState(HeldSnapshot):
 
     @property
     def position(self) -> OraclePosition:
-        """Behind everything that it sees. What comes next may have the current SCN."""
+        """The position after everything that it sees. Later changes may have the current SCN."""
         mined = max(self.scn - 1, 0) if self.mined is None else self.mined
         return OraclePosition.behind_scn(self.scn, mined)
 
@@ -239,7 +239,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         return OracleSnapshotReader(self._config)
 
     def position(self) -> int:
-        """Behind what is committed now."""
+        """The place after the last commit."""
         with self._asking(TAKING) as connection:
             return behind_scn(current_scn(connection))
 
@@ -302,7 +302,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         )
 
     def _tells(self, table: StoredTable) -> bool:
-        """Of tables that are not captured, too, where that is seen."""
+        """Whether a table has a schema change; also tables that are not captured may."""
         is_mentioned = self._capture.mentions(table.schema) and not self._capture.is_system(
             table.schema, table.table
         )

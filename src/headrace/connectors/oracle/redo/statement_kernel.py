@@ -85,7 +85,7 @@ def _column_at(place, stop, table, expected):
 
 @inlined_part
 def _skip_alias(place, stop):
-    """Behind the alias and the point before a column's name; NONE when no name begins there."""
+    """The place after the alias and the point before a column's name; NONE without a name."""
     while place < stop:
         byte = load8(place)
         if byte == _DOUBLE_QUOTE:
@@ -275,7 +275,7 @@ def _inserted(place, stop, table, cells, state, order):
 
 @part
 def _behind_table(place, stop):
-    """Behind a table's name and its alias, where `set ` or ` where ` stands, or the end; NONE."""
+    """The place after a table's name and alias, before `set `, ` where ` or the end; NONE."""
     place = skip_name(place, stop, _SPACE, _OPEN)
     if place < 0:
         return NONE

@@ -247,8 +247,8 @@ def _number(place, stop, cell, arena):
 
 @inlined_part
 def _closing(place, stop):
-    """Behind the quote and the parenthesis that close an argument, or behind the usual mask of a
-    date; NONE for others."""
+    """The place after the quote and the parenthesis that close an argument, or after the usual mask
+    of a date; NONE for other texts."""
     if stop - place < 2 or load8(place) != QUOTE:
         return NONE
     place += 1

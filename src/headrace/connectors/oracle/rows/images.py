@@ -20,7 +20,7 @@ _VALUES = DriverValues(CONNECTOR, texts_of, valid=without_marks)
 def images_of(
     table: str, columns: Sequence[Column | ColumnFacts], given: Sequence[str]
 ) -> OracleImages:
-    """Of rows that have the columns `given`; those that they lack are null. See RowImages."""
+    """Images of rows with the columns `given`; missing columns are null. See RowImages."""
     places = {name: place for place, name in enumerate(given)}
     return RowImages(
         _VALUES,

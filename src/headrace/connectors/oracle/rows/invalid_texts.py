@@ -67,7 +67,7 @@ def has_mark(row: Sequence[object]) -> bool:
 
 
 def invalid_key(key: Sequence[Column]) -> HeadraceError:
-    """Of a key between whose values a table is read in chunks: rows would be left out."""
+    """The error of a key by whose values a table is read in chunks: rows would be left out."""
     names = ", ".join(column.name for column in key)
     return HeadraceError(
         "oracle.invalid_text",

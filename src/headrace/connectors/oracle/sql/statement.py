@@ -87,7 +87,7 @@ class Statement:
 
     @property
     def slots(self) -> tuple[str, ...]:
-        """Their names, in the order of the text."""
+        """The names of the slots, in the order of the text."""
         return self._slots
 
     def __call__(self, **slots: str | int) -> str:

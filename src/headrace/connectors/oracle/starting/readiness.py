@@ -87,8 +87,8 @@ class Readiness:
             )
 
     def _require_redo(self, connection: Connection, tables: list[StoredTable]) -> None:
-        """That redo is archived and has rows; a warning tells of tables whose redo lacks columns,
-        and of names that LogMiner does not know."""
+        """Checks that redo is archived and has rows; warns of tables whose redo lacks columns, and
+        of names that LogMiner does not know."""
         lacking = unlogged_tables(connection, tables)
         if self._config.container is not None:
             connection.switch_to(ROOT)

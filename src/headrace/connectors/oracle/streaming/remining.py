@@ -75,8 +75,8 @@ class GivenUp:
         return _without(batch, theirs & ~ends)
 
     def at(self, committed: int) -> tuple[int, ...]:
-        """Their ids at a position that has delivered everything below the place `committed`: those
-        that ended before it are of no account."""
+        """The ids of the transactions at a position that has delivered everything below the place
+        `committed`, without those that ended before it."""
         with self._lock:
             return tuple(
                 sorted(x for x, end in self._ends.items() if end is None or end >= committed)

@@ -72,7 +72,7 @@ class RowTable(Protocol):
 
     @property
     def path(self) -> tuple[str, str]:
-        """Its schema and name."""
+        """The table's schema and name."""
         ...
 
     @property
@@ -82,7 +82,7 @@ class RowTable(Protocol):
 
     @property
     def model(self) -> int:
-        """Its number among the tables of the parser."""
+        """The table's number among the tables of the parser."""
         ...
 
     @property

@@ -28,7 +28,7 @@ class At(NamedTuple):
 
     @property
     def place(self) -> int:
-        """Its place among commits."""
+        """The statement's place among commits."""
         return place_of(self.scn, self.xid)
 
 
@@ -68,8 +68,8 @@ class TableStatement:
         return None if self.text is None else stated(self.text)
 
     def position(self, snapshot_scn: str | None) -> dict[str, Any]:
-        """Its position as Debezium's offsets name it, in Debezium's order. `snapshot_scn` is that
-        of the snapshot before it."""
+        """The position by the names of Debezium's offsets, in Debezium's order. `snapshot_scn` is
+        that of the snapshot before it."""
         commits = (one._replace(xids=tuple(sorted(one.xids))) for one in self.threads)
         members: dict[str, Any] = {"commit_scn": ",".join(map(str, commits)) or None}
         if self.last is not None:

@@ -183,7 +183,7 @@ class CapturedTable:
 
     @property
     def path(self) -> Path:
-        """Its schema and name."""
+        """The table's schema and name."""
         return self.table.path
 
 

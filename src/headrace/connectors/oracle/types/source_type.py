@@ -84,7 +84,7 @@ class OracleType:
 
     @property
     def text_size(self) -> int:
-        """Its schema lists nothing."""
+        """See DeclaredType; Oracle's schemas list no values."""
         return 0
 
     @property

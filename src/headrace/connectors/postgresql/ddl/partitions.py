@@ -64,8 +64,8 @@ def unplanned(planned: Partitions, present: Partitions) -> dict[int, str]:
 
 
 def with_pages(connection: psycopg.Connection, oids: Collection[int]) -> set[int]:
-    """Those of the tables whose files have pages. A partition without any has no row but those that
-    the log brings."""
+    """The tables whose files have pages. A partition without pages has only rows that the log
+    brings."""
     return {int(oid) for (oid,) in connection.execute(_WITH_PAGES, (list(oids),)).fetchall()}
 
 

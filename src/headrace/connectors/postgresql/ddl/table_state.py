@@ -171,7 +171,7 @@ def _of_labels(value: str, facts: TypeFacts) -> tuple[str, tuple[str, ...]]:
 
 
 def rewritten_tables(connection: psycopg.Connection, oids: Collection[int]) -> set[int]:
-    """Those of the tables that were rewritten or truncated after the snapshot of the connection's
+    """The tables that were rewritten or truncated after the snapshot of the connection's
     transaction was taken. Waits for no lock."""
     rows = connection.execute(_REWRITTEN, (list(oids),)).fetchall()
     return {int(oid) for (oid,) in rows}

@@ -127,7 +127,7 @@ class PostgresChunkSource(ChunkSource[TableTarget]):
         return self._targets.names()
 
     def silent(self, names: Sequence[str]) -> Mapping[str, str]:
-        """Those that the publication lacks."""
+        """The tables that the publication lacks."""
         config, chosen = self._config, frozenset(filter(self._capture.reads, names))
         with (
             connect(config, application=_APPLICATION, limit=QUERY_LIMIT) as connection,

@@ -111,8 +111,8 @@ class StoredPosition:
             self.drop()
 
     def keep(self, lost: Lost) -> None:
-        """Behind the range that is left out the slot may fit again, and nobody would know of the
-        gap: it is dropped."""
+        """Drops the slot: after the range that is left out it could be valid again, so that the gap
+        would not be noticed."""
         if lost.error.code == SLOT_MOVED:
             self.drop()
             if self._slot() is not None:

@@ -26,7 +26,7 @@ _SEED = 1
 
 @entry
 def schema_hash(address, length):
-    """Of the text of a schema."""
+    """The hash of the text of a schema."""
     return hash_bytes(np.int64(_SEED), address, length)
 
 

@@ -193,7 +193,7 @@ class EventRouter(OutboxRouter):
     def _expanded_in_python(
         self, records: Records, shape: Shape, row: _Row, form: _Form, payloads: pa.Array
     ) -> Iterator[Records]:
-        """Likewise of records whose payloads no kernel reads."""
+        """As `_expanded`, for records whose payloads no kernel reads."""
         encoded = payloads.dictionary_encode()
         texts = encoded.dictionary.to_pylist()
         made = [self._payload(text) for text in texts]

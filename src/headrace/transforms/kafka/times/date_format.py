@@ -122,7 +122,7 @@ def _unquoted(text: str) -> list[Piece]:
 
 
 def _expression(letter: str, count: int, is_fixed: bool) -> str:
-    """Of the texts that a letter stands for."""
+    """The expression that matches the texts of a letter."""
     if letter in "ML" and count > 2:
         return "|".join([*_MONTHS, *(month[:3] for month in _MONTHS)])
     if letter in _NUMERIC:

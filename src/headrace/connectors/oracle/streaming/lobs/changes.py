@@ -36,11 +36,11 @@ Place = tuple[object, ...]
 
 
 class LobTable(NamedTuple):
-    """Of a captured table: the places of the columns that tell its rows apart, and of those whose
-    values the redo may hold apart (none: its changes go out as they are). `table`: what it is read
-    again by where its key changes; None: it has no key. `key`: the places of the columns of events'
-    keys, `merged`: of those for which updates are put together, `charsets`: the character sets of
-    texts, by place; the others are bytes."""
+    """A captured table: the places of the columns that identify its rows, and of those whose values
+    the redo may write apart (none: its changes are passed on unchanged). `table` is the description
+    by which it is read again if its key changes; None: it has no key. `key`: the places of the
+    columns of events' keys; `merged`: those by which updates are merged; `charsets`: the character
+    sets of texts, by place; the others are bytes."""
 
     name: str
     identity: tuple[int, ...]

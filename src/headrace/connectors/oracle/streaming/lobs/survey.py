@@ -41,7 +41,7 @@ class Survey:
 
 @dataclass
 class _Rows:
-    """Of frames that tell of rows: their numbers, hashes of the rows, kinds, and whether the frame
+    """Frames that describe rows: their numbers, hashes of the rows, kinds, and whether the frame
     changes its row's key; hashes of the rows that had another key."""
 
     numbers: array[int]

@@ -184,7 +184,7 @@ class TransactionBuffer:
 
     @property
     def _used(self) -> np.ndarray:
-        """Those of the transactions that may be open or wait to be written."""
+        """The transactions that may be open or wait to be written."""
         return self._transactions[: int(self._state[hold_kernel.USED])]
 
     def _make_room(self, more: int) -> None:

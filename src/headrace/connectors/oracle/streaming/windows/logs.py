@@ -72,7 +72,7 @@ class RedoThread:
 
     @staticmethod
     def of(row: Sequence[Any]) -> RedoThread:
-        """Of a row as sql.THREADS gives it."""
+        """The redo thread of a row of sql.THREADS."""
         number, status, enabled, sequence, checkpoint, enabled_at, _, _, last_change, _ = row
         return RedoThread(
             int(number),

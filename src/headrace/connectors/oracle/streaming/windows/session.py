@@ -48,7 +48,7 @@ class RowLimit:
         """0: as long as it takes."""
 
     def passed(self) -> None:
-        """It took longer: the same window may take twice as long."""
+        """Doubles the time limit of the same window, which took longer."""
         self.milliseconds *= 2
         if self.milliseconds:
             log.warning(
