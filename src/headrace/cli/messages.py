@@ -209,7 +209,7 @@ class LogOfMessages(logging.Handler):
             self.handleError(record)
 
     def open(self) -> None:
-        """From here on this process logs here, and to no other messages."""
+        """Sends this process's log to these messages only."""
         self.close_all()
         logging.getLogger(LOG).addHandler(self)
 

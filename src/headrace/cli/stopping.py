@@ -31,8 +31,8 @@ class Stop:
         raise KeyboardInterrupt
 
     def interrupt_at_hangup(self) -> None:
-        """For a verb that takes back what it did: SIGHUP, the end of its terminal, is as SIGTERM,
-        unless the command was started to outlive it (nohup)."""
+        """Treats SIGHUP, the end of the terminal, like SIGTERM, for a verb that undoes its changes;
+        not if the command was started to outlive the terminal (nohup)."""
         is_main = threading.current_thread() is threading.main_thread()
         number = getattr(signal, "SIGHUP", None)  # Windows has none
         if is_main and number is not None and signal.getsignal(number) is signal.SIG_DFL:

@@ -90,7 +90,7 @@ class HasValues(Protocol):
 
 
 class Required(Enum):
-    """In the place of a default."""
+    """The marker of a property without default."""
 
     REQUIRED = "required"
 

@@ -45,9 +45,9 @@ class Connector(Protocol):
         ...
 
     def bounded(self) -> None:
-        """From now on `poll` ends at the place where the log ends when it is read first (Spark's
-        availableNow): it gives `after` back at that place and behind it, whatever comes meanwhile,
-        and nowhere before. Signals that are being heeded come to their end first."""
+        """Limits `poll` to the end that the log has when it is first read (Spark's availableNow):
+        `poll` returns `after` at and after that place, whatever comes meanwhile, and not before.
+        Signals that are being carried out are finished first."""
         ...
 
     def latest(self) -> OffsetObject:
@@ -64,8 +64,8 @@ class Connector(Protocol):
         ...
 
     def watch(self, watcher: Watcher) -> None:
-        """From now on `watcher` is called with what the connector is doing, at once and whenever
-        that changes: also while `poll` tries again."""
+        """From now on calls `watcher` with the connector's situation, at once and at each change,
+        also while `poll` retries."""
         ...
 
     def close(self) -> None:

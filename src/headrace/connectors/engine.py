@@ -393,7 +393,7 @@ class Engine(Generic[P]):
         self._source.forget_tables()
 
     def _slices(self, start: Offset[P], end: Offset[P]) -> list[Slice]:
-        """In any state: Spark plans a range again that was planned before a restart."""
+        """Plans in any state: Spark plans a range again that was planned before a restart."""
         if end.is_initial or start.is_initial or end.epoch != start.epoch:
             return []
         if end.snapshot is not None:

@@ -48,7 +48,7 @@ class LagMetrics:
         self._counts += np.bincount(places, minlength=len(self._counts))
 
     def to_json(self) -> dict[str, int | None]:
-        """By Debezium's names; -1 and None before anything came."""
+        """The metrics by Debezium's names; -1 and None before the first event."""
         name = "MilliSecondsBehindSource"
         count = int(self._counts.sum())
         figures: dict[str, int | None] = {
@@ -117,7 +117,7 @@ class StreamingMetrics:
         self.lag.add(int(self._last_time * 1000) - of_range["commit_ms"])
 
     def to_json(self) -> dict[str, Any]:
-        """By Debezium's names."""
+        """The metrics by Debezium's names."""
         since = None if self._last_time is None else self._clock() - self._last_time
         return {
             "LastEvent": self._last_event,
@@ -184,7 +184,7 @@ class SnapshotMetrics:
             self._ended, self._aborted = self._clock(), True
 
     def to_json(self) -> dict[str, Any]:
-        """By Debezium's names, and `EstimatedRows` by table as the statistics have them."""
+        """The metrics by Debezium's names, and `EstimatedRows` by table from the statistics."""
         seconds = 0.0
         if self._began is not None:
             seconds = (self._clock() if self._ended is None else self._ended) - self._began

@@ -17,7 +17,7 @@ class Retention(Protocol):
     """What the database says of its log and of this reader."""
 
     def to_json(self) -> Mapping[str, Any]:
-        """For metrics."""
+        """The values for metrics."""
         ...
 
 

@@ -80,7 +80,7 @@ class OpenStream(Protocol[P]):
         ...
 
     def state(self) -> StreamState:
-        """For metrics."""
+        """The stream's state for metrics."""
         ...
 
     def close(self) -> None:
@@ -241,7 +241,7 @@ class Source(Protocol[P]):
         """Close everything but streams and snapshots; never raises."""
 
     def drop(self) -> None:
-        """At an orderly end: take away the position in the log, if the configuration says so. Never
+        """Gives up the position in the log at an orderly end, if the configuration says so. Never
         raises."""
         return
 

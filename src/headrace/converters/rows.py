@@ -216,7 +216,7 @@ class SliceConverter:
     def _slice(
         self, slice_records: Sequence[Records], sequences: Sequences, failed: Failed | None
     ) -> _Slice | None:
-        """None: nothing is left of the records."""
+        """A slice of the records; None if no record is left."""
         kept, compiled = self._compilable(slice_records, failed)
         if not kept:
             return None

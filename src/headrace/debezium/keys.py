@@ -38,7 +38,7 @@ class KeyRules:
 
     @staticmethod
     def of(entries: Iterable[tuple[str, tuple[str, ...]]]) -> KeyRules:
-        """From (table expression, columns) pairs that a configuration has checked."""
+        """The rules of (table expression, columns) pairs that a configuration has checked."""
         return KeyRules(
             tuple(KeyRule(re.compile(table, re.IGNORECASE), columns) for table, columns in entries)
         )

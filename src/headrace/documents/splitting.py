@@ -48,7 +48,7 @@ class SplitForm:
 
     @property
     def flags(self) -> int:
-        """As the kernel takes it."""
+        """The form as the kernel's flags."""
         return (
             SMALL_LONGS * self.small_longs
             | NUMBERED * self.numbered

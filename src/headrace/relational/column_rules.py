@@ -21,7 +21,7 @@ from headrace.errors import HeadraceError
 
 
 def column_rules(config: RelationalConfig) -> ColumnRules:
-    """In Debezium's order, but hashes before the propagation of types."""
+    """The rules in Debezium's order, but hashes before the propagation of types."""
     rules: list[tuple[Callable[[str, str], bool], ColumnRule]] = [
         *(
             (by_column(_compiled(member.value)), Truncate(int(member.variables[0])))

@@ -48,7 +48,7 @@ class Notification:
     timestamp: int
 
     def to_json(self) -> dict[str, Any]:
-        """For offsets; member names are those of the record."""
+        """The record's members, for offsets."""
         return {
             "id": self.id,
             "type": self.type,

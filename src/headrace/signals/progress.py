@@ -187,7 +187,7 @@ class SignalProgress:
         return replace(self, inserts=(), ended=())
 
     def before_first_chunk(self) -> SignalProgress:
-        """Before the first chunk of the first table."""
+        """The progress before the first chunk of the first table."""
         return replace(self, after=None, maximum=None, order=None, scanned=0)
 
     def to_json(self) -> dict[str, Any]:

@@ -129,8 +129,8 @@ def send(
     channel: str,
     insert: Callable[[str, Signal], None],
 ) -> None:
-    """By a channel of `channel_of`: the signal table (`insert`), Kafka, the file. Raises what the
-    channel has to say."""
+    """Sends a signal by a channel of `channel_of`: the signal table (`insert`), Kafka, the file.
+    Raises the channel's errors."""
     match channel:
         case "source":
             table = config.signal_table()

@@ -49,7 +49,7 @@ class Chunk:
     rows: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """For offsets; key values appear in it."""
+        """The chunk for offsets; key values appear in it."""
         members = asdict(self)
         members["kind"] = str(self.kind)
         for name in ("lower", "upper"):

@@ -20,8 +20,8 @@ class ImageBuffer:
         self._used = 0
 
     def room(self) -> tuple[int, int, int, int]:
-        """For a kernel: the address and the number of the bytes that are free, the address of
-        int64s for the offsets of images in them (0 first), and how many rows may come."""
+        """The free room for a kernel: address and number of the free bytes, the address of int64s
+        for the offsets of images in them (0 first), and how many rows may come."""
         return (
             address_of(self._images) + self._used,
             self._capacity - self._used,

@@ -77,7 +77,7 @@ class SnapshotTable:
         return sum(counts) if all(count > 0 for count in counts) else None
 
     def to_json(self) -> list[Any]:
-        """For offsets."""
+        """The tables for offsets."""
         leaves = [list(leaf) for leaf in self.leaves]
         members = [self.id, self.schema, self.table, str(self.kind), leaves, self.opens]
         further = [self.condition, self.key, self.parts]

@@ -110,7 +110,7 @@ class _Countdown:
     a limit ends."""
 
     def __init__(self, seconds: float | None) -> None:
-        """None: no limit."""
+        """`seconds` is the limit; None: no limit."""
         self._seconds = math.inf if seconds is None else seconds
         self.has_begun = seconds is None
         self._end = Deadline(_STARTS_WITHIN_S + self._seconds)

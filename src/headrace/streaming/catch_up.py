@@ -24,8 +24,8 @@ class CatchUp:
         self._is_read = False
 
     def look(self, stream: ReadLog, log_end: Callable[[], int]) -> None:
-        """Before the stream is asked for a range. `log_end` is called once, and raises what its
-        source raises."""
+        """Called before the stream is asked for a range. `log_end` is called once, and raises the
+        errors of its source."""
         if not self.is_over:
             if self._end is None:
                 self._end = log_end()

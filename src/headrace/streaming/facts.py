@@ -184,11 +184,11 @@ class TopicFacts(ABC):
         raise AssertionError(f"a chunk cannot hold records of {self.topic}: no collection has them")
 
     def key_cells(self, settings: EventSettings) -> list[Cell]:  # noqa: ARG002
-        """None."""
+        """No cells."""
         return []
 
     def shown_cells(self, settings: EventSettings) -> list[tuple[Cell, Cell | Constant]]:  # noqa: ARG002
-        """None."""
+        """No cells."""
         return []
 
     @abstractmethod

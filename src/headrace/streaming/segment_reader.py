@@ -53,9 +53,9 @@ class SegmentReader(LogReader):
         words: int = OWN_WORDS,
         options: int = 0,
     ) -> None:
-        """From `start` on, with so many words of state, and `options` of `row_kernel.add_change`.
-        Inside of a transaction, the log is read again from the transaction's beginning. Loads the
-        kernel."""
+        """Begins at `start`, with so many words of state, and `options` of
+        `row_kernel.add_change`. Inside of a transaction, the log is read again from the
+        transaction's beginning. Loads the kernel."""
         self.versions = versions
         self._row_options = options
         if self.kernel is not None:

@@ -105,8 +105,8 @@ _tells_start = True
 
 
 def withhold_starts() -> None:
-    """From now on a stream of this process tells the database nothing of where it starts: only what
-    is acknowledged later."""
+    """From now on a stream of this process does not report to the database where it starts, only
+    what is acknowledged later."""
     global _tells_start
     _tells_start = False
 
@@ -397,7 +397,7 @@ class Streaming(Generic[P]):
         self._unacknowledged.planned(upto, int(transactions["commit_us"][rows["transaction"][0]]))
 
     def state(self) -> StreamState:
-        """For metrics."""
+        """The stream's state for metrics."""
         with self.spool.lock:
             queued_bytes = sum(piece.written for piece in self.spool.pieces)
         return StreamState(

@@ -67,12 +67,12 @@ class FailurePolicy:
 
     @staticmethod
     def of(config: ConnectorConfig) -> FailurePolicy:
-        """As a connector's configuration says."""
+        """The policy of a connector's configuration."""
         return FailurePolicy.named(config, config.name or config.topic_prefix)
 
     @staticmethod
     def named(config: FailedRecordsConfig, name: str) -> FailurePolicy:
-        """As a configuration says; `name` is the connector's in dead letters."""
+        """The policy of a configuration; `name` is the connector's in dead letters."""
         return FailurePolicy(
             config.errors_tolerance == "all",
             config.errors_log_enable,

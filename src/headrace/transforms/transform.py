@@ -99,7 +99,7 @@ class Predicate(Protocol):
     """Decides which records a transform applies to."""
 
     def matches(self, records: Records) -> bool | np.ndarray:
-        """For all records of this shape, or a bool for each of them."""
+        """Whether the predicate is true for all records of this shape, or a bool for each."""
         ...
 
 

@@ -22,7 +22,7 @@ class ChangingText(str):
 
     @classmethod
     def read(cls, source: SecretSource) -> ChangingText:
-        """As the source is here."""
+        """The text of the source as it is on this host."""
         try:
             return cls(source.current(), source)
         except HeadraceError:

@@ -27,7 +27,7 @@ class RotatingText:
 
     @classmethod
     def of(cls, name: str, text: str) -> RotatingText | None:
-        """None: nothing in the text can change while the process runs."""
+        """The rotating text; None if the text cannot change while the process runs."""
         parts = parts_of(text)
         return cls(name, parts) if any(is_reference for is_reference, _ in parts) else None
 

@@ -157,7 +157,7 @@ class ExecutionConfig(CompatibilityConfig):
 
 
 def _arguments(text: str) -> tuple[str, ...]:
-    """As a shell splits it. Raises ValueError."""
+    """Splits a command line as a shell does. Raises ValueError."""
     arguments = tuple(shlex.split(text))
     if not arguments or not arguments[0]:
         raise ValueError

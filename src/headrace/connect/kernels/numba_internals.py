@@ -69,7 +69,7 @@ def _kernel_locator() -> Any:
 
         @classmethod
         def from_function(cls, py_func: Callable[..., object], py_file: str) -> Any:
-            """None: another package's function, which is left to Numba's own locators."""
+            """A locator; None for another package's function, which has Numba's own locators."""
             if not py_func.__module__.startswith(_PACKAGE):
                 return None
             return super().from_function(py_func, py_file)
@@ -89,7 +89,7 @@ def _kernel_locator() -> Any:
 
         @classmethod
         def from_function(cls, py_func: Callable[..., object], py_file: str) -> Any:
-            """None: a function of headrace, or of a package without such entry points."""
+            """A locator; None for headrace's functions, and packages without entry points."""
             if not release_of(py_func.__module__):
                 return None
             return super(KernelLocator, cls).from_function(py_func, py_file)

@@ -327,7 +327,7 @@ def _state(error: psycopg.Error) -> str | None:
 
 
 def wait_text(table: str, pid: int, application: str) -> str:
-    """In words: a lock on `table`, and who keeps it; `pid` 0 is a prepared transaction."""
+    """The text of a wait for a lock on `table`, and its holder; `pid` 0: a prepared transaction."""
     who = f"{pid}, application {application or 'without a name'}"
     return f"waiting for a lock on {table} (held by {who if pid else 'a prepared transaction'})"
 

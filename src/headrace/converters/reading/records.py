@@ -193,7 +193,7 @@ class RecordReader:
         ]
 
     def _open_headers(self, array: pa.Array | None, topics: np.ndarray) -> _Headers | None:
-        """None where no record has one."""
+        """The headers of a column; None if no record has one."""
         if array is None:
             return None
         lengths = np.asarray(pc.fill_null(pc.list_value_length(array), 0)).astype(np.int64)

@@ -150,7 +150,7 @@ def _regex_of(pattern: str, options: str) -> Encoded:
 
 
 def _old_regex(value: Mapping[str, Any]) -> Encoded | None:
-    """None: it is a document with a field of this name."""
+    """A regular expression; None for a document with a field of this name."""
     if not isinstance(value["$regex"], str) or "$options" not in value:
         return None
     return _regex_of(value["$regex"], value["$options"])

@@ -55,7 +55,7 @@ class KeyRanges(ABC, Generic[T]):
         return [tuple(row) for row in self._rows(statement)]
 
     def largest_key(self, target: TableTarget[T]) -> Key | None:
-        """None: no row is there."""
+        """The largest key; None for an empty table."""
         filters, alone = self.sql.filters(target), target.table.alone
         statement = self.sql.largest_key(target.table.path, target.columns, filters, alone=alone)
         return next(iter(self._keys(statement, target.columns)), None)

@@ -143,7 +143,7 @@ def _hanging(line: Text, console: Console) -> Text:
 
 
 def _lag_ms(value: Content) -> float | None:
-    """From the change in the database to now, for a streamed event."""
+    """The time from the change in the database to now, for a streamed event."""
     try:
         document = json.loads(value or "null")
         if isinstance(document, dict) and document.keys() == {"schema", "payload"}:

@@ -38,8 +38,8 @@ def _actions(filesystem: pyarrow.fs.FileSystem, root: str, version: int) -> list
 
 
 def last_commit(filesystem: pyarrow.fs.FileSystem, root: str, version: int) -> str:
-    """Who committed a version, and what: its operation, its writer, and whether the columns,
-    properties or features of the table changed. For messages; never raises."""
+    """The author of a version and its changes, for messages: its operation, its writer, and whether
+    the columns, properties or features of the table changed. Never raises."""
     try:
         actions = _actions(filesystem, root, version)
     except (OSError, ValueError):

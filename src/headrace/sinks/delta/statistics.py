@@ -137,8 +137,8 @@ def _upper(value: Any) -> Any:
 
 
 def _text_not_less(value: str) -> str:
-    """At most 32 characters and one more that are not less than a text. The last one is the
-    greatest that there is; a text with it there is taken further."""
+    """A text of at most 32 characters and one more that is not less than a text. If the last one is
+    the greatest character, the text is continued."""
     end = _CHARACTERS
     while value[end : end + 1] == _GREATEST:
         end += 1

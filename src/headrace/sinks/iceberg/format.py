@@ -35,7 +35,7 @@ class IcebergFormat:
         return IcebergOptions.of(options).packages
 
     def session_settings(self, options: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
-        """None: commits need no more of a session than jars."""
+        """No settings: commits need only jars in a session."""
         return {}
 
     def check(self, options: Mapping[str, str]) -> None:

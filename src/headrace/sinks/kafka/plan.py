@@ -21,8 +21,8 @@ _VERSION = 1
 
 
 class Way(StrEnum):
-    """Who writes a range: the source process, each task its slice, or the driver from the parts
-    that tasks made of queried rows."""
+    """The writer of a range: the source process, each task for its slice, or the driver from the
+    parts that tasks made of queried rows."""
 
     DIRECT = "direct"
     SLICES = "slices"

@@ -76,7 +76,7 @@ class Lanes(Generic[T, S]):
         return [*first, *(lead(keys) if rows is None else rows for keys, rows in others)]
 
     def _read(self, number: int, snapshot: S, keys: KeyRange[T]) -> ChunkRows | Skipped | None:
-        """None: there is no connection to read with."""
+        """Reads a range of keys; None if there is no connection to read with."""
         lane = self._lanes.get(number)
         if lane is None or lane.closed:
             try:

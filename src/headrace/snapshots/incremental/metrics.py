@@ -101,7 +101,7 @@ class IncrementalMetrics:
         return round(max(0, sum(expected) - self._table_rows) / rate)
 
     def to_json(self) -> dict[str, Any] | None:
-        """None before the first one."""
+        """The metrics; None before the first incremental snapshot."""
         if self._state is None:
             return None
         running = self._state == "RUNNING"

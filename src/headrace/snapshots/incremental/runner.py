@@ -257,7 +257,7 @@ class IncrementalSnapshots(Generic[P]):
             self._heeding.apply_row(identity, texts, self._place(passage, row))
 
     def _place(self, passage: Passage, row: np.void) -> InsertionPoint:
-        """Before a row of the log."""
+        """The insertion point before a row of the log."""
         entry = passage.transactions[row["transaction"]]
         last = None if entry["last_commit"] == NULL else int(entry["last_commit"])
         position, ordinal, shown = place_of(row), int(row["ordinal"]), int(row["place"])

@@ -30,7 +30,7 @@ class ChunkSizes:
 
     @staticmethod
     def of(config: ConnectorConfig) -> ChunkSizes:
-        """As the properties have it: a size that somebody chose is kept."""
+        """The sizes by the properties: a size that the user set is kept."""
         if config.headrace_compatibility == "debezium-3.6":
             sizes = ChunkSizes(
                 config.incremental_snapshot_chunk_size,

@@ -88,7 +88,7 @@ class ChunkTransaction(Protocol[T]):
         return contextlib.nullcontext()
 
     def largest_key(self, target: T, /) -> Key | None:
-        """None: no row is there."""
+        """The largest key; None for an empty table."""
         ...
 
     def row_bytes(self, target: T, /) -> float | None:  # noqa: ARG002

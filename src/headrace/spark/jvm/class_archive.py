@@ -75,7 +75,7 @@ def _is_abandoned(archive: Path) -> bool:
 
 
 def _has_header(archive: Path) -> bool | None:
-    """None: there is no such file."""
+    """Whether the archive has a header; None if the file does not exist."""
     try:
         with archive.open("rb") as file:
             return any(file.read(4))

@@ -109,8 +109,8 @@ def _add_debezium(families: dict[str, Metric], report: Report, labels: Mapping[s
 
 
 def _numbers(name: str, value: Any) -> Iterator[Sample]:
-    """As the JMX exporter takes a bean's attribute: numbers and truth values, and the rows of each
-    table."""
+    """The samples of a value as the JMX exporter makes them of a bean's attribute: numbers and
+    booleans, and the rows of each table."""
     if isinstance(value, bool | int | float):
         yield {}, float(value)
     elif name == _SCANNED and isinstance(value, Mapping):

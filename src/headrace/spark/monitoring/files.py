@@ -118,7 +118,7 @@ def _has_status(folder: Path) -> bool:
 
 
 def _read(path: Path) -> Report | None:
-    """None of what is not a report, and of none."""
+    """The report of a file; None if the file is missing or not a report."""
     try:
         return Report.from_json(json.loads(path.read_text()))
     except (OSError, ValueError, TypeError, AttributeError):

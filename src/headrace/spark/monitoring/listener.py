@@ -84,7 +84,7 @@ class _Queries:
             return dict(self._observed)
 
     def started(self, identity: str, run: str, name: str | None) -> None:
-        """At first or again."""
+        """Records that a query started, for the first time or again."""
         with self._lock:
             query = self._observed.pop(identity, None) or ObservedQuery(find=_find)
             ended = [one for one, known in self._observed.items() if known.is_over]

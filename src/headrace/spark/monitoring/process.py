@@ -44,7 +44,7 @@ def _host() -> str:
 
 
 def _began(pid: int) -> int | None:
-    """None of a process that ended, too."""
+    """When a process began; None also for a process that has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

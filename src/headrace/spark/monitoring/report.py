@@ -66,7 +66,7 @@ class Report:
         return Report(**{name: value for name, value in members.items() if name in known})
 
     def to_json(self) -> dict[str, Any]:
-        """By the names of the fields."""
+        """The report by the names of the fields."""
         return asdict(self)
 
     @property

@@ -11,7 +11,7 @@ _figures: dict[str, Callable[[], Figures]] = {}
 
 
 def publish(query: str, figures: Callable[[], Figures]) -> None:
-    """From now on `figures` answers for the tables of a query."""
+    """From now on `figures` returns the figures of a query's tables."""
     _figures[query] = figures
 
 

@@ -30,7 +30,7 @@ class FormatDefinition(SinkDefinition):
         self.name, self._near = name, near
 
     def unknown_options(self, config: ConnectorConfig) -> list[str]:  # noqa: ARG002
-        """None: Spark knows the options of its formats."""
+        """No options: Spark knows the options of its formats."""
         return []
 
     def make(self, query: SinkQuery) -> Sink:

@@ -103,8 +103,8 @@ class Starts:
             ranges.session().withhold_start()
 
     def _first(self, ranges: Ranges) -> OffsetObject:
-        """Before Spark has named anything. It does so where a checkpoint has entries, unless the
-        trigger is availableNow; and only then it asks twice."""
+        """The start before Spark has named any. Spark names one if the checkpoint has entries,
+        unless the trigger is availableNow; only then it asks twice."""
         if self._is_bounded is not None:
             self._log.require_new()
             return self._polled(ranges, self._initial)

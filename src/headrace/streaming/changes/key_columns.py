@@ -190,7 +190,7 @@ class KeyScratch:
     """Scratch memory of the kernels, and the texts in it that Python renders."""
 
     def __init__(self, memory: np.ndarray | None = None) -> None:
-        """In `memory`, uint8, where it is given."""
+        """Uses `memory` (uint8) if it is given."""
         if memory is None:
             memory = np.empty(key_kernel.SCRATCH + PADDING, np.uint8)
         self.memory = memory

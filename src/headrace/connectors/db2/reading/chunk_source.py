@@ -112,7 +112,7 @@ class _Transaction(Db2Ranges):
         self._lanes, self._place = lanes, place
 
     def row_bytes(self, target: Target) -> float | None:
-        """By the pages of the table and its rows; None: it has none."""
+        """The mean size of a row, by the pages of the table and its rows; None without any."""
         (leaf,) = target.table.leaves
         return leaf.pages * 4096 / leaf.rows if leaf.rows > 0 and leaf.pages > 0 else None
 

@@ -61,7 +61,7 @@ def _call(future: Future[Any], call: Callable[[], Any]) -> None:
 
 
 class FetchThreads:
-    """At most so many fetching threads; each connects when it gets its first query."""
+    """A limited number of fetching threads; each connects when it gets its first query."""
 
     def __init__(self, connect: Callable[[], Connection], most: int) -> None:
         self._connect, self._most = connect, most

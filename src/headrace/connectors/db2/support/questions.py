@@ -100,7 +100,7 @@ class Questions:
         )
 
     def all(self) -> Sequence[Question]:
-        """In the order in which they are asked."""
+        """All questions in the order in which they are asked."""
         return (
             *self.server, self.register, self.registrations, *self.control, self.newest,
             self.progress, self.zone, self.units, self.settings, self.columns, self.changes,

@@ -31,7 +31,7 @@ class OplogWindow:
     remaining: int
 
     def to_json(self) -> dict[str, Any]:
-        """By the names of the fields."""
+        """The values by the names of the fields."""
         return asdict(self)
 
 

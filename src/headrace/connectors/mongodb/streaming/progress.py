@@ -39,7 +39,7 @@ class StreamProgress:
         self._election = election
 
     def to_json(self) -> dict[str, Any]:
-        """By Debezium's names; times are in milliseconds."""
+        """The metrics by Debezium's names; times are in milliseconds."""
         return {
             "NumberOfDisconnects": self.disconnects,
             "NumberOfPrimaryElections": self.elections,

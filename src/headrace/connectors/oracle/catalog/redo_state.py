@@ -35,7 +35,7 @@ class DatabaseState:
 
     @classmethod
     def read(cls, connection: Connection) -> DatabaseState:
-        """As the database is now. Raises DriverError."""
+        """The database's current state. Raises DriverError."""
         (row,) = connection.rows(sql.DATABASE())
         name, mode, minimal, everything, force, cdb, scn, resetlogs = row
         return cls(name, mode, minimal, everything, force, cdb, int(scn), int(resetlogs))

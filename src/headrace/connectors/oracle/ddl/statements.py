@@ -153,7 +153,7 @@ def _clause(cursor: Cursor) -> Step | None:
 
 
 def _skip_clause(cursor: Cursor) -> None:
-    """To the next clause that may change a column."""
+    """Moves to the next clause that may change a column."""
     cursor.next()
     while not (cursor.at_end or cursor.sees_any(_CLAUSES)):
         if cursor.sees("("):

@@ -42,7 +42,7 @@ class OracleRanges(DriverRanges):
 
     @property
     def sql(self) -> ChunkSql:
-        """As of the SCN."""
+        """The SQL as of the SCN."""
         return sql_at(self._scn)
 
     def _cursor(self, statement: str) -> Cursor:
@@ -103,7 +103,7 @@ class _Transaction(OracleRanges):
         self._lanes = lanes
 
     def row_bytes(self, target: Target) -> float | None:
-        """By the blocks of the table and its rows; None: it has none."""
+        """The mean size of a row, by the blocks of the table and its rows; None without any."""
         (leaf,) = target.table.leaves
         return leaf.pages * PAGE_BYTES / leaf.rows if leaf.rows > 0 and leaf.pages > 0 else None
 

@@ -121,7 +121,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
 
     @property
     def sql(self) -> ChunkSql:
-        """As of the SCN that is held."""
+        """The SQL as of the SCN that is held."""
         return PRESENT if self._snapshot is None else sql_at(self._snapshot.scn)
 
     def lock(self) -> None:

@@ -267,7 +267,7 @@ class _Parser:
             pass
 
     def _table_name(self) -> None:
-        """To the first space or parenthesis behind quotes."""
+        """Moves to the first space or parenthesis after quotes."""
         self._name_until(" (")
 
     def _name_until(self, ends: str) -> None:
@@ -356,7 +356,7 @@ class _Parser:
         return self._relaxedly_quoted(_CLOSED[ends])
 
     def _strictly_quoted(self) -> str:
-        """To the quote that closes a text; quotes inside are doubled."""
+        """The text up to the quote that closes it; quotes inside are doubled."""
         start = self.place
         while True:
             end = self.sql.find("'", self.place)

@@ -261,8 +261,8 @@ def tables(version: tuple[int, ...]) -> str:
 
 
 def one_table(column: str) -> str:
-    """For `OBJECT`, `COLUMNS`, `PRIMARY_KEY` and `UNIQUE_INDEXES`: of one table of the schema,
-    whose name stands in a column; the bind is `name`."""
+    """The condition that selects one table of the schema, for `OBJECT`, `COLUMNS`, `PRIMARY_KEY`
+    and `UNIQUE_INDEXES`: `column` contains the table's name; the bind is `name`."""
     return f" AND {column} = :name"
 
 

@@ -52,7 +52,7 @@ _EXTRA_CELLS = EXTRA_CELLS
 
 @entry
 def is_at_time(state, us):
-    """From here on, rows of the open transaction are of this time."""
+    """Sets the time of the following rows of the open transaction."""
     if load64(state + 8 * row_kernel.COMMIT_US) != us:
         store64(state + 8 * row_kernel.COMMIT_US, us)
         store64(state + 8 * row_kernel.TRANSACTION_ROW, -1)

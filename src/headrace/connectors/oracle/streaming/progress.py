@@ -187,7 +187,7 @@ class MiningProgress:
         self.partial_rollbacks, self.unmatched = buffer.partial_rollbacks, buffer.unmatched
 
     def to_json(self) -> dict[str, Any]:
-        """By Debezium's names; what Debezium has no name for is in the guide."""
+        """The metrics by Debezium's names; the guide has those without a name in Debezium."""
         age_us = time.time_ns() // 1000 - self.oldest_us if self.oldest_us else 0
         since = self._waits_since
         waited_s = self._waited_s + (0.0 if since is None else time.monotonic() - since)

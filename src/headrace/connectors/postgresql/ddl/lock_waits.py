@@ -42,8 +42,8 @@ def is_lock_timeout(error: psycopg.Error) -> bool:
 
 
 def present_wait(connection: psycopg.Connection, mark: str) -> str | None:
-    """In words, which lock a session of the run with this `mark` (see `PostgresConfig.marked`)
-    waits for now, in whatever process; None: none does. Raises psycopg.Error."""
+    """The text of the lock for which a session of the run with this `mark` (see
+    `PostgresConfig.marked`) waits now, in any process; None without one. Raises psycopg.Error."""
     ours = _named(mark)
     waiting = [pid for (pid,) in connection.execute(_WAITING, (ours,)).fetchall()]
     if not waiting:

@@ -34,8 +34,8 @@ _WITH_PAGES = (
 def attached_partitions(
     connection: psycopg.Connection, oids: Collection[int]
 ) -> dict[int, Partitions]:
-    """By oid, the partitions that the connection's transaction sees; tables without any are left
-    out."""
+    """The partitions that the connection's transaction sees, by oid of their table; tables without
+    partitions are left out."""
     if not oids:
         return {}
     rows = connection.execute(_ATTACHED, (list(oids),)).fetchall()
@@ -46,7 +46,7 @@ def attached_partitions(
 
 
 def to_text(partitions: Partitions | None) -> str | None:
-    """For `SnapshotTable.parts`."""
+    """The text for `SnapshotTable.parts`."""
     if partitions is None:
         return None
     return ",".join(f"{oid}:{mark}" for oid, mark in sorted(partitions.items()))

@@ -178,7 +178,7 @@ def rewritten_tables(connection: psycopg.Connection, oids: Collection[int]) -> s
 
 
 def present_paths(connection: psycopg.Connection, oids: Collection[int]) -> dict[int, Path]:
-    """By oid, schema and name that tables have; those that are gone are left out. Waits for no
+    """Schema and name of tables, by oid; tables that do not exist are left out. Waits for no
     lock."""
     rows = connection.execute(_PATHS, (list(oids),)).fetchall()
     return {int(oid): (str(schema), str(name)) for oid, schema, name in rows}
@@ -192,8 +192,8 @@ def locks_unseen_tables(connection: psycopg.Connection) -> bool:
 
 
 def key_shapes(connection: psycopg.Connection, oids: Sequence[int]) -> dict[int, str | None]:
-    """By oid, what tells a table's key from another one: numbers, types and collations of its
-    columns; tables that are not there are left out. Waits for no lock."""
+    """The shape of tables' keys, by oid: numbers, types and collations of their columns; tables
+    that do not exist are left out. Waits for no lock."""
     present = connection.execute(_TABLES, (list(oids),)).fetchall()
     shapes: dict[int, str | None] = {int(oid): None for (oid,) in present}
     keys = connection.execute(_KEYS, (list(oids),)).fetchall()

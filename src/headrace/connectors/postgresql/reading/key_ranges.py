@@ -43,9 +43,9 @@ class PostgresRanges(KeyRanges[CatalogTable]):
 
     @contextmanager
     def planning(self, target: TableTarget) -> Iterator[None]:
-        """In a savepoint, and within the time that filters have. What fails because of the table
-        becomes Skipped, and a lost connection a HeadraceError that may be tried again. The
-        transaction goes on, with its snapshot and its locks."""
+        """Runs in a savepoint, within the time limit of filters. An error of the table becomes
+        Skipped, and a lost connection a HeadraceError that may be retried. The transaction
+        continues, with its snapshot and its locks."""
         connection = self._connection
         try:
             connection.execute("SAVEPOINT headrace")

@@ -19,7 +19,7 @@ class Operators:
         self._schemas: set[str] | None = None
 
     def find(self, types: Iterable[TypeFacts]) -> None:
-        """From now on operators on these types are found, and those of other types' no more."""
+        """From now on finds operators on these types, and not on others."""
         schemas = _schemas(types)
         if schemas == self._schemas:
             return

@@ -280,7 +280,7 @@ class PostgresSnapshotSource(
             return connection.execute(statement.encode()).fetchall()
 
     def _estimate(self, leaf: Leaf) -> int:
-        """By the width of the first rows and the number of pages."""
+        """The rows of a leaf, by the width of its first rows and its number of pages."""
         width = (
             "SELECT pg_catalog.avg(pg_catalog.pg_column_size(t.*))"
             f" FROM (SELECT * FROM {SQL.dialect.source(leaf.path, alone=True)} LIMIT 100) t"

@@ -247,7 +247,7 @@ class PgoutputReader(SegmentReader):
     """By the status with which the compiled pass stops."""
 
     def _map_origin(self, origin: str) -> None:
-        """From here to the end of the transaction, rows are `origin`'s."""
+        """Sets the origin of the rows up to the end of the transaction."""
         versions = self._relations.of_origin(origin)
         self.state[pgoutput.ORIGIN_MAP] = address_of(versions)
         self.state[pgoutput.ORIGIN_MAP_LENGTH] = len(versions)

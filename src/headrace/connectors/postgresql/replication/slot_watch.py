@@ -59,7 +59,7 @@ class SlotMetrics:
         return None
 
     def to_json(self) -> dict[str, Any]:
-        """By the names of the fields."""
+        """The values by the names of the fields."""
         return asdict(self)
 
 

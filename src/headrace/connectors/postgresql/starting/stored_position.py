@@ -97,8 +97,8 @@ class StoredPosition:
         return error.code in LOST
 
     def follow(self, after: PostgresOffset) -> PostgresOffset:
-        """To the slot's position; the gap shows as a new epoch. A slot that is gone by now has
-        none: the next check meets the place where `after` is."""
+        """Continues at the slot's position; the gap appears as a new epoch. If the slot does not
+        exist any more, the place of `after` is kept, and the next check reports it."""
         slot = self._slot()
         confirmed = None if slot is None else slot.confirmed_flush_lsn
         place = after.position.lsn_commit if confirmed is None else confirmed

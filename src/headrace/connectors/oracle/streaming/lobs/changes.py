@@ -93,7 +93,7 @@ class Change:
 
     @property
     def row_id(self) -> bytes | None:
-        """None: it tells of no row."""
+        """The row's id; None if the frame describes no row."""
         row_id = cells(self.extra)[_EXTRA_ROW_ID]
         return None if row_id is None or row_id.endswith(_NO_ROW) else row_id
 
