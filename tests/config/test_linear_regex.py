@@ -36,7 +36,7 @@ def test_an_expression_that_backtracks_for_ever_is_answered(text: str) -> None:
     ],
 )
 def test_what_could_take_for_ever_and_has_no_form_in_re2_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="it could take for ever"):
+    with pytest.raises(ValueError, match="it could take too long"):
         compile_java_regex(text)
 
 
@@ -61,7 +61,7 @@ POLYNOMIAL = [r"a*a*(?=b)c", r"a*a*a*a*(?=b)c", r"(a*)\1c", r"a*(?=.*c)b", r"a{1
 @pytest.mark.parametrize("text", POLYNOMIAL)
 @pytest.mark.parametrize("use", [Use.TEXTS, Use.WHOLE_TEXTS])
 def test_texts_of_rows_are_matched_in_time_in_proportion_or_not_at_all(text: str, use: Use) -> None:
-    with pytest.raises(ValueError, match="it could take for ever"):
+    with pytest.raises(ValueError, match="it could take too long"):
         compile_java_regex(text, use=use)
 
 
@@ -85,7 +85,7 @@ def test_expressions_that_re2_lacks_are_linear_by_their_structure_or_refused(
 ) -> None:
     use = Use.WHOLE_TEXTS if whole else Use.TEXTS
     if not accepted:
-        with pytest.raises(ValueError, match="it could take for ever"):
+        with pytest.raises(ValueError, match="it could take too long"):
             compile_java_regex(text, use=use)
         return
     expression = compile_java_regex(text, use=use)

@@ -117,7 +117,7 @@ def test_what_something_else_appended_is_told_and_cut_off(output, tmp_path, capl
         file.write("mine\n")
     output.open()
     (message,) = caplog.messages
-    assert "out.jsonl has 5 bytes behind the last complete micro-batch" in message
+    assert "out.jsonl has 5 bytes after the last complete micro-batch" in message
     output.commit([write_part(tmp_path, 2, 0, range(5, 10))], 2, "q")
     assert values(output) == list(range(10))
 

@@ -51,8 +51,8 @@ def add_wait_argument(parser: argparse.ArgumentParser) -> None:
         type=positive_seconds,
         const=_WAIT_SECONDS,
         metavar="SECONDS",
-        help="tell what becomes of it, if a query on this host heeds it within so many seconds "
-        "(default: 60); exit status 1 when it is ignored, given up or not heeded",
+        help="report its outcome, if a query on this host takes it up within so many seconds "
+        "(default: 60); exit status 1 if it is ignored, given up or not taken up",
     )
 
 

@@ -89,10 +89,10 @@ class HiddenTexts:
                 dict.fromkeys(f"{each.name} = {each.text!r}" for each in about if _is_quoted(each))
             )
             finding = finding._replace(
-                message=f"{written} is not accepted; the reason is not shown, because it tells a "
-                "part of a secret, or of what a reference stands for",
-                remedy="Correct what is hidden. The reason is shown where it stands in the "
-                "property, and is not a secret.",
+                message=f"{written} is not accepted; the reason is not shown, because it contains "
+                f"a part of a secret, or of the value of a reference",
+                remedy="Correct what is hidden. The reason is shown if the value is in the "
+                "property itself, and is not a secret.",
             )
         # The words of a remark are ours: no secret that is shorter than `LONG` gets into them,
         # but where the property itself is quoted.
@@ -124,7 +124,7 @@ class HiddenTexts:
             quoted = [each for each in hidden if each.is_about(about)]
         if any(_shows(each, text, hidden, _part_of(each, about)) for each in quoted):
             names = ", ".join(dict.fromkeys(each.name for each in quoted))
-            return f"the reason is not shown, because it tells a part of what is hidden in {names}"
+            return f"the reason is not shown, because it contains a part of the secrets in {names}"
         return text
 
     def in_raised(self, error: HeadraceError, about: str | None = None) -> HeadraceError:

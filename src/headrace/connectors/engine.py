@@ -282,7 +282,7 @@ class Engine(Generic[P]):
             if self.state is State.BLOCKED:
                 self._take(Event.BLOCKING_READ if self._source.streams else Event.NOTHING_LEFT)
             return asked_again(after)  # the stream finds it there, and begins it
-        log.warning("the snapshot cannot go on with a later one: it starts again")
+        log.warning("the snapshot cannot continue with a later one: it starts again")
         self._take(Event.ATTEMPT_OVER)
         self._source.give_up_snapshot()
         return self._begin(after.epoch + 1)
@@ -418,7 +418,9 @@ class Engine(Generic[P]):
             log.warning("%s; what the database still holds is read", lost.error.message)
             return False
         self._answers().keep(lost)
-        log.warning("%s; what was planned last is left to the new snapshot", lost.error.message)
+        log.warning(
+            "%s; the range that was planned last is left to the new snapshot", lost.error.message
+        )
         return True
 
     # -- errors ---------------------------------------------------------------------------------
@@ -439,7 +441,7 @@ class Engine(Generic[P]):
                 pause = self._recovered(translated)
             else:
                 if self._trouble is not None:
-                    log.warning("the work goes on, at attempt %d", self._retries + 1)
+                    log.warning("the work continues, at attempt %d", self._retries + 1)
                     self._trouble = None
                     self._tell()
                 self._retries = 0

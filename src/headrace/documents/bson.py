@@ -71,7 +71,7 @@ FAULTS = {
     NOT_TERMINATED: "a string, name or document does not end in a zero byte",
     BAD_BOOLEAN: "a boolean is neither 0 nor 1",
     TOO_DEEP: f"documents are nested deeper than {MOST_DEPTH} levels",
-    TRAILING_BYTES: "there are bytes behind the value",
+    TRAILING_BYTES: "there are bytes after the value",
 }
 
 

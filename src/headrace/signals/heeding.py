@@ -103,7 +103,7 @@ class Heeding(Generic[P]):
         try:
             action = parse_action(signal)
             for name in unread_members(signal):
-                log.warning("signal %s has a member that nobody reads: %s", signal.id, name)
+                log.warning("signal %s has an unknown member: %s", signal.id, name)
             self._act(signal, action, place)
             if not isinstance(action, WindowMark):
                 goes_on = isinstance(action, ExecuteSnapshot) and not action.blocking

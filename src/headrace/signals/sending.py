@@ -101,7 +101,7 @@ def make_signal(kind: str, data: str | Mapping[str, Any], name: str | None) -> S
             "Watermarks are the connector's own; an id has at most 36 characters.",
         )
     for name in unread_members(signal):
-        log.warning("the signal %s has a member that nobody reads: %s", kind, name)
+        log.warning("the signal %s has an unknown member: %s", kind, name)
     return signal
 
 

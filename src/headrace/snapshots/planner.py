@@ -149,7 +149,7 @@ class SnapshotPlanner:
             self._source.lock()
             held = self._source.hold(progress.visible)
             self._renewed = True
-            log.info("the snapshot goes on with a later one, which sees %s", held.visible)
+            log.info("the snapshot continues with a later one, which sees %s", held.visible)
 
     def resumed(self, progress: SnapshotProgress) -> SnapshotProgress:
         """Where to go on in another process: where it was, if the database can still show the same
@@ -241,7 +241,9 @@ def asked_again(after: Offset[P]) -> Offset[P]:
     assert progress is not None
     left = [Pending(table.name, "", table.condition) for table in _unread(progress)]
     names = ", ".join(table.name for table in left)
-    log.warning("the blocking snapshot cannot go on with a later state: it begins again: %s", names)
+    log.warning(
+        "the blocking snapshot cannot continue with a later state: it starts again: %s", names
+    )
     ended = after.after_snapshot()
     signals = ended.signals or SignalProgress()
     asked = (*left, *signals.blocking)

@@ -29,7 +29,7 @@ REFUSED = [
     ("groovy", "value.n in 1..3", 12, "a list such as"),
     ("groovy", "value.n\n+ 1", 1, "another statement"),
     ("groovy", "value.n == 012", 12, "octal"),
-    ("groovy", "value.n == 1x", 13, "right behind a number"),
+    ("groovy", "value.n == 1x", 13, "right after a number"),
     ("groovy", r"'\q'", 2, r"\q is not an escape"),
     ("groovy", "(" * 200 + "1" + ")" * 200, 51, "nested too deep"),
     ("groovy", "!" * 200 + "true", 100, "nested too deep"),

@@ -21,7 +21,7 @@ from headrace.connectors.registry import (
 )
 from headrace.errors import HeadraceError
 
-_OF_EVENTS = """headrace reads what is there (read), then follows the log (create,
+_OF_EVENTS = """headrace reads the existing rows (read), then follows the log (create,
 update, delete) as Debezium events in a Spark stream. Updates show what
 changed: before → after. Live changes run {until};
 then what the events rebuild is compared with the database."""

@@ -53,8 +53,8 @@ class FrameConfig(ChainConfig):
         "headrace.input.*",
         TEXT,
         Group.CONVERTERS,
-        "How the input is read where that is not as the output is written: the names of converters "
-        "and their options behind this prefix.",
+        "How the input is read where that is not as the output is written: the names of "
+        "converters and their options after this prefix.",
         case_matters=False,
     )
 

@@ -55,7 +55,7 @@ class SignalConfig(Configuration):
         TEXT,
         "kafka-signal",
         Group.SIGNALS,
-        "Consumer group of the kafka channel: a first start goes on where the group is.",
+        "Consumer group of the kafka channel: a first start continues at the group's offset.",
     )
     signal_kafka_poll_timeout_ms = Property(
         "signal.kafka.poll.timeout.ms",

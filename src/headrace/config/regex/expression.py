@@ -46,7 +46,7 @@ class Expression:
         steps = effort(self._tree, whole=True)
         self._is_ambiguous = is_ambiguous(self._tree) or not steps.suits_names()
         if not steps.suits_names() and self._linear(whole=True) is None:
-            raise ValueError(f"it could take for ever: it repeats a choice, and has {_LACKED}")
+            raise ValueError(f"it could take too long: it repeats a choice, and has {_LACKED}")
 
     def require_linear(self, *, whole: bool) -> None:
         """Require time in proportion to a text of any length: that it matches as a whole, or has a
@@ -56,7 +56,7 @@ class Expression:
         """
         if self._linear(whole=whole) is None and not effort(self._tree, whole=whole).is_linear():
             raise ValueError(
-                "it could take for ever for a long text of a row: it repeats more than one part, "
+                "it could take too long for a long text of a row: it repeats more than one part, "
                 f"or one part at any place of the text, and has {_LACKED}"
             )
 
@@ -118,7 +118,7 @@ class Expression:
             return
         if self._linear(whole=False) is None or self._tree.getwidth()[0] == 0:
             raise ValueError(
-                "it could take for ever for a long text of a row: it repeats parts, and matches "
+                "it could take too long for a long text of a row: it repeats parts, and matches "
                 f"no characters or has {_LACKED}"
             )
         if self.groups > _MOST_GROUPS:

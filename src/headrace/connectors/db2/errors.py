@@ -77,8 +77,8 @@ _NOT_OPEN = Refusal(
     "not_open",
     "The database accepts no connections at present; headrace waits for it: it is a standby, "
     "restarts after a "
-    "crash (RESTART DATABASE), waits for a backup or for logs to be rolled forward, or is used by "
-    "somebody alone. After a takeover of HADR name the primary in database.hostname, or an "
+    "crash (RESTART DATABASE), waits for a backup or for logs to be rolled forward, or is in "
+    "exclusive use. After a takeover of HADR name the primary in database.hostname, or an "
     "alternate server.",
     retriable=True,
 )
@@ -116,7 +116,7 @@ _TIMEOUT = Refusal(
 )
 _LICENCE = Refusal(
     "no_licence",
-    "Db2 for z/OS and for i take IBM's driver with a licence of Db2 Connect only: copy its file "
+    "Db2 for z/OS and for i accept IBM's driver only with a licence of Db2 Connect: copy its file "
     "(db2con….lic, of the driver's version) into clidriver/license beside "
     "ibm_db, on every node, or activate Db2 Connect Unlimited on the server (db2connectactivate).",
 )

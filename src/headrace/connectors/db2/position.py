@@ -162,7 +162,7 @@ def _lsn(data: Mapping[str, Any], name: str) -> bytes | None:
         raise TypeError(f"{name} is not a text")
     lsn = parse_lsn(text)
     if place_of(lsn) > _LARGEST_LSN:
-        raise ValueError(f"{name} is behind every log")
+        raise ValueError(f"{name} is after every log")
     return lsn
 
 

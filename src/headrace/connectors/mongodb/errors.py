@@ -288,7 +288,7 @@ def grant_roles(config: MongoConfig, *roles: str) -> str:
         named = [_SHELL_ROLE.sub(r"\1@\2", role).strip('"') for role in roles]
         named = [role if "@" in role else f"{role}@admin" for role in named]
         return (
-            "Give the user of Atlas, beside the roles that it has, "
+            "Give the user of Atlas, in addition to its roles, "
             f"{' and '.join(named)}: atlas dbusers update {user or 'USER'} --role "
             f"{','.join(named)},…"
         )

@@ -32,7 +32,7 @@ def parse_shell_json(text: str) -> Any:
     value = reader.value(0)
     reader.space()
     if reader.position < len(text):
-        raise reader.error("the text goes on behind the value")
+        raise reader.error("the text continues after the value")
     return value
 
 
@@ -91,7 +91,7 @@ class _Reader:
                     raise self.error("a name is expected")
                 name = bare[0]
             if not self.takes(":"):
-                raise self.error(f"a colon is expected behind {name!r}")
+                raise self.error(f"a colon is expected after {name!r}")
             self.space()
             members[name] = self.value(depth + 1)
             if not self.takes(",") and not self.text.startswith("}", self.position):

@@ -30,7 +30,7 @@ def trial(config: PostgresConfig) -> Iterator[None]:
         has_publication = find_publication(connection, publication) is not None
     if has_slot:
         log.warning(
-            "the slot %s was there before, and stays; it moves on with what is shown here", name
+            "the slot %s existed before, and stays; it advances with the events shown here", name
         )
     try:
         yield

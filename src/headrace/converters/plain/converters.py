@@ -104,6 +104,6 @@ def _check_bytes(schema: Schema) -> None:
         type_name = "value without a schema"
     raise HeadraceError(
         "converters.not_bytes",
-        f"the converter bytes takes no {type_name}",
+        f"the converter bytes does not accept {type_name}",
         "It takes bytes only: set its delegate.converter.type, or use json, avro or string.",
     )

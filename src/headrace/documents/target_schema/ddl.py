@@ -168,7 +168,7 @@ def _fields(tokens: _Tokens, end: str) -> list[Field]:
         if tokens.next != end:
             tokens.take(",")
             if tokens.next == end:
-                raise ValueError("a column is missing behind the last comma")
+                raise ValueError("a column is missing after the last comma")
     return fields
 
 

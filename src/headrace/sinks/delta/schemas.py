@@ -236,7 +236,7 @@ def _wider_struct(name: str, kind: dict[str, Any], wanted: pa.DataType, ids: Ite
     before = [field["name"] for field in fields]
     after = [member.name for member in wanted]
     if after[: len(before)] != before:
-        raise _not_taken(name, "its members are dropped or stand in another order")
+        raise _not_taken(name, "its members are dropped or in another order")
     _check_names(after, name)
     made = []
     for field, member in zip(fields, wanted, strict=False):
@@ -289,7 +289,7 @@ def _check_names(names: Sequence[str], parent: str | None = None) -> None:
     for name in names:
         path = name if parent is None else f"{parent}.{name}"
         if not name or "\n" in name:
-            raise _not_taken(path, "Delta takes no name that is empty or has a line break")
+            raise _not_taken(path, "Delta does not accept an empty name or one with a line break")
         other = seen.setdefault(name.lower(), name)
         if other is not name:
             raise _not_taken(path, f"Delta does not distinguish it from {other}")

@@ -92,8 +92,8 @@ class Output:
                 surplus = self.path.stat().st_size - state.length
             if surplus:
                 _LOG.warning(
-                    "%s has %s behind the last complete micro-batch: a run that was killed left "
-                    "them, or something else wrote them; the next micro-batch takes their place",
+                    "%s has %s after the last complete micro-batch: a killed run or another "
+                    "program wrote them; the next micro-batch replaces them",
                     self.path,
                     counted(surplus, "byte"),
                 )

@@ -124,7 +124,7 @@ def _check_columns(schema: StructType) -> None:
             raise HeadraceError(
                 "file.column",
                 f"The file sink needs the column {name}",
-                "Write the stream of the headrace source with its columns as they are.",
+                "Write the stream of the headrace source with unchanged columns.",
             )
         if not isinstance(types[name], kind):
             raise HeadraceError(

@@ -168,7 +168,7 @@ class IcebergJvm:
             return HeadraceError(
                 CONFLICT,
                 f"{name}: could not {task}, since somebody else changed it meanwhile: {said}",
-                "It is tried again on what is there now.",
+                "It is tried again on the current version.",
                 retriable=True,
             )
         if short == "NoSuchTableException":

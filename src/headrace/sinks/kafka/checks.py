@@ -57,7 +57,7 @@ def _producer(findings: Findings, options: KafkaOptions) -> None:
     if not options.is_transactional:
         findings.add(
             "kafka.delivery", "warning",
-            "delivery is at-least-once: a restart repeats what was not finished",
+            "delivery is at-least-once: a restart repeats unfinished micro-batches",
             "Leave headrace.sink.kafka.delivery out for exactly-once.",
         )  # fmt: skip
         return

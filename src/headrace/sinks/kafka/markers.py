@@ -17,9 +17,9 @@ from headrace.errors import HeadraceError
 
 _VERSION = 1
 _GO_ON_WITHOUT = (
-    "Name the previous cluster and bookkeeping topic. To go on without: "
-    "headrace.sink.kafka.bookkeeping.lost=begin writes this micro-batch, again if a part of it was "
-    "written; take it out when the stream runs."
+    "Name the previous cluster and bookkeeping topic. To continue without it: "
+    "headrace.sink.kafka.bookkeeping.lost=begin writes this micro-batch, again if a part of it "
+    "was written; remove the property when the stream runs."
 )
 
 
@@ -143,7 +143,7 @@ def next_step(marker: Marker | None, turn: Turn, *, begins: bool) -> Step:
         raise HeadraceError(
             "kafka.older_checkpoint",
             f"Kafka has micro-batches up to {marker.batch} of the checkpoint {turn.checkpoint}, "
-            f"which goes on with {turn.batch}: it is older than what was written with it",
+            f"which continues with {turn.batch}: it is an older copy",
             "Use the newest state of the checkpoint, or start with a new one, which reads again "
             "from its beginning.",
         )
@@ -153,7 +153,7 @@ def next_step(marker: Marker | None, turn: Turn, *, begins: bool) -> Step:
             f"Micro-batch {turn.batch} follows {turn.batch - 1}, but the last marker in the "
             f"bookkeeping topic is of {marker.batch}: markers were lost, or micro-batches went to "
             "another sink",
-            "Restore the topic. To go on without: a new bookkeeping topic "
+            "Restore the topic. To continue without it: a new bookkeeping topic "
             "(headrace.sink.kafka.bookkeeping.topic) with "
             "headrace.sink.kafka.bookkeeping.lost=begin.",
         )

@@ -73,7 +73,7 @@ class Order:
             "spark.ambiguous_order",
             f"headrace.fold: changes of one key ({', '.join(key)}) have the same place in the "
             f"order ({self._names}), or none, so nothing says which is the last",
-            f"Name columns that are never null and tell them apart: {_fields_of_sources()}",
+            f"Name columns that are never null and distinguish them: {_fields_of_sources()}",
         )
 
     def spread(self, key: Sequence[str]) -> HeadraceError:

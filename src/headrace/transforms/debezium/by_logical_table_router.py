@@ -40,7 +40,7 @@ class _RouterOptions(Configuration):
         ROW_REGEX,
         REQUIRED,
         Group.CONVERTERS,
-        "The expression that the whole topic matches; others pass as they are.",
+        "The expression that the whole topic matches; others pass unchanged.",
     )
     topic_replacement = Property(
         "topic.replacement",

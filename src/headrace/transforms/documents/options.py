@@ -145,7 +145,7 @@ class ExtractNewDocumentStateOptions(UnwrappingOptions, RecordBoundsConfig):
         choice(ConflictPolicy),
         "fail",
         Group.CONVERTERS,
-        "What becomes of a value that its field of target.schema does not hold exactly: the record "
+        "The effect of a value that its field of target.schema cannot hold exactly: the record "
         "fails, the value is null, or it is null and stands in the field `__rest` (rest), with the "
         "fields that target.schema lacks.",
     )
@@ -154,7 +154,7 @@ class ExtractNewDocumentStateOptions(UnwrappingOptions, RecordBoundsConfig):
         choice(UnknownFieldHandling),
         "auto",
         Group.CONVERTERS,
-        "What becomes of fields that target.schema lacks, unless they stand in `__rest`: they are "
+        "The effect of fields that target.schema lacks, unless they are in `__rest`: they are "
         "left out (drop), or the record fails (fail); auto drops them where the schema is "
         "declared, and fails where it was sampled.",
     )

@@ -268,7 +268,7 @@ class _Parser:
                 if self.token.symbol != "]":
                     self.expect(",")
             return Contained(item, tuple(options))
-        raise self.refuse("a list such as ['c', 'r'] is expected behind in")
+        raise self.refuse("a list such as ['c', 'r'] is expected after in")
 
     def sum(self) -> Tree:
         return self.chain(("+", "-"), self.product)

@@ -114,7 +114,7 @@ def _number_of(match: re.Match[str], text: str, at: int, new_line: bool) -> tupl
             literal = decimal_literal(match[0].replace("_", ""))
         end += 1
     if _NAME.match(text, end):
-        raise not_understood(text, end, f"{text[end]!r} right behind a number")
+        raise not_understood(text, end, f"{text[end]!r} right after a number")
     return Token(at, literal=literal, new_line=new_line), end
 
 

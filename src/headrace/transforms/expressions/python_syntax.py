@@ -176,14 +176,14 @@ class _Reading:
                 raise self.refuse(right, "is compares with None only")
             return IsNull(one) if isinstance(op, ast.Is) else Not(IsNull(one))
         if len(node.ops) > 1:
-            raise self.refuse(right, "in cannot stand in a chain of comparisons")
+            raise self.refuse(right, "in cannot be used in a chain of comparisons")
         if isinstance(right, ast.List | ast.Tuple | ast.Set):
             inside: Tree = Contained(one, tuple(map(self.tree, right.elts)))
         elif isinstance(one, Literal) and other is not None:
             inside = Call(other, "contains", (one,))
         else:
             raise self.refuse(
-                right, "a list of values is expected behind in, or a constant before it"
+                right, "a list of values is expected after in, or a constant before it"
             )
         return inside if isinstance(op, ast.In) else Not(inside)
 

@@ -57,7 +57,7 @@ class MaskFieldOptions(NullsOptions):
         TRIMMED_TEXT,
         None,
         Group.CONVERTERS,
-        "What stands in place of numbers and texts; without it 0, an empty text, false, an empty "
+        "The replacement of numbers and texts; by default 0, an empty text, false, an empty "
         "list or map.",
     )
 

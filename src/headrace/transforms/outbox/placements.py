@@ -58,6 +58,6 @@ class Placement:
                 "transforms.bad_placement",
                 option,
                 f" has {text!r}",
-                "Write field:header, field:envelope or field:partition, each with :name behind it "
+                "Write field:header, field:envelope or field:partition, each followed by :name "
                 "for another name.",
             ) from None

@@ -114,7 +114,7 @@ def test_a_literal_becomes_the_text_of_its_column(name: str, literal: str, text:
         ('insert into "S"."T"("ID") values (\'1', "a text has no end"),
         ('update "S"."T" set "ID" = ', "a value is lacking"),
         ('update "S"."T" where "ID" = \'1\';', "set is lacking"),
-        ('delete from "S"."T" where "ID" = \'1\' and;', "something stands behind its end"),
+        ('delete from "S"."T" where "ID" = \'1\' and;', "there is text after its end"),
         ('delete from "S"."T" where "ID" > \'1\';', "= is lacking"),
         ("merge into x", "it is not an insert, update or delete"),
         ("", "it is not an insert, update or delete"),

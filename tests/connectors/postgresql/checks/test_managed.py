@@ -203,7 +203,7 @@ def test_a_connection_pooler_is_refused_by_its_name(imitated: Database, host: st
 @pytest.mark.parametrize("imitated", [AZURE], indirect=True)
 def test_a_limit_of_wal_that_nobody_may_set_is_not_asked_for(imitated: Database) -> None:
     remedy = findings(imitated)["postgresql.wal_unlimited"].remedy
-    assert "lets nobody set it" in remedy
+    assert "does not allow to set it" in remedy
     assert "Set a limit" not in remedy
 
 

@@ -108,7 +108,7 @@ def test_a_slot_that_was_there_before_stays_and_is_told(
     with caplog.at_level(logging.WARNING), trial(parse_configuration(database.properties())):
         pass
     assert slots(database) == [database.name]
-    assert "was there before, and stays" in caplog.text
+    assert "existed before, and stays" in caplog.text
 
 
 def test_a_run_that_does_not_read_the_log_has_no_slot_to_drop(database: Database) -> None:

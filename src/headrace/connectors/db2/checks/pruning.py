@@ -35,8 +35,8 @@ def check_pruning(checked: Checked, registered: Iterable[Registration]) -> None:
         f"No set in IBMSNAP_PRUNE_SET holds back the changes of {named_tables(free)}: Capture may "
         "delete them when others have read them, and does when RETENTION_LIMIT is over, whether "
         "this connector has read them or not",
-        f"Let RETENTION_LIMIT (minutes, in {parameters}) be longer than the connector may stand "
-        "still. Where Apply programs read the same change tables, add the set that "
+        f"Let RETENTION_LIMIT (minutes, in {parameters}) be longer than the connector may be "
+        f"stopped. If Apply programs read the same change tables, add the set that "
         f"IBMSNAP_PRUNCNTL names for these tables to {sets} with a SYNCHPOINT of zeros, and move "
         "that to what was read.",
     )

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "table",
         metavar="SCHEMA.TABLE",
-        help="the source table, in capitals unless a name stands in quotation marks",
+        help="the source table, converted to upper case unless a name is in quotation marks",
     )
     parser.add_argument(
         "--change-table", metavar="NAME", help="its change table (default: CDC_SCHEMA_TABLE)"
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-data-capture",
         action="store_true",
-        help="leave DATA CAPTURE of the source table as it is; remove-table with --change-table "
+        help="do not change DATA CAPTURE of the source table; remove-table with --change-table "
         "does so, because the table may have another one",
     )
     parser.add_argument(

@@ -72,7 +72,7 @@ def _reply(data: bytes) -> Reply:
     cursor = members(data, _of_kind(reply["cursor"], Kind.DOCUMENT).begin)
     batch = _of_kind(cursor["nextBatch" if "nextBatch" in cursor else "firstBatch"], Kind.ARRAY)
     if "postBatchResumeToken" not in cursor:
-        raise _unsupported("has no resume token behind its batches (postBatchResumeToken)")
+        raise _unsupported("has no resume token after its batches (postBatchResumeToken)")
     token = _of_kind(cursor["postBatchResumeToken"], Kind.DOCUMENT)
     namespace = _of_kind(cursor["ns"], Kind.STRING)
     time = reply.get("operationTime")

@@ -101,7 +101,7 @@ class BufferConfig(Configuration):
         "true",
         Group.REPLICATION,
         "Events say when their transaction was committed (`source.commit_ts_ms`).",
-        status=not_needed("Debezium writes the time all the same"),
+        status=not_needed("Debezium writes the time in any case"),
     )
     log_mining_buffer_track_start_timestamp = Property(
         "log.mining.buffer.track.start_timestamp",
@@ -109,7 +109,7 @@ class BufferConfig(Configuration):
         "true",
         Group.REPLICATION,
         "Events say when their transaction began (`source.start_ts_ms`).",
-        status=not_needed("Debezium writes the time all the same"),
+        status=not_needed("Debezium writes the time in any case"),
     )
 
     @property

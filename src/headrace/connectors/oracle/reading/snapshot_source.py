@@ -229,7 +229,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         with self._asking(TAKING) as connection:
             refused = self._refused_at(connection, scn, paths)
         if refused is not None:
-            log.warning("the snapshot as of SCN %d cannot go on: %s", scn, refused.text)
+            log.warning("the snapshot as of SCN %d cannot continue: %s", scn, refused.text)
             return False
         self.adopt(OracleState(scn))
         return True
@@ -361,7 +361,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
             raise HeadraceError(
                 error.code,
                 error.message,
-                f"The snapshot goes on with a later SCN. {error.remedy}",
+                f"The snapshot continues with a later SCN. {error.remedy}",
                 retriable=True,
             ) from None
 

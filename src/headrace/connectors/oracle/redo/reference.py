@@ -250,7 +250,7 @@ class _Parser:
 
     def _end(self) -> None:
         if not self._is_end():
-            raise _Odd(f"something stands behind its end, at character {self.place + 1}")
+            raise _Odd(f"there is text after its end, at character {self.place + 1}")
 
     def _take(self, text: str) -> bool:
         if not self.sql.startswith(text, self.place):
@@ -333,7 +333,7 @@ class _Parser:
             character = self.sql[self.place]
             if character == "'":
                 if self.relaxed and not nested:
-                    raise _Odd(f"a quote stands inside of a value at character {self.place + 1}")
+                    raise _Odd(f"there is a quote inside of a value at character {self.place + 1}")
                 self.place += 1
                 self._strictly_quoted()
                 continue

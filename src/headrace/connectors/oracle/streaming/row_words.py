@@ -371,4 +371,4 @@ def _is_sound(batch: pa.RecordBatch, codes: np.ndarray, words: np.ndarray) -> np
 def _warn_of_gaps(codes: np.ndarray, scns: np.ndarray) -> None:
     missing = scns[codes == redo_rows.MISSING_SCN]
     if len(missing):
-        log.warning("LogMiner tells of redo that is missing at SCN %d", int(missing[0]))
+        log.warning("LogMiner reports missing redo at SCN %d", int(missing[0]))

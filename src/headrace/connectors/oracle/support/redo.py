@@ -196,7 +196,7 @@ def _text_array(cells: Iterator[Any], kind: pa.DataType) -> pa.Array:
 
 
 def samples(table: pa.Table) -> dict[str, list[list[object]]]:
-    """The first rows of each table: OPERATION_CODE, ROLLBACK, STATUS, CSF, beginning of SQL_REDO."""
+    """First rows by table: OPERATION_CODE, ROLLBACK, STATUS, CSF, and the beginning of SQL_REDO."""
     found: dict[str, list[list[object]]] = {}
     words = (table.column(one).to_pylist() for one in (OPERATION_CODE, ROLLBACK, STATUS, CSF))
     rows = zip(_texts(table, TABLE_NAME), _texts(table, SQL_REDO), *words, strict=True)

@@ -59,13 +59,13 @@ def check_server(checked: Checked) -> None:
             "max_slot_wal_keep_size is -1: an inactive slot retains WAL until the disk is full",
             "Set a limit that covers your longest stop, and watch the slot's lag."
             if managed is None or managed.service.limits_wal
-            else f"{managed.service.name} lets nobody set it: watch the slot's lag.",
+            else f"{managed.service.name} does not allow to set it: watch the slot's lag.",
         )
     elif kept:
         checked.ok(
             "wal_limit",
-            f"A slot keeps at most {kept} MB of WAL (max_slot_wal_keep_size); one that falls "
-            "further behind is lost",
+            f"A slot keeps at most {kept} MB of WAL (max_slot_wal_keep_size); a slot that lags "
+            f"further behind is lost",
         )
     timeout = int(checked.catalog.setting("wal_sender_timeout") or 0)
     if 0 < timeout < 5000:

@@ -85,7 +85,7 @@ class LockWatch:
         if (longest + _LOOK_SECONDS) * 1000 >= self._config.snapshot_lock_timeout_ms:
             log.warning(
                 "another session waited for the snapshot's locks for snapshot.lock.timeout.ms: "
-                "they are given up, and tables that it changes are read as they are then"
+                "they are released, and the tables that it changes are read in their new state"
             )
             locks.close()
             self._locks = None

@@ -39,7 +39,7 @@ def result_columns(
     query = f"SELECT * FROM {_derived(statement)} LIMIT 0"
     result = connection.execute(query.encode()).pgresult
     if result is None or result.nfields == 0:
-        raise _refused(table, "it gives no columns")
+        raise _refused(table, "it returns no columns")
     return {
         (result.fname(i) or b"").decode(): (result.ftype(i), result.fmod(i))
         for i in range(result.nfields)

@@ -191,7 +191,7 @@ class _Rows(SnapshotRows):
             leaf = leaf._replace(schema=present.schema, name=present.name)
         elif query.chunk.kind is not Cut.WHOLE:
             leaf = leaf._replace(schema=table.schema, name=table.table)
-        log.info("%s was changed; its rows are read as it is now", name)
+        log.info("%s was changed; its rows are read with its current columns", name)
         named = replace(table, schema=path[0], table=path[1])
         facts = needed(Capture(self._config).relation(named, named))
         if chunk.condition is not None:

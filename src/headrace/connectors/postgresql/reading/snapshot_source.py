@@ -172,8 +172,8 @@ class PostgresSnapshotSource(
         if rewritten:
             names = [t.name for t in tables if rewritten & ({t.id} | _leaves_of([t]))]
             log.warning(
-                "%s: another session rewrote or truncated what the snapshot reads; it goes on with "
-                "a later one",
+                "%s: another session rewrote or truncated what the snapshot reads; it continues "
+                "with a later one",
                 ", ".join(names),
             )
         return self._has_new_rows(current, tables) or bool(rewritten)
@@ -195,7 +195,7 @@ class PostgresSnapshotSource(
         roots = {root for oid, (root, _) in new.items() if oid in filled}
         if roots:
             log.warning(
-                "%s: another session attached partitions with rows; the snapshot goes on with a "
+                "%s: another session attached partitions with rows; the snapshot continues with a "
                 "later one",
                 ", ".join(table.name for table in tables if table.id in roots),
             )

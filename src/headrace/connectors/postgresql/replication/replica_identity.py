@@ -29,7 +29,7 @@ def set_identities(
         if len(named) > 1:
             log.warning(
                 "replica.identity.autoset.values names %s more than once (%s): its replica "
-                "identity stays as it is",
+                "identity is not changed",
                 table.name,
                 ", ".join(map(str, named)),
             )

@@ -52,7 +52,7 @@ class ScriptedOptions(Configuration):
         ROW_REGEX,
         "",
         Group.CONVERTERS,
-        "Records of other topics pass as they are; the whole topic must match.",
+        "Records of other topics pass unchanged; the whole topic must match.",
     )
     null_handling_mode = Property(
         "null.handling.mode",

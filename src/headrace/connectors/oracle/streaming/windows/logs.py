@@ -147,7 +147,7 @@ def inconsistency(
             continue
         why = _first_missing(thread, own, scn, ends_before.get(thread.number)) or _gap(own)
         if why is None and thread.is_open and not only_archived and not own[-1].is_current:
-            why = f"the current log behind sequence {own[-1].sequence} is not there yet"
+            why = f"the current log after sequence {own[-1].sequence} is not there yet"
         if why is None and not thread.is_open and own[-1].following < thread.checkpoint:
             why = f"the log with its checkpoint {thread.checkpoint} is not there"
         if why is not None:

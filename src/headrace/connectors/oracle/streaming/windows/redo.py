@@ -37,9 +37,7 @@ _BRING_BACK = (
     "snapshot.mode=when_needed, which reads the tables again, or start with a new "
     "checkpoint. Keep archived logs longer than the longest transaction and any pause."
 )
-_CROSSCHECK = (
-    " RMAN did not remove the file: CROSSCHECK ARCHIVELOG ALL; has the view show what is there."
-)
+_CROSSCHECK = " RMAN did not remove the file: CROSSCHECK ARCHIVELOG ALL; updates the view."
 _TIME = "%Y-%m-%d %H:%M:%S.%f"
 
 
