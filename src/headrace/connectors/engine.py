@@ -418,9 +418,7 @@ class Engine(Generic[P]):
             log.warning("%s; what the database still holds is read", lost.error.message)
             return False
         self._answers().keep(lost)
-        log.warning(
-            "%s; the range that was planned last is left to the new snapshot", lost.error.message
-        )
+        log.warning("%s; the new snapshot replaces the last planned range", lost.error.message)
         return True
 
     # -- errors ---------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def test_logs_without_gaps_fit_together() -> None:
     [
         ([log(1, 2, 200)], [ONE], "no log has SCN 120"),
         ([log(1, 1, 100, 200), log(1, 3, 300)], [ONE], "between the sequences 1 and 3"),
-        ([log(1, 1, 100, 200)], [ONE], "the current log behind sequence 1"),
+        ([log(1, 1, 100, 200)], [ONE], "the current log after sequence 1"),
         ([log(1, 1, 100), log(2, 1, 100, 250)], [ONE, CLOSED], "its checkpoint 300"),
         ([log(1, 1, 100)], [ONE, TWO], "redo thread 2: no log has SCN 150"),
     ],
