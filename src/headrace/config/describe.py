@@ -37,10 +37,11 @@ def describe_markdown(declarations: type[Configuration], *, title: str) -> str:
         "",
         "Generated from the declarations by `headrace describe --markdown`.",
         "",
-        "Names are Debezium's where Debezium has them. Lists are separated by commas; expressions "
-        "match the whole name, in any case. Values may hold references: `${env:NAME}`, "
-        "`${file:path:key}`, `${dir:path:file}`. An empty value is the same as none. Capitals and "
-        "`*` in a name stand for its variable part.",
+        "Names are Debezium's if Debezium has the property. Lists are separated by commas; "
+        "expressions match the whole name and are case-insensitive. Values may contain "
+        "references: `${env:NAME}`, "
+        "`${file:path:key}`, `${dir:path:file}`. An empty value is the same as no value. Capitals "
+        "and `*` in a name are its variable part.",
         "",
         "*Refused*: only the default is accepted.",
     ]

@@ -132,7 +132,7 @@ class PostgresServer(Server):
                     "embedded.directory",
                     f"An unprivileged user cannot reach {self.directory}, and PostgreSQL refuses "
                     "to run as root",
-                    "Choose a folder below one that everybody may enter, such as /var/tmp.",
+                    "Choose a folder whose parents all users may enter, such as /var/tmp.",
                 )
         if not (self.data / "PG_VERSION").exists():
             _copy_template(self.version, binaries, self.data)

@@ -30,15 +30,16 @@ predicates.orders.type=TopicNameMatches
 predicates.orders.pattern=.*orders
 ```
 
-Transforms run in the order of `transforms`. One with a `predicate` passes the records for which it
-is false as they are; `negate=true` turns that round. `headrace transform FILE < records.jsonl`
-shows what a chain makes of records; [Adding a transform](../adding-a-transform.md) says how to
-write one. Expressions are those of Java and match whole names, in their case.
+Transforms run in the order of `transforms`. A transform with a `predicate` applies only to records
+for which the predicate is true, or with `negate=true` only to the others; it passes the remaining
+records unchanged. `headrace transform FILE < records.jsonl` shows the result of a chain. [Adding a
+transform](../adding-a-transform.md) describes how to write one. Expressions are those of Java,
+match whole names, and are case-sensitive.
 """
 
 _PREDICATES = """## Predicates
 
-The example of each leaves out the records for which it is true.
+Each example leaves out the records for which its predicate is true.
 """
 
 _PREDICATES_GROUP = "predicates"

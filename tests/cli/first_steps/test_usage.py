@@ -92,7 +92,7 @@ def test_one_error_is_described_by_its_code(capsys: pytest.CaptureFixture[str]) 
     ("words", "message", "remedy"),
     [
         (["errors", "kafka.fencd"], "did you mean kafka.fenced", "describe errors kafka.fenced"),
-        (["errors", "zzzzz"], "zzzzz is the code of no error [", "lists all of them"),
+        (["errors", "zzzzz"], "zzzzz is not the code of an error [", "lists all of them"),
         (["kafka.fenced"], "is not a property, but the code", "describe errors kafka.fenced"),
         (["filter"], "Filter is not a connector, but a transform", "describe transforms Filter"),
         (["InsertField$Key"], "InsertField is not a connector", "describe transforms InsertField"),

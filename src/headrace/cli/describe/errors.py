@@ -41,16 +41,16 @@ Generated from the sources by `headrace describe errors --markdown`.
 
 Every error has a code, a message and a remedy. The command line prints all three and ends with
 status 1; in Python `HeadraceError` has `code`, `message` and `remedy`, and `headrace.error(query)`
-gives the error that ended a query. Codes are stable; their first part says where an error comes
-from. The list also has what `headrace check` finds, and warnings of a configuration.
+returns the error that ended a query. Codes are stable; their first part says where an error comes
+from. The list also contains the findings of `headrace check`, and warnings of a configuration.
 
-Words in capitals stand for what is known only when it happens; `CONNECTOR` in a code is the name of
-the connector. An empty message is the server's own.
+Words in capitals are values that are known only at run time; `CONNECTOR` in a code is the name of
+the connector. If the message is empty here, the error has the message of the server.
 """
 _CODE = re.compile(r"[a-zA-Z][a-zA-Z_0-9]*(?:\.[a-z_0-9]+)+")
 _STATEMENT = re.compile(r"(?:ALTER|CREATE|GRANT|DROP|CALL|SELECT|SET) [A-Z]")
-_ANY_MESSAGE = "In the words of the server, or of the part that is wrong."
-_ANY_REMEDY = "Comes with the message: the statement or the value that corrects it."
+_ANY_MESSAGE = "The text of the server, or of the component that failed."
+_ANY_REMEDY = "The error has the statement or the value that corrects it."
 _WORD = re.compile(r"[a-z_0-9]+")
 _PLACE = re.compile(r"(?<!\$)\{([a-z_]+)\}")
 """A placeholder of a text that is filled in at run time."""
@@ -135,7 +135,7 @@ def _named(name: str) -> Sequence[Told]:
     near = difflib.get_close_matches(lowered, sorted(codes()), n=3)
     raise HeadraceError(
         "describe.unknown_code",
-        f"{name} is the code of no error"
+        f"{name} is not the code of an error"
         + (f"; did you mean {' or '.join(near)}?" if near else ""),
         f"headrace describe errors {near[0]}"
         if near

@@ -112,7 +112,9 @@ _LOCKED = Refusal(
     "lock_timeout", "Another session holds locks on the table; it is tried again.", retriable=True
 )
 _TIMEOUT = Refusal(
-    "query_timeout", "Raise {limit}, or end what holds locks on the table.", retriable=True
+    "query_timeout",
+    "Raise {limit}, or end the session that holds locks on the table.",
+    retriable=True,
 )
 _LICENCE = Refusal(
     "no_licence",
@@ -129,7 +131,7 @@ _NOT_BOUND = Refusal(
 )
 _NO_HANDLES = Refusal(
     "statements_exhausted",
-    "The connection has no package for one more open statement: it is connected again. If it "
+    "The connection has no package for one more open statement; headrace reconnects. If it "
     "happens again, lower headrace.change.tables.connections, or bind more packages (CLIPKG).",
     retriable=True,
 )

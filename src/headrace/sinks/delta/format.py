@@ -60,8 +60,8 @@ class DeltaFormat:
                 "delta.other_catalog",
                 f"headrace.sink.catalog.name={catalog}: Delta tables are entered into the catalog "
                 "of the session only",
-                f"Set it to {SESSION_CATALOG}, or leave it out: the tables are there by their "
-                "paths.",
+                f"Set it to {SESSION_CATALOG}, or leave it out: the tables can be read by their "
+                f"paths.",
             )
 
     def require(self, options: Mapping[str, str], name: TableName, schema: TableSchema) -> None:

@@ -50,7 +50,7 @@ class DeltaLake:
                 return None  # a creation that was killed
             raise HeadraceError(
                 "delta.not_a_table",
-                f"The folder of the table {name}, {root}, is not empty and no Delta table",
+                f"The folder of the table {name}, {root}, is not empty and not a Delta table",
                 "Empty it, or choose another headrace.sink.path.",
             )
         table = DeltaTable(name, root, self._kernel, self._filesystem)

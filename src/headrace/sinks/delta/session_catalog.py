@@ -42,8 +42,8 @@ def packages() -> Sequence[str]:
         raise HeadraceError(
             NO_CATALOG,
             f"Delta {RELEASE} has no catalog for Spark {release}",
-            f"Use Spark {_SPARK}, or leave headrace.sink.catalog.name out: the tables are "
-            "there by their paths.",
+            f"Use Spark {_SPARK}, or leave headrace.sink.catalog.name out: the tables can be read "
+            f"by their paths.",
         )
     return (f"io.delta:delta-spark_{_SPARK}_{_SCALA}:{RELEASE}",)
 

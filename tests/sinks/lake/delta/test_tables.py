@@ -244,7 +244,7 @@ def test_what_is_no_table_of_headrace_is_refused_and_an_empty_folder_is_not(
     (root / "_delta_log").mkdir(parents=True)
     assert lake.table(ORDERS) is None
     (root / "notes.txt").write_text("x")
-    with pytest.raises(HeadraceError, match="is not empty and no Delta table") as refused:
+    with pytest.raises(HeadraceError, match="is not empty and not a Delta table") as refused:
         lake.table(ORDERS)
     assert refused.value.code == "delta.not_a_table"
     (root / "notes.txt").unlink()
