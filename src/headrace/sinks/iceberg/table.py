@@ -63,7 +63,7 @@ class IcebergTable:
 
     def properties(self) -> Mapping[str, str]:
         """The properties that begin with `headrace.`."""
-        return {n: value for n, value in self._properties.items() if n.startswith(_OURS)}
+        return {n: value for n, value in self._properties.items() if n.startswith(OURS)}
 
     def _rolled_back(self) -> list[str]:
         """A sentence if somebody has made an older snapshot of headrace's the last one."""
