@@ -39,6 +39,13 @@ def pages() -> list[str]:
     return ["README.md", *(str(guide.relative_to(ROOT)) for guide in guides)]
 
 
+def project_pages() -> list[str]:
+    """The pages for those who work on headrace, and the changelog."""
+    paths = ROOT.glob("*.md"), (ROOT / "docs").glob("*.md"), (ROOT / "docs/decisions").glob("*.md")
+    names = (str(path.relative_to(ROOT)) for folder in paths for path in sorted(folder))
+    return [name for name in names if name != "README.md"]
+
+
 @cache
 def blocks(page: str, language: str = "") -> list[Block]:
     """Those of a page in order, of one language or of all."""

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.config.source import read_text
 from headrace.connectors.registry import parse_configuration
-from tests.docs.pages import ROOT, Block, blocks, pages
+from tests.docs.pages import ROOT, Block, blocks, pages, project_pages
 
 SHOP = {
     "connector.class": "postgresql",
@@ -47,7 +47,7 @@ def test_properties_of_a_page_are_taken_without_a_warning(block: Block) -> None:
 LINK = re.compile(r"\[[^\]]+\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
-@pytest.mark.parametrize("page", pages())
+@pytest.mark.parametrize("page", [*pages(), *project_pages()])
 def test_links_lead_to_files_and_headings_that_exist(page: str) -> None:
     folder = (ROOT / page).parent
     for path, heading in LINK.findall((ROOT / page).read_text()):
