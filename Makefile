@@ -32,7 +32,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Demos and tests start thousands of processes, each of which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check fmt bench golden golden-live nightly chaos workloads fuzz docs dist release-notes release-page oracle-server oracle oracle-bundle db2-server db2 db2-bundle db2-bundle-of clean
+.PHONY: help setup demo test check checks fmt bench golden golden-live nightly chaos workloads fuzz docs dist release-notes release-page oracle-server oracle oracle-bundle db2-server db2 db2-bundle db2-bundle-of clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -71,6 +71,9 @@ test: $(STAMP)  ## Run the tests, fast ones first (TESTS=tests/cli: these; WORKE
 	@$(if $(LOWEST),$(if $(TESTS),,$(BIN)/python -m pytest -q -n 0 $(STREAMS)))
 
 check: $(STAMP)  ## Format, lint, types, import contracts, wording, generated docs
+	@TIMEFORMAT='make check took %0U + %0S CPU-seconds (user + system)'; time $(MAKE) --no-print-directory checks
+
+checks:
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
@@ -79,18 +82,21 @@ check: $(STAMP)  ## Format, lint, types, import contracts, wording, generated do
 	@for name in $(CONNECTORS) transforms errors; do \
 	  $(BIN)/headrace describe $$name --markdown | diff -u docs/reference/$$name.md - || \
 	  { echo "docs/reference is not current: make docs" >&2; exit 1; }; done
+	@$(BIN)/python -m tests.docs.project.map | diff -u docs/map.md - || \
+	  { echo "docs/map.md is not current: make docs" >&2; exit 1; }
 
 fmt: $(STAMP)  ## Format, and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-docs: $(STAMP)  ## Write docs/reference
+docs: $(STAMP)  ## Write docs/reference and docs/map.md
 	@for name in $(CONNECTORS); do \
 	  $(BIN)/headrace describe $$name --markdown > docs/reference/$$name.md; done
 	@$(BIN)/headrace describe transforms --markdown > docs/reference/transforms.md
 	@$(BIN)/headrace describe transforms --pages docs/reference
 	@$(BIN)/headrace describe errors --markdown > docs/reference/errors.md
 	@$(BIN)/python -c "from headrace.connectors.oracle.statement_page import page; print(page(), end='')" > docs/reference/oracle-statements.md
+	@$(BIN)/python -m tests.docs.project.map > docs/map.md
 
 golden: $(STAMP)  ## Record golden events from the real Debezium (ONLY=mongodb or ONLY=mongodb/basics)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'

@@ -1,4 +1,4 @@
-"""Found by Spark: makes `format("headrace")` known without registration."""
+"""Spark imports this package by its name: `format("headrace")` needs no registration."""
 
 from headrace.spark.source import HeadraceDataSource as DefaultSource
 

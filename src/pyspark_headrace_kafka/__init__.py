@@ -1,4 +1,4 @@
-"""Found by Spark: makes `format("headrace_kafka")` known without registration."""
+"""Spark imports this package by its name: `format("headrace_kafka")` needs no registration."""
 
 from headrace.sinks.kafka.sink import KafkaSink as DefaultSource
 

@@ -1,0 +1,1 @@
+"""Properties become a typed configuration: declarations, references, secrets, and problems."""

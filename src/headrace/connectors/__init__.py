@@ -1,0 +1,1 @@
+"""What every connector is: protocols, the engine, the registry, metrics and heartbeats."""

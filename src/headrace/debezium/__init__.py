@@ -1,0 +1,1 @@
+"""Debezium's formats, whatever the database: envelope, source block, keys, logical types, names."""

@@ -1,1 +1,1 @@
-"""BSON documents: walked and checked, and written as Extended JSON."""
+"""BSON documents: checked, filtered, and written as Extended JSON."""

@@ -1,1 +1,1 @@
-"""Where a query is: a position in its log, and how far snapshots and signals are."""
+"""Offsets: a position in a log, the progress of snapshots and signals, and their JSON."""

@@ -1,0 +1,1 @@
+"""Signals and notifications: parsed, checked and carried out, whatever their channel."""

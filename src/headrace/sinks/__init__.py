@@ -1,0 +1,1 @@
+"""Sinks: a folder with a definition for each, and the replicas that Iceberg and Delta share."""

@@ -1,1 +1,1 @@
-"""Existing rows, table by table and chunk by chunk. Knows no database."""
+"""Existing rows, table by table and chunk by chunk. It knows no database."""

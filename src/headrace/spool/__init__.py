@@ -1,0 +1,1 @@
+"""Received log in shared memory (segments), its index, and planned rows for tasks."""

@@ -1,1 +1,1 @@
-"""A log as repeatable ranges and slices: what receives it, and what cuts it. Knows no database."""
+"""A log as repeatable ranges and slices: the receiver, and planning. It knows no database."""

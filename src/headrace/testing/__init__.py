@@ -1,1 +1,1 @@
-"""Database servers of our own, for the demo, the tests and the benchmark."""
+"""Embedded database servers for the demo, the tests and the benchmark."""

@@ -1,2 +1,1 @@
-"""Scripts of what happens in an Oracle database: its tables, its redo, its logs. For the demo, the
-benchmark and the tests."""
+"""A stand-in for Oracle: a server with sessions of LogMiner and views on SQLite, and its driver."""

@@ -1,1 +1,1 @@
-"""Verbs that look after the tables of a query."""
+"""Verbs that maintain the tables of replicas: `maintain` and `resync`."""

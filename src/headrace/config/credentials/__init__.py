@@ -1,0 +1,1 @@
+"""Secrets that change: files, programs and tokens of clouds, which connections look up."""

@@ -1,1 +1,1 @@
-"""The declarations of properties: those that connectors share, by what they are about."""
+"""Declarations of the properties that connectors share, one module per subject."""

@@ -1,4 +1,4 @@
-"""Regular expressions written for Java."""
+"""Java's regular expressions, translated for RE2 and for Python, with a limit on their time."""
 
 from headrace.config.regex.expression import (
     Expression,

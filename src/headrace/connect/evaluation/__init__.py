@@ -1,1 +1,1 @@
-"""What nodes hold over Records, as Arrow arrays, and the way back to columns."""
+"""Values of nodes over Records as Arrow arrays, and columns that are made of values."""

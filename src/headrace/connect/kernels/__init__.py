@@ -1,1 +1,1 @@
-"""What compiled kernels share."""
+"""Memory, texts and numbers for all kernels, and how entries and parts are compiled."""

@@ -1,1 +1,1 @@
-"""Values in Python, many of one schema at once."""
+"""Values of one schema in Python, many at once."""

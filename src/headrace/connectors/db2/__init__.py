@@ -1,0 +1,1 @@
+"""The Db2 connector: change tables of SQL replication."""

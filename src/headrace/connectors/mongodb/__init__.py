@@ -1,0 +1,1 @@
+"""The MongoDB connector: change streams and documents."""

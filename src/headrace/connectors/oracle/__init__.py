@@ -1,0 +1,1 @@
+"""The Oracle connector: redo logs, read by LogMiner."""

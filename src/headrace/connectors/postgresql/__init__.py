@@ -1,0 +1,1 @@
+"""The PostgreSQL connector: logical replication by pgoutput."""

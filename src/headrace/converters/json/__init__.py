@@ -1,1 +1,1 @@
-"""What JSON writes: numbers, floats, times and other cells."""
+"""JSON: the compiler of its programs, and exact rendering in Python."""

@@ -1,1 +1,1 @@
-"""The compiled pass over rows, and what the interpreters of programs share."""
+"""The compiled pass over rows, and parts that all interpreters use."""

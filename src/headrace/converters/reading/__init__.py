@@ -1,1 +1,1 @@
-"""What converters wrote, read back: keys, values and headers become Records."""
+"""Keys, values and headers that converters wrote, read into Records."""

@@ -1,1 +1,1 @@
-"""Extended JSON read into BSON bytes: by compiled kernels, and by plain Python what they leave."""
+"""Extended JSON parsed to BSON: by kernels, and by Python where kernels stop."""

@@ -1,1 +1,1 @@
-"""Schemas that documents are brought to: declared as texts, or found out from documents."""
+"""Schemas for documents, declared or sampled, and columns of documents converted to them."""

@@ -1,1 +1,1 @@
-"""Reading rows in SQL: the tables of a snapshot, chunks between keys, and their statements."""
+"""SQL that reads rows: tables of a snapshot, chunks between keys, over a dialect."""

@@ -1,1 +1,1 @@
-"""Rows as a driver gives them, many at once, to row images."""
+"""Batches of rows of a driver, converted to images."""

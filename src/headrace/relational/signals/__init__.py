@@ -1,1 +1,1 @@
-"""Signals that databases with tables hold."""
+"""The signal table over a driver's connection."""

@@ -1,1 +1,1 @@
-"""Column types: what a mode makes of numbers, bytes and times."""
+"""Types of columns that databases share: numbers, bytes and times in each mode."""

@@ -1,1 +1,1 @@
-"""What a program gives to a query, and asks of it."""
+"""Options that a program passes to a query, and the status that it reads of it."""

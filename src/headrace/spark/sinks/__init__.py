@@ -1,1 +1,1 @@
-"""The contract of sinks, and what those share that write where the events are read."""
+"""The contract and the registry of sinks, and sinks of Spark's own formats."""

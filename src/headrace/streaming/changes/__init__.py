@@ -1,1 +1,1 @@
-"""Changes to rows of the row table: their keys, hashes, and what is left out."""
+"""Changes become rows of the row table: keys, hashes, and skipped operations."""

@@ -1,1 +1,1 @@
-"""Compiled functions over rows that were received."""
+"""Kernels that count the rows of transactions."""

@@ -1,1 +1,1 @@
-"""What routers of outboxes share, whatever their rows are."""
+"""What outbox routers share, for rows and for documents."""

@@ -1,1 +1,1 @@
-"""What takes rows and documents out of their envelopes shares."""
+"""What transforms share that take rows and documents out of their envelopes."""

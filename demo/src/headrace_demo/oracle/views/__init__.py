@@ -1,1 +1,1 @@
-"""What the views on redo show, and the peculiarities of servers that they have."""
+"""Views on redo, with the peculiarities of servers."""

@@ -1,1 +1,1 @@
-"""What the control tables and the driver's metadata say of tables."""
+"""Registrations and tables, read from control tables and from the driver's metadata."""

@@ -1,1 +1,1 @@
-"""The declarations of the Db2 connector's own properties, by what they are about."""
+"""Declarations of the Db2 connector's own properties, one module per subject."""

@@ -1,1 +1,1 @@
-"""Registrations for SQL replication that this side writes: the statements, and their verbs."""
+"""Registrations of SQL replication that headrace writes: their SQL, and the verbs for them."""

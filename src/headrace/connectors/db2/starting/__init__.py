@@ -1,1 +1,1 @@
-"""What is looked at before the stream is opened, and how its parts are put together."""
+"""The start of a stream: checks of the database and the stored position, and the parts of a run."""

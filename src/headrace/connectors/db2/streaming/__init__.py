@@ -1,1 +1,1 @@
-"""Changes: read from change tables, put in order, paired, and written to segments."""
+"""Changes, read from change tables, put in order, paired, and written to segments."""

@@ -1,1 +1,1 @@
-"""What a support bundle asks of a Db2."""
+"""Statements and the workload of a support bundle of Db2."""

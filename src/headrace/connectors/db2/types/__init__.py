@@ -1,1 +1,1 @@
-"""Db2's types: which schema a column has, and how its text is read."""
+"""Db2's types: the schema of a column, and how its text is read."""

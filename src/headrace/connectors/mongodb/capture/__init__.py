@@ -1,1 +1,1 @@
-"""What the change stream captures: namespaces, and the pipeline of the server."""
+"""Captured namespaces, and the pipeline that the server filters the change stream with."""

@@ -1,1 +1,1 @@
-"""`headrace check` for MongoDB: findings with the commands that correct them."""
+"""Checks of a MongoDB: findings with the commands that correct them."""

@@ -1,1 +1,1 @@
-"""The declarations of the MongoDB connector's own properties, by what they are about."""
+"""Declarations of the MongoDB connector's own properties, one module per subject."""

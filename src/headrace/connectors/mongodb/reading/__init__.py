@@ -1,1 +1,1 @@
-"""How existing documents are read: by snapshots, and by chunks while the log goes on."""
+"""Existing documents, read by snapshots and by chunks of incremental snapshots."""

@@ -1,1 +1,1 @@
-"""What the data dictionary says of tables."""
+"""Tables and columns, read from the data dictionary."""

@@ -1,1 +1,1 @@
-"""What `headrace check` looks at, and what each start requires."""
+"""Checks of an Oracle: those of `headrace check`, and those that each start makes."""

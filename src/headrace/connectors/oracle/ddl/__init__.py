@@ -1,1 +1,1 @@
-"""Statements that change tables, as the redo has them."""
+"""DDL statements of the redo, and how they change tables."""

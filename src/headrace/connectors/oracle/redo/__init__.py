@@ -1,1 +1,1 @@
-"""SQL_REDO: the statements that LogMiner writes for changes of rows, to row images."""
+"""SQL_REDO: the statements that LogMiner writes for changes of rows, parsed to images."""

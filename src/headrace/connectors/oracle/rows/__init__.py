@@ -1,1 +1,1 @@
-"""Rows as the driver gives them, many at once, to row images."""
+"""Batches of rows of the driver, converted to images."""

@@ -1,1 +1,1 @@
-"""Redo: fetched in windows, held by transaction until its commit, and written to segments."""
+"""Redo, fetched in windows, held by transaction until its commit, and written to segments."""

@@ -1,1 +1,1 @@
-"""What a support bundle asks of an Oracle."""
+"""Statements and the workload of a support bundle of Oracle."""

@@ -1,1 +1,1 @@
-"""Oracle's types: which schema a column has, and how its text is read."""
+"""Oracle's types: the schema of a column, and how its text is read."""

@@ -1,1 +1,1 @@
-"""What PostgreSQL's catalogue says of tables, columns and types."""
+"""Tables, columns and types, read from PostgreSQL's catalogue."""

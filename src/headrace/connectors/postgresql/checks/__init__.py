@@ -1,1 +1,1 @@
-"""Whether a database is ready for the connector: findings with remedies."""
+"""Checks of a PostgreSQL server: findings with remedies."""

@@ -1,2 +1,2 @@
-"""Tables whose structure other sessions change while their rows are read: locks, who waits for
-them, and whether a table still is what a query was planned for."""
+"""Tables that other sessions change while a snapshot reads them: locks, lock waits, and changes
+since a query was planned."""

@@ -1,1 +1,1 @@
-"""How rows are read by queries: COPY, snapshots that hold, chunks, look-ups."""
+"""Rows that queries read: COPY, snapshots, chunks and look-ups."""

@@ -1,1 +1,1 @@
-"""Replication: the protocol's frames, slots, publications and what receives the log."""
+"""Logical replication: frames of its protocol, slots, publications, and the reader of the log."""

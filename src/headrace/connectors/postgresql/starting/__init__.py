@@ -1,1 +1,1 @@
-"""From a configuration to a position in the log and an open stream: checked, made, gone on with."""
+"""The start of a stream: from a configuration and a stored position to an open log."""

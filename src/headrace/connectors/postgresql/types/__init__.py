@@ -1,1 +1,1 @@
-"""PostgreSQL's types: which schema a column has, and how its text is read."""
+"""PostgreSQL's types: the schema of a column, and how its text is read."""

@@ -1,1 +1,2 @@
-"""Batches of changes brought into the files of a table: keys, fold, scan."""
+"""Batches of changes, applied to the files of a table: the fold by key, the scan of keys,
+merges."""

@@ -1,1 +1,1 @@
-"""Changes of tables: typed rows made of records, and the parts that tasks write of them."""
+"""Typed changes of tables, made of Records, and the parts that tasks write of them."""

@@ -1,1 +1,1 @@
-"""Data files and deletion vectors of tables, as both formats have them."""
+"""Data files and deletion vectors, written and read as both formats need them."""

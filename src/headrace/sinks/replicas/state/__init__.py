@@ -1,1 +1,1 @@
-"""What a sink of replicas keeps of its tables in its folder of state."""
+"""The state of replicas beside their tables: kept changes, stopped and renamed tables, resyncs."""

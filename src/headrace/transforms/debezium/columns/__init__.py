@@ -1,1 +1,1 @@
-"""Transforms of columns of some types, and of what their schema says of them."""
+"""Transforms of columns of certain types, and of parameters of their schemas."""

@@ -1,1 +1,1 @@
-"""Values of one type made values of another."""
+"""Conversions of values from one type to another (Cast)."""

@@ -1,1 +1,1 @@
-"""Values that the log holds apart from their rows: LOBs, XML and extended strings (lob.enabled)."""
+"""Values that the redo has apart from their rows: LOBs, XML and extended strings."""

@@ -1,1 +1,1 @@
-"""Open transactions: what is held of them, in memory and in files, until they are written."""
+"""Open transactions, held in memory and in files until their commit."""

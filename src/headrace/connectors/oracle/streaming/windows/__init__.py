@@ -1,1 +1,1 @@
-"""What is read at once: logs and views of the redo, sessions of LogMiner, and pauses."""
+"""Reads of the redo: logs, sessions of LogMiner, windows of SCNs, and pauses."""

@@ -1,1 +1,1 @@
-"""Rows of redo as the words that the buffer of transactions reads."""
+"""Rows of redo as int64 words, which the kernels of open transactions read."""
