@@ -7,7 +7,6 @@ from datetime import date
 
 from headrace.version import VERSION
 from tests.docs.pages import ROOT
-from tests.docs.test_pages import LINK, headings
 
 TEXT = (ROOT / "CHANGELOG.md").read_text()
 SECTIONS = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
@@ -50,12 +49,3 @@ def test_entries_are_short_and_stand_in_a_section() -> None:
     assert len(entries) > 20
     assert [entry for entry in entries if len(entry) > LONGEST] == []
     assert not re.search(r"^- ", body.partition("\n### ")[0], re.M)
-
-
-def test_links_lead_to_files_and_headings_that_exist() -> None:
-    for path, heading in LINK.findall(TEXT):
-        if path.startswith("http"):
-            continue
-        assert (ROOT / path).exists(), path
-        if heading:
-            assert heading in headings((ROOT / path).read_text()), f"{path}#{heading}"
