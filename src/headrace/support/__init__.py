@@ -1,2 +1,1 @@
-"""Support bundles: what a database answers to a connector's own statements, with every name and
-value masked, for those who have no such database."""
+"""Support bundles: a database's answers to the statements of a connector, with masked values."""

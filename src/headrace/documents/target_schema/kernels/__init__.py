@@ -1,1 +1,1 @@
-"""Compiled functions that bring values of BSON to a schema."""
+"""Compiled functions that convert values of BSON to the types of a schema."""
