@@ -35,7 +35,7 @@ TESTS = [f"{file}::test_{number}" for file in FILES for number in range(4)]
 
 
 class Worker:
-    """Takes tests, and finishes the first one when it is told to."""
+    """Takes tests, and finishes the first one when `finish` asks for it."""
 
     def __init__(self, number: int) -> None:
         self.gateway = SimpleNamespace(id=f"gw{number}")
@@ -52,8 +52,8 @@ class Worker:
 
     @property
     def current(self) -> str | None:
-        """The file of the test that runs: a worker begins one when it knows the next, or that
-        there is none."""
+        """The file of the test that runs: a worker begins one when it knows the next one, or that
+        it is the last."""
         ready = len(self.waiting) > 1 or (self.waiting and self.shutting_down)
         return TESTS[self.waiting[0]].partition("::")[0] if ready else None
 

@@ -1,4 +1,4 @@
-"""Words that standard English for programmers does not have, counted: a count may only fall.
+"""Counts words that plain technical English does not have; a count may only fall.
 
 `python -m tests.wording` compares the sources, the tests and the documentation with
 `tests/wording.txt`; `make check` runs it. A line of that file is a count and the word.
@@ -31,7 +31,7 @@ def texts(root: Path = ROOT) -> Iterator[str]:
 
 
 def count(words: Iterable[str], written: Iterable[str]) -> dict[str, int]:
-    """How often each of the words stands in the texts, by itself, also where it begins a
+    """How often each of the words occurs in the texts as a whole word, also at the beginning of a
     sentence."""
     patterns = {}
     for word in words:
@@ -50,10 +50,10 @@ def differences(allowed: dict[str, int], counts: dict[str, int]) -> list[str]:
     for word, most in allowed.items():
         if counts[word] > most:
             sentences.append(
-                f'"{word}" stands {counts[word]} times, {most} are allowed: use another word'
+                f'"{word}" occurs {counts[word]} times, {most} are allowed: use another word'
             )
         elif counts[word] < most:
-            sentences.append(f'"{word}" stands {counts[word]} times: write that into {COUNTS.name}')
+            sentences.append(f'"{word}" occurs {counts[word]} times: write that into {COUNTS.name}')
     return sentences
 
 

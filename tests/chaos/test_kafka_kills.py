@@ -36,7 +36,7 @@ def run(database: ChaosDatabase, tmp_path: Path, kafka: KafkaServer) -> Iterator
 
 @pytest.mark.spark
 @pytest.mark.chaos
-def test_each_signal_is_heeded_once_whichever_process_is_killed(
+def test_each_signal_is_applied_once_whichever_process_is_killed(
     run: Run, kafka: KafkaServer
 ) -> None:
     database = run.database

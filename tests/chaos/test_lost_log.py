@@ -90,8 +90,8 @@ def go_on(run: Run, rows: int, lines: int = 1) -> None:
 @pytest.mark.spark
 @pytest.mark.chaos
 def test_a_log_that_lost_its_last_entry_costs_no_event_and_repeats_none(run: Run) -> None:
-    """All within one transaction, because the server is told of its end at once, and sends nothing
-    again that it was told of."""
+    """All rows are in one transaction: its end is acknowledged to the server at once, which sends
+    nothing again that was acknowledged."""
     limit(run, 100)
     run.ensure()
     wait_for(run.tail, lambda: run.planned() >= 0)
@@ -99,9 +99,9 @@ def test_a_log_that_lost_its_last_entry_costs_no_event_and_repeats_none(run: Run
     await_lines(run, 100)
     kill(run)
     lose(run, "offsets", "commits")
-    go_on(run, 1000, 1001)  # planned anew, it reaches farther
+    go_on(run, 1000, 1001)  # planned again, it reaches farther
     lose(run, "offsets", "commits")
-    go_on(run, 100, 101)  # planned anew, it does not reach as far
+    go_on(run, 100, 101)  # planned again, it does not reach as far
     lose(run, "commits")
     go_on(run, 1000)  # the same again
 

@@ -145,7 +145,7 @@ def test_a_password_of_a_registry_is_not_resolved_a_second_time(
     assert isinstance(converter_of(config, "value"), AvroConverter)
 
 
-def test_the_converter_of_bytes_leaves_other_records_to_json_where_it_is_told() -> None:
+def test_the_converter_of_bytes_leaves_other_records_to_its_delegate() -> None:
     name = "value_converter_delegate_converter_type"
     made = parsed(value_converter="bytes", **{name: "org.apache.kafka.connect.json.JsonConverter"})
     assert isinstance(converter_of(made, "value"), BytesConverter)

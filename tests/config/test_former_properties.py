@@ -119,7 +119,7 @@ def test_what_has_an_effect_is_the_successor() -> None:
     assert rewritten["value"]["payload"] == {"id": 1, "__deleted": "true"}
 
 
-def test_a_successor_that_is_empty_is_none() -> None:
+def test_an_empty_successor_does_not_count() -> None:
     given = POSTGRESQL | step("ExtractNewRecordState", drop_tombstones="false") | {MODE: " "}
     (warning,) = parse_configuration(given).warnings
     assert f"is read as {MODE}=tombstone" in warning.message

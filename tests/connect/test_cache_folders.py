@@ -98,7 +98,7 @@ def test_without_a_usable_one_it_is_temporary(folder: Folder, tmp_path: Path) ->
     assert mode(made) == 0o700
 
 
-def test_kernels_are_kept_beside_the_rest_unless_numba_is_told_where(
+def test_kernels_are_kept_beside_the_rest_unless_numba_has_a_folder_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADRACE_CACHE_DIR", str(tmp_path / "cache"))

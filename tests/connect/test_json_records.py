@@ -54,7 +54,7 @@ def test_a_null_with_a_schema_is_not_a_null_without_one() -> None:
         {"partition": "1"},
     ],
 )
-def test_what_is_no_record_is_told_apart_from_the_others(wrong: dict[str, Any]) -> None:
+def test_what_is_no_record_is_separated_from_the_others(wrong: dict[str, Any]) -> None:
     entries = [record(), record(**wrong), record(topic="u")]
     with pytest.raises(HeadraceError):
         read_records(entries)

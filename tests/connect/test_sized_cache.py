@@ -22,7 +22,7 @@ def test_a_value_put_again_counts_once_and_a_value_beyond_the_limit_is_the_only_
     assert (cache.get("a"), cache.get("b"), cache.size) == (None, 3, 1000)
 
 
-def test_a_value_is_made_where_there_is_none_and_the_one_used_longest_ago_goes() -> None:
+def test_a_missing_value_is_made_and_the_one_used_longest_ago_goes() -> None:
     cache: SizedCache[str, str] = SizedCache(2)
     made = [cache.of(key, lambda key=key: f"{key}{len(cache)}") for key in "abacab"]
     assert made == ["a0", "b1", "a0", "c2", "a0", "b2"]

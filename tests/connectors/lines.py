@@ -158,7 +158,7 @@ class LineAnswers:
 
 
 class LineMetrics:
-    """Says what it is told."""
+    """Writes its calls into the log of the source."""
 
     def __init__(self, source: LineSource) -> None:
         self.source = source
@@ -279,7 +279,7 @@ class LineSource:
     def translate(self, error: Exception) -> HeadraceError | None:
         if not isinstance(error, DriverError):
             return None
-        return HeadraceError("lines.driver", str(error), "Mend it.", retriable=True)
+        return HeadraceError("lines.driver", str(error), "Repair it.", retriable=True)
 
     def forget_position(self) -> None:
         self.is_known = False
@@ -349,11 +349,11 @@ def retriable(code: str = "lines.away", times: int = 1) -> list[Exception]:
 
 
 def fatal(code: str = "lines.broken") -> list[Exception]:
-    return [HeadraceError(code, "broken", "Mend it.")]
+    return [HeadraceError(code, "broken", "Repair it.")]
 
 
 def lost(*, is_followed: bool = False) -> Lost:
-    return Lost(HeadraceError("lines.lost", "lost", "Begin anew."), is_followed)
+    return Lost(HeadraceError("lines.lost", "lost", "Begin again."), is_followed)
 
 
 def streaming(**options: Any) -> Query:

@@ -175,7 +175,7 @@ def test_a_bounded_run_ends_although_more_and_more_is_written() -> None:
     assert [query.poll().position for _ in range(3)] == [Line(2)] * 3
 
 
-def test_a_bounded_run_heeds_signals_to_their_end() -> None:
+def test_a_bounded_run_applies_signals_to_their_end() -> None:
     query = streaming()
     query.engine.bounded()
     running = SignalProgress(tables=(Pending("t", "id"),))
@@ -284,7 +284,7 @@ def test_an_error_of_the_heartbeats_query_is_tried_again() -> None:
 # -- acknowledgements, positions, metrics ---------------------------------------------------------
 
 
-def test_the_stream_is_told_what_the_checkpoint_holds() -> None:
+def test_the_stream_acknowledges_what_the_checkpoint_holds() -> None:
     query = streaming()
     first = query.offsets[-1]
     query.engine.acknowledge(first)  # no stream is open

@@ -26,8 +26,8 @@ def little(room: Room) -> str | None:
 
 
 class Database:
-    """Answers each question with the next of `answers`; `asked_all` when there is none left, and
-    the last is repeated."""
+    """Answers each question with the next of `answers`; `asked_all` is set at the last one, which
+    is repeated."""
 
     def __init__(self, *answers: Room | Exception | None) -> None:
         self.answers = list(answers)

@@ -236,7 +236,7 @@ def test_the_login_of_a_real_server_leaves_no_password_in_logs_or_tracebacks(
         (OracleSnapshotSource, OracleConfig, oracle.DriverError("ORA-00904: {}: invalid")),
     ],
 )
-def test_a_refused_statement_of_the_user_is_told_without_its_password(
+def test_a_refused_statement_of_the_user_is_reported_without_its_password(
     source: Any, config: Any, error: Any
 ) -> None:
     table = "snapshot.select.statement.overrides"

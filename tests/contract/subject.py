@@ -20,7 +20,7 @@ class Feature(Enum):
     ROLLBACKS = "transactions can be rolled back"
     ACKNOWLEDGES = "the database keeps its log until it is acknowledged"
     SNAPSHOTS = "existing rows are read"
-    SIGNALS = "signals are heeded"
+    SIGNALS = "signals are applied"
     LOSES = "the log behind a reader's position can be given up"
 
 

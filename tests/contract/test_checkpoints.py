@@ -17,13 +17,13 @@ CHUNK = "13kB"
 
 
 @pytest.mark.needs(Feature.ACKNOWLEDGES)
-def test_only_what_was_told_is_acknowledged(subject: Subject) -> None:
+def test_only_delivered_events_are_acknowledged(subject: Subject) -> None:
     with Run.start(subject, headrace_range_max_rows=3) as run:
         run_workload(subject, EVERYTHING)
         while len(run.of(run.records)) < len(subject.events_of(EVERYTHING)):
             run.step()
-            # The checkpoint holds the last offset; the source was told of the one before, which
-            # has no place as long as nothing came behind the start.
+            # The checkpoint holds the last offset; the one before is acknowledged, which has no
+            # place as long as no change came after the start.
             if len(run.offsets) > 2:
                 assert subject.acknowledged(run.name) <= subject.place(run.offsets[-2])
         run.deliver()

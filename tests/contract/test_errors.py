@@ -109,7 +109,7 @@ def test_a_snapshot_that_breaks_is_named_and_goes_on(subject: Subject) -> None:
 
 
 @pytest.mark.needs(Feature.LOSES)
-def test_a_log_that_is_gone_is_an_error_that_no_retry_mends(subject: Subject) -> None:
+def test_a_log_that_is_gone_is_an_error_that_no_retry_repairs(subject: Subject) -> None:
     with Run.start(subject) as run:
         run.deliver()
         run.stop()

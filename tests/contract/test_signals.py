@@ -47,7 +47,7 @@ def execute(run: Run) -> None:
     run.signal("execute-snapshot", data_collections=[identifier], type="incremental")
 
 
-def test_what_becomes_of_a_signal_is_told(
+def test_what_becomes_of_a_signal_is_reported(
     subject: Subject, channel: dict[str, str], rows: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcomes: list[tuple[str, str]] = []
@@ -65,7 +65,7 @@ def test_what_becomes_of_a_signal_is_told(
     assert kinds[-1] == "COMPLETED"
 
 
-def test_a_signal_is_heeded_once(
+def test_a_signal_is_applied_once(
     subject: Subject, channel: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "headrace.signals")

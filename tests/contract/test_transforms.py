@@ -118,14 +118,14 @@ def test_rows_take_the_place_of_envelopes(subject: Subject) -> None:
         ("org.apache.kafka.connect.transforms.InsertHeader", False),
     ],
 )
-def test_a_tombstone_has_the_headers_of_its_delete_unless_it_was_made_anew(
+def test_a_tombstone_has_the_headers_of_its_delete_unless_it_was_made_again(
     subject: Subject, before: str, is_shared: bool
 ) -> None:
     chain = unwrap(subject) | {"transforms": "before,unwrap" if before else "unwrap"}
     if before:
         chain["transforms_before_type"] = before
     if before.endswith("InsertHeader"):
-        chain |= {"transforms_before_header": "made", "transforms_before_value_literal": "anew"}
+        chain |= {"transforms_before_header": "made", "transforms_before_value_literal": "again"}
     elif before:
         chain["transforms_before_schema_change_event_exclude_list"] = "ALTER"
     chain["transforms_unwrap_add_headers"] = "op,source.connector"

@@ -62,7 +62,7 @@ def convert(converter: SliceConverter, relations: dict[int, RelationFacts]) -> N
     ]
     index = Index(begin(10) + b"".join(rows) + commit(10, 20), columns)
     table = RowTable(index.real_rows(), index.transactions, (index.memory,))
-    pack = FactsPacker([])  # packs the facts anew, as a source process that was started again does
+    pack = FactsPacker([])  # packs all facts, as a source process that was started again does
     packed = {n: pack(relation) for n, relation in relations.items()}
     rows_and_images = pack_inline(table.rows, table.transactions)
     for records in LogSlice(rows_and_images, 0, len(table), 1, packed, SETTINGS).read():
@@ -98,7 +98,7 @@ def test_a_relation_that_comes_again_is_not_compiled_again(cache: SizedCache) ->
     converter = json_converter(JsonOptions(), JsonOptions(), JsonOptions())
     with mock.patch.object(json_roles, "compile_json", wraps=json_roles.compile_json) as compiled:
         for _ in range(3):
-            # The facts come in every slice anew, as pickles.
+            # The facts come with every slice, as pickles.
             convert(converter, {n: facts(n, 40) for n in range(8)})
     # A key, a value and two headers each.
     assert compiled.call_count == 4 * 8

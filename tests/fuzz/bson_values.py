@@ -64,7 +64,7 @@ def _document(raw: bytes, depth: int) -> int:
 
 
 def _value(kind: int, raw: bytes, depth: int) -> int:
-    """Bytes of the value at the beginning of `raw`; Broken when there is none."""
+    """Bytes of the value at the beginning of `raw`. Raises Broken if there is no value."""
     if kind in _FIXED:
         _require(_FIXED[kind] <= len(raw))
         return _FIXED[kind]

@@ -18,7 +18,7 @@ Normalise = Callable[[Iterable[str]], list[str]]
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _INSTANT = re.compile(r"(WindowTimestamp[^0-9]*)\d{4}-\d\d-\d\dT[\d:.]+Z")
-# Members of a map, whose order Java chooses anew in every process.
+# Members of a map, whose order Java chooses again in every process.
 _ADDITIONAL = re.compile(r'(?<="additional_data":){"[^{}]*}')
 
 
@@ -84,7 +84,7 @@ _MARK = re.compile(_UUID.pattern + "-(open|close)")
 
 
 def compare(expected: Iterable[str], actual: Iterable[str], normalise: Normalise) -> list[str]:
-    """Differences, readable: line number, member and both texts; empty when there is none."""
+    """The differences, readable: line number, member and both texts; empty if both are equal."""
     wanted, got = normalise(expected), normalise(actual)
     differences = []
     if len(wanted) != len(got):

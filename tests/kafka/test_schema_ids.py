@@ -37,7 +37,7 @@ def test_the_least_recently_used_ids_go_first(keys: list[int], limit: int) -> No
         assert len(ids) == len(recent)
 
 
-def test_what_is_used_within_a_block_is_told_kept_or_not() -> None:
+def test_what_is_used_within_a_block_is_listed_kept_or_not() -> None:
     ids = SchemaIds()
     ids.of(b"a", lambda: 1)
     with ids.used() as used:

@@ -130,7 +130,7 @@ def refusal(data: Any, position: type[Any]) -> str:
 
 
 @pytest.mark.parametrize(("position", "members"), POSITIONS)
-def test_every_value_of_another_type_is_taken_or_told(
+def test_every_value_of_another_type_is_taken_or_reported(
     position: type[Any], members: dict[str, Any]
 ) -> None:
     data = BEYOND | members
@@ -151,12 +151,12 @@ def test_every_value_of_another_type_is_taken_or_told(
     st.sampled_from([None, True, 0, "", "AAAA", TOKEN, [], {}, 5.5]) | st.text(),
     st.integers() | st.none(),
 )
-def test_a_resume_token_is_read_or_told(token: object, seconds: int | None) -> None:
+def test_a_resume_token_is_read_or_refused(token: object, seconds: int | None) -> None:
     data = BEYOND | {"sec": seconds, "ord": 0, "ordinal": 0, "resume_token": token}
     assert refusal(data, MongoPosition) in ("", "offset.broken", "mongodb.broken_token")
 
 
-def test_what_is_no_object_is_told() -> None:
+def test_what_is_no_object_is_broken() -> None:
     for data in ([], None, "x", 5):
         with pytest.raises(HeadraceError) as caught:
             Offset.from_json(data, "p", PlacePosition.from_json)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What is wrong with a chain and its converters is told at the start, all at once, by name."""
+"""All errors of a chain and its converters are reported at the start, at once, by name."""
 
 from __future__ import annotations
 

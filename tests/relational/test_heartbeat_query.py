@@ -62,7 +62,7 @@ def test_a_missing_table_is_an_error_of_the_configuration() -> None:
     assert connection.closed == 1
 
 
-def test_a_server_that_goes_is_told_as_what_it_is() -> None:
+def test_a_server_that_goes_is_an_error_that_says_so() -> None:
     connection = Connection(DriverError(Failure.SERVER_GOES))
     with pytest.raises(HeadraceError, match=r"db\.failed") as raised:
         query(connection).run()

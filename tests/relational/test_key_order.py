@@ -1,4 +1,4 @@
-"""Rows behind a bound, by a database that is none of ours."""
+"""Rows after a bound, by a database that has no connector."""
 
 from __future__ import annotations
 

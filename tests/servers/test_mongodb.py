@@ -139,7 +139,7 @@ def test_without_the_wheel_the_error_tells_what_to_install(
 
 
 @pytest.mark.mongodb
-def test_a_setting_that_the_server_refuses_is_told(mongodb: MongoServer) -> None:
+def test_a_setting_that_the_server_refuses_is_an_error(mongodb: MongoServer) -> None:
     server = MongoServer({"oplogSize": "many"})
     try:
         with pytest.raises(HeadraceError, match="oplogSize") as error:

@@ -13,7 +13,7 @@ from sqlglot import exp
 from headrace.signals.conditions import checked_filter, selected_filter
 
 COLUMNS = ("id", "v", "Mixed Case", 'quo"ted')
-# Written down anew: a class that slips into the module's own list is found here.
+# A second list: a class that slips into the module's own list is found here.
 ALLOWED = frozenset(
     """and or not paren eq neq lt lte gt gte is in between like ilike nullsafeeq nullsafeneq add sub
     mul div mod neg literal boolean null column identifier cast datatype datatypeparam coalesce
@@ -107,7 +107,7 @@ def test_what_is_forbidden_is_refused_in_every_place(text: str, operator: str) -
         ('"Mixed Case" = 1', '"Mixed Case" = 1'),
     ],
 )
-def test_what_is_allowed_is_written_anew(text: str, sql: str) -> None:
+def test_what_is_allowed_is_generated_again(text: str, sql: str) -> None:
     written = checked_filter(text, "public.t", COLUMNS, dialect="postgres")
     # sqlglot before 30.20 writes it in the other order.
     assert written.replace('NOT "v" IS NULL', '"v" IS NOT NULL') == sql

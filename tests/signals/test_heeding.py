@@ -42,7 +42,7 @@ class Snapshots:
 
 
 @pytest.mark.parametrize("kind", ["stop-snapshot", "pause-snapshot"])
-def test_what_nothing_is_running_for_is_told_in_one_line(
+def test_what_nothing_is_running_for_is_reported_in_one_line(
     kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     idle, running = Snapshots(running=False), Snapshots(running=True)
@@ -74,7 +74,7 @@ def test_a_signal_that_fails_leaves_nothing_but_its_end(caplog: pytest.LogCaptur
     assert "nobody thought of it" in caplog.text
 
 
-def test_a_signal_that_is_ignored_is_told_without_a_password_in_it(
+def test_a_signal_that_is_ignored_is_reported_without_a_password_in_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     heeding = Heeding(Config(), Snapshots(running=False))  # type: ignore[arg-type]

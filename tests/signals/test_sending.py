@@ -1,4 +1,4 @@
-"""Signals that nobody could heed are refused before they travel."""
+"""Signals that nobody could apply are refused before they are sent."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_wrong_signal_is_answered_with_an_example() -> None:
         {"data-collections": ["a"], "type": "postgres://u:hunter2x@h"},
     ],
 )
-def test_what_is_wrong_with_a_signal_is_told_without_a_password_in_it(
+def test_what_is_wrong_with_a_signal_is_reported_without_a_password_in_it(
     data: dict[str, object],
 ) -> None:
     with pytest.raises(HeadraceError) as raised:

@@ -49,7 +49,7 @@ def test_schemas_are_left_out():
     )
 
 
-def test_deletes_and_tombstones_are_told_apart():
+def test_deletes_and_tombstones_are_distinguished():
     deleted = '{"before":{"id":1},"after":null,"op":"d"}'
     assert "delete" in event_line("s.t", '{"id":1}', deleted).plain
     assert "tombstone" in event_line("s.t", '{"id":1}', None).plain

@@ -109,7 +109,7 @@ def test_a_shortened_output_is_refused(output, tmp_path):
         output.open()
 
 
-def test_what_something_else_appended_is_told_and_cut_off(output, tmp_path, caplog):
+def test_what_something_else_appended_is_reported_and_cut_off(output, tmp_path, caplog):
     output.commit([write_part(tmp_path, 1, 0, range(5))], 1, "q")
     output.open()
     assert caplog.messages == []

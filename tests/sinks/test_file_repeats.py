@@ -1,8 +1,8 @@
 """A micro-batch that comes again, with the same content or another: the output holds it once.
 
 Spark does not force its log to the disk, so a power failure, or a checkpoint that was restored
-from a copy, can take its last entry; then the same number is planned anew, and may reach farther,
-or not as far.
+from a copy, can take its last entry; then the same number is planned again, and may reach
+farther, or not as far.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def commit(output: Output, batch: int, sequences: range, *, slices: int = 2) -> 
 
 @pytest.mark.parametrize("end", [6, 9, 11, 40])
 @pytest.mark.parametrize("slices", [1, 3])
-def test_a_batch_that_was_planned_anew_takes_the_place_of_the_first_one(output, end, slices):
+def test_a_batch_that_was_planned_again_takes_the_place_of_the_first_one(output, end, slices):
     commit(output, 2, range(5, end), slices=slices)
     assert values(output) == list(range(end))
     assert output.rows() == end
@@ -53,7 +53,7 @@ def test_a_batch_that_was_planned_anew_takes_the_place_of_the_first_one(output, 
     assert output.rows() == end + 3
 
 
-def test_a_batch_that_was_planned_anew_may_be_empty(output):
+def test_a_batch_that_was_planned_again_may_be_empty(output):
     output.commit([], 2, "q")
     assert values(output) == list(range(5))
     commit(output, 3, range(5, 12))
@@ -137,7 +137,7 @@ def test_a_state_of_an_earlier_release_keeps_its_last_batch(output):
 
 @pytest.mark.spark
 @pytest.mark.chaos
-def test_spark_plans_a_batch_anew_that_has_no_task_at_all(tmp_path):
+def test_spark_plans_a_batch_again_that_has_no_task_at_all(tmp_path):
     (tmp_path / "head").write_text("100")
     assert Run(tmp_path).summary()["rows"] == 100
     last = json.loads((tmp_path / "state" / "state.json").read_text())["batchId"]

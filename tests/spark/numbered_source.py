@@ -90,7 +90,7 @@ class NumberedReader(DataSourceStreamReader):
             retriable = (self.folder / "fail").read_text() == "retriable"
             (self.folder / "fail").unlink()
             raise HeadraceError(
-                "numbers.broken", "The numbers are broken", "Mend them.", retriable=retriable
+                "numbers.broken", "The numbers are broken", "Repair them.", retriable=retriable
             )
         if (self.folder / "bug").exists():
             _ = 1 / 0

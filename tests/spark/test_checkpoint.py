@@ -110,7 +110,7 @@ def test_what_a_killed_run_left_behind_does_not_take_the_number_of_the_next_run(
         planned_batch(tmp_path / "none", {"n": 0})
 
 
-def test_the_log_is_on_the_disk_before_the_database_is_told_to_forget(
+def test_the_log_is_on_the_disk_before_it_is_acknowledged_to_the_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkpoint = tmp_path / "checkpoint"

@@ -137,7 +137,7 @@ def test_a_route_by_a_column_is_not_foreseen() -> None:
     assert expected_of({"u": unwrap}) == []
 
 
-def test_predicates_are_heeded() -> None:
+def test_predicates_are_applied() -> None:
     steps = {
         "r": ROUTE | {"predicate": "p"},
         "predicates_p": {"type": "TopicNameMatches", "pattern": "s[.].*"},

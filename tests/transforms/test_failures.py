@@ -93,7 +93,7 @@ def test_without_tolerance_the_first_failure_ends_the_query() -> None:
         run(FailurePolicy(dead_letters="dead"), "abf")
 
 
-def test_any_exception_of_ones_own_transform_is_told_with_its_alias_and_tolerated() -> None:
+def test_any_exception_of_ones_own_transform_is_reported_with_its_alias_and_tolerated() -> None:
     own = {"type": "tests.transforms.test_failures:divided"}
     chain = read_chain(properties("a", a=own))
     entries = [record("t", text) for text in "10"]

@@ -114,7 +114,7 @@ def test_transforms_of_an_installed_package_are_found_by_their_entry_points(
     assert large["value"]["payload"] == {"id": 1, "amount": 100, "total": 119}
 
 
-def test_what_is_wrong_with_transforms_of_a_package_is_told_at_once(
+def test_what_is_wrong_with_transforms_of_a_package_is_reported_at_once(
     installed: Path, tmp_path: Path
 ) -> None:
     run = transformed(installed, tmp_path, **{"a.type": "OnlyLarge", "b.type": "Gone"})

@@ -62,7 +62,7 @@ def test_an_option_of_every_transform_that_is_misspelt_is_refused(
         apply_json(properties, [])
 
 
-def test_options_that_a_chain_does_not_have_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_options_that_a_chain_does_not_have_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     properties = {"type": "DropHeaders", "headers": "h", "elsewhere": "x"}
     steps = {f"transforms.f.{name}": text for name, text in properties.items()}
     with caplog.at_level("WARNING"):

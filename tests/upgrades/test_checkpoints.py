@@ -50,7 +50,7 @@ def database(folder: Path, request: pytest.FixtureRequest) -> Iterator[StoredDat
     """The database as it was stored, on a server of its own."""
     needed = {"db2": "derby_server", "mongodb": "mongodb"}.get(folder.name)
     if needed is not None:
-        request.getfixturevalue(needed)  # skips where there is none
+        request.getfixturevalue(needed)  # skips without such a server
     restored = stored_databases()[folder.name](folder / "server.tar.xz")
     try:
         restored.restore()

@@ -1,4 +1,4 @@
-"""`headrace check` for programs and for administrators: JSON, and the SQL that mends."""
+"""`headrace check` for programs and for administrators: JSON, and the SQL of the remedies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.servers.postgresql import Database
 
 
 @pytest.mark.postgres
-def test_the_script_mends_what_the_check_found(
+def test_the_script_repairs_what_the_check_found(
     database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     role = f"asks_{database.name}"

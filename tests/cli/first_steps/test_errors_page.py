@@ -31,7 +31,7 @@ def test_the_page_is_what_the_sources_say(page: str, capsys: pytest.CaptureFixtu
 
 
 def test_every_error_of_the_sources_has_a_code_of_its_own_or_passes_one_on() -> None:
-    """Whose code is none of the sources' texts is another error's, or a row's of a table of
+    """A code that is not a text of the sources belongs to another error, or to a row of a table of
     answers, which the page has by itself."""
     passing = {place.partition(": ")[2] for place in passed_on()}
     tables = {

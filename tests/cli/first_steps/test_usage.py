@@ -113,7 +113,9 @@ def test_the_demo_names_its_databases(capsys: pytest.CaptureFixture[str]) -> Non
     assert "whose demo: postgresql, mongodb" in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_property_that_is_none_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_property_that_does_not_exist_gets_a_suggestion(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["describe", "snapsht.mode"]) == 1
     assert "did you mean snapshot.mode?" in capsys.readouterr().err
 
@@ -138,7 +140,7 @@ def test_a_property_that_is_none_gets_a_suggestion(capsys: pytest.CaptureFixture
         ("io.debezium.connector.nothing.Nothing", "is not a connector that is installed ["),
     ],
 )
-def test_a_connector_that_is_not_there_is_told_from_a_mistake(
+def test_a_connector_that_does_not_exist_is_distinguished_from_a_mistake(
     connector: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["describe", connector]) == 1

@@ -67,7 +67,7 @@ def interrupt(
             run.read(moment)
         run.press_ctrl_c()
         status = run.wait(_ENDS_WITHIN_S)
-        # The signal is heeded by nobody, so its wait may end by itself.
+        # Nobody applies the signal, so its wait may end by itself.
         statuses = (0, 1, 130, -2) if verb == "signal" else (0, 130, -2)
         wrong = [] if status in statuses else [f"status {status}"]
         wrong += [f"trace: {found[0]}" for found in [_TRACE.search(run.output)] if found]

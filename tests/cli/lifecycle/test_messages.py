@@ -51,12 +51,12 @@ def test_json_lines_have_time_level_message_and_what_there_is_more() -> None:
     stream = io.StringIO()
     messages = Messages(stream, log_format=LogFormat.JSON, clock=lambda: 0.0)
     messages.phase("snapshot", "1 of 2 tables")
-    messages.error("it is wrong", "mend it", "a.code")
+    messages.error("it is wrong", "repair it", "a.code")
     time = "1970-01-01T00:00:00.000+00:00"
     assert [json.loads(line) for line in stream.getvalue().splitlines()] == [
         {"time": time, "level": "info", "message": "snapshot: 1 of 2 tables", "phase": "snapshot"},
         {"time": time, "level": "error", "message": "it is wrong", "code": "a.code",
-         "remedy": "mend it"},
+         "remedy": "repair it"},
     ]  # fmt: skip
 
 
@@ -65,9 +65,9 @@ def test_quiet_leaves_warnings_and_errors() -> None:
     messages = Messages(stream, quiet=True)
     messages.note("3 events")
     messages.warning("careful")
-    messages.error("wrong", "mend it")
+    messages.error("wrong", "repair it")
     messages.phase("starting Spark")
-    assert stream.getvalue() == "warning: careful\nerror: wrong\nremedy: mend it\n"
+    assert stream.getvalue() == "warning: careful\nerror: wrong\nremedy: repair it\n"
 
 
 def test_lines_of_a_source_process_have_the_style_of_the_others() -> None:

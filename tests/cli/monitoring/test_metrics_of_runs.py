@@ -157,7 +157,7 @@ def test_an_error_of_the_start_is_in_the_state_folder(
 @pytest.mark.parametrize(
     "words", [["--metrics-port", "65536"], ["--metrics-port", "-1"], ["--metrics-port", "http"]]
 )
-def test_a_port_that_is_none_is_wrong_usage(words: list[str], tmp_path: Path) -> None:
+def test_an_invalid_port_is_wrong_usage(words: list[str], tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["run", "file", *words])
     assert ended.value.code == 2

@@ -76,7 +76,7 @@ def test_the_properties_of_the_guide_give_a_token(container: Cloud) -> None:
 
 
 @pytest.mark.parametrize("where", ["property", "environment"])
-def test_a_region_that_the_host_does_not_name_is_told(
+def test_a_region_that_the_host_does_not_name_is_configured(
     container: Cloud, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     host = {"database_hostname": "db.example.com"}

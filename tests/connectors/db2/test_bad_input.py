@@ -73,9 +73,7 @@ def test_a_table_that_is_not_registered_beside_others_is_warned_of(
     assert "INV.OTHERS" in warning
 
 
-def test_a_change_table_that_is_none_is_refused(
-    db2_database: Db2Database, attempt: Attempt
-) -> None:
+def test_an_invalid_change_table_is_refused(db2_database: Db2Database, attempt: Attempt) -> None:
     db2_database.create_table("THINGS", KEYED)
     db2_database.capture.stop_capturing("CDC_INV_THINGS")
     db2_database.execute("RENAME COLUMN ASNCDC.CDC_INV_THINGS.IBMSNAP_INTENTSEQ TO ELSE_")

@@ -210,7 +210,7 @@ def test_a_capture_that_never_ran_is_an_error(db2_database: Db2Database) -> None
     assert "has no SYNCHPOINT" in only(found(db2_database), "db2.capture_never_ran").message
 
 
-def test_a_change_table_that_is_altered_is_told_of(db2_database: Db2Database) -> None:
+def test_a_change_table_that_is_altered_is_reported(db2_database: Db2Database) -> None:
     db2_database.create_table("THINGS", KEYED)
     db2_database.execute("ALTER TABLE INV.THINGS ADD COLUMN LATER INTEGER")
     warning = only(found(db2_database), "db2.change_table_altered")
@@ -283,7 +283,7 @@ def test_an_include_list_that_names_nothing_is_an_error(db2_database: Db2Databas
     assert "schema.include.list" not in remedy  # which is refused
 
 
-def test_a_column_without_a_supported_type_is_told_of_by_properties_that_there_are(
+def test_a_column_without_a_supported_type_is_reported_with_properties_that_exist(
     db2_database: Db2Database,
 ) -> None:
     db2_database.execute("CREATE TYPE INV.PRICE EXTERNAL NAME 'java.util.HashMap' LANGUAGE JAVA")
@@ -299,7 +299,7 @@ def test_a_login_that_is_refused_is_the_only_finding(db2_database: Db2Database) 
     assert (error.level, error.code) == ("error", "db2.unknown_database")
 
 
-def test_a_wrong_password_is_told_of_and_not_shown(guarded_server: DerbyServer) -> None:
+def test_a_wrong_password_is_reported_and_not_shown(guarded_server: DerbyServer) -> None:
     database = Db2Database.create(guarded_server)
     (error,) = found(database, database_user="READER", database_password="guessed-word")
     assert error.code == "db2.authentication"

@@ -149,7 +149,7 @@ def test_the_former_name_of_a_snapshot_mode_is_read_with_a_warning() -> None:
     assert [warning.code for warning in config.warnings] == ["config.former_value"]
 
 
-def test_a_set_that_holds_back_pruning_is_none_of_the_connectors() -> None:
+def test_a_set_that_holds_back_pruning_is_not_the_connectors() -> None:
     name = "update.capture.table.prune.ind"
     (warning,) = parse({name: "true"}).warnings
     assert isinstance(warning, PropertyFinding)
@@ -197,14 +197,14 @@ def test_rows_are_not_kept_locked_by_default_where_the_stream_follows(
 
 
 @pytest.mark.parametrize(
-    ("platform", "ignores", "heeds"),
+    ("platform", "ignores", "ends"),
     [("LUW", "false", True), ("LUW", "true", True), ("ZOS", "false", True), ("ZOS", "true", False)],
 )
 def test_only_on_zos_a_registration_may_outlast_its_stop(
-    platform: str, ignores: str, heeds: bool
+    platform: str, ignores: str, ends: bool
 ) -> None:
     config = parse({"db2.platform": platform, "z.stop.lsn.ignore": ignores})
-    assert config.heeds_stops is heeds
+    assert config.heeds_stops is ends
 
 
 BASED = {
@@ -224,7 +224,7 @@ ON_ERROR = {"snapshot.mode.configuration.based.snapshot.on.schema.error": "true"
         (ON_ERROR, False),
     ],
 )
-def test_a_lost_history_is_written_anew_only_where_it_is_asked_for(
+def test_a_lost_history_is_written_again_only_if_it_is_configured(
     properties: dict[str, str], rebuilds: bool
 ) -> None:
     assert parse(properties).rebuilds_history is rebuilds

@@ -261,7 +261,7 @@ def test_what_is_not_there_is_named(db2_database: Db2Database, connection: Conne
     assert "SQLSTATE 42X01" in other.message
 
 
-def test_an_error_of_somebody_else_is_none_of_the_drivers(db2_database: Db2Database) -> None:
+def test_an_error_of_somebody_else_is_not_the_drivers(db2_database: Db2Database) -> None:
     assert translate(ValueError("x"), config_of(db2_database)) is None
 
 

@@ -124,7 +124,7 @@ def test_a_table_comes_back_from_its_history(column: Column) -> None:
     assert table_of(history_table(table)) == table
 
 
-def test_what_the_snapshot_told_is_found_behind_it(tmp_path: object) -> None:
+def test_what_the_snapshot_recorded_is_found_after_it(tmp_path: object) -> None:
     kept = config(headrace_checkpoint_dir=str(tmp_path))
     table = history_table(TABLE)
     history = db2_history(kept)

@@ -189,7 +189,7 @@ def test_updates_without_rows_before_are_warned_of_when_streaming_begins(
     assert "[db2.updates_without_before]" in caplog.text
 
 
-def test_a_lost_history_is_written_anew_where_the_configuration_says_so(
+def test_a_lost_history_is_written_again_if_the_configuration_says_so(
     db2_database: Db2Database, tmp_path: Path
 ) -> None:
     based = "snapshot_mode_configuration_based"
@@ -234,12 +234,12 @@ def test_a_second_registration_takes_over_with_its_columns(
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_schema_changes_are_told_without_a_place_to_keep_the_history(
+def test_schema_changes_are_emitted_without_a_place_to_keep_the_history(
     reading: Reader, db2_database: Db2Database, restarts: bool
 ) -> None:
     db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (1, 'one')")
     reading.await_changes(1)
-    if restarts:  # what the process before told of is known again from its first event on
+    if restarts:  # a table of the process before is known again from its first event on
         reading.restart()
         db2_database.execute(f"INSERT INTO {SCHEMA}.T VALUES (2, 'two')")
         reading.await_changes(2)

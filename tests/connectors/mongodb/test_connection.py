@@ -43,7 +43,7 @@ def test_properties_become_options_of_the_driver() -> None:
     assert (login["username"], login["password"], login["authsource"]) == ("u", "p w", "shop")
 
 
-def test_a_timeout_of_zero_is_none() -> None:
+def test_a_timeout_of_zero_is_no_timeout() -> None:
     made = options(mongodb_socket_timeout_ms="0", mongodb_connect_timeout_ms="0")
     assert made.pool_options.socket_timeout is None
     assert made.pool_options.connect_timeout is None

@@ -98,7 +98,7 @@ class TestServers:
         for server in started(IdleServer(), some_server):
             assert answer(configure(server), watch).code == "mongodb.not_initiated"
 
-    def test_a_replica_set_of_another_name_is_told(self, some_server: MongoServer) -> None:
+    def test_a_replica_set_of_another_name_is_reported(self, some_server: MongoServer) -> None:
         uri = some_server.uri.replace("rs0", "rs1")
         error = answer(configure(some_server, uri), watch)
         assert error.code == "mongodb.other_replica_set"
@@ -235,7 +235,7 @@ class TestStreams:
         assert error.code == "mongodb.unknown_stage"
         assert "6.0.9" in error.remedy
 
-    def test_an_expression_that_only_java_reads_is_told(
+    def test_an_expression_that_only_java_reads_is_reported(
         self, mongo_database: MongoDatabase
     ) -> None:
         properties = {"collection_include_list": r"db\.\p{Alpha}+"}
@@ -277,7 +277,7 @@ class TestStreams:
         create_with_images(mongo_database.collections, "kept")
 
     @pytest.mark.parametrize("token", ["00", "not hexadecimal", ""])
-    def test_a_token_that_is_none(self, mongo_database: MongoDatabase, token: str) -> None:
+    def test_an_invalid_token(self, mongo_database: MongoDatabase, token: str) -> None:
         resume = {"_data": token}
         error = self.events(mongo_database, {}, lambda: None, resume_after=resume)
         assert error.code == "mongodb.bad_resume_token", error

@@ -319,7 +319,7 @@ def test_the_position_of_an_idle_stream_is_not_ahead(mongo_database: MongoDataba
         ("mongodb.bad_resume_token", 0, lambda data: data[:-8] + "ffffffff"),
     ],
 )
-def test_a_position_that_no_server_has_is_told_and_repaired_when_needed(
+def test_a_position_that_no_server_has_is_reported_and_repaired_when_needed(
     mongo_database: MongoDatabase, code: str, later: int, damage: Callable[[str], str]
 ) -> None:
     rows = mongo_database.collections["rows"]

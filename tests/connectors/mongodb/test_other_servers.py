@@ -98,7 +98,7 @@ def order(operation: str, increment: int, shard: str, key: int, **more: Any) -> 
     )
 
 
-def test_events_of_two_shards_at_one_time_are_told_apart_and_have_the_id_as_their_key() -> None:
+def test_events_of_two_shards_at_one_time_are_distinguished_and_have_the_id_as_their_key() -> None:
     events = [
         order("insert", 1, "north", 1, fullDocument={"_id": 1, "region": "north"}),
         order("insert", 1, "south", 2, fullDocument={"_id": 2, "region": "south"}),

@@ -173,7 +173,7 @@ class TestEncryption:
               "mongodb_ssl_keystore_password": "hunter2"}, "mongodb.connection_string"),
         ],
     )  # fmt: skip
-    def test_what_is_wrong_with_a_store_is_told(
+    def test_what_is_wrong_with_a_store_is_reported(
         self, files: Files, stores: dict[str, str], code: str
     ) -> None:
         error = files.answer(**stores, mongodb_server_selection_timeout_ms="1500")

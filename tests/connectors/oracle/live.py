@@ -224,7 +224,7 @@ class LiveTransaction:
             return str(cursor.fetchone()[0]).lower()
 
     def insert(self, table: str, **values: Any) -> None:
-        """See Transaction; no ROWID is told."""
+        """See Transaction; the ROWID is not returned."""
         self.insert_all(table, [values])
 
     def insert_all(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -254,7 +254,7 @@ class LiveTransaction:
         _run(self._session, f"ROLLBACK TO SAVEPOINT {sql.quoted(called)}")
 
     def commit(self) -> None:
-        """See Transaction; its SCN is not told."""
+        """See Transaction; its SCN is not returned."""
         self._session.commit()
         self._session.close()
 
@@ -275,7 +275,7 @@ def _where(named: Mapping[str, Any], before: int = 0) -> str:
 
 
 def _run(session: Any, statement: str, binds: Iterable[Any] = (), *, passed: int = 0) -> int:
-    """How many rows a statement changed. An ORA error `passed` is none."""
+    """How many rows a statement changed; 0 if it raised the ORA error `passed`."""
     with session.cursor() as cursor:
         try:
             cursor.execute(statement, list(binds))

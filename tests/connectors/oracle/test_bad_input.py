@@ -137,7 +137,7 @@ def test_a_statement_is_not_blamed_for_what_the_server_does(
 
 
 @pytest.mark.oracle
-def test_a_lost_history_is_an_error_that_recovery_mends(
+def test_a_lost_history_is_an_error_that_recovery_repairs(
     database: OracleDatabase, tmp_path: Path
 ) -> None:
     file = tmp_path / "history"

@@ -149,7 +149,7 @@ def test_no_message_has_the_password() -> None:
     assert translate(ValueError("x"), config()) is None
 
 
-def test_an_unknown_driver_is_told() -> None:
+def test_an_unknown_driver_is_an_error() -> None:
     for module in ("no.such.module", "json"):
         with pytest.raises(HeadraceError) as error:
             connect(config(driver_module=module))
@@ -166,7 +166,7 @@ def test_python_oracledb_itself_finds_no_server() -> None:
 
 
 @pytest.mark.parametrize("url", ["(DESCRIPTION=(X", "carrier://h:1/s", "//h:1521/a b"])
-def test_a_url_that_the_driver_cannot_read_is_told_as_such(url: str) -> None:
+def test_a_url_that_the_driver_cannot_read_is_an_error_that_says_so(url: str) -> None:
     """python-oracledb itself."""
     with pytest.raises(HeadraceError) as error:
         connect(config(database_url=f"jdbc:oracle:thin:@{url}"))
@@ -243,7 +243,7 @@ def test_a_connection_of_checks_keeps_no_statements_for_another_container(
 
 
 @pytest.mark.oracle
-def test_a_container_that_is_not_there_is_told(oracle_database: OracleDatabase) -> None:
+def test_a_container_that_does_not_exist_is_an_error(oracle_database: OracleDatabase) -> None:
     parsed = OracleConfig.parse(oracle_database.properties(database_pdb_name="NOWHERE"))
     with pytest.raises(HeadraceError) as error, opened(parsed, "Looking"):
         pass
@@ -251,7 +251,7 @@ def test_a_container_that_is_not_there_is_told(oracle_database: OracleDatabase) 
 
 
 @pytest.mark.oracle
-def test_a_wrong_password_is_told_without_it(oracle_database: OracleDatabase) -> None:
+def test_a_wrong_password_is_reported_without_it(oracle_database: OracleDatabase) -> None:
     parsed = OracleConfig.parse(oracle_database.properties(database_password="wrong-word"))
     with pytest.raises(HeadraceError) as error:
         connect(parsed)

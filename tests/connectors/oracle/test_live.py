@@ -121,7 +121,7 @@ def test_tests_of_what_only_the_stand_in_can_do_are_skipped(
         asked(live)
 
 
-def test_the_connector_is_told_of_the_server_that_is_named(live: OracleDatabase) -> None:
+def test_the_connector_gets_the_server_that_is_named(live: OracleDatabase) -> None:
     config = OracleConfig.parse(live.properties())
     place = (config.database_hostname, config.database_port, config.database_dbname)
     assert place == ("oracle.example.org", 1521, "ORCLCDB")

@@ -128,7 +128,7 @@ def test_an_offset_of_debeziums_of_which_a_part_would_be_lost_is_refused(
         ({"scn": "1", "txScn": "1"}, "txScn comes without txId"),
     ],
 )
-def test_members_that_are_none_are_refused(members: dict[str, Any], why: str) -> None:
+def test_invalid_members_are_refused(members: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=f"^{why}$"):
         OraclePosition.from_json(members)
 

@@ -152,7 +152,7 @@ def test_a_snapshot_is_before_every_statement_behind_its_scn() -> None:
 
 
 @pytest.mark.parametrize("position", [{}, {"scn": "x"}, {"scn": 5}, {"commit_scn": "1:2:3:4:5"}])
-def test_a_position_that_is_none_has_no_place(position: dict[str, object]) -> None:
+def test_an_invalid_position_has_no_place(position: dict[str, object]) -> None:
     assert history_place(position) is None
 
 

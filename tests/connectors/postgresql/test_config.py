@@ -97,7 +97,7 @@ def test_an_impossible_value_is_named(name: str, text: str) -> None:
     assert name in error.message
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(HeadraceError) as raised:
         PostgresConfig.parse(
             {"database.port": "x", "table.include.list": "(", "tabel.exclude.list": "t",

@@ -68,7 +68,7 @@ def test_an_offset_of_version_1_keeps_its_sequences_and_is_upgraded() -> None:
         read(INSIDE | {"v": 3})
 
 
-def test_positions_are_told_by_their_places_only() -> None:
+def test_positions_are_reported_by_their_places_only() -> None:
     place = read(BETWEEN)
     for alike in ({"slices": 1}, {"order": "position"}, {"heartbeat": 9}, {"xmin": 77}):
         assert place.same_position(read(BETWEEN | alike))

@@ -117,7 +117,7 @@ def test_chunks_are_read_at_once_of_a_standby(
 @pytest.mark.parametrize(
     ("made", "code"), [("", "publication_missing"), ("FOR TABLE u", "publication_unsuitable")]
 )
-def test_a_publication_that_the_standby_cannot_mend_is_named(
+def test_a_publication_that_the_standby_cannot_correct_is_named(
     database: Database, standby: PostgresServer, made: str, code: str
 ) -> None:
     database.execute(TABLE + "; CREATE TABLE u (id int PRIMARY KEY)")

@@ -120,7 +120,7 @@ def test_snapshot_and_stream_pass_over_tls(port: int) -> None:
     assert {row["v"] for row in rows.values()} == {"y" * 2000}
 
 
-def test_a_server_that_insists_on_tls_is_told_of(port: int) -> None:
+def test_a_server_that_insists_on_tls_is_reported(port: int) -> None:
     reader = Reader(_properties(port, "disable"))
     with pytest.raises(HeadraceError, match=r"postgresql\.not_allowed"):
         reader.open().validate(None)

@@ -152,7 +152,7 @@ def test_a_login_is_in_no_log_at_any_level(
     assert "secret" not in caplog.text
 
 
-def test_a_wrong_password_is_told_and_not_shown(door: Door) -> None:
+def test_a_wrong_password_is_an_error_that_does_not_show_it(door: Door) -> None:
     wrong = USER | {"basic_auth_user_info": "user:wr0ng-secret"}
     with pytest.raises(HeadraceError) as raised:
         through(door, **wrong).head("closed", ONE)

@@ -67,7 +67,7 @@ def test_strings_are_escaped_as_jackson_does() -> None:
     assert quote('\b\t\n\f\r"\\/\x1f\x7fé') == '"\\b\\t\\n\\f\\r\\"\\\\/\\u001F\x7fé"'
 
 
-def test_null_becomes_the_default_unless_told_otherwise() -> None:
+def test_null_becomes_the_default_unless_configured_otherwise() -> None:
     schema = Schema(Type.INT32, optional=True, default=7)
     assert render(schema, None) == "7"
     assert render(schema, None, JsonOptions(replace_null_with_default=False)) == "null"

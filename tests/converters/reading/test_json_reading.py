@@ -102,7 +102,7 @@ def test_a_text_that_passes_as_canonical_is_what_jackson_writes_of_it(value: Any
         ("12.5", True), ("-12345.678", True), ("12345678.5", False), ("1.0", True),
     ],
 )  # fmt: skip
-def test_canonical_texts_are_told_from_others(text: str, is_canonical: bool) -> None:
+def test_canonical_texts_are_distinguished_from_others(text: str, is_canonical: bool) -> None:
     assert (canonical_end(text) == 0) is is_canonical
 
 
@@ -113,7 +113,7 @@ def test_json_without_schemas_is_written_as_jackson_writes_it(value: Any) -> Non
     (records,) = batch.records
     made = SliceConverter(*[JsonConverter(WITHOUT) for _ in range(3)])
     (out,) = made.convert([records], Sequences(1))
-    # A null without a schema is none.
+    # A null without a schema is not a JSON null.
     assert out.column("value").to_pylist() == [None if value is None else json_text(value)]
 
 

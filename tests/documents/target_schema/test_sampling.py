@@ -78,7 +78,7 @@ def test_the_json_of_a_struct_type_declares_the_same() -> None:
      "a DECIMAL(40,2)", "a DECIMAL(x)", "a MAP<INT, INT>", "a STRUCT<>", "'a' INT", "{", '{"a":1}',
      '{"type":"map","keyType":"long","valueType":"long"}', "a @", "ARRAY<" * 5000],
 )  # fmt: skip
-def test_a_schema_that_is_none_is_refused(text: str) -> None:
+def test_an_invalid_schema_is_refused(text: str) -> None:
     with pytest.raises(HeadraceError) as caught:
         declared(text)
     assert caught.value.code == "documents.schema_not_understood"

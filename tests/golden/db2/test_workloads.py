@@ -1,5 +1,5 @@
-"""The workloads can be read, Capture does with them what Db2's program does, and what differs
-between two runs of one is told apart."""
+"""The workloads can be read, Capture does with them what Db2's program does, and values that vary
+from run to run are distinguished from differences."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_another_run_at_another_time_is_equal() -> None:
         EVENT.format(ms=1800000000000, us=1800000000001000, lsn="00:01"),  # two times in one event
     ],
 )
-def test_what_is_not_the_same_is_told(other: str) -> None:
+def test_what_is_not_the_same_is_a_difference(other: str) -> None:
     one = [EVENT.format(ms=1700000000000, us=1700000000000000, lsn="00:01")]
     assert compare(one, [other], Db2Database.normalise) != []
 

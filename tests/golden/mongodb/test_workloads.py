@@ -1,4 +1,5 @@
-"""The workloads can be read, and what differs between two runs of them is told apart."""
+"""The workloads can be read, and values that vary from run to run are distinguished from
+differences."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def test_another_run_at_another_time_is_equal() -> None:
         ],
     ],
 )
-def test_what_is_not_the_same_is_told(other: list[str]) -> None:
+def test_what_is_not_the_same_is_a_difference(other: list[str]) -> None:
     one = [line(1_700_000_000_000, 1), line(1_700_000_000_007, 2, SECOND)]
     assert compare(one, other, normalise) != []
 

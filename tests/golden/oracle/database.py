@@ -96,7 +96,7 @@ class ScriptedDatabase(Database):
         """A reader has no place of its own on the server."""
 
     def clean(self) -> None:
-        """The next script begins anew."""
+        """Does nothing: the next script begins with an empty database."""
 
     def close(self) -> None:
         shutil.rmtree(self._work)

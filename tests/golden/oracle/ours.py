@@ -60,7 +60,7 @@ class StandInReader(ConnectorReader):
         return self
 
     def _has_beaten(self) -> bool:
-        """Whether the last record is a heartbeat, or there are none."""
+        """Whether the last record is a heartbeat, or heartbeats are off."""
         if not int(self.properties.get("heartbeat.interval.ms", 0)):
             return True
         return bool(self.records) and _is_heartbeat(self.in_order()[-1])
@@ -71,7 +71,7 @@ class StandInReader(ConnectorReader):
 
 
 class StandInDatabase(ScriptedDatabase):
-    """One stand-in, which each workload begins anew."""
+    """One stand-in, whose database each workload makes again."""
 
     def __init__(self, server: OracleServer) -> None:
         super().__init__()

@@ -44,7 +44,7 @@ _THREADS = (
 )
 """All columns of V$THREAD: the stand-in has those that ours reads."""
 _FLUSH_TABLE = "LOG_MINING_FLUSH"
-"""Is told to be there, and never written, so that SCNs are those that a script names."""
+"""A table that is reported to exist, and never written, so that SCNs are those of the script."""
 _VERSION = (
     "Oracle Database 19c Enterprise Edition Release 19.0.0.0.0 - Production\nVersion 19.3.0.0.0"
 )

@@ -1,5 +1,5 @@
-"""The workloads happen on the stand-in, each has a recording, and what differs between two runs of
-one is told apart."""
+"""The workloads happen on the stand-in, each has a recording, and values that vary from run to run
+are distinguished from differences."""
 
 from __future__ import annotations
 
@@ -73,6 +73,6 @@ def test_another_run_at_another_time_is_equal() -> None:
         EVENT.format(source=1704067250000, scn=1000051, ms=1800000000000),
     ],
 )
-def test_what_is_not_the_same_is_told(other: str) -> None:
+def test_what_is_not_the_same_is_a_difference(other: str) -> None:
     one = [EVENT.format(source=1704067250000, scn=1000050, ms=1800000000000)]
     assert compare(one, [other], ScriptedDatabase.normalise) != []

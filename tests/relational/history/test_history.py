@@ -85,7 +85,7 @@ def test_a_history_that_is_not_understood_is_an_error() -> None:
 # -- what a stream tells ------------------------------------------------------------------------
 
 
-def test_a_table_is_told_of_when_it_is_new_and_when_it_changes(tmp_path: Path) -> None:
+def test_a_table_is_recorded_when_it_is_new_and_when_it_changes(tmp_path: Path) -> None:
     kept = history(FileStore(tmp_path / "h"))
     kept.record({"at": 1}, [TableChange(CREATE, table("A", "x"))])
     stream = TableHistory(kept, 2)
@@ -102,7 +102,7 @@ def test_a_table_is_told_of_when_it_is_new_and_when_it_changes(tmp_path: Path) -
     stream.close()
 
 
-def test_a_history_in_memory_tells_nothing_of_tables_that_an_earlier_process_told_of() -> None:
+def test_a_history_in_memory_does_not_record_again_what_an_earlier_process_recorded() -> None:
     store = MemoryStore()
     stream = TableHistory(history(store), 4)
     assert stream.due(CUSTOMERS) is None
@@ -112,7 +112,7 @@ def test_a_history_in_memory_tells_nothing_of_tables_that_an_earlier_process_tol
     stream.change(CREATE, CUSTOMERS, {"at": 5})
     again = TableHistory(history(store), 6)
     assert again.due(replace(CUSTOMERS, columns=CUSTOMERS.columns[:1])) is ALTER
-    assert again.due(table("A", "x")) is None, "another process told of it"
+    assert again.due(table("A", "x")) is None, "another process recorded it"
 
 
 def test_a_history_in_memory_is_whole_in_the_process_that_read_the_snapshot() -> None:

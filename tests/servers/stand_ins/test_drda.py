@@ -42,7 +42,7 @@ def test_a_long_part_comes_back() -> None:
 
 
 @given(st.binary(max_size=40))
-def test_bytes_that_are_no_parts_are_none(body: bytes) -> None:
+def test_bytes_that_are_no_parts_give_no_parts(body: bytes) -> None:
     parts = split_parts(body)
     assert parts is None or sum(len(part.value) + 4 for part in parts) <= len(body)
 

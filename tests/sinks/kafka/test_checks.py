@@ -1,4 +1,4 @@
-"""`headrace check` looks at Kafka, and logins and certificates work or are told of."""
+"""`headrace check` looks at Kafka, and logins and certificates work or are reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def levels(findings: Findings) -> dict[str, str]:
 GOOD = {"kafka.reachable": "ok", "kafka.transactions": "ok", "kafka.bookkeeping": "ok"}
 
 
-def test_a_broker_that_is_ready_is_told_so_and_nothing_is_made(kafka: KafkaServer) -> None:
+def test_a_broker_that_is_ready_is_reported_so_and_nothing_is_made(kafka: KafkaServer) -> None:
     options = options_for(kafka, fresh_name())
     assert levels(check(options)) == GOOD
     assert options.bookkeeping not in kafka.topics()

@@ -210,7 +210,7 @@ def test_a_dropped_and_added_column_of_the_key_is_refused() -> None:
     assert error.value.code == "replicas.key_changed"
 
 
-def test_columns_without_ids_are_told_by_their_order_beside_others_with_ids() -> None:
+def test_columns_without_ids_are_recognized_by_their_order_beside_others_with_ids() -> None:
     assert change(told("id=1 a=2 b=3"), told("id=1 c b=3")).renamed == {"a": "c"}
     with pytest.raises(HeadraceError, match="a vanished and c came at once"):
         change(told("id=1 a=2"), told("id=1 c"))

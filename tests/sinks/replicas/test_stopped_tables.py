@@ -35,7 +35,7 @@ def change(replication: Replication) -> None:
 
 
 @of_every_format
-def test_columns_that_are_dropped_added_and_renamed_at_once_are_told_apart(
+def test_columns_that_are_dropped_added_and_renamed_at_once_are_distinguished(
     replication: Replication,
 ) -> None:
     begin(replication)

@@ -35,7 +35,7 @@ def document_fields(cells: Cells) -> list[str | None]:
     return [value if isinstance(value, str) else json.dumps(value) for value in values]
 
 
-def heed(folder: Path, image: bytes, stream: SignalStream[PlacePosition]) -> None:
+def insert_passes(folder: Path, image: bytes, stream: SignalStream[PlacePosition]) -> None:
     """An insert with this image passes."""
     config = JournalConfig.parse(
         {"topic.prefix": "s", "journal.folder": str(folder), "journal.reader": "r"}
@@ -56,7 +56,7 @@ def test_a_signal_is_the_first_three_fields_of_a_document(
     caplog.set_level(logging.INFO, "headrace.signals")
     document = {"_id": "s1", "kind": "log", "payload": {"message": "at {}"}, "more": 1}
     image = make_image(['"s1"', json.dumps(document)])
-    heed(tmp_path, image, SignalStream(False, "signals", texts=document_fields))
+    insert_passes(tmp_path, image, SignalStream(False, "signals", texts=document_fields))
     assert caplog.messages == ["at 0"]
 
 
@@ -65,7 +65,7 @@ def test_a_signal_is_the_first_three_columns_of_a_row(
 ) -> None:
     caplog.set_level(logging.INFO, "headrace.signals")
     image = make_image(["s1", "log", '{"message": "hello"}', "more"])
-    heed(tmp_path, image, SignalStream(False, "signals"))
+    insert_passes(tmp_path, image, SignalStream(False, "signals"))
     assert caplog.messages == ["hello"]
 
 

@@ -125,7 +125,7 @@ def test_events_of_a_kafka_topic_go_through_the_chain_of_the_guide(
     assert all(row.timestamp is not None for row in rows)
 
 
-def test_all_that_is_wrong_with_the_properties_is_told_at_once(spark: SparkSession) -> None:
+def test_all_that_is_wrong_with_the_properties_is_reported_at_once(spark: SparkSession) -> None:
     df = spark.createDataFrame([("k", "v")], "key string, value string")
     with pytest.raises(HeadraceError) as raised:
         transforms.apply(

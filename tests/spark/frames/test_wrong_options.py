@@ -1,4 +1,4 @@
-"""What is wrong with a configuration is told all at once, whatever reads it."""
+"""All errors of a configuration are reported at once, whatever reads it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_dataframes_transforms_tell_all_ten(spark: SparkSession) -> None:
     assert _named(raised(lambda: apply(records, GIVEN))) == sorted(WRONG)
 
 
-def test_each_of_the_ten_is_told_by_itself_too() -> None:
+def test_each_of_the_ten_is_reported_by_itself_too() -> None:
     for name, text in WRONG.items():
         right = CONNECTOR | {
             "transforms": "unwrap" if name != "transforms.lost.type" else "lost",

@@ -72,7 +72,7 @@ def test_a_stopped_replica_and_an_error_are_series_of_their_own() -> None:
     assert not [key for key in samples(report()) if key[0] == "headrace_error"]
 
 
-def test_queries_of_one_server_are_told_apart() -> None:
+def test_queries_of_one_server_are_distinguished() -> None:
     read = samples(report(rows=1), report(rows=2, query="8a"), report(rows=3, name="orders"))
     assert value_of(read, "headrace_rows_total") == 1
     assert value_of(read, "headrace_rows_total", query="8a") == 2

@@ -60,7 +60,7 @@ def test_keywords_win_and_find_names_that_have_underscores_or_capitals() -> None
     }
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_everything_that_is_wrong_is_reported_at_once() -> None:
     with pytest.raises(HeadraceError) as raised:
         headrace.options(
             GIVEN, **{"table.inclde.list": "x", "snapshot.mode": "initail", "database.port": "x"}
@@ -94,7 +94,7 @@ def test_an_unknown_property_is_a_warning_an_error_or_silent_as_the_configuratio
         headrace.options(GIVEN, **{"tasks.max": 1, "quarkus.log.level": "INFO"})
 
 
-def test_a_secret_stays_a_reference_and_one_that_is_missing_is_told(
+def test_a_secret_stays_a_reference_and_one_that_is_missing_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("CDC_PASSWORD", "hunter2")

@@ -1,4 +1,4 @@
-"""`headrace signal --wait`: what the process that heeds signals tells the one that waits."""
+"""`headrace signal --wait`: reports of the process that applies signals to the one that waits."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def file(given: dict[str, str], tmp_path: Path) -> str:
 SNAPSHOT = ["execute-snapshot", '{"data-collections": ["public.t"]}', "--id", "one", "--wait"]
 
 
-def test_a_snapshot_is_told_of_to_its_end(
+def test_a_snapshot_is_reported_to_its_end(
     journal: SignalJournal, file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = {"scanned_collection": "public.t", "total_rows_scanned": "1200", "status": "SUCCEEDED"}
@@ -92,14 +92,14 @@ def test_what_was_not_done_has_status_1(
     assert line in capsys.readouterr().err
 
 
-def test_a_signal_that_asks_for_no_snapshot_is_done_with_when_it_is_heeded(
+def test_a_signal_that_asks_for_no_snapshot_is_done_when_it_is_applied(
     journal: SignalJournal, file: str
 ) -> None:
     journal.write("one", "HEEDED", {"goes_on": "false"})
     assert main(["signal", file, "pause-snapshot", "--id", "one", "--wait", "5"]) == 0
 
 
-def test_a_signal_that_nobody_heeds_is_an_error(
+def test_a_signal_that_nobody_applies_is_an_error(
     file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["signal", file, "pause-snapshot", "--wait", "0.1"]) == 1
@@ -150,7 +150,7 @@ def _stem(path: Path) -> str:
     return path.stem.rpartition("-")[0]
 
 
-def test_a_query_that_ends_behind_a_signal_is_told_of(
+def test_a_query_that_ends_after_a_signal_is_reported(
     journal: SignalJournal, given: dict[str, str]
 ) -> None:
     outcomes = wait_for_outcome(parse_configuration(given), "one", 0.2)
@@ -162,7 +162,7 @@ def test_a_query_that_ends_behind_a_signal_is_told_of(
     assert raised.value.code == "signals.query_ended"
 
 
-def test_what_a_journal_keeps_when_it_is_halved_is_told_once(
+def test_what_a_journal_keeps_when_it_is_halved_is_reported_once(
     journal: SignalJournal, given: dict[str, str]
 ) -> None:
     outcomes = wait_for_outcome(parse_configuration(given), "one", 60)

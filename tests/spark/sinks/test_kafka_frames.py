@@ -52,7 +52,7 @@ def test_every_row_arrives_once_whatever_is_repeated(
 
 
 @pytest.mark.chaos
-def test_an_older_copy_of_the_checkpoint_is_told_of(
+def test_an_older_copy_of_the_checkpoint_is_reported(
     tmp_path: Path, kafka: KafkaServer, resident: Resident
 ) -> None:
     stream_numbers(tmp_path, kafka, resident)

@@ -169,7 +169,7 @@ def test_numbers_that_are_texts_in_a_source_are_ordered_as_numbers(
     assert folded(changes, order=order)[0] == "later"
 
 
-def test_what_gives_no_order_is_told_with_the_fields_that_do_by_connector(
+def test_what_gives_no_order_is_reported_with_the_fields_that_do_by_connector(
     spark: SparkSession,
 ) -> None:
     changes = frame(spark).drop("sequence", "offset")

@@ -1,4 +1,4 @@
-"""Events in JSON become columns of Spark's types: each form of a value, and what is none."""
+"""Events in JSON become columns of Spark's types: each form of a value, and values that have none."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ FORMS: list[tuple[str, Any, str]] = [
     ("BIGINT", 9223372036854775807, "9223372036854775807"),
     ("BOOLEAN", True, "true"),
 ]  # fmt: skip
-# A column, and a value that is none of it.
+# A column, and a value that it cannot have.
 WRONG: list[tuple[str, Any]] = [
     ("DECIMAL(10,2) COMMENT 'plain'", "1.005"),
     ("DECIMAL(4,2)", encoded("12345.67")),
@@ -112,7 +112,7 @@ def test_each_form_is_its_value(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(("kind", "value"), WRONG, ids=lambda each: str(each)[:40])
-def test_a_value_that_is_none_of_its_type_fails_the_query(
+def test_a_value_that_is_not_of_its_type_fails_the_query(
     spark: SparkSession, kind: str, value: Any
 ) -> None:
     events = spark.createDataFrame([(event({"c0": value}),)], "value string")

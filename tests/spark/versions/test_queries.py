@@ -128,7 +128,7 @@ class TestFolders:
             ("/nowhere/checkpoint", "spark.checkpoint_not_found"),
         ],
     )
-    def test_a_name_that_is_none_of_a_checkpoint(self, query: Query, named: str, code: str) -> None:
+    def test_a_name_that_is_not_a_checkpoints(self, query: Query, named: str, code: str) -> None:
         assert query.refused(named=named) == code
         assert query.database.execute("SELECT 1 FROM pg_replication_slots") == []
 

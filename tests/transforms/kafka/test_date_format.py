@@ -43,7 +43,7 @@ def test_what_is_written_is_read_back(pattern: str, millis: int) -> None:
 
 
 @given(st.text(max_size=30))
-def test_a_text_that_does_not_match_is_none(text: str) -> None:
+def test_a_text_that_does_not_match_gives_no_date(text: str) -> None:
     assert DateFormat("yyyy-MM-dd HH:mm:ss").parse("x" + text) is None
 
 

@@ -122,7 +122,7 @@ def test_tests_of_what_only_the_stand_in_can_do_are_skipped(live: LiveDatabase, 
         asked(live)
 
 
-def test_the_connector_is_told_of_the_server_that_is_named(live: LiveDatabase) -> None:
+def test_the_connector_gets_the_server_that_is_named(live: LiveDatabase) -> None:
     config = Db2Config.parse(live.properties())
     place = (config.database_hostname, config.database_port, config.database_dbname)
     assert place == ("db2.example.org", 50001, "SAMPLE")

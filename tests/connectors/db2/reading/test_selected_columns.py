@@ -109,7 +109,7 @@ def test_errors_of_a_statement_are_not_those_of_the_server(
     )
 
 
-def test_an_error_that_the_driver_raises_beside_a_result_is_told_as_it_is() -> None:
+def test_an_error_that_the_driver_raises_beside_a_result_is_passed_on_unchanged() -> None:
     def columns() -> None:
         lost = Exception("[IBM] SQL30081N  A communication error.  SQLSTATE=08001 SQLCODE=-30081")
         raise SystemError("<built-in function columns> returned a result") from lost

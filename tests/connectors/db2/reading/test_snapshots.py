@@ -79,7 +79,7 @@ def test_every_row_is_read_once_by_ranges_of_its_key(database: Db2Database) -> N
     assert len(stored_chunks) > 3
 
 
-def test_the_tables_are_told_before_their_rows_and_recorded(
+def test_the_tables_are_emitted_before_their_rows_and_recorded(
     database: Db2Database, tmp_path: Path
 ) -> None:
     file = tmp_path / "history.jsonl"
@@ -97,7 +97,7 @@ def test_the_tables_are_told_before_their_rows_and_recorded(
     ]  # fmt: skip
 
 
-def test_the_tables_are_told_again_as_they_were_when_the_range_is_read_again(
+def test_the_tables_are_emitted_again_as_they_were_when_the_range_is_read_again(
     db2_database: Db2Database, tmp_path: Path
 ) -> None:
     db2_database.create_table("A", "ID INTEGER NOT NULL PRIMARY KEY")
@@ -173,7 +173,7 @@ def test_a_snapshot_goes_on_after_any_kill(database: Db2Database) -> None:
     assert sorted(keyed(rows)) == EVERY
 
 
-def test_a_table_without_key_begins_the_snapshot_anew(database: Db2Database) -> None:
+def test_a_table_without_key_begins_the_snapshot_again(database: Db2Database) -> None:
     run = reader(database, include_schema_changes="false")
     run.step_until(lambda: run.offsets[-1].get("snapshot", {}).get("chunks"))
     first = run.offsets[-1]["epoch"]

@@ -27,7 +27,7 @@ def file(db2_database: Db2Database, tmp_path: Path) -> Path:
     return file
 
 
-def test_a_table_is_registered_and_removed_when_told_to(
+def test_a_table_is_registered_and_removed_by_the_verbs(
     db2_database: Db2Database, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = Db2Config.parse(db2_database.properties())

@@ -1,4 +1,4 @@
-"""Values that the driver gives and that are none of their columns' types."""
+"""Values that the driver gives and that are not of their columns' types."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def refusal(kind: str, value: object) -> HeadraceError:
         ("TIMESTAMP", 12345),
     ],
 )
-def test_a_value_that_is_none_of_its_type_is_told_of_by_table_and_column(
+def test_a_value_that_is_not_of_its_type_is_reported_by_table_and_column(
     kind: str, value: object
 ) -> None:
     error = refusal(kind, value)
@@ -56,7 +56,7 @@ def test_a_value_that_is_none_of_its_type_is_told_of_by_table_and_column(
 
 
 @given(st.text(st.characters(categories=["L"], min_codepoint=0x100), min_size=4))
-def test_no_value_is_ever_told(value: str) -> None:
+def test_no_value_is_ever_shown(value: str) -> None:
     assert value not in str(refusal("DECFLOAT", value))
 
 

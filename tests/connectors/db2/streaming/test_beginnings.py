@@ -1,4 +1,4 @@
-"""Where change tables begin, look after look: what is a gap, and what is none."""
+"""Places where change tables begin, check after check: which of them are gaps."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def test_a_beginning_that_moved_behind_what_was_read_is_a_gap() -> None:
     assert has_gap(beginnings, 10, registered("CD", 10))
 
 
-def test_a_registration_that_capture_begins_to_heed_has_no_gap() -> None:
+def test_a_registration_that_capture_begins_to_use_has_no_gap() -> None:
     beginnings = Beginnings([registered("CD", None)])
     assert not has_gap(beginnings, 10, registered("CD", None))
     assert not has_gap(beginnings, 10, registered("CD", 12))
     assert has_gap(beginnings, 10, registered("CD", 13)), "it moved since then"
 
 
-def test_one_that_has_changes_was_heeded_though_it_does_not_say_where_it_begins() -> None:
+def test_a_registration_with_changes_was_used_though_it_does_not_say_where_it_begins() -> None:
     beginnings = Beginnings([registered("CD", None, newest=8)])
     assert not has_gap(beginnings, 7, registered("CD", 8, newest=8)), "it says it late"
     beginnings = Beginnings([registered("CD", None, newest=8)])
@@ -85,7 +85,7 @@ def test_a_registration_in_place_of_all_that_were_read_is_a_gap() -> None:
     assert has_gap(beginnings, 10, registered("CD2", 12))
 
 
-def test_a_registration_under_the_same_name_is_a_gap_though_capture_heeds_it_late() -> None:
+def test_a_registration_under_the_same_name_is_a_gap_though_capture_uses_it_late() -> None:
     beginnings = Beginnings([registered("CD", 5)])
     assert not has_gap(beginnings, 10, registered("CD", None))
     assert not has_gap(beginnings, 12, registered("CD", None))
@@ -115,7 +115,7 @@ def test_a_second_registration_has_a_gap_where_the_first_one_goes_before_it_is_r
     assert not has_gap(beginnings, 21, registered("CD2", 20))
 
 
-def test_a_reader_that_begins_anew_sees_what_was_pruned_behind_the_one_before() -> None:
+def test_a_reader_that_begins_again_sees_what_was_pruned_after_the_one_before() -> None:
     beginnings = Beginnings([registered("CD", 5)])
     assert not has_gap(beginnings, 10, registered("CD", 5))
     assert not has_gap_behind_fetch(beginnings, 21, registered("CD", 20))
@@ -156,7 +156,7 @@ def test_pruning_behind_a_fetch_is_a_gap_where_rows_were_still_to_be_fetched() -
     assert not has_gap_behind_fetch(beginnings, 15, registered("OTHER", 15))
 
 
-def test_what_is_registered_or_heeded_inside_of_a_window_has_no_gap() -> None:
+def test_a_registration_that_is_made_or_used_inside_of_a_window_has_no_gap() -> None:
     beginnings = Beginnings([])
     assert not has_gap(beginnings, 10, registered("CD", 12), registered("CD2", None))
     assert not has_gap_behind_fetch(beginnings, 10, registered("CD", 12), registered("CD2", 14))
@@ -164,7 +164,7 @@ def test_what_is_registered_or_heeded_inside_of_a_window_has_no_gap() -> None:
 
 
 @pytest.mark.parametrize("size", [10, 16])
-def test_the_gap_is_told_in_numbers_of_the_servers_size(size: int) -> None:
+def test_the_gap_is_reported_in_numbers_of_the_servers_size(size: int) -> None:
     with pytest.raises(HeadraceError, match="begins at 00000000:00000000:") as caught:
         Beginnings().check(spans([registered("CD", 11)]), 10, size, lambda *_: True)
     assert ("0000000b " if size == 10 else "000000000000000b ")[-5:] in str(caught.value)

@@ -273,7 +273,7 @@ def test_pruning_of_what_was_fetched_is_a_gap_where_the_connection_is_lost_then(
 
 @pytest.fixture
 def late_reader(db2_database: Db2Database) -> Iterator[Reader]:
-    """Reads a database whose table Capture does not heed yet."""
+    """Reads a database whose table Capture does not capture yet."""
     db2_database.capture.stop()
     db2_database.create_table("T", TABLE)
     reader = reader_of(db2_database)
@@ -289,7 +289,7 @@ def beginning(database: Db2Database, change_table: str) -> object:
     return place
 
 
-def test_a_registration_that_capture_heeds_while_the_stream_runs_is_read(
+def test_a_registration_that_capture_begins_to_use_while_the_stream_runs_is_read(
     late_reader: Reader, db2_database: Db2Database
 ) -> None:
     assert beginning(db2_database, f"CDC_{SCHEMA}_T") is None

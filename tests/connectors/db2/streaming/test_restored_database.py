@@ -57,7 +57,7 @@ def test_a_synchpoint_that_goes_back_while_the_stream_runs_is_an_error(
     assert caught.value.code == "db2.position_ahead"
 
 
-def test_a_database_that_is_restored_is_read_anew_when_needed(db2_database: Db2Database) -> None:
+def test_a_database_that_is_restored_is_read_again_when_needed(db2_database: Db2Database) -> None:
     reader = restored(db2_database, snapshot_mode="when_needed")
     values = reader.await_changes(3)
     reader.stop()

@@ -61,7 +61,7 @@ class Read(NamedTuple):
 
 def read(made: Sequence[Made], captured: set[int], told: set[int], start: Db2Position) -> Read:
     """The index of one transaction, of which some tables are captured, and some were altered since
-    they were told of."""
+    their last schema change event."""
     settings = EventSettings("s", JournalSource())
     versions = RelationVersions(KeyRendering(settings))
     for table in range(TABLES + 1):
@@ -159,10 +159,10 @@ def test_what_comes_is_what_lies_behind_the_last_change(
     assert [(int(row["relation"]), row["place"]) for row in shown] == [
         (one.table, low_half(one.place)) for one in rest
     ]
-    told_of = [number for number, row in enumerate(behind) if row["relation"] == TOLD]
+    schema_changes = [number for number, row in enumerate(behind) if row["relation"] == TOLD]
     firsts = {one.table: one.place for one in reversed(rest)}
     expected = {low_half(place) for table, place in firsts.items() if table in told_later}
-    assert {behind[number]["place"] for number in told_of} == expected
+    assert {behind[number]["place"] for number in schema_changes} == expected
     ordinals = [int(row["ordinal"]) for row in behind]
     assert ordinals == sorted(ordinals)
     assert all(ordinal > position.messages for ordinal in ordinals)

@@ -175,7 +175,7 @@ def schema_changes(reader: Reader) -> list[tuple[str, list[str]]]:
     ]
 
 
-def test_a_table_that_is_altered_meanwhile_is_told_of_once_and_loses_nothing(
+def test_a_table_that_is_altered_meanwhile_is_reported_once_and_loses_nothing(
     database: Db2Database, tmp_path: object
 ) -> None:
     history = {"include_schema_changes": "true",
@@ -220,7 +220,7 @@ def test_a_schema_change_is_no_change_of_its_transaction(
     assert len({value["sequence"] for value in last}) == 3
 
 
-def test_a_lost_history_is_an_error_that_recovery_mends(
+def test_a_lost_history_is_an_error_that_recovery_repairs(
     database: Db2Database, tmp_path: Path
 ) -> None:
     file = tmp_path / "history"

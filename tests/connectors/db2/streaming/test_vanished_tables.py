@@ -16,7 +16,7 @@ from tests.servers.db2 import SCHEMA, Db2Database
 pytestmark = pytest.mark.db2
 
 
-def test_a_vanished_change_table_is_told_of_once_and_again_after_it_was_back(
+def test_a_vanished_change_table_is_reported_once_and_again_after_it_was_back(
     db2_database: Db2Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     db2_database.create_table("T", "ID INTEGER NOT NULL PRIMARY KEY")

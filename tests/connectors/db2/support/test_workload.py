@@ -164,7 +164,7 @@ def test_a_schema_that_is_there_already_refuses_the_workload_and_stays(
     assert bundle.exists()  # what only reads was recorded before
 
 
-def test_a_user_without_the_right_to_make_the_schema_is_told_so(
+def test_a_user_without_the_right_to_make_the_schema_gets_that_error(
     file: Path,
     bundle: Path,
     capsys: pytest.CaptureFixture[str],

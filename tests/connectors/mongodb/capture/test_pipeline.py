@@ -58,7 +58,7 @@ def test_a_signal_collection_alone_takes_nothing_else_away(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["literal", "regex"])
-def test_where_collections_are_told_apart_every_drop_and_rename_comes(mode: str) -> None:
+def test_where_collections_are_distinguished_every_drop_and_rename_comes(mode: str) -> None:
     """A name that is not captured may become one that is."""
     given = {"collection.include.list": "d.c", "filters.match.mode": mode}
     stages = pipeline(given | {"headrace.table.identity": "id"})

@@ -86,7 +86,7 @@ def test_a_limit_of_collections_is_kept(mongo_database: MongoDatabase) -> None:
     assert levels(mongo_database, **more)["mongodb.too_many_collections"] == "error"
 
 
-def test_collections_with_one_topic_are_told(mongo_database: MongoDatabase) -> None:
+def test_collections_with_one_topic_are_reported(mongo_database: MongoDatabase) -> None:
     name = mongo_database.name
     for collection in ("a b", "a_b"):
         mongo_database.collections[collection].insert_one({})
@@ -104,7 +104,7 @@ def test_collections_with_one_topic_are_told(mongo_database: MongoDatabase) -> N
         ("change_streams", "post_image", None),
     ],
 )
-def test_collections_that_keep_no_images_come_with_the_command_that_mends_it(
+def test_collections_that_keep_no_images_come_with_the_command_that_enables_them(
     mongo_database: MongoDatabase, mode: str, update: str, option: str | None
 ) -> None:
     create_with_images(mongo_database.collections, "with")
@@ -346,7 +346,7 @@ def test_the_command_line_prints_findings_and_remedies(
     assert "needs MongoDB 6.0.9" in printed
 
 
-def test_a_server_that_is_not_there_is_told_in_time() -> None:
+def test_a_server_that_does_not_exist_is_reported_in_time() -> None:
     properties = {
         "connector.class": "mongodb",
         "topic.prefix": "p",
@@ -376,7 +376,7 @@ def test_views_are_read_as_the_snapshot_reads_them(mongo_database: MongoDatabase
     assert "mongodb.find" in levels(mongo_database, snapshot_include_collection_list=left_out)
 
 
-def test_a_view_without_ids_is_told(mongo_database: MongoDatabase) -> None:
+def test_a_view_without_ids_is_reported(mongo_database: MongoDatabase) -> None:
     mongo_database.collections["rows"].insert_one({"_id": 1, "text": "x"})
     mongo_database.collections.create_collection(
         "bare", viewOn="rows", pipeline=[{"$project": {"_id": 0}}]

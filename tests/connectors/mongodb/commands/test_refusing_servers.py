@@ -162,7 +162,7 @@ def test_an_oplog_that_cannot_be_read_is_a_warning(answers: dict[str, Any], why:
 
 
 @pytest.mark.parametrize("stats", [lambda _: NOT_ALLOWED, lambda _: {"count": 0, "size": 0}])
-def test_an_oplog_whose_size_is_not_told_counts_as_full(
+def test_an_oplog_of_unknown_size_counts_as_full(
     stats: Callable[[Document], Document],
 ) -> None:
     one = server(collStats=lambda c: stats(c) if c["$db"] == "local" else {"count": 1, "size": 9})

@@ -64,7 +64,7 @@ def test_what_extended_json_cannot_say_is_base64() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"$oid": "7"}', '{"$bson": "?"}'])
-def test_a_broken_bound_is_told(text: str) -> None:
+def test_a_broken_bound_is_reported(text: str) -> None:
     with pytest.raises(HeadraceError, match="bound of a chunk") as caught:
         bound_value(text)
     assert caught.value.code == "mongodb.broken_bound"

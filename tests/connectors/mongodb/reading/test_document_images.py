@@ -57,7 +57,7 @@ def _images(block: ImageBlock) -> list[bytes]:
     return [images[offsets[row] : offsets[row + 1]].tobytes() for row in range(len(offsets) - 1)]
 
 
-def test_a_document_without_id_is_told() -> None:
+def test_a_document_without_id_is_reported() -> None:
     with pytest.raises(HeadraceError, match=r"A document of shop\.view has no _id"):
         document_images(bson.encode({"a": 1}), "shop.view")
 

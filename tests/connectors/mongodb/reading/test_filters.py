@@ -36,7 +36,7 @@ def test_a_filter_is_written_as_the_shell_has_it(text: str, condition: object) -
         ('{"a": 1' + " " * 100_000, "characters"),
     ],
 )
-def test_what_is_no_filter_is_told(text: str, why: str) -> None:
+def test_what_is_no_filter_is_reported(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         filter_bytes(text)
 
@@ -72,7 +72,7 @@ def test_a_signal_runs_no_code_on_the_server(text: str) -> None:
         '{"a\\u0000b": 1}',
     ],
 )
-def test_a_filter_that_is_no_extended_json_is_told(text: str) -> None:
+def test_a_filter_that_is_no_extended_json_is_reported(text: str) -> None:
     for read in (filter_bytes, signal_filter):
         with pytest.raises(ValueError, match="the filter cannot be used: "):
             read(text)

@@ -141,7 +141,7 @@ def test_a_blocking_snapshot_holds_up_the_stream_and_goes_on_after_restarts(
 
 @pytest.fixture(scope="module")
 def guarded(mongodb_servers: Callable[[str], MongoServer]) -> Iterator[GuardedServer]:
-    assert mongodb_servers("plain").running  # skips where there is none
+    assert mongodb_servers("plain").running  # skips without such a server
     with GuardedServer() as server:
         server.start()
         server.add_user("reader", {"role": "read", "db": "shop"})

@@ -199,7 +199,7 @@ def test_filters_of_collections_choose_documents(mongo_database: MongoDatabase) 
     one.stop()
 
 
-def test_a_filter_that_the_server_refuses_is_told(mongo_database: MongoDatabase) -> None:
+def test_a_filter_that_the_server_refuses_is_reported(mongo_database: MongoDatabase) -> None:
     mongo_database.collections["a"].insert_one({"_id": 1})
     override = "snapshot.collection.filter.overrides"
     name = f"{mongo_database.name}.a"

@@ -207,7 +207,7 @@ def test_a_collection_that_is_dropped_and_comes_back_is_followed(
         assert cursor.more(0.2).cursor != 0
 
 
-def test_an_error_that_no_other_cursor_mends_is_the_drivers(
+def test_an_error_that_another_cursor_does_not_repair_is_the_drivers(
     open_cursor: Callable[..., ChangeStreamCursor],
 ) -> None:
     cursor = open_cursor(pipeline=[{"$nothing": {}}])

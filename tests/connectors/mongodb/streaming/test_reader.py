@@ -153,7 +153,7 @@ def test_events_of_other_collections_are_left_out_and_counted() -> None:
     assert stream.receiver.received.filtered == 1
 
 
-def test_a_thousand_collections_are_told_apart() -> None:
+def test_a_thousand_collections_are_distinguished() -> None:
     changes = [
         event("insert", 5, n, ns={"db": f"d{n % 7}", "coll": f"c.{n}"}) for n in range(1, 1001)
     ]

@@ -222,7 +222,7 @@ def test_supplemental_logging_of_a_schema_is_that_of_its_tables(database: Oracle
 
 
 @pytest.mark.parametrize("of", ["logging", "partition_logging", "subpartition_logging"])
-def test_tables_whose_direct_loads_are_not_in_the_redo_are_told(
+def test_tables_whose_direct_loads_are_not_in_the_redo_are_reported(
     database: OracleDatabase, of: str
 ) -> None:
     given = "NO" if of == "logging" else ["YES", "NO"]
@@ -267,7 +267,7 @@ def test_a_container_database_needs_the_name_of_the_pluggable_one(
     assert "oracle.no_pluggable_database" not in {one.code for one in findings}
 
 
-def test_a_user_that_can_make_no_flush_table_is_told_of_it(database: OracleDatabase) -> None:
+def test_a_user_that_cannot_make_a_flush_table_is_reported(database: OracleDatabase) -> None:
     database.change(privileges=[one for one in PRIVILEGES if one != "CREATE TABLE"])
     error = only(found(database), "oracle.no_flush_table")
     assert statements(error.remedy) == [IN_ROOT, f"GRANT CREATE TABLE TO {USER};"]
@@ -283,7 +283,7 @@ def test_dropped_tables_are_looked_for_where_the_strategy_needs_it(
     assert statements(error.remedy) == [IN_ROOT, f"GRANT SELECT ON DBA_RECYCLEBIN TO {USER};"]
 
 
-def test_names_that_logminer_does_not_know_are_told(database: OracleDatabase) -> None:
+def test_names_that_logminer_does_not_know_are_reported(database: OracleDatabase) -> None:
     long = "A" * 31
     database.create_table("LONG", "ID NUMBER(9,0)", f"{long} NUMBER", key=["ID"])
     warning = only(found(database), "oracle.long_name")
@@ -313,7 +313,7 @@ def test_a_transaction_that_is_open_for_hours_is_a_warning(database: OracleDatab
     assert bad(found(database, log_mining_window_max_ms="3600000")) == []
 
 
-def test_logs_that_do_not_reach_back_to_where_the_connector_was_are_told(
+def test_logs_that_do_not_reach_back_to_where_the_connector_was_are_reported(
     database: OracleDatabase,
 ) -> None:
     reader = OracleReader.of(database)
@@ -346,7 +346,7 @@ BROKEN: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("code", BROKEN)
-def test_the_statements_of_a_remedy_mend_what_is_missing(
+def test_the_statements_of_a_remedy_add_what_is_missing(
     database: OracleDatabase, code: str
 ) -> None:
     administrator = Administrator.of(database, **BROKEN[code])
@@ -361,7 +361,7 @@ def test_the_statements_of_a_remedy_mend_what_is_missing(
     assert set(bad(found(database, **more))) == unreachable
 
 
-def test_one_script_mends_all_that_is_missing_each_thing_where_it_is(
+def test_one_script_adds_all_that_is_missing_each_thing_in_its_container(
     database: OracleDatabase,
 ) -> None:
     database.create_table("OTHERS", *KEYED, key=["ID"], supplemental=None)

@@ -79,7 +79,7 @@ def test_several_clauses_are_one_change() -> None:
         "DROP TABLE S.T /* behind */ ; /",
     ],
 )
-def test_a_statement_is_told_without_what_stands_around_it(written: str) -> None:
+def test_a_statement_is_emitted_without_the_text_around_it(written: str) -> None:
     assert stated(written) == "DROP TABLE S.T"
 
 

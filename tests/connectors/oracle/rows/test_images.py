@@ -109,7 +109,7 @@ def test_numbers_are_as_their_plain_function_makes_them(values: list[Any]) -> No
     ]
 
 
-def test_a_text_that_is_none_of_its_type_is_refused() -> None:
+def test_a_text_that_is_not_of_its_type_is_refused() -> None:
     for declared in ("NUMBER", "TIMESTAMP(6) WITH TIME ZONE", "INTERVAL YEAR(2) TO MONTH"):
         with pytest.raises(ValueError, match="does not have its column's type"):
             texts(declared, ["no such value e"])
@@ -127,7 +127,7 @@ def test_columns_are_found_by_their_names_and_missing_ones_are_null() -> None:
     assert key_texts([("1", "b")], columns[:2]) == [("1", "b")]
 
 
-def test_a_value_that_is_none_of_its_type_is_told_of_by_table_and_column() -> None:
+def test_a_value_that_is_not_of_its_type_is_reported_by_table_and_column() -> None:
     columns = [
         Column("ID", OracleType.of("NUMBER", 9), not_null=True),
         Column("V", OracleType.of("TIMESTAMP(6) WITH TIME ZONE"), not_null=False),

@@ -116,7 +116,7 @@ def test_chunks_of_a_signal_have_such_texts_and_are_not_cut_at_such_keys(
     reader.stop()
 
 
-def test_a_text_that_the_driver_cannot_be_told_of_is_an_error_with_a_remedy() -> None:
+def test_a_text_that_no_output_handler_can_make_valid_is_an_error_with_a_remedy() -> None:
     class Native:
         def commit(self) -> None:
             b"secret \xff".decode()
@@ -161,7 +161,7 @@ class Described:
         (oracledb.DB_TYPE_DATE, None, None),
     ],
 )
-def test_the_driver_is_told_of_each_type_of_texts(
+def test_the_driver_gets_an_output_handler_for_each_type_of_texts(
     kind: oracledb.DbType, internal_size: int | None, asked: tuple[Any, int] | None
 ) -> None:
     given: list[Any] = []

@@ -173,7 +173,7 @@ def test_tables_whose_rows_are_not_in_the_database_are_not_read(
     assert [row["source"]["table"] for row in rows] == ["T"]
 
 
-def test_the_tables_are_told_before_their_rows_and_recorded(
+def test_the_tables_are_emitted_before_their_rows_and_recorded(
     database: OracleDatabase, tmp_path: Path
 ) -> None:
     file = tmp_path / "history.jsonl"
@@ -196,7 +196,7 @@ def test_the_tables_are_told_before_their_rows_and_recorded(
     ]  # fmt: skip
 
 
-def test_the_tables_are_told_again_as_they_were_when_the_range_is_read_again(
+def test_the_tables_are_emitted_again_as_they_were_when_the_range_is_read_again(
     oracle_database: OracleDatabase, tmp_path: Path
 ) -> None:
     oracle_database.create_table("A", "ID NUMBER(9,0) NOT NULL", key=["ID"])
@@ -256,7 +256,7 @@ def test_a_snapshot_goes_on_after_any_kill_as_of_the_same_scn_without_a_key_too(
 
 
 def forget_undo(database: OracleDatabase) -> None:
-    """Rows can be seen as of now at the earliest."""
+    """Rows can be seen as of the current SCN at the earliest."""
     with database.transaction() as transaction:
         transaction.insert("INV.LEER", ID=database.server.call("scn"))
     database.change(oldest_scn=database.server.call("scn"))
@@ -280,7 +280,7 @@ def test_rows_whose_scn_is_gone_from_undo_are_read_as_of_a_later_one(
     run.stop()
 
 
-def test_a_table_without_key_whose_scn_is_gone_begins_the_snapshot_anew(
+def test_a_table_without_key_whose_scn_is_gone_begins_the_snapshot_again(
     database: OracleDatabase,
 ) -> None:
     run = reader(database, include_schema_changes="false")

@@ -77,7 +77,7 @@ def test_a_log_that_stays_missing_ends_the_stream(
     assert (error.code, error.retriable) == ("oracle.missing_log", True)
 
 
-def test_logs_that_were_removed_are_told(
+def test_logs_that_were_removed_are_reported(
     reading: OracleReader, oracle_database: OracleDatabase
 ) -> None:
     add(oracle_database, 1)
@@ -300,7 +300,7 @@ def test_a_position_from_before_a_restoration_goes_on(
 
 
 @pytest.mark.parametrize("code", [4030, 4036, 27102])
-def test_a_mining_session_without_memory_is_told_and_begun_anew(
+def test_a_mining_session_without_memory_is_reported_and_started_again(
     reading: OracleReader, oracle_database: OracleDatabase, code: int
 ) -> None:
     oracle_database.server.apply([{"error": code, "when": "FETCH_REDO", "times": 1}])
@@ -432,7 +432,7 @@ def test_archived_logs_alone_are_read_as_far_as_those_of_every_thread_reach(
     assert reader.ids() == [1, 2, 3]
 
 
-def test_a_table_whose_redo_lacks_columns_is_told_at_the_start(
+def test_a_table_whose_redo_lacks_columns_is_reported_at_the_start(
     oracle_database: OracleDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its updates have the columns that were changed; a key is 0, as in Debezium's events."""

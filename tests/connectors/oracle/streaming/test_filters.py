@@ -77,7 +77,7 @@ def test_filters_in_the_database_capture_what_those_here_do(
 @pytest.mark.parametrize(
     "listed", [{"schema_include_list": "INV"}, {"schema_exclude_list": "OTHER,DBZ"}]
 )
-def test_signals_of_another_schema_are_heeded(
+def test_signals_of_another_schema_are_applied(
     database: OracleDatabase, mode: str, listed: dict[str, str]
 ) -> None:
     with database.transaction() as transaction:

@@ -393,7 +393,7 @@ def test_simple_rows_are_made_as_if_they_had_waited(steps: list[tuple[str, int]]
 @pytest.mark.parametrize(
     ("kind", "column", "value"), [("c", "B", "'text'"), ("c", "C", "HEXTORAW('ff')")]
 )
-def test_parts_that_are_none_of_their_column_are_an_error(
+def test_parts_that_do_not_belong_to_their_column_are_an_error(
     kind: str, column: str, value: str
 ) -> None:
     part = apart(redo_rows.LOB_WRITE, f" b := {value}; \n  dbms_lob.write(l, 1, 1, b);\n")

@@ -90,7 +90,7 @@ def test_the_age_is_that_of_the_oldest_open_transaction(monkeypatch: pytest.Monk
     assert progress.to_json()["OldestScnAgeInMilliseconds"] == 60_000
 
 
-def test_open_transactions_and_the_gap_they_make_are_told(
+def test_open_transactions_and_the_gap_they_make_are_reported(
     reading: OracleReader, database: OracleDatabase
 ) -> None:
     open_transaction = database.server.begin()
@@ -175,7 +175,7 @@ def test_sessions_queries_and_memory_of_logminer_are_measured(
     } == SESSION_MEMORY
 
 
-def test_memory_that_the_user_may_not_see_is_not_told(database: OracleDatabase) -> None:
+def test_memory_that_the_user_may_not_see_is_not_reported(database: OracleDatabase) -> None:
     database.change(hidden_views={"V$MYSTAT"})
     reader = OracleReader.of(database)
     add(database, 1)
@@ -185,7 +185,7 @@ def test_memory_that_the_user_may_not_see_is_not_told(database: OracleDatabase) 
     reader.stop()
 
 
-def test_log_switches_are_counted_and_sessions_that_begin_anew_are_not(
+def test_log_switches_are_counted_and_sessions_that_begin_again_are_not(
     database: OracleDatabase,
 ) -> None:
     reader = OracleReader.of(database, log_mining_session_max_ms="1")
@@ -215,7 +215,7 @@ def test_a_log_that_is_switched_while_it_is_mined_is_a_wait(
     assert told["LogWaitTimeInMilliseconds"] > 0
 
 
-def test_figures_are_told_inside_of_a_window(
+def test_figures_are_reported_inside_of_a_window(
     database: OracleDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(redo_reader, "_MEASURED", 0.0)

@@ -99,7 +99,7 @@ def test_a_table_that_is_altered_inside_of_anothers_transaction_stops_nothing(
     assert afters[1] == {"ID": 1, "NAME": "before"}
 
 
-def test_a_table_that_is_made_is_captured_and_one_that_is_dropped_is_told(
+def test_a_table_that_is_made_is_captured_and_one_that_is_dropped_is_reported(
     reading: OracleReader, oracle_database: OracleDatabase
 ) -> None:
     server = oracle_database.server
@@ -115,7 +115,7 @@ def test_a_table_that_is_made_is_captured_and_one_that_is_dropped_is_told(
     assert changes(reading)[0]["tableChanges"][0]["type"] == "CREATE"
 
 
-def test_statements_of_excluded_users_are_told_to_nobody_and_their_columns_are_read(
+def test_statements_of_excluded_users_are_not_emitted_and_their_columns_are_read(
     reading: OracleReader, oracle_database: OracleDatabase
 ) -> None:
     oracle_database.server.ddl("ALTER TABLE INV.T ADD (MORE NUMBER(5))", user="SYS")
@@ -166,7 +166,7 @@ def test_a_table_in_the_recycle_bin_is_no_captured_one(
     assert told == [("DROP", '"ORCLPDB1"."INV"."T"')]
 
 
-def test_comments_are_told_where_they_are_asked_for(oracle_database: OracleDatabase) -> None:
+def test_comments_are_emitted_if_they_are_configured(oracle_database: OracleDatabase) -> None:
     oracle_database.create_table("T", "ID NUMBER(9,0) NOT NULL COMMENT 'the key'", key=["ID"])
     reader = OracleReader.of(oracle_database, include_schema_comments="true")
     add(oracle_database, ID=1)
@@ -177,7 +177,7 @@ def test_comments_are_told_where_they_are_asked_for(oracle_database: OracleDatab
     assert column["comment"] == "the key"
 
 
-def test_statements_of_tables_that_are_not_captured_are_told_unless_the_history_has_none(
+def test_statements_of_tables_that_are_not_captured_are_emitted_unless_the_history_has_none(
     oracle_database: OracleDatabase,
 ) -> None:
     for only_captured in ("false", "true"):

@@ -143,7 +143,7 @@ def test_other_tables_are_left_out_in_each_filter_mode(
     assert reader.ids() == [2]
 
 
-def test_a_transactions_borders_are_told(oracle_database: OracleDatabase) -> None:
+def test_a_transactions_borders_are_emitted(oracle_database: OracleDatabase) -> None:
     oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
     reader = OracleReader.of(oracle_database, provide_transaction_metadata="true")
     with oracle_database.transaction() as transaction:

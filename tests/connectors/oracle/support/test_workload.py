@@ -150,7 +150,7 @@ def test_a_table_that_is_there_already_refuses_the_workload_and_stays(
     assert bundle.exists()  # what only reads was recorded before
 
 
-def test_a_user_without_the_right_to_make_tables_is_told_so(
+def test_a_user_without_the_right_to_make_tables_gets_that_error(
     oracle_database: OracleDatabase,
     file: Path,
     bundle: Path,

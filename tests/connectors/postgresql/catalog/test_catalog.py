@@ -134,7 +134,7 @@ def test_the_text_of_a_type_follows_domains_arrays_and_enums(
     assert element.labels == ("sad", "great", "ok")
 
 
-def test_what_is_not_there_is_none(database: Database, catalog: Catalog) -> None:
+def test_what_does_not_exist_is_not_found(database: Database, catalog: Catalog) -> None:
     database.execute("CREATE VIEW v AS SELECT 1")
     view = database.execute("SELECT 'v'::regclass::oid")[0][0]
     assert not catalog.read([view, 1]).tables

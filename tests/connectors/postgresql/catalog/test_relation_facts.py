@@ -247,7 +247,7 @@ def test_events_of_a_dropped_table_keep_their_key(database: Database, afterwards
     assert keys(again) == keys(first)
 
 
-def test_a_table_made_anew_lends_its_dropped_namesake_the_order_of_the_key(
+def test_a_table_made_again_lends_its_dropped_namesake_the_order_of_the_key(
     database: Database,
 ) -> None:
     make = "CREATE TABLE t (a int, b int, v text, PRIMARY KEY (b, a)); "

@@ -149,7 +149,7 @@ def test_every_column_with_a_type_that_is_left_out_is_named(database: Database) 
         ),
     ],
 )
-def test_replica_identities_are_told_apart(
+def test_replica_identities_are_distinguished(
     database: Database, statement: str, code: str, level: str
 ) -> None:
     database.execute(ROWS)

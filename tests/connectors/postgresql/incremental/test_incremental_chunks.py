@@ -119,7 +119,7 @@ def test_a_chunk_that_fails_ends_its_table_and_not_its_neighbours(
     assert len(reads(reader, "other")) == 55
 
 
-def test_progress_is_told_while_chunks_are_read(
+def test_progress_is_notified_while_chunks_are_read(
     reader: Reader, tables: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     many(tables)

@@ -105,7 +105,7 @@ def test_a_message_starts_an_incremental_snapshot(
     assert place(reader) == [[topic, 0, 1]]
 
 
-def test_a_signal_is_heeded_once_whenever_the_process_dies(
+def test_a_signal_is_applied_once_whenever_the_process_dies(
     reader: Reader, kafka: KafkaServer, topic: str
 ) -> None:
     reader.drain()
@@ -135,7 +135,7 @@ def test_what_was_planned_and_given_up_is_planned_again_in_the_same_process(
     assert caplog.text.count(" one") >= 2
 
 
-def test_signals_that_were_sent_before_the_start_are_heeded_at_the_start(
+def test_signals_that_were_sent_before_the_start_are_applied_at_the_start(
     given: dict[str, str],
     readers: Callable[[dict[str, str]], Reader],
     kafka: KafkaServer,
@@ -150,7 +150,7 @@ def test_signals_that_were_sent_before_the_start_are_heeded_at_the_start(
     assert place(reader) == [[topic, 0, 2]]
 
 
-def test_a_first_start_goes_on_where_the_group_is_and_the_group_is_told(
+def test_a_first_start_continues_where_the_group_is_and_the_group_commits(
     given: dict[str, str],
     readers: Callable[[dict[str, str]], Reader],
     kafka: KafkaServer,
@@ -182,9 +182,9 @@ def test_messages_for_other_connectors_and_broken_ones_are_passed_over(
             ("headrace", None),
             ("headrace", json.dumps({"type": "nonsense"})),
         )
-        send(kafka, topic, note("heeded"))
+        send(kafka, topic, note("applied"))
         until(reader, lambda: place(reader) == [[topic, 0, 7]])
-    assert "heeded" in caplog.messages
+    assert "applied" in caplog.messages
     assert "for another" not in caplog.text
     assert "without a key" not in caplog.text
     for offset, problem in ((2, "not JSON"), (3, "not a JSON object"), (4, "has no value")):
@@ -209,7 +209,7 @@ def test_every_partition_of_the_topic_is_read(
     assert [(name, number) for name, number, _ in place(reader)] == [(topic, n) for n in range(3)]
 
 
-def test_the_stream_goes_on_while_the_topic_is_missing_and_heeds_it_when_it_is_there(
+def test_the_stream_goes_on_while_the_topic_is_missing_and_reads_it_once_it_exists(
     given: dict[str, str],
     readers: Callable[[dict[str, str]], Reader],
     kafka: KafkaServer,
@@ -371,15 +371,15 @@ def test_a_place_that_the_topic_no_longer_has_is_warned_of_at_the_start(
     assert caplog.messages.count("five") == 1
 
 
-@pytest.mark.parametrize(("setting", "heeded"), [("latest", False), ("earliest", True)])
-def test_a_group_without_a_place_begins_where_it_is_told_to(
+@pytest.mark.parametrize(("setting", "is_applied"), [("latest", False), ("earliest", True)])
+def test_a_group_without_a_place_begins_where_the_configuration_says(
     given: dict[str, str],
     readers: Callable[[dict[str, str]], Reader],
     kafka: KafkaServer,
     topic: str,
     caplog: pytest.LogCaptureFixture,
     setting: str,
-    heeded: bool,
+    is_applied: bool,
 ) -> None:
     send(kafka, topic, note("before"))
     with caplog.at_level("INFO"):
@@ -389,5 +389,5 @@ def test_a_group_without_a_place_begins_where_it_is_told_to(
         reader.stop()
         send(kafka, topic, note("after"))
         until(reader, lambda: place(reader) == [[topic, 0, 2]])
-    assert caplog.messages.count("before") == heeded
+    assert caplog.messages.count("before") == is_applied
     assert caplog.messages.count("after") == 1

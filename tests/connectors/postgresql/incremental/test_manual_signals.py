@@ -383,7 +383,7 @@ def test_every_example_of_a_kafka_message(
     )
     for number, (message, rows) in enumerate(MESSAGES, 1):
         kafka.send(topic, ("test_connector", message))
-        wait_for(lambda: heeded(reader, topic) == number)  # noqa: B023
+        wait_for(lambda: applied(reader, topic) == number)  # noqa: B023
         until_passed(reader, tables)
         assert read(reader) == rows, message
         reader.records.clear()
@@ -392,8 +392,8 @@ def test_every_example_of_a_kafka_message(
     assert (written == 0) == (read_only == "true")
 
 
-def heeded(reader: Reader, topic: str) -> int:
-    """How many messages of the topic the offset says are heeded."""
+def applied(reader: Reader, topic: str) -> int:
+    """How many messages of the topic are applied according to the offset."""
     reader.step(0.1)
     places = reader.offsets[-1].get("signals", {}).get("kafka", [])
     return sum(place[2] for place in places if place[0] == topic)

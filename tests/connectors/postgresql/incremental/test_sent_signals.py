@@ -1,4 +1,4 @@
-"""A signal that the running connector could not heed is an error, and nothing is written."""
+"""A signal that the running connector could not apply is an error, and nothing is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals by every channel, blocking snapshots, and what is told of them."""
+"""Signals by every channel, blocking snapshots, and their notifications."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_slices_that_carry_their_bytes_hold_chunks_and_notifications(tables: Dat
     ]  # fmt: skip
 
 
-def test_a_signal_file_is_heeded_once_whenever_the_process_dies(
+def test_a_signal_file_is_applied_once_whenever_the_process_dies(
     reader: Reader, tables: Database, tmp_path: Path
 ) -> None:
     file = tmp_path / "signals.jsonl"
@@ -210,7 +210,7 @@ def test_a_blocking_snapshot_reads_the_rest_after_a_table_without_key_was_rewrit
 
 
 @pytest.mark.parametrize("inline", [False, True])
-def test_the_initial_snapshot_is_told_of(tables: Database, inline: bool) -> None:
+def test_the_initial_snapshot_is_notified(tables: Database, inline: bool) -> None:
     tables.execute(
         "INSERT INTO t SELECT i, 'many' FROM generate_series(100, 5000) i;"
         "INSERT INTO other VALUES (1, 'b', 'v'); ANALYZE t"

@@ -25,7 +25,7 @@ from tests.servers.postgresql import Database
 
 @contextmanager
 def held(database: Database) -> Iterator[PostgresSnapshotSource]:
-    """A snapshot of now."""
+    """A snapshot of the current rows."""
     config = parse_configuration(database.properties())
     assert isinstance(config, PostgresConfig)
     catalog = Catalog(config)

@@ -167,7 +167,7 @@ def test_a_full_output_stops_before_the_row_that_does_not_fit() -> None:
     assert images_of(frames, 1, room=5) == ([], 0, Status.FULL)
 
 
-def test_other_messages_and_broken_ones_are_told_apart() -> None:
+def test_other_messages_and_broken_ones_are_distinguished() -> None:
     good = copy_data(b"a\n")
     assert images_of(good + b"c\0\0\0\4", 1) == ([image([b"a"])], len(good), Status.OTHER)
     assert images_of(good + b"d\0\0\0\3xxxx", 1)[2] is Status.MALFORMED

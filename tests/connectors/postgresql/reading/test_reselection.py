@@ -79,7 +79,7 @@ def test_a_slice_that_reads_again_travels_to_a_task(table: Database) -> None:
 
 
 @pytest.mark.postgres
-def test_null_columns_get_the_value_of_now_as_the_log_writes_it(table: Database) -> None:
+def test_null_columns_get_the_current_value_as_the_log_writes_it(table: Database) -> None:
     found = rows(
         table,
         'UPDATE t SET flag = NULL, padded = NULL WHERE "Id" = 7',

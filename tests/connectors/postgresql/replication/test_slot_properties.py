@@ -216,7 +216,7 @@ def test_a_filtered_publication_follows_the_skipped_operations(database: Databas
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("mode", ["initial", "when_needed"])
-def test_a_slot_made_anew_while_streaming_is_noticed(database: Database, mode: str) -> None:
+def test_a_slot_created_again_while_streaming_is_noticed(database: Database, mode: str) -> None:
     database.execute(TABLE)
     more = {"snapshot__mode": mode, "retriable__restart__connector__wait__ms": "1500"}
     reader = reader_of(database, **more).drain()

@@ -88,7 +88,7 @@ def test_a_slot_is_dropped_by_name_and_one_that_is_read_stays(
 
 
 @pytest.mark.parametrize("words", [["drop", "a", "b"], ["a", "b"]])
-def test_wrong_words_are_told(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_words_are_reported(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["slots", *words]) == 1
     assert "headrace slots [drop] FILE" in capsys.readouterr().err
 
@@ -101,7 +101,7 @@ def test_a_run_that_nobody_keeps_the_position_of_leaves_no_slot(database: Databa
     assert slots(database) == []
 
 
-def test_a_slot_that_was_there_before_stays_and_is_told(
+def test_a_slot_that_existed_before_stays_and_is_reported(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     make_slot(database, database.name)

@@ -172,16 +172,16 @@ def test_no_data_reads_no_rows_and_refuses_half_a_snapshot(database: Database) -
 
 
 def lose(database: Database, how: str) -> None:
-    """The slot goes, or comes back as another one; a change happens meanwhile."""
+    """Drops the slot, or creates another one in its place; a change happens meanwhile."""
     database.drop_slot()
     database.execute("DELETE FROM t WHERE id = 20; INSERT INTO t VALUES (21, 'unseen')")
-    if how == "made anew":
+    if how == "created again":
         make = "SELECT pg_create_logical_replication_slot(%s, 'pgoutput')"
         database.execute(make, (database.name,))
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("how", ["gone", "made anew"])
+@pytest.mark.parametrize("how", ["gone", "created again"])
 @pytest.mark.parametrize("mode", ["when_needed", "always", "configuration_based"])
 def test_a_lost_position_is_met_with_a_new_snapshot(
     database: Database, mode: str, how: str
@@ -225,7 +225,7 @@ def test_when_needed_leaves_what_was_planned_last_to_the_new_snapshot(
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("how", ["gone", "made anew"])
+@pytest.mark.parametrize("how", ["gone", "created again"])
 @pytest.mark.parametrize("mode", ["initial", "no_data"])
 def test_a_lost_position_is_never_a_silent_gap(database: Database, mode: str, how: str) -> None:
     database.execute(TABLE)

@@ -11,7 +11,7 @@ from headrace.connectors.postgresql import visibility
 from headrace.connectors.postgresql.visibility import DeliveredTransactions, VisibleTransactions
 
 WRAP = 1 << 32
-# Ids near the places where the 32-bit counter begins anew, and where its sign would change.
+# Ids near the places where the 32-bit counter begins again, and where its sign would change.
 around = st.one_of(
     *(st.integers(place - 50, place + 50) for place in (WRAP, 3 * WRAP, WRAP + (1 << 31))),
     st.integers(100, 1 << 60),

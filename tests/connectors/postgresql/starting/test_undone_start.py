@@ -61,7 +61,7 @@ def test_what_a_failed_start_made_is_dropped_on_another_connection(
     assert told == fails_again
 
 
-def test_what_is_in_use_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_in_use_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     run.undo_making(config_with(), "the slot s", "SELECT 1", lambda _: False, NOWHERE)
     assert "the slot s that it made stays: it is in use" in caplog.text

@@ -92,7 +92,7 @@ def test_a_null_of_the_log_is_null_whatever_events_show() -> None:
     assert UNTOLD + "n" not in changes.rows.column_names
 
 
-def test_a_value_that_is_the_placeholder_is_told() -> None:
+def test_a_value_that_is_the_placeholder_is_an_error() -> None:
     row = {"op": "u", "new": ("1", PLACEHOLDER)}
     (changes,) = changes_of(records(table("id", "name"), rows_of(row, UPDATED)))
     assert changes.rows.column("name").to_pylist() == [PLACEHOLDER, None]

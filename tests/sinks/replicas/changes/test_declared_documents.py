@@ -143,7 +143,7 @@ def test_a_collection_has_either_a_schema_or_promoted_keys() -> None:
         DeclaredDocuments.of({"target.schema.s.t": ORDERS, "promoted.keys.s.t": "kind STRING"})
 
 
-def test_options_that_name_nothing_are_told() -> None:
+def test_options_that_name_nothing_are_reported() -> None:
     declared = DeclaredDocuments.of(
         {"target.schema.s.t": ORDERS, "target.schema.s.u": ORDERS, "promoted.keys.x*": "a INT"}
     )

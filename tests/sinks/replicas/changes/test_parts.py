@@ -133,7 +133,7 @@ def test_what_does_not_fit_into_memory_is_written_before_the_slice_ends(
     assert len({part.path for part in parts}) == 2
 
 
-def test_a_truncate_is_told_by_all_parts_of_its_table_or_by_one_without_rows(
+def test_a_truncate_is_in_all_parts_of_its_table_or_in_one_without_rows(
     tmp_path: Path,
 ) -> None:
     nothing = changes(range(0))

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.db2, pytest.mark.spark]
 COLUMNS = (
     "ID INTEGER NOT NULL PRIMARY KEY, NAME VARCHAR(40), N INTEGER, PRICE DECIMAL(8,2), DAY DATE"
 )
-KEPT = ("ADDED", "FILLED", "DROPPED", "MOVED", "LONGER", "ANEW")
+KEPT = ("ADDED", "FILLED", "DROPPED", "MOVED", "LONGER", "LATER")
 STOPPED = {
     "TAIL": "replicas.column_ambiguous",
     "ADDED_AGAIN": "replicas.column_ambiguous",
@@ -111,7 +111,7 @@ def test_tables_that_change_are_equal_or_stop_and_are_copied_again(
     spark: SparkSession, db2_database: Db2Database, tmp_path: Path, kind: str
 ) -> None:
     source = EvolvingDb2(db2_database)
-    tables = [name for name in (*KEPT, *STOPPED, "GONE") if name != "ANEW"]
+    tables = [name for name in (*KEPT, *STOPPED, "GONE") if name != "LATER"]
     for table in tables:
         source.fill(table)
     with following(spark, source, LAKES[kind](tmp_path / "lake"), tmp_path) as run:
@@ -127,7 +127,7 @@ def test_tables_that_change_are_equal_or_stop_and_are_copied_again(
         source.alter(
             "KEYED", "ALTER COLUMN N NOT NULL", "DROP PRIMARY KEY", "ADD PRIMARY KEY (ID, N)"
         )
-        source.fill("ANEW")
+        source.fill("LATER")
         for table in (*KEPT, *STOPPED):
             source.change(table)
         db2_database.capture.stop_capturing(f"CDC_{SCHEMA}_GONE")

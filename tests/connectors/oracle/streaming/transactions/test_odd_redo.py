@@ -73,7 +73,7 @@ def test_a_table_that_is_not_captured_takes_back_no_change_of_another_one(
     assert reading.ids() == [1, 2]
 
 
-def test_an_operation_that_logminer_does_not_know_is_told_where_its_table_is_captured(
+def test_an_operation_that_logminer_does_not_know_is_reported_if_its_table_is_captured(
     reading: OracleReader, oracle_database: OracleDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
     unknown = {"redo": "UNSUPPORTED", "xid": XID, "sql": "Unsupported", "status": 2}
@@ -146,7 +146,7 @@ UNNAMED = [(f"UNKNOWN.OBJ# {OBJECT}", {}), ("UNKNOWN.UNKNOWN", {}), ("INV.BIN$ab
 
 
 @pytest.mark.parametrize(("name", "more"), UNNAMED)
-def test_an_object_that_logminer_cannot_name_is_told_once(
+def test_an_object_that_logminer_cannot_name_is_reported_once(
     reading: OracleReader,
     oracle_database: OracleDatabase,
     caplog: pytest.LogCaptureFixture,
@@ -164,7 +164,7 @@ def test_an_object_that_logminer_cannot_name_is_told_once(
 
 @pytest.mark.parametrize("name", ["UNKNOWN.OBJ# 5", "UNKNOWN.UNKNOWN", "INV.BIN$abc==$0"])
 @pytest.mark.parametrize("mode", ["fail", "warn"])
-def test_an_object_without_a_name_that_is_a_captured_table_ends_the_stream_or_is_told(
+def test_an_object_without_a_name_that_is_a_captured_table_ends_the_stream_or_is_reported(
     oracle_database: OracleDatabase, caplog: pytest.LogCaptureFixture, name: str, mode: str
 ) -> None:
     oracle_database.create_table("T", *ID_AND_NAME, key=["ID"], object=5)
@@ -185,7 +185,7 @@ def test_an_object_without_a_name_that_is_a_captured_table_ends_the_stream_or_is
     reader.stop()
 
 
-def test_an_object_of_a_schema_that_is_not_captured_is_not_told(
+def test_an_object_of_a_schema_that_is_not_captured_is_not_reported(
     oracle_database: OracleDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
     oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])
@@ -216,7 +216,7 @@ class _Counts(NamedTuple):
     last_unresolved: tuple[int, int] = (12, int(UNKNOWN, 16))
 
 
-def test_rows_that_belong_nowhere_are_told_at_most_once_a_minute(
+def test_rows_that_belong_nowhere_are_reported_at_most_once_a_minute(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     now = 1000.0
@@ -247,7 +247,7 @@ def test_rows_that_belong_nowhere_are_told_at_most_once_a_minute(
     assert told == [[], ["1"], ["1"], [], ["5"], ["1"]]
 
 
-def test_rows_that_belong_nowhere_are_told_while_a_stream_reads(
+def test_rows_that_belong_nowhere_are_reported_while_a_stream_reads(
     reading: OracleReader, oracle_database: OracleDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
     undone = insert(1, rollback=1) | {"redo": "DELETE"}
@@ -259,7 +259,7 @@ def test_rows_that_belong_nowhere_are_told_while_a_stream_reads(
 
 
 @pytest.mark.parametrize("fetch", ["1", "3", "10000"])
-def test_a_table_is_told_of_at_its_own_row_whatever_is_fetched_with_it(
+def test_a_table_is_reported_at_its_own_row_whatever_is_fetched_with_it(
     oracle_database: OracleDatabase, tmp_path: Path, fetch: str
 ) -> None:
     for name in ("T", "LATE", "LATER"):

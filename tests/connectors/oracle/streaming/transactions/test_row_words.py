@@ -127,7 +127,7 @@ def test_more_names_than_are_looked_up_at_first() -> None:
     assert [users.name(number) for number in numbers] == [row["USERNAME"] for row in rows]
 
 
-def test_the_user_unknown_is_none() -> None:
+def test_the_user_unknown_is_no_user() -> None:
     rows = [redo.start(10, A, USERNAME="UNKNOWN")]
     made = words_of(RowOptions()).of(redo.batch(rows), np.zeros(1, bool)).words
     assert made[0, hold_kernel.USER] == -1
@@ -176,7 +176,7 @@ def test_a_change_without_a_statement_is_left_out_only_where_logminer_has_made_i
 
 
 @pytest.mark.parametrize("failure", ["fail", "warn", "skip"])
-def test_operations_that_logminer_does_not_know_are_told_of_captured_tables(
+def test_operations_that_logminer_does_not_know_are_reported_for_captured_tables(
     failure: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     rows = [

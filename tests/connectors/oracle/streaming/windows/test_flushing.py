@@ -75,7 +75,7 @@ def test_nothing_is_written_where_nothing_may_be(
     assert not any(name.startswith("flush_table") for name in counted)
 
 
-def test_each_node_of_a_cluster_is_flushed_and_one_that_is_gone_is_told_of(
+def test_each_node_of_a_cluster_is_flushed_and_one_that_is_gone_is_reported(
     connection: Connection, oracle_database: OracleDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = config_of(oracle_database, rac_nodes="one,two")
@@ -99,7 +99,7 @@ def test_each_node_of_a_cluster_is_flushed_and_one_that_is_gone_is_told_of(
     assert caplog.text.count("node two (rac.nodes) was not flushed") == 1
 
 
-def test_a_node_that_is_back_is_told_of_once(
+def test_a_node_that_is_back_is_reported_once(
     connection: Connection, oracle_database: OracleDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
     states = iter((True, True, False, False, True))
@@ -121,7 +121,7 @@ def test_a_node_that_is_back_is_told_of_once(
     assert told == [f"{away}window", "The redo of the node one is flushed again", f"{away}window"]
 
 
-def test_the_address_of_a_node_that_cannot_be_reached_is_told(
+def test_the_address_of_a_node_that_cannot_be_reached_is_in_the_error(
     oracle_database: OracleDatabase,
 ) -> None:
     with pytest.raises(HeadraceError, match=r"127\.0\.0\.1:1/RACDB1") as refused:

@@ -74,7 +74,9 @@ def test_logs_without_gaps_fit_together() -> None:
         ([log(1, 1, 100)], [ONE, TWO], "redo thread 2: no log has SCN 150"),
     ],
 )
-def test_what_is_missing_is_told(logs: list[RedoLog], threads: list[RedoThread], why: str) -> None:
+def test_what_is_missing_is_reported(
+    logs: list[RedoLog], threads: list[RedoThread], why: str
+) -> None:
     told = inconsistency(logs, threads, 120)
     assert told is not None
     assert why in str(told)

@@ -247,7 +247,7 @@ def test_destinations_that_are_gone_are_waited_for_once_the_stream_has_begun() -
     assert (error.value.code, error.value.retriable) == ("oracle.no_archive_destination", True)
 
 
-def test_redo_that_is_missing_is_told_of_though_it_is_of_no_container(
+def test_redo_that_is_missing_is_reported_though_it_is_of_no_container(
     database: OracleDatabase,
 ) -> None:
     reader = OracleReader.of(database, log_mining_username_include_list="APP")

@@ -22,7 +22,7 @@ def look(reader: Reader, database: Db2Database) -> None:
 
 
 @pytest.mark.parametrize("is_seen_gone", [True, False])
-def test_a_table_that_is_registered_anew_under_the_same_name_is_a_gap(
+def test_a_table_that_is_registered_again_under_the_same_name_is_a_gap(
     db2_database: Db2Database, caplog: pytest.LogCaptureFixture, is_seen_gone: bool
 ) -> None:
     database, capture = db2_database, db2_database.capture
@@ -38,7 +38,7 @@ def test_a_table_that_is_registered_anew_under_the_same_name_is_a_gap(
         look(reader, database)
     database.execute(f"INSERT INTO {SCHEMA}.T VALUES (3, 'not captured')")
     capture.add_table(SCHEMA, "T")
-    capture.set_state(f"CDC_{SCHEMA}_T", "I")  # Capture does not heed it yet
+    capture.set_state(f"CDC_{SCHEMA}_T", "I")  # Capture does not capture it yet
     look(reader, database)
     assert ("was registered again" in caplog.text) is not is_seen_gone
     capture.set_state(f"CDC_{SCHEMA}_T", "A")
@@ -52,7 +52,7 @@ def test_a_table_that_is_registered_anew_under_the_same_name_is_a_gap(
 
 
 @pytest.mark.parametrize("is_stopped", [True, False])
-def test_a_table_that_was_read_is_registered_anew_with_a_column_and_one_start_accepts_it(
+def test_a_table_that_was_read_is_registered_again_with_a_column_and_one_start_accepts_it(
     db2_database: Db2Database, is_stopped: bool
 ) -> None:
     """As the guide has it for an application that is stopped, while headrace runs or not."""
