@@ -55,7 +55,7 @@ def test_each_signal_is_applied_once_whichever_process_is_killed(
         run.kill(run.find(kind))
         wait_for(run.tail, lambda: completed(run) == wanted, pause=0.2)
     run.end()
-    assert told(run, "STARTED") == wanted
+    assert signals_of(run, "STARTED") == wanted
     assert completed(run) == wanted
     read = [database.change(v).id for v in values(run) if v.get("op") == "r"]
     assert sorted(read) == sorted(list(range(1, ACCOUNTS + 1)) * len(wanted))
@@ -63,10 +63,10 @@ def test_each_signal_is_applied_once_whichever_process_is_killed(
 
 def completed(run: Run) -> list[str]:
     run.ensure()
-    return told(run, "COMPLETED")
+    return signals_of(run, "COMPLETED")
 
 
-def told(run: Run, kind: str) -> list[str]:
+def signals_of(run: Run, kind: str) -> list[str]:
     """Ids of the signals of these notifications."""
     return [v["id"] for v in values(run) if v.get("type") == kind]
 

@@ -169,8 +169,8 @@ def check_against_history(database: ChaosDatabase, streamed: list[Change], first
     seen = Counter((change.place, change.op) for change in streamed)
     wanted = Counter(database.history(first))
     for word, those in (("lost", wanted - seen), ("doubled, or never was", seen - wanted)):
-        told = sorted(those.elements())
-        assert not told, (
-            f"{word}: {len(told)} of {wanted.total()}, {told[:5]} to {told[-5:]}; the events are "
+        rows = sorted(those.elements())
+        assert not rows, (
+            f"{word}: {len(rows)} of {wanted.total()}, {rows[:5]} to {rows[-5:]}; the events are "
             f"{min(seen, default=None)} to {max(seen, default=None)}, from {first} on"
         )

@@ -125,16 +125,16 @@ def test_it_is_refused_before_spark_starts(server: PostgresServer, tmp_path: Pat
         attempts[name] = Attempt(server, folder)
         running[name] = start(attempts[name].arguments(**changes))
     for name, process in running.items():
-        out, told = process.communicate(timeout=300)
+        out, errors = process.communicate(timeout=300)
         _, code, hint = BEFORE_SPARK[name]
-        error, remedy, rest = told.split("\n")
+        error, remedy, rest = errors.split("\n")
         assert (process.returncode, out, rest) == (1, "", ""), name
         assert error.startswith("error: "), name
         assert f"[{code}]" in error, name
         assert remedy.startswith("remedy: "), name
-        assert hint in told, name
-        assert SECRET not in told, name
-        assert "wrong-word" not in told, name
+        assert hint in errors, name
+        assert SECRET not in errors, name
+        assert "wrong-word" not in errors, name
         assert not attempts[name].output.exists(), name
         assert not (attempts[name].state / "checkpoint").exists(), name
     assert attempts[name].slots() == 0
@@ -146,9 +146,9 @@ def test_every_impossible_value_is_named_at_once(
     attempt: Attempt, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(attempt.arguments(snapshot__mode="sometimes", database__port="x")) == 1
-    told = capsys.readouterr().err
-    assert "snapshot.mode" in told
-    assert "database.port" in told
+    printed = capsys.readouterr().err
+    assert "snapshot.mode" in printed
+    assert "database.port" in printed
 
 
 @pytest.mark.postgres

@@ -56,9 +56,9 @@ def test_spark_takes_every_spelling_as_it_is_meant(tmp_path: Path, resident: Res
     environment = os.environ | ENVIRONMENT
     done = resident.run("tests.cli.run_triggers", str(tmp_path), environment=environment)
     assert done.returncode == 0, done.stderr
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert {query["spelling"]: query["trigger"] for query in told} == SPELLINGS
-    ended = {query["spelling"] for query in told if query["ended"]}
+    queries = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {query["spelling"]: query["trigger"] for query in queries} == SPELLINGS
+    ended = {query["spelling"] for query in queries if query["ended"]}
     assert ended == {spelling for spelling, kind in SPELLINGS.items() if kind == AVAILABLE_NOW}
 
 

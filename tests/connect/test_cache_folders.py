@@ -118,7 +118,7 @@ def test_installations_of_the_same_sources_share_their_kernels(tmp_path: Path) -
     environment = {**os.environ, "PYTHONPATH": str(copy), "HEADRACE_CACHE_DIR": str(tmp_path / "c")}
     environment.pop("NUMBA_CACHE_DIR", None)
 
-    def told() -> list[str]:
+    def printed_paths() -> list[str]:
         run = subprocess.run(
             [sys.executable, "-c", script],
             env=environment,
@@ -128,8 +128,8 @@ def test_installations_of_the_same_sources_share_their_kernels(tmp_path: Path) -
         )
         return run.stdout.split()
 
-    file, folder = told()
+    file, folder = printed_paths()
     assert file.startswith(str(copy))
     environment["PYTHONPATH"] = str(Path(headrace.__file__).parents[1])
-    assert told() == [headrace.__file__, folder]
+    assert printed_paths() == [headrace.__file__, folder]
     assert folder.endswith("connect.kernels.text")

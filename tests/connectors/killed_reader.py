@@ -195,8 +195,8 @@ class _Life:
         """What is the same whenever a record is read: not what is queried beside the log."""
         if self.described_now:
             record = record | {"value": _without_nulls(record["value"])}
-        told = without_clock(record)
-        return told[:3] if record["topic"].endswith(self.queried) else told
+        content = without_clock(record)
+        return content[:3] if record["topic"].endswith(self.queried) else content
 
     def _file(self, number: int) -> Path:
         return self.folder / f"{number}.json"

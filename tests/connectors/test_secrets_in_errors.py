@@ -121,8 +121,8 @@ def test_a_password_that_is_in_the_drivers_words_changes_no_code(
     passwords = {*words, text.strip()[-20:], text[:9], *(word[:4] for word in words)}
     for password in filter(str.strip, passwords):
         error = translated(text, password)
-        told = (error.code, error.remedy, error.retriable)
-        assert told == (plain.code, plain.remedy, plain.retriable), password
+        shown = (error.code, error.remedy, error.retriable)
+        assert shown == (plain.code, plain.remedy, plain.retriable), password
 
 
 def test_a_real_server_that_does_not_know_the_user_says_so_whatever_the_password_is(

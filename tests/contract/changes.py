@@ -100,14 +100,14 @@ def apply(rows: dict[int, str], changes: Iterable[Change]) -> list[Event]:
 def in_pairs(events: Sequence[Event]) -> list[Event]:
     """The records of a transaction as a log tells them that writes an update as a delete and an
     insert: an insert of the row that was deleted right before it is an update."""
-    told: list[Event] = []
+    pairs: list[Event] = []
     for event in events:
         before = [Event("d", event.key, None), Event(None, event.key, None)]
-        if event.op == "c" and told[-2:] == before:
-            told[-2:] = [event._replace(op="u")]
+        if event.op == "c" and pairs[-2:] == before:
+            pairs[-2:] = [event._replace(op="u")]
         else:
-            told.append(event)
-    return told
+            pairs.append(event)
+    return pairs
 
 
 def fold(events: Iterable[Event]) -> dict[int, str | None]:

@@ -57,7 +57,7 @@ class Run(ConnectorReader):
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def told(self, collection: str = THINGS) -> list[Event]:
+    def collection_events(self, collection: str = THINGS) -> list[Event]:
         """What the records say of the collection, in total order."""
         return [self._event(record) for record in self.of(self.in_order(), collection)]
 
@@ -80,7 +80,7 @@ class Run(ConnectorReader):
         """Micro-batches until everything is delivered that was committed before this call."""
         mark = next(_numbers)
         self.subject.apply(MARKS, [Insert(mark, "mark")])
-        return self.step_until(lambda: Event("c", mark, "mark") in self.told(MARKS))
+        return self.step_until(lambda: Event("c", mark, "mark") in self.collection_events(MARKS))
 
     def signal(self, kind: str, **data: Any) -> str:
         """Ask the connector for something; `data` has `_` for `-`. Returns the signal's id."""

@@ -87,10 +87,10 @@ class Subject(ABC):
             event
             for transaction in workload
             if not transaction.rolled_back
-            for event in self.told(apply(rows, transaction.changes))
+            for event in self.logged(apply(rows, transaction.changes))
         ]
 
-    def told(self, events: list[Event]) -> list[Event]:
+    def logged(self, events: list[Event]) -> list[Event]:
         """How the database's log tells of the records of one transaction."""
         return events
 

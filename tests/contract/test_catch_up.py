@@ -28,7 +28,9 @@ def test_a_stream_is_behind_until_it_has_read_what_was_there_whatever_of_it_is_c
 
         run.step_until(lambda: streams(is_behind=False))
         assert streams(is_behind=True)
-        assert [event for event in run.told() if event.op == "u"] == [Event("u", 1, "last")]
+        assert [event for event in run.collection_events() if event.op == "u"] == [
+            Event("u", 1, "last")
+        ]
         assert situations[-1].is_behind is False
 
 
@@ -45,4 +47,4 @@ def test_a_stream_of_which_nothing_is_captured_catches_up(subject: Subject) -> N
                 and not situations[-1].is_behind
             )
         )
-        assert run.told() == []
+        assert run.collection_events() == []

@@ -46,7 +46,7 @@ def test_a_reader_that_ends_acknowledges_nothing_by_that(subject: Subject) -> No
         run.restart()
         assert subject.acknowledged(run.name) <= before
         run.deliver()
-        assert run.told() == subject.events_of(EVERYTHING)
+        assert run.collection_events() == subject.events_of(EVERYTHING)
 
 
 @pytest.mark.parametrize("restarts", [False, True])
@@ -59,7 +59,7 @@ def test_a_restart_at_any_record_loses_and_repeats_nothing(
         while len(run.of(run.records)) < len(expected):
             if run.step() and restarts:
                 run.restart()
-        assert run.told() == expected
+        assert run.collection_events() == expected
         assert len(run.offsets) > len(EVERYTHING) * 2
 
 
@@ -78,9 +78,9 @@ def test_a_snapshot_goes_on_after_a_restart(subject: Subject, every: int) -> Non
             if number % every == 0:
                 run.restart()
         run.deliver()
-        told = run.told()
-        assert fold(told) == subject.rows(THINGS)
-        read = [event.key for event in told if event.op == "r"]
+        events = run.collection_events()
+        assert fold(events) == subject.rows(THINGS)
+        read = [event.key for event in events if event.op == "r"]
         assert len(read) == len(set(read)) >= ROWS
         sequences = [record["sequence"] for record in run.records]
         assert len(set(sequences)) == len(sequences)
@@ -102,7 +102,7 @@ def test_a_bounded_run_ends_behind_everything_that_was_there(subject: Subject) -
             ended.set()
             writer.join()
         expected = subject.events_of(EVERYTHING)
-        assert run.told()[: len(expected)] == expected
+        assert run.collection_events()[: len(expected)] == expected
         assert not run.step(0)
 
 
@@ -120,7 +120,7 @@ def test_a_bounded_run_reads_a_snapshot_to_its_end(subject: Subject) -> None:
         subject.apply(THINGS, [Insert(ROWS + 1, "after")])
         while run.step(0):
             pass
-        assert fold(run.told()) == subject.rows(THINGS)
+        assert fold(run.collection_events()) == subject.rows(THINGS)
 
 
 def test_an_empty_log_ends_a_bounded_run_at_once(subject: Subject) -> None:
@@ -139,4 +139,4 @@ def test_a_large_transaction_is_cut_and_goes_on_after_restarts(subject: Subject)
         while len(run.of(run.records)) < 702:
             if run.step():
                 run.restart()
-        assert run.told() == subject.events_of([large])
+        assert run.collection_events() == subject.events_of([large])

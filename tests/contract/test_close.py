@@ -73,7 +73,7 @@ def begin(run: Run) -> None:
 def stream(run: Run) -> None:
     begin(run)
     run.subject.apply(THINGS, [Insert(ROWS + 1, "new")])
-    run.step_until(lambda: ROWS + 1 in [event.key for event in run.told()])
+    run.step_until(lambda: ROWS + 1 in [event.key for event in run.collection_events()])
 
 
 def plan(run: Run) -> None:

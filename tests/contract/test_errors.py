@@ -79,7 +79,7 @@ def test_a_database_that_does_not_answer_is_named_and_tried_again(subject: Subje
             connector.metrics()
         # The same process goes on when the database is back.
         run.deliver()
-        assert fold(run.told()) == {1: "before"}
+        assert fold(run.collection_events()) == {1: "before"}
 
 
 def test_a_stream_that_breaks_is_named_and_goes_on(subject: Subject) -> None:
@@ -91,7 +91,7 @@ def test_a_stream_that_breaks_is_named_and_goes_on(subject: Subject) -> None:
             assert error.retriable
         subject.apply(THINGS, [Insert(2, "after")])
         run.deliver()
-        assert fold(run.told()) == {1: "before", 2: "after"}
+        assert fold(run.collection_events()) == {1: "before", 2: "after"}
 
 
 @pytest.mark.needs(Feature.SNAPSHOTS)
@@ -105,7 +105,7 @@ def test_a_snapshot_that_breaks_is_named_and_goes_on(subject: Subject) -> None:
             refused(lambda: run.step_until(lambda: False, 60))
         subject.apply(THINGS, [Insert(3000, "after")])
         run.deliver()
-        assert fold(run.told()) == subject.rows(THINGS)
+        assert fold(run.collection_events()) == subject.rows(THINGS)
 
 
 @pytest.mark.needs(Feature.LOSES)
@@ -130,4 +130,4 @@ def test_validate_changes_nothing(subject: Subject) -> None:
         subject.apply(THINGS, [Insert(2, "after it")])
         run.open().validate(run.offsets[-1])
         run.deliver()
-        assert fold(run.told()) == {2: "after it"}
+        assert fold(run.collection_events()) == {2: "after it"}

@@ -235,7 +235,7 @@ def test_a_query_with_identity_rules_sets_them_and_reads_changes(database: Datab
     with Run.start(subject, replica_identity_autoset_values=rules) as run:
         _is_usable(run.config)
         subject.apply(THINGS, [Insert(1, "one"), Update(1, "two")])
-        assert run.deliver().told() == [Event("c", 1, "one"), Event("u", 1, "two")]
+        assert run.deliver().collection_events() == [Event("c", 1, "one"), Event("u", 1, "two")]
         identities = (
             "SELECT relname, relreplident FROM pg_class WHERE relname IN ('things', 'marks')"
         )

@@ -36,7 +36,7 @@ def test_records_come_in_commit_order_with_distinct_sequences(
     with Run.start(subject, inline=inline, headrace_slice_order=order) as run:
         run_workload(subject, whole(subject))
         run.deliver()
-        assert run.told() == subject.events_of(whole(subject))
+        assert run.collection_events() == subject.events_of(whole(subject))
         sequences = [record["sequence"] for record in run.records]
         assert len(sequences) == len(set(sequences))
 
@@ -60,7 +60,7 @@ def test_a_range_is_the_same_whenever_it_is_planned(
                 assert repeatable(run.slices(end)) == repeatable(first)
             run.records += [record for records in first for record in records]
             run.offsets.append(end)
-        assert run.told() == subject.events_of(whole(subject))
+        assert run.collection_events() == subject.events_of(whole(subject))
 
 
 def test_records_of_a_key_are_in_order_over_slices(subject: Subject) -> None:
@@ -97,7 +97,7 @@ def test_records_of_a_key_are_in_order_over_slices(subject: Subject) -> None:
                 run.records += [record for records in slices for record in records]
                 run.offsets.append(end)
             assert most > 1, "no range had several slices"
-            assert run.told() == subject.events_of([fill, *changes])
+            assert run.collection_events() == subject.events_of([fill, *changes])
 
 
 def check_order(slices: list[list[dict[str, Any]]], order: str) -> None:
@@ -142,7 +142,7 @@ def test_any_workload_cut_anywhere_gives_each_record_once(
                 run.restart()
             step += run.step()
         run.deliver()
-        assert run.told() == expected
+        assert run.collection_events() == expected
         assert len({record["sequence"] for record in run.records}) == len(run.records)
 
 
@@ -155,7 +155,7 @@ def test_a_transaction_larger_than_a_range_comes_in_several(subject: Subject) ->
             if run.step() and len(run.offsets) in (3, 6):
                 run.restart()
         assert len(run.offsets) > 5
-        assert run.told() == subject.events_of(large)
+        assert run.collection_events() == subject.events_of(large)
 
 
 def test_nothing_new_gives_the_same_offset(subject: Subject) -> None:

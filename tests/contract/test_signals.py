@@ -33,7 +33,7 @@ def rows(subject: Subject) -> None:
 
 
 def read(run: Run) -> list[int]:
-    return [event.key for event in run.told() if event.op == "r"]
+    return [event.key for event in run.collection_events() if event.op == "r"]
 
 
 def notified(run: Run) -> list[str]:
@@ -90,7 +90,7 @@ def test_an_incremental_snapshot_reads_every_row_while_the_log_goes_on(
             run.step()
             number = min(number + 1, 20)
         run.deliver()
-        assert fold(run.told()) == subject.rows(THINGS)
+        assert fold(run.collection_events()) == subject.rows(THINGS)
         sequences = [record["sequence"] for record in run.records]
         assert len(sequences) == len(set(sequences))
 
@@ -110,7 +110,7 @@ def test_an_incremental_snapshot_goes_on_after_restarts(
         subject.apply(THINGS, [Delete(ROWS), Insert(ROWS + 1, "new")])
         run.deliver()
         assert sorted(read(run)) == list(range(1, ROWS + 1))
-        assert fold(run.told()) == subject.rows(THINGS)
+        assert fold(run.collection_events()) == subject.rows(THINGS)
 
 
 @pytest.mark.usefixtures("rows")
@@ -137,7 +137,7 @@ def test_an_incremental_snapshot_pauses_resumes_and_stops(
         assert read(run) == stopped
         subject.apply(THINGS, [Insert(ROWS + 1, "after")])
         run.deliver()
-        assert run.told()[-1] == Event("c", ROWS + 1, "after")
+        assert run.collection_events()[-1] == Event("c", ROWS + 1, "after")
 
 
 @pytest.mark.usefixtures("rows")
@@ -153,4 +153,4 @@ def test_a_blocking_snapshot_reads_while_the_stream_waits(
         subject.apply(THINGS, [Update(2, "after")])
         run.deliver()
         assert sorted(read(run)) == list(range(1, ROWS + 1))
-        assert fold(run.told()) == subject.rows(THINGS)
+        assert fold(run.collection_events()) == subject.rows(THINGS)

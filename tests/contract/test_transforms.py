@@ -97,8 +97,8 @@ def test_what_is_streamed_goes_through_the_chain_in_its_order(
         workload = EVERYTHING + (MOVES if Feature.KEY_CHANGES in subject.features else ())
         run_workload(subject, workload)
         run.deliver()
-        assert run.told() == []
-        assert run.told(ITEMS) == subject.events_of(workload)
+        assert run.collection_events() == []
+        assert run.collection_events(ITEMS) == subject.events_of(workload)
 
 
 def test_rows_take_the_place_of_envelopes(subject: Subject) -> None:
@@ -106,8 +106,8 @@ def test_rows_take_the_place_of_envelopes(subject: Subject) -> None:
         workload = EVERYTHING + (MOVES if Feature.KEY_CHANGES in subject.features else ())
         run_workload(subject, workload)
         run.deliver()
-        told = [unwrapped(subject, record) for record in run.of(run.in_order(), ITEMS)]
-        assert told == subject.events_of(workload)
+        events = [unwrapped(subject, record) for record in run.of(run.in_order(), ITEMS)]
+        assert events == subject.events_of(workload)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_what_is_read_of_existing_rows_goes_through_the_chain(subject: Subject) 
     rows = subject.rows("things")
     with Run.start(subject, snapshot_mode="initial", **ROUTE) as run:
         run.deliver()
-        events = run.told(ITEMS)
+        events = run.collection_events(ITEMS)
         assert {event.key: event.text for event in events} == rows
         assert {event.op for event in events} <= {"r"}
 
@@ -162,13 +162,13 @@ def test_equal_keys_of_topics_that_become_one_share_a_slice(subject: Subject) ->
         for first in range(1, 4000, 500):
             for collection in ("things", "marks"):
                 subject.apply(collection, [Fill(first, first + 499, 1000)])
-        told = pairs = most = 0
-        while told < 2 * 4000:
+        delivered = pairs = most = 0
+        while delivered < 2 * 4000:
             end = run.plan()
             slices = run.slices(end)
             check_order(slices, "key")
             items = [record["key"] for records in slices for record in run.of(records, ITEMS)]
-            told += len(items)
+            delivered += len(items)
             pairs += len(items) - len(set(items))
             most = max(most, len(slices))
             run.offsets.append(end)
@@ -186,17 +186,17 @@ def test_the_records_of_one_key_keep_their_order_where_topics_become_one(subject
                 subject.apply(collection, transaction.changes, rolled_back=transaction.rolled_back)
                 if transaction.rolled_back:
                     continue
-                events = subject.told(apply(held, transaction.changes))
+                events = subject.logged(apply(held, transaction.changes))
                 for event in events:
                     expected.setdefault(event.key, []).append(event)
-        told: dict[int, list[Event]] = {}
-        while sum(map(len, told.values())) < sum(map(len, expected.values())):
+        delivered: dict[int, list[Event]] = {}
+        while sum(map(len, delivered.values())) < sum(map(len, expected.values())):
             end = run.plan()
             slices = run.slices(end)
             check_order(slices, "key")
             for records in slices:
                 for record in run.of(records, ITEMS):
                     event = unwrapped(subject, record)
-                    told.setdefault(event.key, []).append(event)
+                    delivered.setdefault(event.key, []).append(event)
             run.offsets.append(end)
-        assert told == expected
+        assert delivered == expected

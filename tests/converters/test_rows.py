@@ -245,10 +245,10 @@ def test_a_record_that_python_cannot_render_is_reported_and_left_out() -> None:
     ]
     index = Index(begin(10) + b"".join(rows) + commit(10, 20), [2])
     records = RowTable(index.real_rows(), index.transactions, (index.memory,))
-    told: list[str] = []
+    errors: list[str] = []
 
     def failed(record: Records, role: str, error: HeadraceError) -> None:
-        told.append(f"{record.shape.topic} {role} {error.code} {error.message}")
+        errors.append(f"{record.shape.topic} {role} {error.code} {error.message}")
 
     converter = json_converter(OPTIONS, OPTIONS, OPTIONS)
     keys = [
@@ -259,8 +259,8 @@ def test_a_record_that_python_cannot_render_is_reported_and_left_out() -> None:
     assert keys == [n for n in range(1000) if n % 3 != 1]
     place = "the value of a record of server.public.n, field after.v: "
     code = "server.public.n value relational.value_not_representable"
-    assert len(told) == 333
-    assert all(each.startswith(f"{code} {place}") for each in told)
+    assert len(errors) == 333
+    assert all(each.startswith(f"{code} {place}") for each in errors)
     strict = json_converter(OPTIONS, OPTIONS, OPTIONS)
     with pytest.raises(HeadraceError, match="cannot hold"):
         list(strict.convert(group_by_shape(records, {0: shape}), Sequences(1)))
@@ -289,17 +289,17 @@ def test_a_record_larger_than_arrow_can_hold_is_an_error_that_names_table_and_ls
         )
     assert raised.value.code == "converters.text_too_large"
     assert "server.public.t at the place 380859610 of the log " in raised.value.message
-    told: list[HeadraceError] = []
+    errors: list[HeadraceError] = []
     lenient = json_converter(options, options, OPTIONS)
     kept = [
         json.loads(key).get("payload", json.loads(key))
         for batch in lenient.convert(
-            group_by_shape(table, {0: shape}), Sequences(1), lambda *of: told.append(of[2])
+            group_by_shape(table, {0: shape}), Sequences(1), lambda *of: errors.append(of[2])
         )
         for key in batch.column("key").to_pylist()
     ]
     assert [key['int4 "column"'] for key in kept] == [0, 1, 3]
-    assert [error.code for error in told] == ["converters.text_too_large"]
+    assert [error.code for error in errors] == ["converters.text_too_large"]
 
 
 def test_rows_behind_a_large_one_do_not_share_its_buffer() -> None:

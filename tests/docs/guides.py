@@ -31,7 +31,7 @@ def check_example_in_spark(page: str, *same: str) -> ConnectorConfig:
     return config
 
 
-def told_failures(page: str) -> set[str]:
+def codes_of_failures(page: str) -> set[str]:
     """The codes of errors in the first column of a guide's table of failures."""
     table = (ROOT / page).read_text().split("## Failures")[1].split("\n## ")[0]
     cells = re.findall(r"^\|([^|]*)\|", table, re.M)

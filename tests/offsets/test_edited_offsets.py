@@ -135,16 +135,16 @@ def test_every_value_of_another_type_is_taken_or_reported(
 ) -> None:
     data = BEYOND | members
     read(data, position)
-    told = set()
+    refusals = set()
     for path in places(data):
         edits = [
             lambda inner, name, value=value: inner.__setitem__(name, value) for value in VALUES
         ]
         for edit in (*edits, lambda inner, name: inner.__delitem__(name)):
-            told.add((path[0], refusal(edited(data, path, edit), position)))
-    assert {(name, "offset.broken") for name in data if name != "server"} <= told
+            refusals.add((path[0], refusal(edited(data, path, edit), position)))
+    assert {(name, "offset.broken") for name in data if name != "server"} <= refusals
     codes = {"", "offset.broken", "offset.other_server", "offset.newer"}
-    assert {code for _, code in told} <= codes
+    assert {code for _, code in refusals} <= codes
 
 
 @given(

@@ -26,7 +26,7 @@ TABLE = "CREATE TABLE t (id int PRIMARY KEY, v text); INSERT INTO t VALUES (1, '
 CHANGES = "INSERT INTO t VALUES (2, 'new'); UPDATE t SET v = 'later' WHERE id = 2; DELETE FROM t"
 
 
-def told(events: list[Any]) -> list[tuple[Any, ...]]:
+def operations_and_rows(events: list[Any]) -> list[tuple[Any, ...]]:
     """Operation and row of each event."""
     return [
         (event["iodebeziumop"], (event["data"]["after"] or {}).get("v"))
@@ -60,7 +60,13 @@ def test_a_table_as_cloudevents_in_json(
     assert made.frame().schema["value"].dataType == StringType()
     rows = two_runs(made, lambda: database.execute(CHANGES))
     events = [json.loads(row["value"]) for row in rows if row["value"] is not None]
-    assert told(events) == [("r", "read"), ("c", "new"), ("u", "later"), ("d", None), ("d", None)]
+    assert operations_and_rows(events) == [
+        ("r", "read"),
+        ("c", "new"),
+        ("u", "later"),
+        ("d", None),
+        ("d", None),
+    ]
     check_attributes(events, "postgresql")
     assert {event["datacontenttype"] for event in events} == {"application/json"}
     assert sum(row["value"] is None for row in rows) == 2  # tombstones
@@ -88,7 +94,13 @@ def test_a_table_as_cloudevents_in_avro(
         number = int.from_bytes(event["data"][1:5], "big")
         assert event["dataschema"] == f"{registry_server.url}/schemas/ids/{number}"
         event["data"] = decoded(event["data"])
-    assert told(events) == [("r", "read"), ("c", "new"), ("u", "later"), ("d", None), ("d", None)]
+    assert operations_and_rows(events) == [
+        ("r", "read"),
+        ("c", "new"),
+        ("u", "later"),
+        ("d", None),
+        ("d", None),
+    ]
     check_attributes(events, "postgresql")
     assert {event["datacontenttype"] for event in events} == {"application/avro"}
 
@@ -110,7 +122,7 @@ def test_a_collection_as_cloudevents_in_json(
     events = [json.loads(row["value"]) for row in rows if row["value"] is not None]
     for event in events:
         event["data"]["after"] = json.loads(event["data"]["after"] or "null")
-    assert told(events) == [("r", "read"), ("c", "new"), ("u", "later"), ("d", None)]
+    assert operations_and_rows(events) == [("r", "read"), ("c", "new"), ("u", "later"), ("d", None)]
     check_attributes(events, "mongodb")
     described = [event["data"]["updateDescription"] for event in events]
     assert json.loads(described[2]["updatedFields"]) == {"v": "later"}

@@ -61,8 +61,8 @@ def test_a_verb_names_everything_that_is_wrong(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([verb, written(tmp_path, CONNECTOR | WRONG)]) != 0
-    told = capsys.readouterr()
-    everything = told.out + told.err
+    printed = capsys.readouterr()
+    everything = printed.out + printed.err
     assert [
         name for name in NAMED if f"{name} " not in everything and f"{name}:" not in everything
     ] == []
@@ -75,9 +75,9 @@ def test_loading_a_stream_names_everything_that_is_wrong(spark: SparkSession) ->
     headrace.register(spark)
     with pytest.raises((PySparkException, HeadraceError)) as raised:
         spark.readStream.format("headrace").options(**headrace.options(CONNECTOR | WRONG)).load()
-    told = str(raised.value)
-    assert [name for name in NAMED if f"{name} " not in told and f"{name}:" not in told] == []
-    assert "hidden-word" not in told
+    message = str(raised.value)
+    assert [name for name in NAMED if f"{name} " not in message and f"{name}:" not in message] == []
+    assert "hidden-word" not in message
 
 
 REGISTRY = "http://registry:8081"
@@ -100,8 +100,8 @@ def test_events_refuses_converters_that_cannot_be_shown_in_json(
     file = written(tmp_path, CONNECTOR | converter)
     output = output if to == "file" else "-"
     assert main(["events", file, "--output", output, "--state", state]) != 0
-    told = capsys.readouterr().err
-    assert "[file.column]" in told
-    assert f"what {role}.converter={name} makes cannot be shown in JSON" in told
-    assert f"{role}.converter=json" in told
+    printed = capsys.readouterr().err
+    assert "[file.column]" in printed
+    assert f"what {role}.converter={name} makes cannot be shown in JSON" in printed
+    assert f"{role}.converter=json" in printed
     assert not Path(state).exists()

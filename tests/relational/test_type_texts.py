@@ -55,9 +55,9 @@ def test_each_part_of_a_duration_has_its_own_sign(
     value = durations.duration_struct(text, precision=6)
     assert value is not None
     assert (value["years"], value["months"], value["days"]) == (years, months, days)
-    told = (Fraction(int(str(value[name]))) for name in ("hours", "minutes", "seconds", "nanos"))
+    parts = (Fraction(int(str(value[name]))) for name in ("hours", "minutes", "seconds", "nanos"))
     scales = (3_600_000_000, 60_000_000, 1_000_000, Fraction(1, 1000))
-    assert sum(part * scale for part, scale in zip(told, scales, strict=True)) == micros
+    assert sum(part * scale for part, scale in zip(parts, scales, strict=True)) == micros
 
 
 @given(st.dictionaries(st.text(), st.none() | st.text()))

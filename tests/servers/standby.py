@@ -31,17 +31,17 @@ def standby_of(primary: PostgresServer) -> Iterator[PostgresServer]:
 
 
 @contextlib.contextmanager
-def running_transactions_told(primary: PostgresServer) -> Iterator[None]:
+def running_transactions_logged(primary: PostgresServer) -> Iterator[None]:
     """A slot on a standby waits for the primary to log its running transactions, which an idle
     one does not."""
     done = threading.Event()
 
-    def tell() -> None:
+    def log_snapshots() -> None:
         with primary.connect() as connection:
             while not done.wait(0.2):
                 connection.execute("SELECT pg_log_standby_snapshot()")
 
-    thread = threading.Thread(target=tell)
+    thread = threading.Thread(target=log_snapshots)
     thread.start()
     try:
         yield

@@ -86,15 +86,17 @@ def read(slices: Iterable[Any]) -> list[dict[str, Any]]:
 def test_the_first_range_has_them_and_its_records_stand_before_the_rows(tmp_path: Path) -> None:
     snapshot = snapshot_of(tmp_path)
     offsets = ranges(snapshot)
-    told = [read(snapshot.slices(a, b)) for a, b in pairwise(offsets) if b.snapshot is not None]
-    assert [record["topic"] for record in told[0]] == ["told", "told"]
-    assert [json.loads(r["value"])["id"] for r in told[0]] == ["a", "b"]
-    assert json.loads(told[0][0]["value"])["aggregate_type"] == "5"
-    rows = [record for records in told[1:] for record in records]
+    ranges_read = [
+        read(snapshot.slices(a, b)) for a, b in pairwise(offsets) if b.snapshot is not None
+    ]
+    assert [record["topic"] for record in ranges_read[0]] == ["told", "told"]
+    assert [json.loads(r["value"])["id"] for r in ranges_read[0]] == ["a", "b"]
+    assert json.loads(ranges_read[0][0]["value"])["aggregate_type"] == "5"
+    rows = [record for records in ranges_read[1:] for record in records]
     assert [json.loads(r["value"])["after"]["text"] for r in rows] == ["one", "two"]
     sources = [json.loads(r["value"])["source"] for r in rows]
     assert {source["txId"] for source in sources} == {"at 5, SNAPSHOT"}
-    sequences = [record["sequence"] for records in told for record in records]
+    sequences = [record["sequence"] for records in ranges_read for record in records]
     assert sequences == sorted(set(sequences))
 
 

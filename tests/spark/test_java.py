@@ -130,8 +130,8 @@ def test_the_first_session_leaves_its_classes_to_the_next(tmp_path: Path) -> Non
 
     def start() -> None:
         command = [sys.executable, "-c", _SESSION]
-        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
-        assert told.stdout.startswith("java")
+        printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
+        assert printed.stdout.startswith("java")
 
     start()
     # The JVM writes the archive at its end, which nobody waits for.

@@ -66,9 +66,9 @@ def test_a_dead_letter_is_rendered_by_the_converters_beside_good_records() -> No
         ("t-x", '"a"'), ("dead", '"f"'), ("t-x", '"c"'),
     ]  # fmt: skip
     assert good["headers"] == other["headers"] == []
-    told = {header["key"]: header["value"] for header in letter["headers"]}
-    assert told["__connect.errors.topic"] == b'"t"'
-    assert told["__connect.errors.exception.message"] == b'"transforms.a: it holds what fails"'
+    headers = {header["key"]: header["value"] for header in letter["headers"]}
+    assert headers["__connect.errors.topic"] == b'"t"'
+    assert headers["__connect.errors.exception.message"] == b'"transforms.a: it holds what fails"'
 
 
 def test_without_a_topic_for_them_they_are_left_out_and_logged_where_that_is_asked_for(

@@ -88,12 +88,12 @@ def test_records_are_what_plain_python_makes_of_their_documents(
     assert [value(record) for record in null] == expected
     assert len({json.dumps(record["value"]["schema"]) for record in null}) == 1
     rests = made(events, **{"target.schema.conflict": "rest"})
-    told: list[str] = []
+    paths: list[str] = []
     for record, row in zip(rests, expected, strict=True):
         whole = value(record)
-        told += json.loads(whole.pop("__rest") or "{}")
+        paths += json.loads(whole.pop("__rest") or "{}")
         assert whole == row
-    assert sorted(told) == sorted([*plain.conflicts, *plain.unknown])
+    assert sorted(paths) == sorted([*plain.conflicts, *plain.unknown])
     failing = made(events)
     assert any("error" in record for record in failing) == bool(plain.conflicts)
 

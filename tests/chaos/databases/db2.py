@@ -125,8 +125,8 @@ class ChaosDb2(ChaosDatabase):
         """The synchpoint moves by itself."""
 
     def place(self, offset: dict[str, object]) -> int:
-        told = offset.get("commit_lsn")
-        return place_of(parse_lsn(str(told))) if told else 0
+        lsn = offset.get("commit_lsn")
+        return place_of(parse_lsn(str(lsn))) if lsn else 0
 
     def consistent(self, offset: dict[str, object]) -> int:
         return 0
@@ -153,8 +153,8 @@ class ChaosDb2(ChaosDatabase):
     def change(self, value: Row) -> Change:
         source = value["source"]
         commit = place_of(parse_lsn(source["commit_lsn"]))
-        told = source["change_lsn"]  # none of a row that was read
-        change = commit if told is None else place_of(parse_lsn(told))
+        lsn = source["change_lsn"]  # none of a row that was read
+        change = commit if lsn is None else place_of(parse_lsn(lsn))
         row = value["after"] or value["before"]
         place = (source["table"], source["change_lsn"])
         before, after = value["before"], value["after"]

@@ -113,7 +113,7 @@ class RandomDatabase(ABC):
     def place_of(self, source: Mapping[str, Any]) -> int:
         """The number of the place that `source` of an event shows."""
 
-    def told(self, changes: list[Change]) -> list[Change]:
+    def logged(self, changes: list[Change]) -> list[Change]:
         """How the log tells of a transaction's changes."""
         return changes
 

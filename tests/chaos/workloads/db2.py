@@ -220,18 +220,18 @@ class RandomDb2(RandomDatabase):
     def commit(self, transactions: list[Any], chance: random.Random) -> list[Place]:
         return [Place(one.commit()) for one in transactions]
 
-    def told(self, changes: list[Change]) -> list[Change]:
+    def logged(self, changes: list[Change]) -> list[Change]:
         """In a change table, an insert right after a delete is one change with it."""
-        told: list[list[Change]] = []
+        groups: list[list[Change]] = []
         last: dict[str, list[Change]] = {}
         for change in changes:
             before = last.get(change.table, [])
             if change.op == "c" and [one.op for one in before] == ["d"]:
                 before.append(change)
                 continue
-            told.append([change])
-            last[change.table] = told[-1]
-        return [change for group in told for change in group]
+            groups.append([change])
+            last[change.table] = groups[-1]
+        return [change for group in groups for change in group]
 
     # -- what else happens ----------------------------------------------------------------------
 

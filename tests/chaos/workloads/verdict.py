@@ -65,7 +65,7 @@ def check(database: RandomDatabase, records: list[Record], story: Story) -> Coun
     reads = [event for event in events if event.value["op"] == "r"]
     begin = database.begins_after([event.value["source"] for event in reads], story.first)
     behind = [
-        (place, database.told(changes))
+        (place, database.logged(changes))
         for place, changes in story.committed
         if place.number > begin
     ]
@@ -106,15 +106,15 @@ def check_merged(
 ) -> None:
     """Of tables whose changes may be merged: the last change of each transaction and row has an
     event, and no event tells of what never was."""
-    told = Counter(map(_outcome, seen))
+    outcomes = Counter(map(_outcome, seen))
     possible: Counter[tuple[object, ...]] = Counter()
     for place, changes in committed:
         own = [change for change in changes if change.table in merged]
         possible.update(map(_outcome, own))
         last = {(change.table, change.key): change for change in own}
-        lost = [change for change in last.values() if not told[_outcome(change)]]
+        lost = [change for change in last.values() if not outcomes[_outcome(change)]]
         assert not lost, f"lost: {len(lost)} changes of one transaction, {lost[0]} at {place}"
-    more = told - possible
+    more = outcomes - possible
     assert not more, f"doubled, or never was: {more.total()}, {list(more)[:5]}"
 
 

@@ -119,8 +119,8 @@ def test_a_capture_that_does_not_run_is_warned_of_and_waited_for(
     reader = ConnectorReader(properties_of(db2_database))
     reader.step_until(lambda: len(reader.offsets) > 1)
     codes = ("db2.capture_stopped", "db2.capture_never_ran")
-    told = [one for one in caplog.records if any(code in one.message for code in codes)]
-    assert [one.levelno for one in told] == [logging.WARNING]
+    warnings = [one for one in caplog.records if any(code in one.message for code in codes)]
+    assert [one.levelno for one in warnings] == [logging.WARNING]
     db2_database.execute(
         "UPDATE ASNCDC.IBMSNAP_REGISTER SET SYNCHPOINT = ? WHERE GLOBAL_RECORD = 'Y'",
         (synchpoint,),
@@ -168,7 +168,7 @@ def test_what_is_no_error_is_warned_of_once_however_often_a_stream_begins(
     readiness.prepare()
     with connect(config) as connection:
         watch.look(connection)
-    told = [re.search(r"\[(.*?)\]", one.message) for one in caplog.records]
-    assert sorted(code[1] for code in told if code) == [
+    codes = [re.search(r"\[(.*?)\]", one.message) for one in caplog.records]
+    assert sorted(code[1] for code in codes if code) == [
         "db2.capture_stopped, retriable", "db2.not_registered", "db2.updates_without_before",
     ]  # fmt: skip

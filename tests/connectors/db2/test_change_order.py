@@ -170,15 +170,15 @@ def model(rows: dict[int, list[Row]]) -> list[Transaction]:
 
 
 def test_a_schema_change_comes_once_before_the_first_change_of_its_table() -> None:
-    told: list[tuple[bytes, bytes]] = []
+    places: list[tuple[bytes, bytes]] = []
 
-    def tells(commit_lsn: bytes, change_lsn: bytes) -> SchemaChange:
-        told.append((commit_lsn, change_lsn))
+    def schema_change_at(commit_lsn: bytes, change_lsn: bytes) -> SchemaChange:
+        places.append((commit_lsn, change_lsn))
         return SchemaChange(make_image(["99"]), 5)
 
     rows = [(lsn(7, 10), lsn(n, 10), "I", n) for n in (11, 13, 15)]
     late = change_table([(lsn(7, 10), lsn(12, 10), "I", 12)], 1)
-    late.schema_change = tells
+    late.schema_change = schema_change_at
     ((transaction),) = read(written([change_table(rows, 0), late], 10))
     assert [(change.table, change.kind, change.ids) for change in transaction.changes] == [
         (0, "c", (11,)),
@@ -187,7 +187,7 @@ def test_a_schema_change_comes_once_before_the_first_change_of_its_table() -> No
         (0, "c", (13,)),
         (0, "c", (15,)),
     ]
-    assert told == [(lsn(7, 10), lsn(12, 10))]
+    assert places == [(lsn(7, 10), lsn(12, 10))]
 
 
 def test_the_row_of_a_schema_change_has_the_operation_that_all_connectors_give_it() -> None:

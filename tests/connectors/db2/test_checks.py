@@ -49,8 +49,8 @@ def test_a_clock_that_does_not_show_utc_is_warned_of_unless_its_zone_is_named(
     db2_database: Db2Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db2_database.create_table("THINGS", KEYED)
-    told = "SELECT CURRENT TIMESTAMP, {} FROM SYSIBM.SYSDUMMY1"
-    monkeypatch.setattr(sql, "CURRENT_TIME", told.format("-33000.0"))
+    query = "SELECT CURRENT TIMESTAMP, {} FROM SYSIBM.SYSDUMMY1"
+    monkeypatch.setattr(sql, "CURRENT_TIME", query.format("-33000.0"))
     warning = only(found(db2_database), "db2.time_zone")
     assert warning.level == "warning"
     assert "shows UTC-03:30" in warning.message

@@ -12,7 +12,7 @@ from headrace.connectors.db2 import errors
 from headrace.connectors.db2.config import Db2Config
 from headrace.connectors.registry import check, parse_configuration
 from headrace_demo.db2.derby import DerbyServer
-from tests.docs.guides import check_example_in_spark, properties_of, told_failures
+from tests.docs.guides import check_example_in_spark, codes_of_failures, properties_of
 from tests.docs.pages import block, blocks
 from tests.servers.db2 import Db2Database
 
@@ -97,4 +97,4 @@ def test_the_guide_tells_of_logins_and_rights_that_are_refused() -> None:
     ends = [*errors._BY_CODE.values(), *errors._BY_STATE.values(), errors._LOGIN_KIND]
     ends.append(errors._NO_PROCEDURE)
     codes = {f"db2.{one.code}" for one in ends if not one.retriable}
-    assert codes - {"db2.table_gone"} <= told_failures(PAGE)
+    assert codes - {"db2.table_gone"} <= codes_of_failures(PAGE)

@@ -86,14 +86,14 @@ def test_positions_of_both_kinds_name_their_commit_and_what_of_it_is_delivered(s
     lsn = LSN[-size:]
     behind = Db2Position.behind_commit(lsn)
     before = Db2Position(place_of(lsn), lsn_bytes=size)
-    for told in (snapshot_position(lsn), stream_position(lsn, None), stream_position(lsn, lsn)):
-        assert place_behind(before) <= (history_place(told) or 0) < place_behind(behind)
+    for position in (snapshot_position(lsn), stream_position(lsn, None), stream_position(lsn, lsn)):
+        assert place_behind(before) <= (history_place(position) or 0) < place_behind(behind)
     change = DeliveredChange(place_of(lsn), lsn_bytes=size)
     inside = replace(before, transaction=place_of(lsn), messages=1, change=change)
     earlier = replace(inside, change=replace(change, place=change.place - 1))
-    told_at = history_place(stream_position(lsn, lsn))
-    assert told_at is not None
-    assert place_behind(before) < place_behind(earlier) <= told_at < place_behind(inside)
+    at = history_place(stream_position(lsn, lsn))
+    assert at is not None
+    assert place_behind(before) < place_behind(earlier) <= at < place_behind(inside)
     assert place_behind(inside) < place_behind(behind)
 
 

@@ -28,7 +28,7 @@ class Reader(ConnectorReader):
         """Values of changes in total order, tombstones left out."""
         return [value for value in self.events() if value.get("op")]
 
-    def told(self) -> list[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
+    def images(self) -> list[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
         """Operations and images."""
         return [(value["op"], value["before"], value["after"]) for value in self.values()]
 
@@ -100,7 +100,7 @@ def test_numbers_of_ten_bytes_are_read_and_shown(derby: DerbyServer) -> None:
         reader.stop()
     assert len(parse_lsn(value["source"]["commit_lsn"])) == 10
     assert len(parse_lsn(reader.offsets[-1]["commit_lsn"])) == 10
-    assert [op for op, _, _ in reader.told()] == ["c", "d"]
+    assert [op for op, _, _ in reader.images()] == ["c", "d"]
 
 
 def test_numbers_have_their_size_where_a_stream_began_before_capture(derby: DerbyServer) -> None:
@@ -250,8 +250,8 @@ def test_schema_changes_are_emitted_without_a_place_to_keep_the_history(
     db2_database.create_table("LATE", TABLE)
     db2_database.execute(f"INSERT INTO {SCHEMA}.LATE VALUES (1, 'one')")
     reading.await_changes(len(reading.values()) + 2)
-    told = [(one["tableChanges"][0]["type"]) for one in schema_changes(reading)[before:]]
-    assert told == (["ALTER"] if restarts else ["ALTER", "CREATE"])
+    types = [(one["tableChanges"][0]["type"]) for one in schema_changes(reading)[before:]]
+    assert types == (["ALTER"] if restarts else ["ALTER", "CREATE"])
 
 
 def schema_changes(reader: Reader) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from headrace.connectors.mongodb import errors
 from headrace.connectors.mongodb.shell_json import to_extended_json
 from headrace.connectors.registry import check, parse_configuration
 from headrace.testing.mongodb import MongoServer
-from tests.docs.guides import check_example_in_spark, told_failures
+from tests.docs.guides import check_example_in_spark, codes_of_failures
 from tests.docs.pages import blocks
 from tests.servers.mongodb_kinds import GuardedServer
 
@@ -114,4 +114,4 @@ def test_the_guide_tells_of_every_error_that_ends_a_query() -> None:
     answers += errors._BY_CODE.values()
     answers += [answer for _, answer in errors._BY_TEXT]
     codes = {f"mongodb.{one.code}" for one in answers if not one.retriable}
-    assert codes - {"mongodb.no_replica_set"} <= told_failures(PAGE)
+    assert codes - {"mongodb.no_replica_set"} <= codes_of_failures(PAGE)

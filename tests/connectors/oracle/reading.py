@@ -34,7 +34,7 @@ class OracleReader(ConnectorReader):
         """Values of changes in total order, tombstones left out."""
         return [value for value in self.events() if value.get("op")]
 
-    def told(self) -> list[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
+    def images(self) -> list[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
         """Operations and images."""
         return [(value["op"], value["before"], value["after"]) for value in self.values()]
 

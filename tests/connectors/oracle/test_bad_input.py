@@ -146,7 +146,7 @@ def test_a_lost_history_is_an_error_that_recovery_repairs(
         transaction.insert("INV.T", ID=2, NAME="two")
     reader.await_changes(1)
     reader.stop()
-    told = file.read_text().splitlines()
+    lines = file.read_text().splitlines()
     file.unlink()
     with pytest.raises(HeadraceError) as caught:
         reader.step_until(lambda: False)
@@ -159,7 +159,7 @@ def test_a_lost_history_is_an_error_that_recovery_repairs(
     assert reader.ids() == [2, 3]
     reader.stop()
     made = file.read_text().splitlines()
-    assert len(made) == len(told) == 1
+    assert len(made) == len(lines) == 1
     reader.restart()
     with database.transaction() as transaction:
         transaction.insert("INV.T", ID=4, NAME="four")

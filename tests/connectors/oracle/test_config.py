@@ -109,17 +109,17 @@ def test_a_text_becomes_a_typed_value(name: str, text: str, value: object) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "words"),
     [
         ("database.history.kafka.topic", "schema.history.internal.kafka.topic"),
         ("database.out.server.name", "XStream"),
         ("database.tablename.case.insensitive", "any case"),
     ],
 )
-def test_names_of_former_versions_are_not_taken_for_the_drivers(name: str, told: str) -> None:
+def test_names_of_former_versions_are_not_taken_for_the_drivers(name: str, words: str) -> None:
     (warning,) = parse({name: "x"}).warnings
     assert warning.code == "config.not_needed"
-    assert told in warning.message
+    assert words in warning.message
 
 
 def test_former_names_that_debezium_takes_are_taken() -> None:

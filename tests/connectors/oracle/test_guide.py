@@ -13,7 +13,7 @@ from headrace.connectors.registry import check, parse_configuration
 from headrace.errors import HeadraceError
 from tests.connectors.harness import ConnectorReader
 from tests.connectors.oracle.administrator import Administrator
-from tests.docs.guides import check_example_in_spark, properties_of, told_failures
+from tests.docs.guides import check_example_in_spark, codes_of_failures, properties_of
 from tests.docs.pages import ROOT, block, blocks
 from tests.servers.oracle import OracleDatabase
 
@@ -118,14 +118,14 @@ def test_the_guides_example_in_spark_has_its_properties(monkeypatch: pytest.Monk
 def test_the_guide_tells_of_logins_and_rights_that_are_refused() -> None:
     ends = [*errors._BY_CODE.values(), *errors._BY_DRIVER.values()]
     codes = {f"oracle.{one.code}" for one in ends if not one.retriable}
-    assert codes - {"oracle.table_gone", "oracle.unknown_scn"} <= told_failures(PAGE)
+    assert codes - {"oracle.table_gone", "oracle.unknown_scn"} <= codes_of_failures(PAGE)
 
 
 def test_every_error_that_the_guide_tells_of_is_one() -> None:
     reference = (ROOT / "docs/reference/errors.md").read_text()
     known = set(re.findall(r"^\| `([\w.]+)`", reference, re.M))
     shared = {one.replace("CONNECTOR.", "oracle.") for one in known}
-    assert told_failures(PAGE) <= known | shared
+    assert codes_of_failures(PAGE) <= known | shared
 
 
 @pytest.mark.parametrize("adapter", ["XStream", "OLR", "xstream", "olr"])

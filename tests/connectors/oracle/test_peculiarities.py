@@ -37,7 +37,7 @@ def test_statements_that_are_cut_inside_of_a_character_are_whole_again(
         for number, text in enumerate(texts):
             transaction.insert(TABLE, ID=number, NAME=text)
     reading.await_changes(3)
-    assert [after and after["NAME"] for _, _, after in reading.told()] == texts
+    assert [after and after["NAME"] for _, _, after in reading.images()] == texts
 
 
 def test_transactions_that_were_committed_at_one_scn_come_once_each(

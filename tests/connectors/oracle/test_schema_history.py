@@ -41,8 +41,10 @@ TYPES = [
 
 def kept(table: Table) -> HistoryTable:
     """The table as a history's record has it."""
-    told = history_table(table, DATABASE)
-    return HistoryTable.from_json(told.id, json.loads(json.dumps(told.to_json())), told.comment)
+    written = history_table(table, DATABASE)
+    return HistoryTable.from_json(
+        written.id, json.loads(json.dumps(written.to_json())), written.comment
+    )
 
 
 def rendered(table: Table) -> list[tuple[object, ...]]:
@@ -71,9 +73,11 @@ def test_a_table_of_the_data_dictionary_comes_back_from_the_history(
 ) -> None:
     columns = []
     for number, written in enumerate(types):
-        told = Definition.parse(f"C{number} {written}")
-        declared = OracleType.of(told.type, told.length, told.precision, told.scale)
-        columns.append(Column(told.name, declared, not_null, comment="a comment"))
+        definition = Definition.parse(f"C{number} {written}")
+        declared = OracleType.of(
+            definition.type, definition.length, definition.precision, definition.scale
+        )
+        columns.append(Column(definition.name, declared, not_null, comment="a comment"))
     made = Table("S", "T", tuple(columns), ("C0",))
     again = described_table(kept(made))
     assert history_table(again, DATABASE) == history_table(made, DATABASE)
@@ -115,8 +119,10 @@ def test_a_column_of_a_statement_is_described_as_debeziums_parser_does(
 def test_a_column_of_the_data_dictionary_is_described_as_the_driver_does(
     written: str, name: str, length: int | None, scale: int | None
 ) -> None:
-    told = Definition.parse(f"C {written}")
-    declared = OracleType.of(told.type, told.length, told.precision, told.scale)
+    definition = Definition.parse(f"C {written}")
+    declared = OracleType.of(
+        definition.type, definition.length, definition.precision, definition.scale
+    )
     (column,) = history_table(Table("S", "T", (Column("C", declared, False),)), DATABASE).columns
     assert (column.type_name, column.length, column.scale) == (name, length, scale)
 

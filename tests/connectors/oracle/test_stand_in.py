@@ -118,11 +118,11 @@ def test_transactions_are_interleaved_and_rolled_back(
     first.rollback_to("here")
     second.rollback()
     first.commit()
-    told = [
+    rows = [
         (row[0], row[2], "first" if row[4].hex() == first.xid else "second")
         for row in mined(session)
     ]
-    assert told == [
+    assert rows == [
         ("START", 0, "first"), ("INSERT", 0, "first"), ("START", 0, "second"),
         ("INSERT", 0, "second"), ("UPDATE", 0, "first"), ("UPDATE", 1, "first"),
         ("DELETE", 1, "second"), ("ROLLBACK", 0, "second"), ("COMMIT", 0, "first"),

@@ -14,7 +14,7 @@ from headrace.errors import HeadraceError
 from headrace.testing.embedded import PostgresServer
 from tests.connectors.postgresql.harness import Reader, wait_for
 from tests.servers.postgresql import Database
-from tests.servers.standby import caught_up, running_transactions_told, standby_of
+from tests.servers.standby import caught_up, running_transactions_logged, standby_of
 
 pytestmark = [
     pytest.mark.postgres,
@@ -49,7 +49,7 @@ def test_rows_and_changes_come_from_the_standby(
     reader = reader_of(
         database, standby, publication__autocreate__mode="filtered", slot__failover="true"
     )
-    with running_transactions_told(database.server):
+    with running_transactions_logged(database.server):
         reader.step()
     reader.drain()
     assert operations(reader) == "rr"
@@ -96,7 +96,7 @@ def test_chunks_are_read_at_once_of_a_standby(
         signal__file=str(file),
         signal__poll__interval__ms="0",
     )
-    with running_transactions_told(database.server):
+    with running_transactions_logged(database.server):
         reader.step()
         send = {"type": "execute-snapshot", "data": {"data-collections": ["public.t"]}}
         file.write_text(json.dumps(send) + "\n")

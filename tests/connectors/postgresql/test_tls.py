@@ -23,8 +23,8 @@ pytestmark = pytest.mark.postgres
 def _binaries() -> Path | None:
     if not shutil.which("pg_config") or not shutil.which("openssl"):
         return None
-    told = subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True, check=False)
-    folder = Path(told.stdout.strip())
+    printed = subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True, check=False)
+    folder = Path(printed.stdout.strip())
     return folder if (folder / "initdb").exists() else None
 
 

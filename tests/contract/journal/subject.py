@@ -73,9 +73,9 @@ class JournalSubject(Subject):
         self, collection: str, changes: Sequence[Change], *, rolled_back: bool = False
     ) -> None:
         rows, number = dict(self._rows[collection]), COLLECTIONS.index(collection)
-        told = [(number, *pair) for change in changes for pair in _apply(rows, change)]
+        logged = [(number, *pair) for change in changes for pair in _apply(rows, change)]
         if not rolled_back:
-            commit(self._journal, told)
+            commit(self._journal, logged)
             self._rows[collection] = rows
 
     def rows(self, collection: str) -> dict[int, str]:

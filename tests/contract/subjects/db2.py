@@ -106,7 +106,7 @@ class Db2Subject(Subject):
         self._database.capture.await_captured()
         self._database.capture.prune(self._database.capture.synchpoint())
 
-    def told(self, events: list[Event]) -> list[Event]:
+    def logged(self, events: list[Event]) -> list[Event]:
         return in_pairs(events)
 
     @staticmethod

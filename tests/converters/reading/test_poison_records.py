@@ -71,8 +71,8 @@ def made_of(
 def reason(letter: dict[str, Any]) -> str:
     """What a dead letter says."""
     assert letter["topic"] == LETTERS
-    told = {each["key"]: each["value"] for each in letter["headers"]}
-    return bytes(told["__connect.errors.exception.message"]).decode()
+    headers = {each["key"]: each["value"] for each in letter["headers"]}
+    return bytes(headers["__connect.errors.exception.message"]).decode()
 
 
 @pytest.mark.parametrize(

@@ -103,13 +103,13 @@ def test_a_database_is_made_or_ended_on_the_ports_that_do_so(encoding: str) -> N
 
 
 def test_the_servers_release_is_put_right_but_not_in_rows() -> None:
-    told = dss(
+    message = dss(
         2, join_parts([Part(0x1443, join_parts([Part(0x115A, "CSS10161".encode("cp500"))]))])
     )
     diagnosed = dss(3, join_parts([Part(0x2408, b"\x00CSS10161\xff")]))
     rows = dss(3, join_parts([Part(0x241B, b"CSS10161")]))
     replies = Replies()
-    assert "SQL08020".encode("cp500") in replies.feed(told)
+    assert "SQL08020".encode("cp500") in replies.feed(message)
     assert b"SQL08020" in replies.feed(diagnosed)
     assert replies.feed(rows) == rows
 
@@ -121,9 +121,9 @@ def test_a_warning_loses_its_text_and_one_without_rows_its_code(code: int, state
         return dss(3, join_parts([Part(0x2408, value)]))
 
     text = b"No row was found"
-    told = Replies().feed(outcome(code, bytes((0, 0, 0, len(text))) + text + b"\x00\x00\xff"))
+    message = Replies().feed(outcome(code, bytes((0, 0, 0, len(text))) + text + b"\x00\x00\xff"))
     expected = 100 if state == b"02000" else code
-    assert told == outcome(expected, bytes(6) + b"\xff")
+    assert message == outcome(expected, bytes(6) + b"\xff")
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ def test_a_broker_that_is_ready_is_reported_so_and_nothing_is_made(kafka: KafkaS
     assert levels(check(options)) == GOOD
     assert options.bookkeeping not in kafka.topics()
     Bookkeeping(options).make_room(2)
-    (told,) = (finding for finding in check(options) if finding.code == "kafka.bookkeeping")
-    assert "2 partitions" in told.message
+    (ready,) = (finding for finding in check(options) if finding.code == "kafka.bookkeeping")
+    assert "2 partitions" in ready.message
 
 
 def test_a_bookkeeping_topic_that_would_forget_is_an_error(kafka: KafkaServer) -> None:

@@ -182,7 +182,7 @@ def test_a_change_leads_to_the_wanted_columns(before: list[str], after: list[str
     assert sorted(names) == sorted(wanted.names)
 
 
-def told(columns: str, **types: pa.DataType) -> TableSchema:
+def identified(columns: str, **types: pa.DataType) -> TableSchema:
     """Columns by `name=id`; a name without an id has none."""
     pairs = [each.partition("=") for each in columns.split()]
     made = tuple(Column(n, types.get(n, pa.int32()), id=number) for n, _, number in pairs)
@@ -190,30 +190,33 @@ def told(columns: str, **types: pa.DataType) -> TableSchema:
 
 
 def test_ids_tell_a_renamed_last_column_from_one_that_was_dropped_and_added() -> None:
-    assert change(told("id=1 a=2"), told("id=1 b=2")).renamed == {"a": "b"}
-    other = change(told("id=1 a=2"), told("id=1 b=3"))
+    assert change(identified("id=1 a=2"), identified("id=1 b=2")).renamed == {"a": "b"}
+    other = change(identified("id=1 a=2"), identified("id=1 b=3"))
     assert (other.dropped, other.added) == (("a",), (Column("b", pa.int32()),))
 
 
 def test_another_column_of_the_same_name_is_dropped_and_added() -> None:
-    found = change(told("id=1 a=2"), told("id=1 a=3"))
+    found = change(identified("id=1 a=2"), identified("id=1 a=3"))
     assert (found.dropped, found.added) == (("a",), (Column("a", pa.int32()),))
 
 
 def test_names_that_were_exchanged_are_renamed() -> None:
-    assert change(told("id=1 a=2 b=3"), told("id=1 b=2 a=3")).renamed == {"a": "b", "b": "a"}
+    assert change(identified("id=1 a=2 b=3"), identified("id=1 b=2 a=3")).renamed == {
+        "a": "b",
+        "b": "a",
+    }
 
 
 def test_a_dropped_and_added_column_of_the_key_is_refused() -> None:
     with pytest.raises(HeadraceError, match="id of the key was dropped") as error:
-        change(told("id=1 a=2"), told("id=3 a=2"))
+        change(identified("id=1 a=2"), identified("id=3 a=2"))
     assert error.value.code == "replicas.key_changed"
 
 
 def test_columns_without_ids_are_recognized_by_their_order_beside_others_with_ids() -> None:
-    assert change(told("id=1 a=2 b=3"), told("id=1 c b=3")).renamed == {"a": "c"}
+    assert change(identified("id=1 a=2 b=3"), identified("id=1 c b=3")).renamed == {"a": "c"}
     with pytest.raises(HeadraceError, match="a vanished and c came at once"):
-        change(told("id=1 a=2"), told("id=1 c"))
+        change(identified("id=1 a=2"), identified("id=1 c"))
 
 
 def test_a_float_that_became_narrower_was_rounded_and_is_refused() -> None:
@@ -225,10 +228,14 @@ def test_a_float_that_became_narrower_was_rounded_and_is_refused() -> None:
 def test_steps_lead_to_the_columns_and_none_gives_a_name_twice(
     names: list[str], ids: list[str], data: st.DataObject
 ) -> None:
-    current = told(" ".join(["id=0", *(f"{n}={i}" for n, i in zip(names, ids, strict=False))]))
+    current = identified(
+        " ".join(["id=0", *(f"{n}={i}" for n, i in zip(names, ids, strict=False))])
+    )
     late = data.draw(st.lists(st.sampled_from("abcdef"), unique=True))
     numbers = data.draw(st.permutations("123456"))
-    wanted = told(" ".join(["id=0", *(f"{n}={i}" for n, i in zip(late, numbers, strict=False))]))
+    wanted = identified(
+        " ".join(["id=0", *(f"{n}={i}" for n, i in zip(late, numbers, strict=False))])
+    )
     held = current
     for step in steps_of(change(current, wanted), current):
         left = [name for name in held.names if name not in (*step.dropped, *step.renamed)]

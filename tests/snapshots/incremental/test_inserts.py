@@ -58,11 +58,14 @@ def inserted(draw: st.DrawFn) -> list[tuple[Insert, list[bytes]]]:
     ats = sorted(draw(st.lists(places, min_size=count, max_size=count, unique=True)))
     for position, kind, ordinal in ats:
         cells = draw(st.none() | st.lists(st.text(max_size=5), min_size=1, max_size=4))
-        told = None
+        notification = None
         if cells is None:
-            told = {"id": "1", "type": "STARTED", "aggregate_type": "x", "additional_data": {},
-                    "timestamp": 7}  # fmt: skip
-        insert = Insert((position, kind, ordinal, 1 << 8), 30, 20, 1_000_000, notification=told)
+            notification = {"id": "1", "type": "STARTED", "aggregate_type": "x"} | {
+                "additional_data": {}, "timestamp": 7,
+            }  # fmt: skip
+        insert = Insert(
+            (position, kind, ordinal, 1 << 8), 30, 20, 1_000_000, notification=notification
+        )
         found.append((insert, [make_image([cell]) for cell in cells or ()]))
     return found
 
@@ -112,9 +115,9 @@ def test_inserts_stand_where_their_places_are_and_keep_their_images(
             start = int(row["new"]) - segment.start
             assert segment.array[start : start + int(row["size"])].tobytes() == image
             entry = entries[row["transaction"]]
-            told = transaction_image(*where[:2]) if row["operation"] == ord("r") else b""
-            start = int(entry["image"]) - segment.start if told else 0
-            assert segment.array[start : start + int(entry["size"])].tobytes() == told
+            shown = transaction_image(*where[:2]) if row["operation"] == ord("r") else b""
+            start = int(entry["image"]) - segment.start if shown else 0
+            assert segment.array[start : start + int(entry["size"])].tobytes() == shown
             assert entries[row["transaction"]]["xid"] == NULL
             assert entries[row["transaction"]]["position"] == low_half(where[0])
         else:

@@ -70,9 +70,9 @@ def test_a_command_tells_all_ten(
     file = tmp_path / "wrong.properties"
     file.write_text("\n".join(f"{name}={text}" for name, text in GIVEN.items()))
     assert main([verb, str(file)]) == 1
-    told = capsys.readouterr().err
-    assert told.count("error: ") == len(WRONG)
-    assert [name for name in WRONG if name not in told] == []
+    printed = capsys.readouterr().err
+    assert printed.count("error: ") == len(WRONG)
+    assert [name for name in WRONG if name not in printed] == []
 
 
 def test_options_and_a_chain_tell_all_ten() -> None:

@@ -110,10 +110,10 @@ def test_a_source_that_cannot_start_names_the_cause(turns: dict[str, str], tmp_p
         jvm = accepted(door)
         assert number(jvm) == process.pid
         assert number(jvm) == -2
-        told = jvm.recv(number(jvm), socket.MSG_WAITALL).decode()
+        message = jvm.recv(number(jvm), socket.MSG_WAITALL).decode()
         jvm.close()
         assert process.wait(_WAITS_S) == 1
-    error = find_failure(f"org.apache.spark.SparkException: [PYTHON_DATA_SOURCE_ERROR] {told}")
+    error = find_failure(f"org.apache.spark.SparkException: [PYTHON_DATA_SOURCE_ERROR] {message}")
     assert error.code == "spark.process_not_started"
     assert "no arrow here" in error.message
     assert sys.executable in error.message

@@ -31,32 +31,32 @@ class Replica:
     rows: dict[int, tuple[int, str, str]] = field(default_factory=dict)
     events: list[Change] = field(default_factory=list)
 
-    def tell(self, key: int, op: str | None, before: object, after: object) -> None:
+    def emit(self, key: int, op: str | None, before: object, after: object) -> None:
         place = f"{len(self.events):016x}"
         self.events.append(((key,), op, before, after, place))
 
     def insert(self, key: int, name: str) -> None:
         if key not in self.rows:
             self.rows[key] = (key, name, f"text {name}")
-            self.tell(key, "c", None, self.rows[key])
+            self.emit(key, "c", None, self.rows[key])
 
     def read(self, key: int) -> None:
         if key in self.rows:
-            self.tell(key, "r", None, self.rows[key])
+            self.emit(key, "r", None, self.rows[key])
 
     def update(self, key: int, name: str, *, lacks: bool) -> None:
         """`lacks`: the large text did not change, and the log leaves it out."""
         if key in self.rows:
             text = self.rows[key][2] if lacks else f"text {name}"
             self.rows[key] = (key, name, text)
-            self.tell(key, "u", None, (key, name, LACKING if lacks else text))
+            self.emit(key, "u", None, (key, name, LACKING if lacks else text))
 
     def delete(self, key: int, *, tombstone: bool) -> None:
         if key in self.rows:
             row = self.rows.pop(key)
-            self.tell(key, "d", row, None)
+            self.emit(key, "d", row, None)
             if tombstone:
-                self.tell(key, None, None, None)
+                self.emit(key, None, None, None)
 
     def move(self, key: int, to: int) -> None:
         """Changes a row's key."""
@@ -64,7 +64,7 @@ class Replica:
             row = self.rows[key]
             self.delete(key, tombstone=True)
             self.rows[to] = (to, *row[1:])
-            self.tell(to, "c", None, self.rows[to])
+            self.emit(to, "c", None, self.rows[to])
 
 
 KEYS = st.integers(1, 6)

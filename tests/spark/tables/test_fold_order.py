@@ -143,10 +143,10 @@ def test_a_value_that_the_last_change_does_not_tell_has_an_order_too(spark: Spar
     assert "the order (source.n)" in failure(ambiguous, order="source.n").message
     same = frame(spark, change("a", "4", text="x"), change("b", "4", text="x"), last)
     assert folded(same, order="source.n") == ("c", "x", False, [])
-    told_later = frame(
+    unambiguous = frame(
         spark, change("a", "4", text="x"), change("b", "4", text="y"), change("c", "5")
     )
-    assert folded(told_later, order="source.n") == ("c", "x", False, [])
+    assert folded(unambiguous, order="source.n") == ("c", "x", False, [])
 
 
 def of_kafka(name: str, partition: int, offset: int) -> tuple[Any, ...]:

@@ -20,7 +20,7 @@ OF_UUIDS = str(uuid.UUID(bytes=hashlib.md5(PLACEHOLDER.encode()).digest(), versi
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("kind", "lacking", "told"),
+    ("kind", "lacking", "present"),
     [
         ("string", PLACEHOLDER, "a text"),
         ("string", f'{{"{PLACEHOLDER}":"{PLACEHOLDER}"}}', "{}"),
@@ -34,12 +34,12 @@ OF_UUIDS = str(uuid.UUID(bytes=hashlib.md5(PLACEHOLDER.encode()).digest(), versi
     ],
 )
 def test_values_of_each_type_can_be_lacking(
-    spark: SparkSession, kind: str, lacking: Any, told: Any
+    spark: SparkSession, kind: str, lacking: Any, present: Any
 ) -> None:
     row = f"struct<id: int, name: string, value: {kind}>"
     schema = f"key struct<id: int>, op string, before {row}, after {row}, sequence string"
     events = [
-        ((1,), "u", None, (1, "a", told), "1"),
+        ((1,), "u", None, (1, "a", present), "1"),
         ((1,), "u", None, (1, "b", lacking), "2"),
         ((2,), "u", None, (2, "c", lacking), "3"),
         ((3,), "u", None, (3, "d", lacking), "4"),
@@ -47,7 +47,7 @@ def test_values_of_each_type_can_be_lacking(
     ]
     folded = headrace.fold(spark.createDataFrame(events, schema))
     made = {row.id: (row.name, row.value, row["__kept"]) for row in folded.collect()}
-    assert made[1] == ("b", told, [])
+    assert made[1] == ("b", present, [])
     assert made[2][2] == ["value"]
     assert made[3] == ("e", None, [])
     assert len(made) == 3

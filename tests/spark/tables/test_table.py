@@ -1,4 +1,4 @@
-"""Events in JSON become columns of Spark's types: each form of a value, and values that have none."""
+"""Events in JSON become columns of Spark's types: each form of a value, and values without one."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Query:
         rows = self.spark.read.parquet(str(self.folder / "out")).orderBy("sequence").collect()
         return [row.sequence for row in rows]
 
-    def told(self) -> str:
+    def acknowledged(self) -> str:
         """What the database was told."""
         statement = "SELECT confirmed_flush_lsn::text FROM pg_replication_slots"
         ((place,),) = self.database.execute(statement)
@@ -95,21 +95,21 @@ def test_available_now_has_the_snapshot_and_then_each_backlog_and_ends(query: Qu
     filled(query, 1, 300)
     query.run()
     assert len(query.rows()) == 300
-    before = query.told()
+    before = query.acknowledged()
     filled(query, 301, 3000)
     finished = query.run()
-    assert query.told() != before  # what a later run does not read again
+    assert query.acknowledged() != before  # what a later run does not read again
     assert len(query.rows()) == len(set(query.rows())) == 3000
     if not SAYS_STARTS:
         journals = sorted((query.checkpoint / "headrace").glob("*.jsonl"))
         lines = [len(path.read_text().splitlines()) for path in journals]
         assert max(lines) > 10  # ranges, in a single micro-batch
         assert len(finished) == 2
-    before = query.told()
+    before = query.acknowledged()
     filled(query, 3001, 3100)
     running = query.start({"processingTime": "0 seconds"})
     try:
-        while len(query.rows()) < 3100 or query.told() == before:
+        while len(query.rows()) < 3100 or query.acknowledged() == before:
             assert running.exception() is None
     finally:
         running.stop()
@@ -148,7 +148,7 @@ class TestFolders:
         query.run()
         filled(query, 201, 300)
         query.run()
-        told = query.told()
+        acknowledged = query.acknowledged()
         other = tmp_path / "other"
         change(query.checkpoint, other)
         filled(query, 301, 600)
@@ -156,7 +156,7 @@ class TestFolders:
             assert query.refused(named=other) == code
         else:  # a new checkpoint, and the old one is named
             assert query.refused(named=query.checkpoint, checkpoint=other) == code
-        assert query.told() == told
+        assert query.acknowledged() == acknowledged
 
     def test_a_checkpoint_that_is_deleted_while_the_query_runs(
         self, query: Query, tmp_path: Path

@@ -28,6 +28,6 @@ def test_kills_lose_and_double_no_row(
         headrace_snapshot_chunk_bytes="4096", headrace_snapshot_threads="1"
     )
     lives = [Death(MOMENTS[n % len(MOMENTS)], 1 + n % 2) for n in range(kills)]
-    told = KilledReader(tmp_path, properties).snapshot(lives)
-    keys = [json.loads(one["key"])["ID"] for one in told if one["topic"].endswith(".KEYED")]
+    records = KilledReader(tmp_path, properties).snapshot(lives)
+    keys = [json.loads(one["key"])["ID"] for one in records if one["topic"].endswith(".KEYED")]
     assert sorted(keys) == list(range(count))

@@ -166,8 +166,8 @@ def test_schema_changes_have_the_name_of_the_database_as_the_server_has_it(
     )
     (row,) = snapshot(run)
     run.stop()
-    (told,) = [event for event in run.events() if "tableChanges" in event]
-    assert told["key"] == {"databaseName": database.name}
-    assert told["databaseName"] == database.name
+    (schema_change,) = [event for event in run.events() if "tableChanges" in event]
+    assert schema_change["key"] == {"databaseName": database.name}
+    assert schema_change["databaseName"] == database.name
     assert f'"databaseName":"{database.name}"' in file.read_text()
-    assert told["source"]["db"] == row["source"]["db"] == configured
+    assert schema_change["source"]["db"] == row["source"]["db"] == configured

@@ -86,11 +86,11 @@ def test_the_tables_are_emitted_before_their_rows_and_recorded(
     run = reader(database, schema_history_internal_file_filename=str(file))
     snapshot(run)
     run.stop()
-    told = [e for e in run.events() if "tableChanges" in e]
-    assert [e["source"]["table"] for e in told] == ["KEYED", "KEYLESS", "LEER"]
+    schema_changes = [e for e in run.events() if "tableChanges" in e]
+    assert [e["source"]["table"] for e in schema_changes] == ["KEYED", "KEYLESS", "LEER"]
     first_row = next(e for e in run.events() if e.get("op") == "r")
-    assert all(event["sequence"] < first_row["sequence"] for event in told)
-    assert {event["databaseName"] for event in told} == {database.name}
+    assert all(event["sequence"] < first_row["sequence"] for event in schema_changes)
+    assert {event["databaseName"] for event in schema_changes} == {database.name}
     records = [HistoryRecord.from_line(line) for line in file.read_text().splitlines()]
     assert [record.changes[0].table.id for record in records if record and record.changes] == [
         ("INV", "KEYED"), ("INV", "KEYLESS"), ("INV", "LEER"),
@@ -107,7 +107,7 @@ def test_the_tables_are_emitted_again_as_they_were_when_the_range_is_read_again(
         schema_history_internal_file_filename=str(tmp_path / "history.jsonl"),
     )
 
-    def told(records: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
+    def tables_of(records: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
         values = [json.loads(record["value"]) for record in records]
         return [
             (one["id"], [column["name"] for column in one["table"]["columns"]])
@@ -117,11 +117,11 @@ def test_the_tables_are_emitted_again_as_they_were_when_the_range_is_read_again(
 
     run.step_until(lambda: "snapshot" in run.offsets[-1])
     end = run.plan(30)
-    first = told(run.read(end))
+    first = tables_of(run.read(end))
     run.restart()
     db2_database.create_table("B", "ID INTEGER NOT NULL PRIMARY KEY")
     db2_database.execute("ALTER TABLE INV.A ADD COLUMN MORE INTEGER")
-    again = told(run.read(end))
+    again = tables_of(run.read(end))
     run.stop()
     assert again == first == [('"INV"."A"', ["ID"])]
 

@@ -162,9 +162,9 @@ def test_tables_of_zos_are_registered_elsewhere(
 ) -> None:
     file.write_text(f"{file.read_text()}db2.platform=ZOS\n")
     assert main(["db2", action, str(file), "INV.THINGS"]) != 0
-    told = capsys.readouterr().err
-    assert "db2.platform is ZOS" in told
-    assert "MODIFY capture,REINIT" in told
+    printed = capsys.readouterr().err
+    assert "db2.platform is ZOS" in printed
+    assert "MODIFY capture,REINIT" in printed
 
 
 def test_what_is_no_table_of_a_schema_is_an_error(

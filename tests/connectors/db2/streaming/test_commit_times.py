@@ -51,7 +51,7 @@ def test_each_commit_has_its_own_time_or_that_of_the_next_one(
     own, asked = sorted(units), sorted(asked)
     times = CommitTimes(Units(own), fetched, UTC, lambda: 99_000_000)
     borders = sorted({0, len(asked), *(min(cut, len(asked)) for cut in cuts)})
-    told = [
+    seconds = [
         int(time) // 1_000_000
         for first, last in pairwise(borders)
         for time in times.of(commits(asked[first:last]))
@@ -60,7 +60,7 @@ def test_each_commit_has_its_own_time_or_that_of_the_next_one(
     for commit in asked:
         place = bisect_left(own, commit)
         expected.append(own[place] % 10_000 if place < len(own) else 99)
-    assert told == expected
+    assert seconds == expected
 
 
 def test_without_any_row_it_is_the_time_of_reading_which_is_asked_for_once() -> None:

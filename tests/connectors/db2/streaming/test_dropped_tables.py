@@ -18,7 +18,7 @@ TABLE = (
 )
 
 
-def told(reader: Reader) -> list[tuple[Any, Any, str]]:
+def changes_of(reader: Reader) -> list[tuple[Any, Any, str]]:
     """Keys, operations and fields of the changes."""
     return [
         (event["key"], event.get("op"), str((event.get("after") or {}).keys()))
@@ -57,7 +57,7 @@ def test_the_last_changes_of_a_dropped_table_are_like_those_before(
             schema_history_internal_file_filename=str(tmp_path / table),
         )
         read(db2_database, table, reader, is_dropped=is_dropped)
-        shown.append(told(reader))
+        shown.append(changes_of(reader))
         structures.append(len(schema_changes(reader)))
     kept, gone = shown
     assert gone == kept

@@ -59,7 +59,7 @@ class Read(NamedTuple):
     spool: Spool
 
 
-def read(made: Sequence[Made], captured: set[int], told: set[int], start: Db2Position) -> Read:
+def read(made: Sequence[Made], captured: set[int], altered: set[int], start: Db2Position) -> Read:
     """The index of one transaction, of which some tables are captured, and some were altered since
     their last schema change event."""
     settings = EventSettings("s", JournalSource())
@@ -77,7 +77,7 @@ def read(made: Sequence[Made], captured: set[int], told: set[int], start: Db2Pos
             if one.table == table
         ]
         opened = change_table(rows, table, (2, 5))
-        if table in told:
+        if table in altered:
             opened.schema_change = lambda *_: SchemaChange(make_image(["told"]), TOLD)
         tables.append(opened)
     data = written(tables, delivered=delivered)
@@ -135,8 +135,8 @@ def test_what_comes_is_what_lies_behind_the_last_change(
     for step, table, operation in steps:
         first += step
         made.append(Made(first, table, operation))
-    captured, told, later, told_later = sets
-    before = read(made, captured, told, Db2Position())
+    captured, altered, later, altered_later = sets
+    before = read(made, captured, altered, Db2Position())
     own = [one for one in made if one.table in captured]
     if not own:
         assert len(before.rows) == 0
@@ -151,7 +151,7 @@ def test_what_comes_is_what_lies_behind_the_last_change(
     assert lsn_of(position.change.place) == lsn_of(last.place)
     assert rows_until(before.rows, position) == cut + 1
 
-    again = read(made, later, told_later, position)
+    again = read(made, later, altered_later, position)
     count = rows_until(again.rows, position)
     behind = again.rows[count:]
     rest = [one for one in made if one.table in later and one.place > last.place]
@@ -161,14 +161,14 @@ def test_what_comes_is_what_lies_behind_the_last_change(
     ]
     schema_changes = [number for number, row in enumerate(behind) if row["relation"] == TOLD]
     firsts = {one.table: one.place for one in reversed(rest)}
-    expected = {low_half(place) for table, place in firsts.items() if table in told_later}
+    expected = {low_half(place) for table, place in firsts.items() if table in altered_later}
     assert {behind[number]["place"] for number in schema_changes} == expected
     ordinals = [int(row["ordinal"]) for row in behind]
     assert ordinals == sorted(ordinals)
     assert all(ordinal > position.messages for ordinal in ordinals)
     keys = [(int(row["ordinal"]), int(row["part"])) for row in behind]
     assert len(set(keys)) == len(keys)
-    if later == captured and told_later == told:
+    if later == captured and altered_later == altered:
         whole = before.rows[cut + 1 :]
         assert [row["ordinal"] for row in shown] == [
             row["ordinal"] for row in whole if row["relation"] != TOLD and row["operation"]

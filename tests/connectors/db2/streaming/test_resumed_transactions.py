@@ -228,7 +228,7 @@ def test_a_lost_history_is_an_error_that_recovery_repairs(
     database.execute(f"INSERT INTO {SCHEMA}.A VALUES (1, 'one')")
     reader.await_changes(1)
     reader.stop()
-    told = file.read_text().splitlines()
+    lines = file.read_text().splitlines()
     file.unlink()
     with pytest.raises(HeadraceError) as caught:
         reader.step_until(lambda: False)
@@ -239,7 +239,7 @@ def test_a_lost_history_is_an_error_that_recovery_repairs(
     assert [value["after"]["ID"] for value in reader.await_changes(2)] == [1, 2]
     reader.stop()
     made = file.read_text().splitlines()
-    assert len(made) == len(told) == len(TABLES)
+    assert len(made) == len(lines) == len(TABLES)
     reader.restart()
     database.execute(f"INSERT INTO {SCHEMA}.A VALUES (3, 'three')")
     reader.await_changes(3)

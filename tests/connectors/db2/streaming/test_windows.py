@@ -113,14 +113,14 @@ def test_a_stream_reads_span_by_span(
 ) -> None:
     windows: list[Window] = []
 
-    def told(
+    def recorded(
         connection: Connection, config: Db2Config, first: int, lsn_bytes: int
     ) -> Window | None:
         window = next_window(connection, config, first, lsn_bytes)
         windows.extend([] if window is None else [window])
         return window
 
-    monkeypatch.setattr(reading, "next_window", told)
+    monkeypatch.setattr(reading, "next_window", recorded)
     run = _reader(db2_database, streaming_query_timespan_seconds="120")
     _read_all(run, before, len(commits))
     assert [commits.index(window.last) for window in windows] == [1, 3, 4, 5]
@@ -137,12 +137,12 @@ def test_no_more_rows_are_fetched_at_once_than_the_configuration_says(
     sizes: set[int] = set()
     fetch = Cursor.fetch
 
-    def told(cursor: Cursor, rows: int, /) -> list[tuple[object, ...]]:
+    def recorded(cursor: Cursor, rows: int, /) -> list[tuple[object, ...]]:
         if "IBMSNAP_COMMITSEQ" in cursor.columns:
             sizes.add(rows)
         return fetch(cursor, rows)
 
-    monkeypatch.setattr(Cursor, "fetch", told)
+    monkeypatch.setattr(Cursor, "fetch", recorded)
     run = _reader(db2_database, query_fetch_size=str(size))
     _read_all(run, before, len(commits))
     assert sizes == {size}

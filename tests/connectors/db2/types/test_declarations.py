@@ -197,7 +197,7 @@ def test_a_type_that_is_not_known_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "kind"),
+    ("described", "kind"),
     [
         (("VARCHAR () FOR BIT DATA", 16, None), Db2Type("VARCHAR FOR BIT DATA", 16)),
         (("CHAR() FOR BIT DATA", 4, None), Db2Type("CHAR FOR BIT DATA", 4)),
@@ -206,8 +206,8 @@ def test_a_type_that_is_not_known_is_left_out() -> None:
         (("INTEGER", None, None), Db2Type("INTEGER")),
     ],
 )
-def test_the_drivers_names_of_types(told: tuple[str, int, int], kind: Db2Type) -> None:
-    assert Db2Type.of(*told) == kind
+def test_the_drivers_names_of_types(described: tuple[str, int, int], kind: Db2Type) -> None:
+    assert Db2Type.of(*described) == kind
 
 
 def test_masks_apply_to_texts_only() -> None:

@@ -25,7 +25,7 @@ from pymongo.monitoring import (
 from headrace.connectors.mongodb.reading.sampled_schema import sampled_schema
 from headrace.connectors.registry import check, parse_configuration, send_signal
 from tests.connectors.mongodb.harness import PLAIN, Reader
-from tests.connectors.mongodb.reading.test_incremental import ask, until_told
+from tests.connectors.mongodb.reading.test_incremental import ask, until_notified
 from tests.servers.mongodb import MongoDatabase, create_with_images, kill_cursors
 
 ROOT = Path(__file__).parents[4]
@@ -192,7 +192,7 @@ def follow(database: MongoDatabase, listener: Listener, **more: str) -> None:
     one = Reader(PLAIN | database.properties(**(notified | more)))
     one.step_until(lambda: len(one.records) >= 20)
     ask(database, "orders")
-    until_told(one, "TABLE_SCAN_COMPLETED")
+    until_notified(one, "TABLE_SCAN_COMPLETED")
     listener.is_on = False
     kill_cursors(database.server)
     listener.is_on = True

@@ -103,7 +103,7 @@ def signalled(kind: str) -> Callable[[MongoDatabase, Change], Reader]:
         )
         with during_reads("things", lambda: change(database), 1) as acts:
             ask(database, "things", "others", type=kind)
-            one.step_until(lambda: acts and "COMPLETED" in [told["type"] for told in notified(one)])
+            one.step_until(lambda: acts and "COMPLETED" in [each["type"] for each in notified(one)])
         return events(one)
 
     read_on_signal.__name__ = kind

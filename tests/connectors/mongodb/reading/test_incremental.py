@@ -43,7 +43,7 @@ def notified(one: Reader) -> list[dict[str, Any]]:
     return [json.loads(r["value"]) for r in one.in_order() if r["topic"] == "notifications"]
 
 
-def until_told(one: Reader, kind: str) -> None:
+def until_notified(one: Reader, kind: str) -> None:
     one.step_until(lambda: kind in [each["type"] for each in notified(one)])
 
 
@@ -57,7 +57,7 @@ def test_ids_of_all_types_are_read_in_chunks(mongo_database: MongoDatabase) -> N
     mongo_database.collections["mixed"].insert_many([{"_id": each, "n": 1} for each in MIXED])
     one = begin(mongo_database)
     ask(mongo_database, "mi.*")
-    until_told(one, "COMPLETED")
+    until_notified(one, "COMPLETED")
     completed = [each for each in notified(one) if each["type"] == "TABLE_SCAN_COMPLETED"]
     assert [each["additional_data"]["total_rows_scanned"] for each in completed] == [
         str(len(MIXED))
@@ -76,7 +76,7 @@ def test_windows_are_marked_with_debeziums_documents(
     mongo_database.collections["a"].insert_many([{"_id": i} for i in range(10)])
     one = begin(mongo_database, incremental_snapshot_watermarking_strategy=strategy)
     ask(mongo_database, "a")
-    until_told(one, "COMPLETED")
+    until_notified(one, "COMPLETED")
     marks = list(mongo_database.collections["signals"].find({"type": {"$exists": True}}))
     if strategy == "insert_delete":
         assert marks == []
@@ -239,7 +239,7 @@ def test_what_cannot_be_read_is_left_out(
     mongo_database.collections["a"].insert_many([{"_id": i, "n": i % 5} for i in range(60)])
     one = begin(mongo_database)
     ask(mongo_database, "a", **more)
-    until_told(one, "COMPLETED")
+    until_notified(one, "COMPLETED")
     completed = [each for each in notified(one) if each["type"] == "TABLE_SCAN_COMPLETED"]
     assert [each["additional_data"]["status"] for each in completed] == ["SKIPPED"]
     assert read(events(one)) == []
@@ -276,7 +276,7 @@ def test_a_filter_that_fails_on_a_document_does_not_end_the_stream(
     text = '{"$expr": {"$gt": [{"$divide": [1, "$n"]}, 0]}}'
     condition = {"data-collection": ".*", "filter": text}
     ask(mongo_database, "a", additional_conditions=[condition], type=kind)
-    until_told(one, "COMPLETED")
+    until_notified(one, "COMPLETED")
     mongo_database.collections["a"].insert_one({"_id": "end"})
     one.restart().step_until(lambda: '"end"' in folded(events(one), "a"))
     one.stop()
@@ -291,7 +291,7 @@ def test_chunks_of_a_window_are_read_at_the_same_time(mongo_database: MongoDatab
     )
     with during_reads("things", lambda: threading.current_thread().name, 1000) as threads:
         ask(mongo_database, "things")
-        until_told(one, "COMPLETED")
+        until_notified(one, "COMPLETED")
     lanes = {name for name in threads if str(name).startswith("headrace incremental")}
     assert len(lanes) == 2
     assert len(set(threads)) == 3
@@ -309,7 +309,7 @@ def test_updates_without_documents_take_no_document_away(mongo_database: MongoDa
     update = {"$inc": {"n": 1}}
     with during_reads("things", lambda: things.update_one({"_id": 50}, update), 2) as acts:
         ask(mongo_database, "things")
-        until_told(one, "COMPLETED")
+        until_notified(one, "COMPLETED")
     assert len(acts) == 2
     documents: dict[str, Any] = {}
     for record in events(one).in_order():

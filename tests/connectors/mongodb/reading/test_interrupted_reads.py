@@ -87,8 +87,8 @@ def test_an_incremental_snapshot_and_its_stream_go_on(
     server = mongo_database.server
     with during_reads("things", lambda: disturb(server), times) as acts:
         ask(mongo_database, "things")
-        while "COMPLETED" not in (told := [each["type"] for each in notified(one)]):
-            assert "ABORTED" not in told
+        while "COMPLETED" not in (kinds := [each["type"] for each in notified(one)]):
+            assert "ABORTED" not in kinds
             assert not deadline.is_over
             number += 1
             things.update_one({"_id": number * 37 % COUNT}, {"$set": {"n": number}})

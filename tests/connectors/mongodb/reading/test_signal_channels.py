@@ -20,7 +20,7 @@ from tests.connectors.mongodb.reading.test_incremental import (
     check,
     events,
     notified,
-    until_told,
+    until_notified,
 )
 from tests.connectors.mongodb.reading.test_snapshots import folded, read, value
 from tests.servers.kafka import KafkaServer
@@ -98,7 +98,7 @@ def test_a_message_of_kafka_starts_an_incremental_snapshot_once(
     )
     data = {"data-collections": [f"{mongo_database.name}.things"]}
     kafka.send(topic, ("headrace", json.dumps({"type": "execute-snapshot", "data": data})))
-    until_told(one, "STARTED")
+    until_notified(one, "STARTED")
     change_until(one, things, lambda: done(one), restarts=True)
     assert [each["type"] for each in notified(one)].count("COMPLETED") == 1
     assert one.offsets[-1]["signals"]["kafka"] == [[topic, 0, 1]]
@@ -123,7 +123,7 @@ def test_a_blocking_snapshot_holds_up_the_stream_and_goes_on_after_restarts(
         one.restart().step()
         restarts += 1
     assert restarts > 3
-    until_told(one, "COMPLETED")
+    until_notified(one, "COMPLETED")
     count = len(read(events(one)))
     things.insert_one({"_id": "end"})
     one.step_until(lambda: '"end"' in folded(events(one), "things"))

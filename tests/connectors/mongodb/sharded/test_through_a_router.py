@@ -11,7 +11,7 @@ from bson.timestamp import Timestamp
 
 from headrace.connectors.registry import check, parse_configuration
 from tests.connectors.mongodb.harness import PLAIN, Reader
-from tests.connectors.mongodb.reading.test_incremental import ask, begin, until_told
+from tests.connectors.mongodb.reading.test_incremental import ask, begin, until_notified
 from tests.connectors.mongodb.sharded.router import Router
 from tests.servers.mongodb import MongoDatabase
 
@@ -58,7 +58,7 @@ def test_an_incremental_snapshot_goes_through_a_router(
     mongo_database.collections["a"].insert_many([{"_id": i} for i in range(10)])
     one = begin(mongo_database, **through(router))
     ask(mongo_database, "a")
-    until_told(one, "COMPLETED")
+    until_notified(one, "COMPLETED")
     one.stop()
     assert operations(one).count(("r", "a")) == 10
 

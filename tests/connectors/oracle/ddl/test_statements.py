@@ -54,10 +54,12 @@ def after(sql: str, table: Table | None = T) -> Table | None:
 
 @pytest.mark.parametrize("written", TYPES)
 def test_a_column_is_as_the_data_dictionary_tells_of_it(written: str) -> None:
-    told = Definition.parse(f"C {written}")
+    definition = Definition.parse(f"C {written}")
     made = after(f"ALTER TABLE T ADD C {written}")
     assert made is not None
-    dictionary = OracleType.of(told.type, told.length, told.precision, told.scale)
+    dictionary = OracleType.of(
+        definition.type, definition.length, definition.precision, definition.scale
+    )
     assert made.by_name["C"].type == replace(dictionary, is_stated=True)
 
 

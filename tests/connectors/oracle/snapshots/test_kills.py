@@ -28,7 +28,7 @@ def test_kills_lose_and_double_no_row(
         include_schema_changes="false",
     )
     lives = [Death(MOMENTS[n % len(MOMENTS)], 1 + n % 2) for n in range(kills)]
-    told = KilledReader(tmp_path, properties).snapshot(lives)
-    keys = [json.loads(one["key"])["ID"] for one in told if one["topic"].endswith(".KEYED")]
+    records = KilledReader(tmp_path, properties).snapshot(lives)
+    keys = [json.loads(one["key"])["ID"] for one in records if one["topic"].endswith(".KEYED")]
     assert sorted(keys) == list(range(len(rows)))
-    assert len([one for one in told if one["topic"].endswith(".KEYLESS")]) == 100
+    assert len([one for one in records if one["topic"].endswith(".KEYLESS")]) == 100

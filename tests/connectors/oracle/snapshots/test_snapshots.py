@@ -180,12 +180,12 @@ def test_the_tables_are_emitted_before_their_rows_and_recorded(
     run = reader(database, schema_history_internal_file_filename=str(file))
     snapshot(run)
     run.stop()
-    told = [e for e in run.events() if "tableChanges" in e]
-    assert [e["source"]["table"] for e in told] == ["KEYED", "KEYLESS", "LEER"]
-    assert all(e["sequence"] < rows_of(run)[0]["sequence"] for e in told)
-    assert {(e["databaseName"], e["schemaName"]) for e in told} == {(PDB, "INV")}
-    assert 'CREATE TABLE "INV"."KEYED"' in told[0]["ddl"]
-    assert told[0]["tableChanges"][0]["id"] == f'"{PDB}"."INV"."KEYED"'
+    schema_changes = [e for e in run.events() if "tableChanges" in e]
+    assert [e["source"]["table"] for e in schema_changes] == ["KEYED", "KEYLESS", "LEER"]
+    assert all(e["sequence"] < rows_of(run)[0]["sequence"] for e in schema_changes)
+    assert {(e["databaseName"], e["schemaName"]) for e in schema_changes} == {(PDB, "INV")}
+    assert 'CREATE TABLE "INV"."KEYED"' in schema_changes[0]["ddl"]
+    assert schema_changes[0]["tableChanges"][0]["id"] == f'"{PDB}"."INV"."KEYED"'
     records = [HistoryRecord.from_line(line) for line in file.read_text().splitlines()]
     assert [record.changes[0].table.id for record in records if record and record.changes] == [
         (PDB, "INV", "KEYED"), (PDB, "INV", "KEYLESS"), (PDB, "INV", "LEER"),
@@ -213,11 +213,11 @@ def test_the_tables_are_emitted_again_as_they_were_when_the_range_is_read_again(
     again = [record["value"] for record in run.read(end)]
     run.stop()
 
-    def told(values: list[Any]) -> list[Any]:
+    def tables_of(values: list[Any]) -> list[Any]:
         return [(one["ddl"], one["tableChanges"]) for one in map(json.loads, values)]
 
-    assert told(again) == told(first)
-    assert [changes[0]["id"] for _, changes in told(first)] == [f'"{PDB}"."INV"."A"']
+    assert tables_of(again) == tables_of(first)
+    assert [changes[0]["id"] for _, changes in tables_of(first)] == [f'"{PDB}"."INV"."A"']
 
 
 def test_no_data_tells_tables_and_reads_no_rows_and_initial_only_no_changes(
@@ -356,10 +356,10 @@ def test_what_changes_while_rows_are_read_comes_behind_them(database: OracleData
 
 
 @pytest.mark.parametrize(
-    ("mode", "told"), [("skip", ["behind"]), ("transaction_view_only", ["before", "behind"])]
+    ("mode", "names"), [("skip", ["behind"]), ("transaction_view_only", ["before", "behind"])]
 )
 def test_transactions_that_are_open_are_captured_whole_where_they_are_looked_for(
-    database: OracleDatabase, mode: str, told: list[str]
+    database: OracleDatabase, mode: str, names: list[str]
 ) -> None:
     opened = database.server.begin()
     opened.insert("INV.KEYLESS", T="before")
@@ -374,7 +374,7 @@ def test_transactions_that_are_open_are_captured_whole_where_they_are_looked_for
 
     run.step_until(lambda: "behind" in created())
     run.stop()
-    assert created() == told
+    assert created() == names
 
 
 @pytest.mark.parametrize(("mode", "locks"), [("shared", 3), ("none", 0)])

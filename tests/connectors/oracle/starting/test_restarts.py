@@ -162,6 +162,6 @@ def test_random_transactions_under_faults_and_restarts_come_once_and_in_order(
         workload.commit(one)
     reader.step_until(lambda: len(reader.values()) >= len(workload.expected))
     reader.look_again(oracle_database)
-    changes = [(told["op"], row) for told, row in zip(reader.values(), reader.ids(), strict=True)]
+    changes = [(value["op"], row) for value, row in zip(reader.values(), reader.ids(), strict=True)]
     assert changes == workload.expected
     reader.stop()

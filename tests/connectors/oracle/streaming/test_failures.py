@@ -194,7 +194,7 @@ def test_an_update_with_status_2_and_no_reason_is_an_event(
          {"redo": "COMMIT", "xid": "0b00010001000000"}]
     )  # fmt: skip
     reading.await_changes(1)
-    assert reading.told() == [("u", {"ID": 1, "NAME": "x"}, {"ID": 1, "NAME": "e"})]
+    assert reading.images() == [("u", {"ID": 1, "NAME": "x"}, {"ID": 1, "NAME": "e"})]
 
 
 def test_a_broken_connection_is_named_and_what_follows_is_read(

@@ -34,7 +34,7 @@ def test_large_values_are_put_into_the_insert_that_they_belong_to(
         transaction.insert(TABLE, ID=1, NAME="one", C=text, B=raw.hex())
         transaction.insert(TABLE, ID=2, NAME="two")
     reading.await_changes(2)
-    first, second = (after for _, _, after in reading.told())
+    first, second = (after for _, _, after in reading.images())
     assert first is not None
     assert first["C"] == text
     assert base64.b64decode(first["B"]) == raw
@@ -83,7 +83,7 @@ def test_a_part_that_cannot_be_read_never_makes_its_value_null(
     )
     reader.await_changes(1)
     reader.stop()
-    ((op, _, after),) = reader.told()
+    ((op, _, after),) = reader.images()
     assert op == "c"
     assert after is not None
     assert after["C"] == value
@@ -98,7 +98,7 @@ def test_an_update_of_a_large_value_alone_is_an_update_of_its_row(
     with oracle_database.transaction() as transaction:
         transaction.update(TABLE, {"ID": 1}, C="x" * 5000)
     reading.await_changes(2)
-    op, before, after = reading.told()[1]
+    op, before, after = reading.images()[1]
     unavailable = base64.b64encode(UNAVAILABLE.encode()).decode()
     assert op == "u"
     assert before == {"ID": 1, "NAME": "one", "C": UNAVAILABLE, "B": unavailable}
@@ -116,8 +116,8 @@ def test_what_is_undone_to_a_savepoint_is_in_no_large_value(
     with oracle_database.transaction() as transaction:
         transaction.delete(TABLE, ID=1)
     reading.await_changes(2)
-    assert [op for op, _, _ in reading.told()] == ["c", "d"]
-    after = reading.told()[0][2]
+    assert [op for op, _, _ in reading.images()] == ["c", "d"]
+    after = reading.images()[0][2]
     assert after is not None
     assert after["C"] == "first"
 
@@ -136,7 +136,7 @@ def test_a_large_value_behind_a_rollback_to_a_savepoint_is_not_lost(
         transaction.delete(TABLE, ID=1)
         transaction.rollback_to("there")
     reading.await_changes(1)
-    assert reading.told() == [
+    assert reading.images() == [
         (
             "c",
             None,
@@ -153,7 +153,7 @@ def test_large_values_of_a_row_whose_key_changes_are_read_again(
     with oracle_database.transaction() as transaction:
         transaction.update(TABLE, {"ID": 1}, ID=2, B="0bff")
     reading.await_changes(3)
-    _, (gone, *_), (made, _, after) = reading.told()
+    _, (gone, *_), (made, _, after) = reading.images()
     assert (gone, made) == ("d", "c")
     assert after == {
         "ID": 2,
@@ -174,7 +174,7 @@ def test_large_values_of_a_row_that_is_gone_are_unavailable(
         transaction.update(TABLE, {"ID": 1}, ID=2)
         transaction.delete(TABLE, ID=2)
     reading.await_changes(4)
-    _, _, (op, _, after), _ = reading.told()
+    _, _, (op, _, after), _ = reading.images()
     assert op == "c"
     assert after is not None
     assert after["C"] == UNAVAILABLE
@@ -195,7 +195,7 @@ def test_large_values_that_undo_has_no_more_are_an_error_that_is_tried_again(
     assert "MODIFY LOB" in caught.value.remedy
     reading.restart()
     reading.await_changes(3)
-    after = reading.told()[2][2]
+    after = reading.images()[2][2]
     assert after is not None
     assert after["C"] == "first"
 
@@ -215,6 +215,6 @@ def test_a_transaction_with_large_values_is_read_whole_over_windows_and_restarts
     long.commit()
     reading.await_changes(5)
     assert reading.ids() == [2, 3, 4, 1, 5]
-    after = reading.told()[3][2]
+    after = reading.images()[3][2]
     assert after is not None
     assert after["C"] == "first" * 300

@@ -119,7 +119,7 @@ def failed(error: HeadraceError) -> None:
 
 def merged(*held: bytes) -> list[tuple[str, list[list[str | None]]]]:
     """Kinds and images of what comes out; unavailable cells are `?`."""
-    told = []
+    frames = []
     for out in made([(one, False) for one in held]):
         size, kind = struct.unpack_from("!IB", out)
         assert size == len(out)
@@ -129,8 +129,8 @@ def merged(*held: bytes) -> list[tuple[str, list[list[str | None]]]]:
             texts = [None if v is None else "?" if v is ABSENT else v.decode() for v in row]
             images.append(texts)
             rest = rest[len(make_image(row)) :]
-        told.append((chr(kind), images[1:]))
-    return told
+        frames.append((chr(kind), images[1:]))
+    return frames
 
 
 def test_parts_are_put_where_they_belong_and_gaps_are_filled() -> None:
@@ -241,15 +241,15 @@ def test_extended_strings_and_xml_are_put_together() -> None:
     )
     assert out[0][1][1][2] == "one, two"
     begin = 'XML DOC BEGIN:  select "C" from "S"."T" where "ID" = \'1\''
-    told = "XML sql_redo not re-executable"
+    info = "XML sql_redo not re-executable"
     out = merged(
-        apart(redo_rows.XML_BEGIN, begin, told),
-        apart(redo_rows.XML_WRITE, "XML_REDO := HEXTORAW('3c612f3e'):4", told),
+        apart(redo_rows.XML_BEGIN, begin, info),
+        apart(redo_rows.XML_WRITE, "XML_REDO := HEXTORAW('3c612f3e'):4", info),
     )
     assert out[0][1][1][2] == "<a/>"
     out = merged(
-        apart(redo_rows.XML_BEGIN, begin, told),
-        apart(redo_rows.XML_WRITE, "XML_REDO := NULL", told),
+        apart(redo_rows.XML_BEGIN, begin, info),
+        apart(redo_rows.XML_WRITE, "XML_REDO := NULL", info),
     )
     assert out[0][1][1][2] is None
 

@@ -64,8 +64,8 @@ def test_a_wait_for_logs_counts_while_it_lasts_and_once(monkeypatch: pytest.Monk
     progress = MiningProgress()
 
     def waits() -> tuple[int, int]:
-        told = progress.to_json()
-        return told["LogWaitCount"], told["LogWaitTimeInMilliseconds"]
+        figures = progress.to_json()
+        return figures["LogWaitCount"], figures["LogWaitTimeInMilliseconds"]
 
     progress.goes_on()
     assert waits() == (0, 0)
@@ -97,17 +97,17 @@ def test_open_transactions_and_the_gap_they_make_are_reported(
     open_transaction.insert(TABLE, ID=1, NAME="one")
     add(database, 2, 3)
     reading.await_changes(2)
-    told = figures_when(reading, lambda told: told["NumberOfCommittedTransactions"] == 1)
-    assert told["NumberOfActiveTransactions"] == 1
-    assert told["OldestScnAgeInMilliseconds"] > 0
-    oldest, offset, current = (int(told[f"{one}Scn"]) for one in ("Oldest", "Offset", "Current"))
-    assert 0 < offset < oldest < int(told["CommittedScn"]) <= current
-    assert told["ScnGap"] == current - offset
-    assert told["BufferedBytes"] > 0
+    figures = figures_when(reading, lambda figures: figures["NumberOfCommittedTransactions"] == 1)
+    assert figures["NumberOfActiveTransactions"] == 1
+    assert figures["OldestScnAgeInMilliseconds"] > 0
+    oldest, offset, current = (int(figures[f"{one}Scn"]) for one in ("Oldest", "Offset", "Current"))
+    assert 0 < offset < oldest < int(figures["CommittedScn"]) <= current
+    assert figures["ScnGap"] == current - offset
+    assert figures["BufferedBytes"] > 0
     open_transaction.commit()
-    told = figures_when(reading, lambda told: told["NumberOfCommittedTransactions"] == 2)
-    assert (told["NumberOfActiveTransactions"], told["OldestScn"]) == (0, "0")
-    assert told["OldestScnAgeInMilliseconds"] == 0
+    figures = figures_when(reading, lambda figures: figures["NumberOfCommittedTransactions"] == 2)
+    assert (figures["NumberOfActiveTransactions"], figures["OldestScn"]) == (0, "0")
+    assert figures["OldestScnAgeInMilliseconds"] == 0
 
 
 def test_rolled_back_changes_and_transactions_are_counted(
@@ -120,13 +120,13 @@ def test_rolled_back_changes_and_transactions_are_counted(
         transaction.insert(TABLE, ID=3, NAME="three")
         transaction.rollback_to("A")
     reading.await_changes(1)
-    told = figures_when(reading, lambda told: told["NumberOfPartialRollbackCount"] == 2)
-    assert told["NumberOfUnmatchedRollbacks"] == 0
-    assert told["NumberOfRolledBackTransactions"] == 0
+    figures = figures_when(reading, lambda figures: figures["NumberOfPartialRollbackCount"] == 2)
+    assert figures["NumberOfUnmatchedRollbacks"] == 0
+    assert figures["NumberOfRolledBackTransactions"] == 0
     other = database.server.begin()
     other.insert(TABLE, ID=4, NAME="four")
     other.rollback()
-    figures_when(reading, lambda told: told["NumberOfRolledBackTransactions"] == 1)
+    figures_when(reading, lambda figures: figures["NumberOfRolledBackTransactions"] == 1)
 
 
 def test_transactions_that_are_too_large_are_not_those_that_are_given_up(
@@ -136,13 +136,13 @@ def test_transactions_that_are_too_large_are_not_those_that_are_given_up(
     add(database, 1, 2, 3, 4)
     add(database, 5)
     reader.await_changes(1)
-    told = figures_when(reader, lambda told: told["NumberOfOversizedTransactions"] == 1)
-    assert told["AbandonedTransactionCount"] == 0
+    figures = figures_when(reader, lambda figures: figures["NumberOfOversizedTransactions"] == 1)
+    assert figures["AbandonedTransactionCount"] == 0
     reader.stop()
     reader = OracleReader.of(database, log_mining_transaction_retention_ms="1")
     database.server.begin().insert(TABLE, ID=6, NAME="six")
-    told = figures_when(reader, lambda told: told["AbandonedTransactionCount"] == 1)
-    assert told["NumberOfOversizedTransactions"] == 0
+    figures = figures_when(reader, lambda figures: figures["AbandonedTransactionCount"] == 1)
+    assert figures["NumberOfOversizedTransactions"] == 0
     reader.stop()
 
 
@@ -151,21 +151,21 @@ def test_sessions_queries_and_memory_of_logminer_are_measured(
 ) -> None:
     add(database, *range(100))
     reading.await_changes(100)
-    told = figures_when(
+    figures = figures_when(
         reading,
-        lambda told: (
-            told["TotalProcessedRows"] >= 102
-            and told["TotalMiningSessionStartTimeInMilliseconds"] > 0
-            and told["TotalBatchProcessingTimeInMilliseconds"] > 0
+        lambda figures: (
+            figures["TotalProcessedRows"] >= 102
+            and figures["TotalMiningSessionStartTimeInMilliseconds"] > 0
+            and figures["TotalBatchProcessingTimeInMilliseconds"] > 0
         ),
     )
     server = database.server.call("counted")
-    assert 0 < told["FetchQueryCount"] <= server["contents"]
+    assert 0 < figures["FetchQueryCount"] <= server["contents"]
     for one in ("MiningSessionStartTime", "BatchProcessingTime"):
-        last, most, total = (told[f"{of}{one}InMilliseconds"] for of in ("Last", "Max", "Total"))
+        last, most, total = (figures[f"{of}{one}InMilliseconds"] for of in ("Last", "Max", "Total"))
         assert 0 <= last <= most <= total
     assert {
-        one: told[f"MiningSession{area}GlobalArea{most}MemoryInBytes"]
+        one: figures[f"MiningSession{area}GlobalArea{most}MemoryInBytes"]
         for one, area, most in (
             ("session uga memory", "User", ""),
             ("session uga memory max", "User", "Max"),
@@ -180,8 +180,8 @@ def test_memory_that_the_user_may_not_see_is_not_reported(database: OracleDataba
     reader = OracleReader.of(database)
     add(database, 1)
     reader.await_changes(1)
-    told = figures_when(reader, lambda told: told["FetchQueryCount"] > 0)
-    assert not [name for name in told if "GlobalArea" in name]
+    figures = figures_when(reader, lambda figures: figures["FetchQueryCount"] > 0)
+    assert not [name for name in figures if "GlobalArea" in name]
     reader.stop()
 
 
@@ -193,14 +193,14 @@ def test_log_switches_are_counted_and_sessions_that_begin_again_are_not(
     reader.await_changes(1)
     add(database, 2)
     reader.await_changes(2)
-    figures_when(reader, lambda told: told["FetchQueryCount"] > 2)
+    figures_when(reader, lambda figures: figures["FetchQueryCount"] > 2)
     assert database.server.call("counted")["end_logmnr"] > 0
-    assert figures_when(reader, lambda told: True)["LogSwitchCount"] == 0
+    assert figures_when(reader, lambda figures: True)["LogSwitchCount"] == 0
     for one in (3, 4):
         database.server.apply([{"switch": 1}])
         add(database, one)
     reader.await_changes(4)
-    figures_when(reader, lambda told: told["LogSwitchCount"] == 2)
+    figures_when(reader, lambda figures: figures["LogSwitchCount"] == 2)
     reader.stop()
 
 
@@ -210,9 +210,9 @@ def test_a_log_that_is_switched_while_it_is_mined_is_a_wait(
     database.server.apply([{"error": 1291, "when": "START_LOGMNR"}])
     add(database, 1)
     reading.await_changes(1)
-    told = figures_when(reading, lambda told: told["NumberOfCommittedTransactions"] == 1)
-    assert told["LogWaitCount"] == 1
-    assert told["LogWaitTimeInMilliseconds"] > 0
+    figures = figures_when(reading, lambda figures: figures["NumberOfCommittedTransactions"] == 1)
+    assert figures["LogWaitCount"] == 1
+    assert figures["LogWaitTimeInMilliseconds"] > 0
 
 
 def test_figures_are_reported_inside_of_a_window(

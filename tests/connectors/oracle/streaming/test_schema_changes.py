@@ -31,8 +31,8 @@ def add(database: OracleDatabase, **values: Any) -> None:
 
 def changes(reader: OracleReader) -> list[dict[str, Any]]:
     """Schema change events, but for those of the start, whose statements are the database's."""
-    told = [value for value in reader.events() if "tableChanges" in value]
-    return [value for value in told if value["ddl"] and not value["ddl"][0].isspace()]
+    schema_changes = [value for value in reader.events() if "tableChanges" in value]
+    return [value for value in schema_changes if value["ddl"] and not value["ddl"][0].isspace()]
 
 
 def test_a_table_has_its_new_columns_from_the_statement_on(
@@ -46,19 +46,19 @@ def test_a_table_has_its_new_columns_from_the_statement_on(
     oracle_database.server.ddl("ALTER TABLE INV.T DROP COLUMN NAME")
     add(oracle_database, ID=3, MORE=6)
     reading.await_changes(3)
-    assert [after for _, _, after in reading.told()] == [
+    assert [after for _, _, after in reading.images()] == [
         {"ID": 1, "NAME": "one"},
         {"ID": 2, "NAME": "two", "MORE": 5},
         {"ID": 3, "MORE": 6},
     ]
-    told = changes(reading)
-    assert [change["ddl"] for change in told] == [
+    schema_changes = changes(reading)
+    assert [change["ddl"] for change in schema_changes] == [
         "ALTER TABLE INV.T ADD (MORE NUMBER(5))",
         "ALTER TABLE INV.T DROP COLUMN NAME",
     ]
-    (table,) = (change["table"] for change in told[0]["tableChanges"])
+    (table,) = (change["table"] for change in schema_changes[0]["tableChanges"])
     assert [column["name"] for column in table["columns"]] == ["ID", "NAME", "MORE"]
-    assert told[0]["tableChanges"][0]["type"] == "ALTER"
+    assert schema_changes[0]["tableChanges"][0]["type"] == "ALTER"
 
 
 def test_a_schema_change_stands_between_the_changes_that_it_parts(
@@ -95,7 +95,7 @@ def test_a_table_that_is_altered_inside_of_anothers_transaction_stops_nothing(
     long.insert("INV.OTHER", ID=2, NAME="two")
     long.commit()
     reading.await_changes(3)
-    afters = [after for _, _, after in reading.told()]
+    afters = [after for _, _, after in reading.images()]
     assert afters[1] == {"ID": 1, "NAME": "before"}
 
 
@@ -160,10 +160,10 @@ def test_a_table_in_the_recycle_bin_is_no_captured_one(
     with oracle_database.transaction() as transaction:
         transaction.insert("INV.LATER", ID=2)
     reading.await_changes(2)
-    told = [
+    drops = [
         (one["type"], one["id"]) for change in changes(reading) for one in change["tableChanges"]
     ]
-    assert told == [("DROP", '"ORCLPDB1"."INV"."T"')]
+    assert drops == [("DROP", '"ORCLPDB1"."INV"."T"')]
 
 
 def test_comments_are_emitted_if_they_are_configured(oracle_database: OracleDatabase) -> None:
@@ -193,8 +193,8 @@ def test_statements_of_tables_that_are_not_captured_are_emitted_unless_the_histo
         add(oracle_database, ID=1, NAME="one")
         reader.await_changes(1)
         reader.stop()
-        told = [value["schemaName"] for value in reader.events() if "tableChanges" in value]
-        assert told == (["INV"] if only_captured == "true" else ["INV", "X", "X"])
+        schemas = [value["schemaName"] for value in reader.events() if "tableChanges" in value]
+        assert schemas == (["INV"] if only_captured == "true" else ["INV", "X", "X"])
 
 
 def test_a_history_that_outlives_its_process_knows_the_columns_of_older_redo(
@@ -214,7 +214,7 @@ def test_a_history_that_outlives_its_process_knows_the_columns_of_older_redo(
     add(oracle_database, ID=3)
     reader.await_changes(3)
     reader.stop()
-    assert [after for _, _, after in reader.told()] == [
+    assert [after for _, _, after in reader.images()] == [
         {"ID": 1, "NAME": "one"},
         {"ID": 2, "NAME": "two"},
         {"ID": 3},
@@ -241,4 +241,4 @@ def test_the_hybrid_strategy_reads_rows_that_logminer_names_by_numbers(
     )  # fmt: skip
     reader.await_changes(1)
     reader.stop()
-    assert reader.told() == [("c", None, {"ID": 1, "NAME": "one"})]
+    assert reader.images() == [("c", None, {"ID": 1, "NAME": "one"})]

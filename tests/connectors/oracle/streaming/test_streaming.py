@@ -31,7 +31,7 @@ def test_changes_of_a_transaction_come_when_it_is_committed(
         transaction.delete(TABLE, ID=1)
     reading.await_changes(3)
     one, two = {"ID": 1, "NAME": "one"}, {"ID": 1, "NAME": "two"}
-    assert reading.told() == [("c", None, one), ("u", one, two), ("d", two, None)]
+    assert reading.images() == [("c", None, one), ("u", one, two), ("d", two, None)]
 
 
 def test_the_source_block_tells_of_the_redo(
@@ -79,7 +79,7 @@ def test_a_key_that_changes_is_a_delete_and_a_create(
         transaction.insert(TABLE, ID=1, NAME="one")
         transaction.update(TABLE, {"ID": 1}, ID=2)
     reading.await_changes(3)
-    assert [op for op, _, _ in reading.told()] == ["c", "d", "c"]
+    assert [op for op, _, _ in reading.images()] == ["c", "d", "c"]
     assert reading.ids() == [1, 1, 2]
 
 
@@ -93,7 +93,7 @@ def test_a_truncation_is_an_event_where_it_is_not_skipped(oracle_database: Oracl
         transaction.insert(TABLE, ID=2, NAME="two")
     reader.await_changes(3)
     reader.stop()
-    assert [op for op, _, _ in reader.told()] == ["c", "t", "c"]
+    assert [op for op, _, _ in reader.images()] == ["c", "t", "c"]
 
 
 def test_users_clients_and_system_users_are_filtered(oracle_database: OracleDatabase) -> None:
@@ -244,7 +244,7 @@ def test_invisible_columns_are_in_events_and_hidden_ones_of_oracle_are_not(
         transaction.insert("INV.GHOSTS", ID=1, GHOST=2, **{"SYS_NC00004$": "x"})
         transaction.update("INV.GHOSTS", {"ID": 1}, GHOST=3, **{"SYS_NC00004$": "y"})
     reader.await_changes(2)
-    assert reader.told() == [
+    assert reader.images() == [
         ("c", None, {"ID": 1, "GHOST": 2}),
         ("u", {"ID": 1, "GHOST": 2}, {"ID": 1, "GHOST": 3}),
     ]

@@ -74,7 +74,7 @@ def test_what_is_rolled_back_is_in_no_event(
         second.rollback_to("here")
         second.insert(TABLE, ID=4, NAME="four")
     reading.await_changes(2)
-    assert reading.told() == [
+    assert reading.images() == [
         ("c", None, {"ID": 2, "NAME": "two"}),
         ("c", None, {"ID": 4, "NAME": "four"}),
     ]

@@ -61,7 +61,7 @@ def count(reader: Reader, topic: str) -> int:
     return sum(record["topic"] == topic for record in reader.records)
 
 
-def told(reader: Reader, kind: str) -> int:
+def notifications_of(reader: Reader, kind: str) -> int:
     """How many notifications of `kind` came."""
     found = [r for r in reader.records if r["topic"] == NOTIFICATIONS]
     return sum(json.loads(record["value"])["type"] == kind for record in found)
@@ -81,7 +81,7 @@ def test_chunks_without_watermarks_come_between_heartbeats(
     wait_for(lambda: reader.step() and count(reader, HEARTBEATS) >= 3)
     ask = {"type": "execute-snapshot", "data": {"data-collections": ["public.t"]}}
     file.write_text(json.dumps(ask) + "\n")
-    wait_for(lambda: reader.step() and told(reader, "COMPLETED") == 1)
+    wait_for(lambda: reader.step() and notifications_of(reader, "COMPLETED") == 1)
     seen = count(reader, HEARTBEATS)
     wait_for(lambda: reader.step() and count(reader, HEARTBEATS) > seen)
     assert count(reader, "headrace.public.t") == 30
@@ -103,10 +103,10 @@ def test_places_inside_a_transaction_rise_while_heartbeats_cut_it(
            '{"data-collections": ["public.t"]}');"""
         "INSERT INTO t VALUES (103), (104); COMMIT"
     )
-    wait_for(lambda: reader.step() and told(reader, "COMPLETED") == 1)
+    wait_for(lambda: reader.step() and notifications_of(reader, "COMPLETED") == 1)
     reader.stop()
     assert any("txn" in offset for offset in reader.offsets)
-    assert told(reader, "STARTED") == 1
+    assert notifications_of(reader, "STARTED") == 1
     assert have_rising_places(reader)
 
 
@@ -118,7 +118,7 @@ def test_a_blocking_snapshot_comes_behind_the_heartbeats_before_it(
     blocking = {"type": "execute-snapshot", "data": ask["data"] | {"type": "blocking"}}
     for number, signal in enumerate((ask, blocking, ask, blocking), 1):
         file.write_text(json.dumps(signal) + "\n")
-        wait_for(lambda: reader.step() and told(reader, "COMPLETED") == number)  # noqa: B023
+        wait_for(lambda: reader.step() and notifications_of(reader, "COMPLETED") == number)  # noqa: B023
     seen = count(reader, HEARTBEATS)
     wait_for(lambda: reader.step() and count(reader, HEARTBEATS) > seen)
     assert count(reader, "headrace.public.t") == 120

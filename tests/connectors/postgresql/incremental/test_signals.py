@@ -38,8 +38,8 @@ def test_stopping_everything_delivers_no_further_chunk(tables: Database) -> None
     reader.drain()
     reader.stop()
     assert len(reads(reader)) <= 10
-    told = [e["type"] for e in reader.events() if "aggregate_type" in e]
-    assert told[-1] == "ABORTED"
+    kinds = [e["type"] for e in reader.events() if "aggregate_type" in e]
+    assert kinds[-1] == "ABORTED"
     assert "tables" not in reader.offsets[-1]["signals"]
 
 
@@ -57,8 +57,8 @@ def test_slices_that_carry_their_bytes_hold_chunks_and_notifications(tables: Dat
     reader.drain()
     reader.stop()
     assert folded(reader) == rows(tables)
-    told = [e["type"] for e in reader.events() if "aggregate_type" in e]
-    assert told == [
+    kinds = [e["type"] for e in reader.events() if "aggregate_type" in e]
+    assert kinds == [
         "SKIPPED", "STARTED", "IN_PROGRESS", "IN_PROGRESS", "IN_PROGRESS",
         "TABLE_SCAN_COMPLETED", "COMPLETED",
     ]  # fmt: skip
@@ -230,14 +230,14 @@ def test_the_initial_snapshot_is_notified(tables: Database, inline: bool) -> Non
     reader.restart()
     reader.drain()
     reader.stop()
-    told = [e for e in reader.events() if e.get("aggregate_type") == "Initial Snapshot"]
-    assert [e["type"] for e in told] == [
+    notifications = [e for e in reader.events() if e.get("aggregate_type") == "Initial Snapshot"]
+    assert [e["type"] for e in notifications] == [
         "STARTED", "IN_PROGRESS", "TABLE_SCAN_COMPLETED", "IN_PROGRESS", "TABLE_SCAN_COMPLETED",
         "COMPLETED", "SKIPPED",
     ]  # fmt: skip
     scanned = {
         e["additional_data"]["scanned_collection"]: e["additional_data"]["total_rows_scanned"]
-        for e in told
+        for e in notifications
         if e["type"] == "TABLE_SCAN_COMPLETED"
     }
     assert scanned == {"public.other": "1", "public.t": "4931"}

@@ -103,8 +103,8 @@ def test_a_table_that_is_not_published_is_left_out_with_the_way_out(
     for table in ("late", "parts"):
         add = f'ALTER PUBLICATION "{name}" ADD TABLE "public"."{table}";'
         what = f"The publication {name} lacks public.{table}: their changes do not arrive until"
-        told = [text for text in caplog.messages if text.startswith(f"signal {one} leaves")]
-        assert [what in text and add in text for text in told].count(True) == 1
+        warnings = [text for text in caplog.messages if text.startswith(f"signal {one} leaves")]
+        assert [what in text and add in text for text in warnings].count(True) == 1
 
     # Nothing is left of this one. A table that is not captured is another matter.
     other, data = signal(kind, "late")

@@ -39,7 +39,7 @@ def there(name: str, lsn: int, *statements: str) -> str:
     return THERE.format(name=name, lsn=lsn, statements="; ".join(statements))
 
 
-def told(reader: Reader) -> list[tuple[str, str, str | None, int | None]]:
+def origins_of(reader: Reader) -> list[tuple[str, str, str | None, int | None]]:
     """Operation, table, origin and its LSN of each record, in order."""
     records = sorted(reader.records, key=lambda record: record["sequence"])
     values = [json.loads(record["value"]) for record in records if record["value"]]
@@ -102,7 +102,7 @@ def test_every_record_of_a_replicated_transaction_names_its_origin(
     workload(origins)
     reader.drain()
     reader.stop()
-    assert told(reader) == TOLD
+    assert origins_of(reader) == TOLD
 
 
 def test_a_restart_inside_a_transaction_keeps_its_origin(origins: Database) -> None:
@@ -112,4 +112,4 @@ def test_a_restart_inside_a_transaction_keeps_its_origin(origins: Database) -> N
     while reader.step():
         reader.stop()
     reader.stop()
-    assert told(reader) == TOLD
+    assert origins_of(reader) == TOLD

@@ -57,8 +57,10 @@ def test_what_a_failed_start_made_is_dropped_on_another_connection(
     monkeypatch.setattr(run, "connect", connect)
     run.undo_making(config_with(), "the slot debezium", "SELECT drop()", drop, NOWHERE)
     assert tried == ([NOWHERE] if fails_again else [NOWHERE, other])
-    told = "the slot debezium that it made stays" in caplog.text and "SELECT drop();" in caplog.text
-    assert told == fails_again
+    is_reported = (
+        "the slot debezium that it made stays" in caplog.text and "SELECT drop();" in caplog.text
+    )
+    assert is_reported == fails_again
 
 
 def test_what_is_in_use_is_reported(caplog: pytest.LogCaptureFixture) -> None:

@@ -164,8 +164,8 @@ def test_vectors_are_read_back_also_inline_ones_of_others(
     inline = {"storageType": "i", "pathOrInlineDv": z85(padded), "sizeInBytes": len(body)}
     by_path = {**said, "storageType": "p", "pathOrInlineDv": f"file://{written}"}
     for other in (inline, by_path):
-        told = DataFile("x", 1, 1, "{}", {}, json.dumps(other))
-        assert storage.read_vector(told) == BitMap(positions)
+        other_file = DataFile("x", 1, 1, "{}", {}, json.dumps(other))
+        assert storage.read_vector(other_file) == BitMap(positions)
 
 
 def test_files_of_a_batch_are_swept_and_those_of_others_are_left(tmp_path: Path) -> None:

@@ -295,10 +295,10 @@ def _pairs(row: Row) -> Row:
 
 
 def _known(files: object) -> object:
-    """What is known of files, whoever told it."""
+    """The facts of files, sorted."""
     assert isinstance(files, tuple)
-    told = [(f.path, f.rows, f.size, f.bounds, f.deleted) for f in files]
-    return sorted(told, key=str)
+    facts = [(f.path, f.rows, f.size, f.bounds, f.deleted) for f in files]
+    return sorted(facts, key=str)
 
 
 def test_planned_changes_of_an_empty_batch_commit_the_batch_alone(lake: Lake) -> None:

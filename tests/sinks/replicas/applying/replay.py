@@ -55,12 +55,13 @@ class Replay:
                 if step.key in self.rows:
                     self._before_delete[step.key] = self.rows.pop(step.key)
             else:
-                told = dict(zip(schema.key, step.key, strict=True)) | dict(step.values)
+                changed = dict(zip(schema.key, step.key, strict=True)) | dict(step.values)
                 former = self.rows.get(step.key, {})
                 if step.old_key is not None:
                     former = self._before_delete[step.old_key]
                 self.rows[step.key] = {
-                    name: told[name] if name in told else former[name] for name in schema.names
+                    name: changed[name] if name in changed else former[name]
+                    for name in schema.names
                 }
 
 

@@ -153,8 +153,8 @@ def pipeline(request: pytest.FixtureRequest, tmp_path: Path) -> Pipeline:
 
 
 def insert(number: int, **values: object) -> Change:
-    told = {"text": f"t{number}", "number": number, "amount": Decimal(number)}
-    return Change(Operation.INSERT, (number,), told | values)
+    given = {"text": f"t{number}", "number": number, "amount": Decimal(number)}
+    return Change(Operation.INSERT, (number,), given | values)
 
 
 def delete(number: int) -> Change:

@@ -58,7 +58,7 @@ def write_part(folder: Path, number: int, ids: np.ndarray, deleted: int) -> Sequ
     places = number * 1_000_000 + np.arange(size)
     operations = np.full(size, Operation.INSERT, np.int8)
     operations[:deleted] = Operation.DELETE
-    told = pa.array(operations != Operation.DELETE)
+    has_values = pa.array(operations != Operation.DELETE)
     values = {
         "text": pa.StringArray.from_buffers(size, pa.py_buffer(ends), pa.py_buffer(texts)),
         "n": pa.array(places.astype(np.int32)),
@@ -69,7 +69,7 @@ def write_part(folder: Path, number: int, ids: np.ndarray, deleted: int) -> Sequ
             SEQUENCE: pa.array([f"{place:020}" for place in places]),
             OPERATION: pa.array(operations),
             "id": pa.array(ids),
-            **{name: pa.compute.if_else(told, array, None) for name, array in values.items()},
+            **{name: pa.compute.if_else(has_values, array, None) for name, array in values.items()},
         }
     )
     with PartWriter(parts_folder(folder), f"{number}") as writer:

@@ -55,8 +55,8 @@ class ProcessRunner:
 
 def test_the_memory_of_the_command_does_not_grow_with_a_large_batch(tmp_path: Path) -> None:
     table = FolderTable(tmp_path / "table", INTEGER)
-    told = {"text": "a" * 1_000, "number": 1, "amount": None}
-    steps = [(key, Change(Operation.INSERT, (key,), told)) for key in range(20_000)]
+    values = {"text": "a" * 1_000, "number": 1, "amount": None}
+    steps = [(key, Change(Operation.INSERT, (key,), values)) for key in range(20_000)]
     part = write_part(tmp_path, "p", steps, INTEGER, divided=True)
     assert part.size > 20_000_000
     batch = Batch([part], tmp_path, INTEGER, "b")

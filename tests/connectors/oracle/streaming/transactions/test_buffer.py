@@ -61,23 +61,23 @@ class _Buffered:
 
     def transactions(self) -> list[dict[str, Any]]:
         """What was written, by transaction."""
-        told: list[dict[str, Any]] = []
+        transactions: list[dict[str, Any]] = []
         at = 0
         while at < len(self.written):
             size, kind = struct.unpack_from("!IB", self.written, at)
             body = bytes(self.written[at + 5 : at + size])
             if kind == ord("B"):
-                told.append({"begins": cells(body[24:]), "place": body[:16], "changes": []})
+                transactions.append({"begins": cells(body[24:]), "place": body[:16], "changes": []})
             elif kind == ord("E"):
-                told[-1]["ended"] = True
+                transactions[-1]["ended"] = True
             else:
                 relation, scn, us = struct.unpack_from("!IQq", body)
                 assert relation == 3
                 extra, images = _image_and_rest(body[20:])
-                told[-1]["changes"].append((chr(kind), scn, us, extra, images))
+                transactions[-1]["changes"].append((chr(kind), scn, us, extra, images))
             at += size
         assert at == len(self.written)
-        return told
+        return transactions
 
 
 def _image_and_rest(data: bytes) -> tuple[list[bytes | None], list[list[bytes | None]]]:
@@ -378,11 +378,11 @@ def test_what_is_written_is_what_a_plain_model_says(
         buffered.hold(rows)
         buffered.write(room)
         written += committed
-    told = [
+    read = [
         (one["begins"][0].decode(), [change[4][0] for change in one["changes"]])
         for one in buffered.transactions()
     ]
-    assert told == written
+    assert read == written
     assert all(one["ended"] for one in buffered.transactions())
 
 

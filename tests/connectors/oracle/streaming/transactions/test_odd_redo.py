@@ -81,9 +81,9 @@ def test_an_operation_that_logminer_does_not_know_is_reported_if_its_table_is_ca
     oracle_database.server.apply([unknown | table for table in tables])
     add(oracle_database, 1)
     reading.await_changes(1)
-    (told,) = (one for one in caplog.messages if "does not support" in one)
-    assert TABLE in told
-    assert XID in told
+    (message,) = (one for one in caplog.messages if "does not support" in one)
+    assert TABLE in message
+    assert XID in message
 
 
 def test_unsupported_operations_are_counted_by_table_and_minute(
@@ -100,22 +100,22 @@ def test_unsupported_operations_are_counted_by_table_and_minute(
         rows.add(redo.batch(given), np.arange(len(given)))
         rows.tell()
 
-    def told() -> list[str]:
+    def warned() -> list[str]:
         messages = [one.split(", the last one in transaction ")[0] for one in caplog.messages]
         caplog.clear()
         return [one.removeprefix("LogMiner does not support operations on ") for one in messages]
 
     operations("T1", "T1", "T2", "T1")
-    assert told() == ["S.T1: 3 rows", "S.T2: 1 rows"]
+    assert warned() == ["S.T1: 3 rows", "S.T2: 1 rows"]
     for _ in range(1000):
         operations("T1", "T1")
     operations("T3")
-    assert told() == ["S.T3: 1 rows"]
+    assert warned() == ["S.T3: 1 rows"]
     now[0] = 61.0
     rows.tell()
     rows.tell()
     assert "at SCN 11," in caplog.text
-    assert told() == ["S.T1: 2000 rows"]
+    assert warned() == ["S.T1: 2000 rows"]
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_an_object_that_logminer_cannot_name_is_reported_once(
         oracle_database.server.apply([row, row, mark("COMMIT")])
         add(oracle_database, number)
         reading.await_changes(number + 1)
-    (told,) = (one for one in caplog.messages if str(OBJECT) in one)
-    assert name in told
+    (message,) = (one for one in caplog.messages if str(OBJECT) in one)
+    assert name in message
 
 
 @pytest.mark.parametrize("name", ["UNKNOWN.OBJ# 5", "UNKNOWN.UNKNOWN", "INV.BIN$abc==$0"])
@@ -228,7 +228,7 @@ def test_rows_that_belong_nowhere_are_reported_at_most_once_a_minute(
 
     buffer = cast(TransactionBuffer, Buffer())
     odd = OddRedo(buffer, cast(StreamTables, None), lambda _error: None, lambda: now)
-    told = []
+    warned = []
     for seconds, unmatched, unresolved in (
         (0, 0, 0),
         (0, 1, 0),
@@ -240,11 +240,11 @@ def test_rows_that_belong_nowhere_are_reported_at_most_once_a_minute(
         now, counts = now + seconds, _Counts(unmatched, unresolved)
         caplog.clear()
         odd.tell_of_rows()
-        told.append([one.split(" rows")[0].split(" transactions")[0] for one in caplog.messages])
+        warned.append([one.split(" rows")[0].split(" transactions")[0] for one in caplog.messages])
         assert all(
             "0b00010001000000 at SCN 11" in one or "SCN 12" in one for one in caplog.messages
         )
-    assert told == [[], ["1"], ["1"], [], ["5"], ["1"]]
+    assert warned == [[], ["1"], ["1"], [], ["5"], ["1"]]
 
 
 def test_rows_that_belong_nowhere_are_reported_while_a_stream_reads(
@@ -289,8 +289,8 @@ def test_a_table_is_reported_at_its_own_row_whatever_is_fetched_with_it(
     add(oracle_database, 6, table="INV.LATER")
     values = {value["after"]["ID"]: value["source"] for value in reader.await_changes(7)}
     reader.stop()
-    told = [one["source"]["scn"] for one in reader.events() if "tableChanges" in one]
-    assert told[1:] == [values[4]["scn"], values[6]["scn"]]
+    scns = [one["source"]["scn"] for one in reader.events() if "tableChanges" in one]
+    assert scns[1:] == [values[4]["scn"], values[6]["scn"]]
     positions = [json.loads(line)["position"] for line in history.read_text().splitlines()][1:]
     assert [one["txId"] for one in positions] == [values[3]["txId"], values[5]["txId"]]
     # The transaction began at an SCN before that of its first change.

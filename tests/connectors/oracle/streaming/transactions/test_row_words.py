@@ -187,9 +187,10 @@ def test_operations_that_logminer_does_not_know_are_reported_for_captured_tables
     ]
     made = words_of(RowOptions(failure=failure)).of(redo.batch(rows), np.zeros(3, bool))
     assert made.words[:, hold_kernel.ACTION].tolist() == [hold_kernel.NOTHING] * 3
-    (told,) = caplog.messages
+    (message,) = caplog.messages
     assert (
-        f"S.T1: 1 rows, the last one in transaction {A} at SCN 11, RS_ID 0x00000b.00000001" in told
+        f"S.T1: 1 rows, the last one in transaction {A} at SCN 11, RS_ID 0x00000b.00000001"
+        in message
     )
 
 
@@ -200,23 +201,23 @@ def test_a_new_table_is_looked_for_at_its_own_row() -> None:
         redo.change("c", 12, A, new=["1", "2"]),
         redo.change("c", 13, A, new=["1"]),
     ]
-    told: list[str] = []
+    found: list[str] = []
 
     def find(schema: str, name: str) -> FoundTable | None:
-        told.append(name)
+        found.append(name)
         return FoundTable.named(schema, name)
 
     names = Names((), ())
     maker = RowWords(
         find, redo.statements(), names, names, RowOptions(),
-        is_new=lambda _schema, name: name not in told,
+        is_new=lambda _schema, name: name not in found,
     )  # fmt: skip
     batch, counts = redo.batch(rows), []
     while len(batch):
         counts.append(len(maker.of(batch, np.zeros(len(batch), bool)).words))
         batch = batch.slice(counts[-1])
     assert counts == [1, 1, 2]
-    assert told[:2] == ["T1", "T2"]
+    assert found[:2] == ["T1", "T2"]
 
 
 def test_numbered_columns_are_a_statement_where_they_are_read() -> None:

@@ -111,14 +111,18 @@ def test_a_node_that_is_back_is_reported_once(
 
     flush = LogFlush(config_of(oracle_database, rac_nodes="one"), opened)
     flush.prepare(connection)
-    told = []
+    messages = []
     for _ in range(5):
         caplog.clear()
         flush.flush(connection, 5)
         flush._close("one")
-        told += [record.getMessage().partition(":")[0] for record in caplog.records]
+        messages += [record.getMessage().partition(":")[0] for record in caplog.records]
     away = "The redo of the node one (rac.nodes) was not flushed, and is tried again with each "
-    assert told == [f"{away}window", "The redo of the node one is flushed again", f"{away}window"]
+    assert messages == [
+        f"{away}window",
+        "The redo of the node one is flushed again",
+        f"{away}window",
+    ]
 
 
 def test_the_address_of_a_node_that_cannot_be_reached_is_in_the_error(
