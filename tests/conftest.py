@@ -183,7 +183,7 @@ def kafka(kafka_server: KafkaServer) -> KafkaServer:
 
 @pytest.fixture(scope="session")
 def residents() -> Iterator[list[Resident]]:
-    """That of this worker, once there is one."""
+    """The resident process of this worker, once it has been started."""
     running: list[Resident] = []
     yield running
     for resident in running:

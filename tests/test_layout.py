@@ -23,7 +23,8 @@ def lines(path: Path) -> int:
 
 
 def statements(path: Path) -> Iterator[ast.AST]:
-    """Those of a file, also inside of others; expressions, which most nodes are, hold none."""
+    """The statements of a file, also those inside of others; expressions, which most nodes are,
+    contain no statements."""
     waiting: list[ast.AST] = [ast.parse(path.read_text())]
     while waiting:
         node = waiting.pop()

@@ -32,7 +32,7 @@ def naming_lines() -> list[tuple[str, str]]:
 
 
 def lines_with_kafka() -> list[tuple[str, str]]:
-    """Likewise of lines in `cli`, `config` and `spark` that name Kafka, and not Kafka Connect."""
+    """Lines in `cli`, `config` and `spark` that name Kafka, and not Kafka Connect."""
     lines = []
     for folder in ("cli", "config", "spark"):
         for path in sorted((SOURCES / folder).rglob("*.py")):
@@ -46,7 +46,7 @@ def lines_with_kafka() -> list[tuple[str, str]]:
 
 
 def listed_lines(number: int) -> list[tuple[str, str]]:
-    """The same of a table in the documentation, whose third column is the reason."""
+    """Files and lines of a table in the documentation, whose third column is the reason."""
     table = REASONS.read_text().split("| File | Line | Reason |")[number]
     rows = re.findall(r"^\| `([^`]+)` \| ``? ?(.+?) ?``? \| [^|]+ \|$", table, re.M)
     return [(file, text.replace(r"\|", "|")) for file, text in rows]

@@ -1,4 +1,4 @@
-"""Which tests share a worker, when several run them (`make test`)."""
+"""Tests that share a worker, when several workers run them (`make test`)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from xdist.scheduler import LoadScopeScheduling
 
 _CHAOS = "tests/chaos/"
-"""Its tests start every process by themselves and share nothing: each is one piece of work. They
-are the last ones of a run, and one worker would take them all while the others rest."""
+"""The folder whose tests start every process by themselves and share nothing: each is one piece of
+work. They are the last ones of a run, and one worker would take them all while the others rest."""
 _KAFKA = "kafka"
 _RESIDENT = "resident"
 _REGISTRY = "registry"
 _SPARK_WORKERS = 3
 """Each starts one session, which all its tests share: a gigabyte, and a core or two in a test."""
 _FROM_THE_START = 2
-"""So many of these begin with Spark, unless that were more than half of the workers: tests with
-Spark take almost as long as all others, and workers that had none would rest in the end."""
+"""The number of workers that begin with Spark, but at most half of all workers: tests with Spark
+take almost as long as all others, and workers without any would be idle in the end."""
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
@@ -36,7 +36,7 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         self._places: dict[str, int] = {}
 
     def schedule(self) -> None:
-        """As xdist's, with an order for each kind of work."""
+        """Schedules as xdist does, with an order for each kind of work."""
         if self.collection is None and self.registered_collections:
             nodeids = next(iter(self.registered_collections.values()))
             self._places = {nodeid: place for place, nodeid in enumerate(nodeids)}
@@ -48,7 +48,8 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
                 self._reschedule(node)
 
     def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
-        """As xdist's; work that is done is not counted again for each later test."""
+        """Does what xdist's method does; work that is done is not counted again for each later
+        test."""
         nodeid = self.registered_collections[node][item_index]
         scope = self._split_scope(nodeid)
         unit = self.assigned_work[node][scope]
@@ -58,7 +59,7 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         self._reschedule(node)
 
     def remove_node(self, node: Any) -> str | None:
-        """As xdist's: what a worker that crashed has not done waits again."""
+        """Does what xdist's method does: the unfinished work of a crashed worker waits again."""
         for scope in reversed(self.assigned_work[node]):
             self._waiting.setdefault(self._has_spark(scope), deque()).appendleft(scope)
         crashed: str | None = super().remove_node(node)

@@ -82,7 +82,7 @@ class Run:
         self.sessions.append(self.process.pid)
 
     def words(self) -> list[str]:
-        """Of the command line."""
+        """The words of the command line."""
         file = str(self.folder / "connector.properties")
         return ["events", file, "--output", str(self.output), "--state", str(self.state)]
 
@@ -147,7 +147,7 @@ class Run:
             return time.monotonic() - begun if used else None
 
     def await_gone(self, session: int) -> None:
-        """Nothing outlives the command for long."""
+        """Waits until no process of the session outlives the command."""
         wait_for(
             lambda: f"left behind: {processes_of(session)}", lambda: not processes_of(session), 300
         )
@@ -188,7 +188,7 @@ class Run:
         return False
 
     def catch_up(self) -> None:
-        """Until everything that is committed now is in the output."""
+        """Waits until everything that is committed now is in the output."""
         head = self.database.head()
         self.database.stir()
 
@@ -200,7 +200,7 @@ class Run:
 
 
 def processes_of(session: int) -> list[psutil.Process]:
-    """Everything in a session, also what lost its parent."""
+    """All processes of a session, also those that lost their parent."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):

@@ -24,8 +24,9 @@ FIVE = (
     ("streaming", "everything"),
 )
 SOME = {"postgresql": (0, 4), "mongodb": (2,), "db2": (3,), "oracle": (1,)}
-"""Which of the five `make test` has for each database: of the first one that the command recovers
-from by itself, and one after which it is started again; of the others one of them."""
+"""Those of the five kills that `make test` has for each database: of the first database one that
+the command recovers from by itself, and one after which it is started again; of the others one of
+them."""
 
 
 def some_or_five() -> pytest.MarkDecorator:

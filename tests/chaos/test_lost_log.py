@@ -64,7 +64,7 @@ def lose(run: Run, *logs: str) -> None:
 
 
 def ids(run: Run) -> list[int]:
-    """Of the micro-batches that the output has as a whole."""
+    """The ids of the events in the micro-batches that the output has as a whole."""
     content = run.output.read_bytes()[: int(str(state(run)["length"]))]
     return [json.loads(line)["key"]["id"] for line in content.splitlines()]
 

@@ -79,9 +79,9 @@ class Transfers(threading.Thread):
 def check(
     database: ChaosDatabase, output: Path, first: int, consistent: int, form: Form
 ) -> dict[str, int]:
-    """Nothing lost, nothing doubled, every transaction whole: from the log position `consistent`
-    on (0: from the first transaction) the sum of the balances is the same at every boundary. The
-    log was read from the position `first` on. Returns how much was seen."""
+    """Checks that nothing is lost or doubled, and that every transaction is whole: from the log
+    position `consistent` on (0: from the first transaction) the sum of the balances is the same at
+    every boundary. The log was read from the position `first` on. Returns how much was seen."""
     changes = changes_of(database, output, form)
     read = [change for change in changes if change.op == "r"]
     streamed = [change for change in changes if change.op != "r"]

@@ -19,7 +19,7 @@ def configuration(source: Source, **more: str) -> dict[str, str]:
 
 
 def properties(source: Source, **more: str) -> str:
-    """The same as the text of a properties file."""
+    """The properties as the text of a properties file."""
     lines = configuration(source, **more)
     return "".join(f"{name}={value}\n" for name, value in lines.items())
 

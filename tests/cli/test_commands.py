@@ -170,7 +170,7 @@ def test_a_run_shows_events_on_a_pipe_and_wrong_properties_are_one_message(
 
 
 def test_a_signal_from_the_command_line_reaches_the_signal_collection(source, tmp_path, capsys):
-    """Its id is printed, and `check` reads the same file."""
+    """The command prints the signal's id, and `check` reads the same file."""
     file = tmp_path / "c.properties"
     file.write_text(properties(source, signal_data_collection=source.signals()))
     assert main(["check", str(file)]) == 0, capsys.readouterr()

@@ -26,7 +26,7 @@ def source() -> Iterator[PostgresSource]:
 
 
 def debezium_server(source: PostgresSource, kafka: KafkaServer, prefix: str) -> str:
-    """As its documentation writes it."""
+    """A configuration of Debezium Server, as its documentation writes it."""
     of_source = configuration(source, topic_prefix=prefix)
     serializer = "org.apache.kafka.common.serialization.StringSerializer"
     lines = {

@@ -1,4 +1,4 @@
-"""Which converters a configuration may name, and what it must say of them."""
+"""The converters that a configuration may name, and the options that they need."""
 
 from __future__ import annotations
 

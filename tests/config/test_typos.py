@@ -71,7 +71,7 @@ def test_a_name_of_another_connector_is_no_slip_though_it_is_near() -> None:
 def test_no_name_of_others_begins_the_name_of_a_property(
     suggestions: Suggestions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So hardly any name that is honestly unknown does, which would be an error."""
+    """Almost no name that is honestly unknown gets a suggestion, which would make it an error."""
     others = _elsewhere()
     assert len(others) > 800
     monkeypatch.setattr("headrace.config.suggestions.is_elsewhere", lambda _name: False)

@@ -27,8 +27,8 @@ from tests.contract.run import without_clock
 
 Record = dict[str, Any]
 MOMENTS = ("planned", "written", "half", "kept", "done")
-"""Where a process may end: an offset is planned; it is written down; half of its records are read;
-all are, and kept; the range is done."""
+"""The moments at which a process may end: an offset is planned; it is written down; half of its
+records are read; all are, and kept; the range is done."""
 _PRELOADED = "tests.connectors.preload"
 
 
@@ -40,7 +40,7 @@ class Death(NamedTuple):
 
 
 class KilledReader:
-    """Its folder, and the process that lives now."""
+    """A reader that is killed: its folder, and the process that runs now."""
 
     def __init__(
         self,

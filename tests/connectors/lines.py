@@ -328,7 +328,7 @@ class Query:
         return self.source.read_offset(end)
 
     def polls(self, *states: State) -> None:
-        """As many polls as there are states, each of which leads to its state."""
+        """Makes as many polls as there are states, each of which leads to its state."""
         reached = []
         for _ in states:
             self.poll()

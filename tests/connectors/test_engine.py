@@ -1,4 +1,4 @@
-"""From state to state."""
+"""Transitions of the engine from state to state."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_behind_an_offset_of_an_older_version_the_next_epoch_is_acknowledged() -
 
 
 def test_the_log_is_read_with_tables_as_they_were_when_it_was_written() -> None:
-    """Those that the snapshot read may be newer."""
+    """Tables that the snapshot read may be newer."""
     query = snapshotting()
     query.source.lines = 1
     assert query.source.knows_tables

@@ -1,4 +1,4 @@
-"""Whatever is done in whatever order: one snapshot at a time, errors that have a code, an end."""
+"""Any order of calls has one snapshot at a time, errors with a code, and an end."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Random(Query):
                 assert after.position.committed >= before.position.committed
 
     def finish(self) -> None:
-        """Without further errors every row and every line is read."""
+        """Reads every row and every line, without further errors."""
         if self.is_bounded:
             self.open()
         self.source.errors.clear()

@@ -123,7 +123,7 @@ def fold(events: Iterable[Event]) -> dict[int, str | None]:
 
 @st.composite
 def workloads(draw: st.DrawFn, *, moves: bool, rollbacks: bool) -> list[Transaction]:
-    """Up to six transactions of up to five changes on an empty collection."""
+    """Draws up to six transactions of up to five changes on an empty collection."""
     rows: dict[int, str] = {}
     workload = []
     for _ in range(draw(st.integers(1, 6))):

@@ -68,7 +68,7 @@ class Use:
 
     @property
     def member(self) -> str:
-        """As a key of `Driver.members`."""
+        """The key of `Driver.members` for this call."""
         return f"{self.owner}.{self.name}"
 
 
@@ -179,10 +179,10 @@ class _Walk(ast.NodeVisitor):
         self._named = driver.named.get(file, {})
         self._names: list[dict[str, str]] = [dict(self._named)]
         self._attributes: dict[str, str] = {}
-        """Of self, in every class of the file."""
+        """Types of self's attributes, in every class of the file."""
         self._dicts: dict[str, tuple[str, ...]] = {}
         self._calls: dict[ast.AST, Call] = {}
-        """Of the attributes that are called."""
+        """Calls by the attributes that are called."""
         self.found: list[Use] = []
 
     # -- what an expression is -------------------------------------------------------------------

@@ -69,7 +69,8 @@ class Subject(ABC):
         """The reader's place in the database is given up; it may never have had one."""
 
     def acknowledged(self, reader: str) -> Any:
-        """Up to where the database may forget its log. Ordered, and as `place` tells it."""
+        """The place up to which the database may delete its log: a value with an order, of the form
+        of `place`."""
         raise NotImplementedError
 
     def place(self, offset: OffsetObject) -> Any:

@@ -88,7 +88,7 @@ def test_a_snapshot_goes_on_after_a_restart(subject: Subject, every: int) -> Non
 
 
 def test_a_bounded_run_ends_behind_everything_that_was_there(subject: Subject) -> None:
-    """Also while more and more is written."""
+    """The run ends also while more and more is written."""
     with Run.start(subject, bounded=True) as run:
         run_workload(subject, EVERYTHING)
         run.restart()

@@ -88,7 +88,7 @@ def chunks(run: Run) -> None:
 
 
 def inside(run: Run) -> None:
-    """In the middle of a transaction that is larger than the spool."""
+    """Reads to the middle of a transaction that is larger than the spool."""
     stream(run)
     run.subject.apply(THINGS, [Fill(ROWS + 100, ROWS + 4500, 1900)])
     count = len(run.offsets)

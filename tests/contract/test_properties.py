@@ -28,7 +28,7 @@ MINIMAL: dict[str, dict[str, str]] = {
     "db2": {"topic.prefix": "shop", "database.hostname": "h", **_JDBC},
     "oracle": {"topic.prefix": "shop", "database.hostname": "h", **_JDBC},
 }
-"""By connector: what it cannot do without."""
+"""The properties that each connector needs."""
 
 EXAMPLES = (
     "17",

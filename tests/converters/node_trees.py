@@ -106,7 +106,7 @@ def _encoded(random: Random) -> bytes:
 
 
 def _integer(random: Random) -> int:
-    """Of any number of digits, and what stands at the ends."""
+    """An integer of any number of digits, or a limit of a type."""
     edge = random.choice([0, 1, 127, 128, 255, 2**31, 2**32 - 1, 10**9, _MOST])
     number = random.choice([edge, random.randrange(10 ** random.randint(1, 18))])
     return random.choice([-1, 1]) * number
@@ -330,7 +330,7 @@ class Memory:
 
 
 def _milliseconds(random: Random) -> int:
-    """Within the years of four digits, at their ends, and beyond."""
+    """Milliseconds within the years of four digits, at their ends, and beyond."""
     edge = random.choice([-1, 0, 253_402_300_799_999, 253_402_300_800_000, 2**63 - 1])
     return random.choice([edge, random.randrange(10**13), random.randrange(2**63)])
 

@@ -302,7 +302,7 @@ def test_a_part_of_a_value_is_null_where_the_value_lacks_it() -> None:
 
 
 def test_an_empty_cell_that_python_renders_has_a_text_of_its_own() -> None:
-    """It may lie where the next one begins."""
+    """The text of an empty cell may begin where the next one begins."""
     identity = ColumnIdentity()
     backwards = Column(OPTIONAL, identity, Encoding.PYTHON, 0, reversed_text)
     records = three_rows().with_shape(Shape("t", None, backwards))

@@ -29,7 +29,7 @@ SLOT = "debezium"
 
 @dataclass
 class Reader:
-    """Who follows a page in Python: `names` are those of the code so far."""
+    """A reader that follows a page in Python: `names` are those of the code so far."""
 
     shop: Shop
     terminal: Terminal

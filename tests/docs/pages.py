@@ -48,7 +48,7 @@ def project_pages() -> list[str]:
 
 @cache
 def blocks(page: str, language: str = "") -> list[Block]:
-    """Those of a page in order, of one language or of all."""
+    """The blocks of a page in order, of one language or of all."""
     text = (ROOT / page).read_text()
     found = [
         Block(

@@ -36,7 +36,7 @@ class Terminal:
         self._environment = {**os.environ, "PATH": path, "COLUMNS": "200"}
 
     def with_substitutes(self, more: Mapping[str, str]) -> Terminal:
-        """The same terminal for pages that call servers by other names, too."""
+        """The terminal for pages that call servers by other names, too."""
         return Terminal(self.folder, {**self._substitutes, **more}, self._resident)
 
     def text(self, block: Block) -> str:

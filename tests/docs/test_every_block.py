@@ -92,8 +92,8 @@ RUN_BY = {
     "docs/guides/sinks.md": {"": "docs/test_pages_in_spark.py"},
     "docs/guides/tables.md": {"": "spark/tables/test_guide.py"},
 }  # fmt: skip
-"""For each page the words of its blocks, and the test that runs those blocks as they stand. The
-empty text stands for all blocks of the page that nothing else names."""
+"""Words of each page's blocks, and the test that runs those blocks unchanged. The empty text means
+all blocks of the page that no other entry names."""
 
 NOT_RUN = {
     "make ": "it installs everything, and runs the demo and all tests",

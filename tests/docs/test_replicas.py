@@ -58,7 +58,8 @@ def replicated(catalog: Catalog, table: str) -> list[tuple[Any, ...]]:
 
 
 def load_iceberg_of_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
-    """From its package: DuckDB fetches extensions by itself where there is a network."""
+    """Loads the extension from its package: DuckDB fetches extensions by itself if there is a
+    network."""
     for extension in ("avro", "iceberg"):
         folder = os.path.dirname(importlib.import_module(f"duckdb_extension_{extension}").__file__)
         (file,) = glob.glob(f"{folder}/**/*.duckdb_extension", recursive=True)

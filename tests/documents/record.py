@@ -67,7 +67,7 @@ class JavaTexts:
         return self._jpype.JClass("org.bson.RawBsonDocument")(java_bytes).decode(self._codec)
 
     def texts(self, raw: bytes) -> dict[str, str]:
-        """By what they are for."""
+        """Texts by their purpose."""
         document = self.document(raw)
         return {
             "key": str(self._key.invoke(self._serialization, document)),

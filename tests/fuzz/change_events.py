@@ -109,7 +109,7 @@ def _shown(frame: bytes, head: np.ndarray) -> dict[str, object]:
 
 
 def _plain(raw: bytes) -> dict[str, object]:
-    """The same of an event; what is lacking or of a wrong type is None."""
+    """The members of an event; one that is missing or of a wrong type is None."""
     parts = members(raw)
     update = parts.get("updateDescription")
     inner = members(raw, update.begin) if update and update.kind == DOCUMENT else None

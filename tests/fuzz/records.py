@@ -92,7 +92,7 @@ class _Answers(BaseHTTPRequestHandler):
         self.wfile.write(raw)
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
-        """Nothing is logged."""
+        """Logs nothing."""
 
 
 class Limits(Listener):

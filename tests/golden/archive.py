@@ -22,7 +22,7 @@ from tests.golden.selection import not_replayed
 
 ROOT = Path(__file__).parents[2]
 PIECES = ROOT / "build/conversations"
-"""Where a recording run leaves them, one file per workload."""
+"""The folder where a recording run leaves conversations, one file per workload."""
 RECORDS = os.environ.get("RECORD", "") not in ("", "0")
 """Whether this run records."""
 _GOLDEN = Path(__file__).parent

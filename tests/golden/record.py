@@ -68,7 +68,7 @@ def _wait(what: str, check: Callable[[], object], seconds: float = 300) -> None:
 
 
 def _wait_until_quiet(out: Path) -> None:
-    """Until nothing is written any more."""
+    """Waits until nothing is written any more."""
     size, since = -1, time.monotonic()
     while time.monotonic() - since < _QUIET_SECONDS:
         if (now := out.stat().st_size) != size:

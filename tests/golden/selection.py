@@ -1,4 +1,4 @@
-"""Which workloads run on a server in `make test`, and which of them nobody replays: the lists
+"""Workloads that run on a server in `make test`, and those of them that are not replayed: the lists
 `live.txt` of the databases. All others run on a server in `make golden-live`."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def live(folder: Path) -> dict[str, str]:
 
 
 def not_replayed(folder: Path) -> set[str]:
-    """Those of `live` that have no conversation, for the reason that the list says."""
+    """Workloads of `live` that have no conversation, for the reason that the list says."""
     return {name for name, _, replayed in _lines(folder) if not replayed}
 
 

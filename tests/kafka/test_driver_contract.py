@@ -30,7 +30,7 @@ from headrace.kafka import client
 from tests.contract.driver_calls import Driver, Member, faults, uses
 
 _ADMIN: Any = admin
-"""Its classes are not exported in so many words."""
+"""The module of the admin client, whose classes are not exported by name."""
 SOURCES = Path(inspect.getfile(client)).parents[1]
 FILES = [
     *(SOURCES / "kafka").glob("*.py"),

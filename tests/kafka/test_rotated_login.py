@@ -37,7 +37,7 @@ class Config(SchemaHistoryConfig, ConnectorConfig):
 
 @pytest.fixture(scope="module")
 def rotating(kafka_server: KafkaServer) -> Iterator[RotatingKafka]:
-    """Beside the broker of all tests, with which its programs were fetched."""
+    """A broker beside the one of all tests, with which its programs were fetched."""
     server = RotatingKafka()
     try:
         server.start()
@@ -55,7 +55,7 @@ class Passwords:
         self._server, self._folder = server, folder
 
     def set(self, password: str, in_file: str | None = None) -> None:
-        """At Kafka, and in the files unless they have another one."""
+        """Sets the password at Kafka, and in the files unless they get another one."""
         self._server.set_password(password)
         text = in_file or password
         module = "org.apache.kafka.common.security.scram.ScramLoginModule"

@@ -109,7 +109,7 @@ def edited(data: dict[str, Any], path: tuple[Any, ...], edit: Callable[[Any, Any
 
 
 def read(data: Any, position: type[Any]) -> None:
-    """As a connector and its snapshot do."""
+    """Reads an offset as a connector and its snapshot do."""
     offset = Offset.from_json(data, "p", position.from_json)
     if offset.snapshot is not None:
         for table in offset.snapshot.tables:

@@ -76,8 +76,8 @@ def test_spark_submit_takes_the_environment_to_workers_without_headrace(tmp_path
 
 
 def _pythons_of_executors(run: subprocess.Popen[bytes], folder: Path) -> set[Path]:
-    """Where the Pythons that ran below the workers' folders came from, by the folders that they
-    ran in; all of them were called by the path of the archive."""
+    """The origins of the Pythons that ran below the workers' folders, which were all called by the
+    path of the archive."""
     found: set[Path] = set()
     while run.poll() is None:
         for process in psutil.process_iter(["cmdline", "cwd"]):

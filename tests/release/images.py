@@ -16,7 +16,7 @@ from pathlib import Path
 
 PYTHON = Path(sys.base_prefix) / "bin"
 BASE = f"{PYTHON}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where the image of Python has its programs: `python` is the one that runs the tests."""
+"""The PATH of Python's image: `python` is the one that runs the tests."""
 _MOUNT = """
 mount -t overlay overlay -o "lowerdir=/,upperdir=$UPPER,workdir=$WORK" "$MERGED" &&
 mount --rbind /proc "$MERGED/proc" && mount --rbind /dev "$MERGED/dev" &&

@@ -22,7 +22,7 @@ def read(path: Path) -> Manifest:
 
 
 def resources(folder: Path) -> list[Manifest]:
-    """Those that a kustomization names as files."""
+    """The manifests that a kustomization names as files."""
     named = read(folder / "kustomization.yaml").get("resources", [])
     return [read(folder / name) for name in named if (folder / name).is_file()]
 

@@ -15,7 +15,7 @@ from tests.release.images import Image, can_build, instructions, is_ignored
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 ARGUMENTS = {"EXTRAS": "postgresql,java", "COMPILE": "postgresql json file"}
-"""Of the build, so that it takes less time."""
+"""Arguments of the build that make it take less time."""
 
 
 def link(needed: Distribution, target: Path) -> None:

@@ -26,7 +26,7 @@ from tests.release.manifests import (
 )
 
 VERSIONS = ("1.31", "1.34", "1.37")
-"""Of Kubernetes, whose schemas the manifests follow."""
+"""Versions of Kubernetes whose schemas the manifests follow."""
 UNKNOWN = ("ServiceMonitor",)
 """Kinds of operators, which have no schema among those of Kubernetes."""
 

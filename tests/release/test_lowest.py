@@ -16,7 +16,7 @@ PINNED = (ROOT / "constraints.txt").read_text()
 
 
 def requirements() -> list[Requirement]:
-    """Of headrace and of its extras, but for those with tools."""
+    """The requirements of headrace and of its extras, except those with tools."""
     extras = PROJECT["optional-dependencies"]
     texts = [text for extra, texts in extras.items() if extra not in ("dev", "golden", "release")
              for text in texts]  # fmt: skip

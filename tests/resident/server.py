@@ -39,7 +39,7 @@ _NOT_PASSED_ON = {
 _SOURCE = "python_streaming_source_runner"
 _SOURCE_ENDS_WITHIN_S = 60
 _GONE = 0
-"""In place of a signal of the caller."""
+"""A number in place of a signal of the caller: the caller is gone."""
 
 
 class _Spark:
@@ -59,7 +59,7 @@ class _Spark:
         return found
 
     def take_place(self) -> None:
-        """From here on a command line gets this session."""
+        """Gives this session to command lines from here on."""
         spark = self
 
         class Jvm:
@@ -144,7 +144,7 @@ class _Caller:
             self._connection.shutdown(socket.SHUT_RDWR)
 
     def _pass_signals(self) -> None:
-        """Those of the caller; its end is one, too."""
+        """Passes on the signals of the caller; its end is one, too."""
         number: int | None = None
         while number != _GONE:
             (number,) = self._connection.recv(1) or (_GONE,)
@@ -208,7 +208,8 @@ def _end(*_: object) -> None:
 
 
 def _listen_to_signals() -> None:
-    """As no command line runs: each has handlers of its own."""
+    """Sets the signal handlers for the time when no command line runs: each command line has
+    handlers of its own."""
     STOP.__init__()  # type: ignore[misc]
     signal.signal(signal.SIGTERM, _end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

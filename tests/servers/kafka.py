@@ -144,7 +144,7 @@ class KafkaServer:
         return False
 
     def kill(self) -> None:
-        """As `stop`, which is no clean one."""
+        """Stops the broker without a clean shutdown."""
         self.stop()
 
     def stop(self) -> None:
@@ -169,7 +169,7 @@ class KafkaServer:
             deleted.result(timeout=120)
 
     def delete_messages(self, topic: str, before: int) -> None:
-        """As retention does, in the first partition."""
+        """Deletes messages of the first partition, as retention does."""
         admin = self._admin()
         for deleted in admin.delete_records([TopicPartition(topic, 0, before)]).values():
             deleted.result(timeout=120)
@@ -185,7 +185,7 @@ class KafkaServer:
         assert producer.flush(120) == 0
 
     def committed(self, group: str, topic: str) -> int:
-        """Where the group is in the first partition."""
+        """The committed offset of the group in the first partition."""
         consumer = Consumer({"bootstrap.servers": self.address, "group.id": group, **self.client})
         try:
             return consumer.committed([TopicPartition(topic, 0)], timeout=60)[0].offset

@@ -117,10 +117,10 @@ class _ReadListener(CommandListener):  # type: ignore[misc]
             self.acts[-1] = self._act()
 
     def succeeded(self, event: CommandSucceededEvent) -> None:
-        """Nothing is to be done."""
+        """Does nothing."""
 
     def failed(self, event: CommandFailedEvent) -> None:
-        """Nothing is to be done."""
+        """Does nothing."""
 
     def end(self) -> None:
         self._times = len(self.acts)
@@ -128,8 +128,8 @@ class _ReadListener(CommandListener):  # type: ignore[misc]
 
 @contextmanager
 def during_reads(collection: str, act: Callable[[], object], times: int) -> Iterator[list[object]]:
-    """Does `act` when clients that are made from now on read a range of `_id` of a collection, just
-    before the server is asked: the first `times` times. Yields what came of it."""
+    """Calls `act` when clients that are made from now on read a range of `_id` of a collection,
+    just before the server gets the query: the first `times` times. Yields the results."""
     listener = _ReadListener(collection, act, times)
     monitoring.register(listener)  # for ever: there is no way back
     try:

@@ -22,7 +22,7 @@ class OracleDatabase:
     def create(
         cls, server: OracleServer, script: Mapping[str, Any] | None = None
     ) -> OracleDatabase:
-        """With the tables of a script, which others lose."""
+        """A database with the tables of a script, which others lose."""
         server.load(script or {})
         return cls(server)
 

@@ -31,7 +31,7 @@ class Database:
         return cls(server, name)
 
     def drop(self) -> None:
-        """Also ends the database's sessions and drops its replication slots."""
+        """Drops the database; also ends its sessions and drops its replication slots."""
         if not SpareDatabases.of(self.server).give(self.name):
             self.server.drop_database(self.name)
 
@@ -139,7 +139,7 @@ _IS_EMPTY = (
 
 
 class SpareDatabases:
-    """Those of a shared server that a test has left empty: the next one takes them over.
+    """Databases of a shared server that a test has left empty: the next one takes them over.
 
     CREATE DATABASE writes seven megabytes in three hundred files; to drop what a test made and to
     give the database another name takes a fraction of that."""
@@ -153,11 +153,11 @@ class SpareDatabases:
 
     @classmethod
     def of(cls, server: PostgresServer) -> SpareDatabases:
-        """Those of that server."""
+        """The spare databases of that server."""
         return cls._of.setdefault(server, cls(server))
 
     def take(self, name: str) -> None:
-        """There is an empty database of that name."""
+        """Makes an empty database of that name available."""
         with self._server.connect() as admin:
             if self._spare:
                 spare = self._spare.pop()

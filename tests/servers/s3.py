@@ -96,7 +96,7 @@ class S3Server:
 
     @property
     def properties(self) -> dict[str, str]:
-        """As Iceberg's catalogs name them, in Java and in Python."""
+        """The storage's properties as Iceberg's catalogs name them, in Java and in Python."""
         return {
             "s3.endpoint": self.endpoint,
             "s3.access-key-id": self.key_id,
@@ -106,7 +106,7 @@ class S3Server:
 
     @property
     def filesystem(self) -> pyarrow.fs.S3FileSystem:
-        """To look into buckets."""
+        """The storage as a file system, to look into buckets."""
         return self._filesystem()
 
     def _filesystem(self, **more: Any) -> pyarrow.fs.S3FileSystem:

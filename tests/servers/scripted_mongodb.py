@@ -73,7 +73,7 @@ class Listener(socketserver.ThreadingTCPServer):
 
 
 def receive(connection: socket.socket, size: int) -> bytes | None:
-    """So many bytes; None: the other side hung up."""
+    """`size` bytes; None: the other side closed the connection."""
     data = b""
     while len(data) < size:
         try:

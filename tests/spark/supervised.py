@@ -16,7 +16,8 @@ MODULE = "tests.spark.run_numbers"
 
 
 class Run:
-    """In a process of its own, with a Spark session of its own; with `resident` in that."""
+    """A run in a process of its own, with a Spark session of its own, or in the process of
+    `resident`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Which Java is chosen, and that Spark starts on each kind of it."""
+"""The choice of a Java, and that Spark starts on each kind of it."""
 
 from __future__ import annotations
 

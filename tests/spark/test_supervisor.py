@@ -80,7 +80,7 @@ def test_the_console_shows_a_few_lines_of_a_batch(tmp_path, resident: Resident):
 
 
 class Unstarted(Supervisor):
-    """Of a query that never starts; `_listening` needs a session."""
+    """The supervisor of a query that never starts; `_listening` needs a session."""
 
     def __init__(self, limits: Limits) -> None:
         self.starts = 0
@@ -106,7 +106,7 @@ def test_what_spark_refuses_to_start_is_not_tried_again():
 
 
 class Unreachable(Unstarted):
-    """Of a source that is never there."""
+    """The supervisor of a query whose source can never be reached."""
 
     def refusal(self):
         error = HeadraceError("test.gone", "The server is gone", "Start it.", retriable=True)
@@ -121,7 +121,7 @@ def test_a_limit_of_seconds_also_ends_a_run_that_only_fails(wait_ms):
 
 
 class Watched(Unstarted):
-    """Of a query that runs, and whose source says what a test lets it say."""
+    """The supervisor of a query that runs, and whose source reports what a test sets."""
 
     def begin(self):
         return SimpleNamespace(awaitTermination=self.looked, isActive=False, exception=lambda: None)

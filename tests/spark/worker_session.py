@@ -27,14 +27,14 @@ _DELTA = (
     ("io.delta", "delta-spark_4.2_2.13", "4.4.0"),
     ("io.delta", "delta-storage", "4.4.0"),
 )
-"""For Spark 4.2 and later."""
+"""Options for Spark 4.2 and later."""
 _DELTA_SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
 _KAFKA_OF_SPARK = {"4.0": "4.0.5", "4.1": "4.1.4"}
-"""By Spark's version; later ones take that of 4.2.0."""
+"""Versions of Kafka's package by Spark's version; later ones take that of 4.2.0."""
 _OWN = pyspark.__version__.rpartition(".")[0]
 _KAFKA = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", _KAFKA_OF_SPARK.get(_OWN, "4.2.0"))
 _WITH_SPARK = ("spark-", "scala-", "hadoop-", "slf4j-", "jsr305", "lz4-", "snappy-")

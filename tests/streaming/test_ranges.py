@@ -1,4 +1,4 @@
-"""Where ranges end, against a model that knows one list of rows."""
+"""Ends of ranges, against a model that knows one list of rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Log:
 
     pieces: list[Piece] = field(default_factory=list)
     messages: list[int] = field(default_factory=list)
-    """Of each row the number of its message."""
+    """The number of each row's message."""
     sizes: list[int] = field(default_factory=list)
     barriers: list[int] = field(default_factory=list)
     ends: list[tuple[int, int]] = field(default_factory=list)

@@ -203,7 +203,7 @@ def test_a_workloads_statement_shows_its_own_names_and_values_and_no_others(
 
 @given(LONG, LONG)
 def test_a_statement_within_a_workloads_literal_is_masked_like_one(schema: str, name: str) -> None:
-    """As LogMiner writes long texts."""
+    """LogMiner writes long texts in this form."""
     inner = f'update "{schema}"."HEADRACE_KIT_TEXTS" set "{name}" = :1'
     masked = MASKS.own_sql(f"Stmt := '{inner}';", OWN)
     for hidden in (schema, name):

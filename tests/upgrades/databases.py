@@ -89,7 +89,7 @@ class StoredDatabase(ABC):
         """Start a server with the data of `archive`, on ports of its own."""
 
     def id_and_name(self, row: dict[str, Any]) -> tuple[int, str]:
-        """Of a row in an event."""
+        """The id and the name of a row in an event."""
         return int(row["id"]), row["name"]
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class StoredDatabase(ABC):
 
 
 MAJOR_VERSION = 16
-"""Of the PostgreSQL that wrote the stored data folders; no other one reads them."""
+"""Major version of the PostgreSQL that wrote the stored data folders; no other one reads them."""
 
 
 class StoredPostgres(StoredDatabase):
@@ -294,7 +294,7 @@ class StoredOracle(StoredDatabase):
 
 
 def stored_databases() -> dict[str, type[StoredDatabase]]:
-    """By their names; Db2 is there where IBM's driver is."""
+    """Databases by name; Db2 only with IBM's driver."""
     databases: list[type[StoredDatabase]] = [StoredPostgres, StoredMongo, StoredOracle]
     try:
         from tests.upgrades.db2 import StoredDb2

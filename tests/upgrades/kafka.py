@@ -15,7 +15,7 @@ from tests.upgrades.databases import pack, unpack
 
 
 class StoredKafka(KafkaServer):
-    """Its data, which has the markers of finished micro-batches, can be stored."""
+    """A broker whose data, which has the markers of finished micro-batches, can be stored."""
 
     @property
     def _data(self) -> Path:

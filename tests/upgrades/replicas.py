@@ -18,7 +18,7 @@ class Replica:
         self._namespace, _, self._name = database.topics.partition(".")
 
     def properties(self) -> dict[str, str]:
-        """Of the sink, with `_` for `.`."""
+        """Properties of the sink, with `_` for `.`."""
         return {name.replace(".", "_"): text for name, text in self._lake.properties().items()}
 
     def version(self) -> str:

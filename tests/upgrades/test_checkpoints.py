@@ -40,7 +40,7 @@ def stored(run: str = STREAM, *, of_chaos: Sequence[str] = ()) -> list[Any]:
 
 @pytest.fixture
 def folder(request: pytest.FixtureRequest) -> Path:
-    """Where a release's checkpoints of a database are."""
+    """The folder with a release's checkpoints of a database."""
     path: Path = request.param
     return path
 

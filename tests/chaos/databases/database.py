@@ -91,7 +91,7 @@ class ChaosDatabase(ABC):
 
     @abstractmethod
     def head(self) -> int:
-        """Where the log is now."""
+        """The place of the log's current end."""
 
     @abstractmethod
     def stir(self) -> None:
@@ -140,7 +140,8 @@ class ChaosDatabase(ABC):
         the server remembers them."""
 
     def rows_before(self, first: int) -> dict[str, dict[int, Row]]:
-        """By collection and id, what was there at the position `first` and no snapshot reads."""
+        """The rows, by collection and id, that existed at the position `first` and that no snapshot
+        reads."""
         return {}
 
     @abstractmethod

@@ -39,7 +39,7 @@ class ChaosMongo(ChaosDatabase):
     source_members = ("collection", "lsid", "txnNumber", "ts_ms", "ord")
     is_exclusive = False
     oplog_megabytes = 2048
-    """So that all that happens is there in the end."""
+    """Size of the oplog; it keeps all changes of a run to its end."""
 
     def __init__(self, server: MongoServer) -> None:
         self.server: MongoServer = server

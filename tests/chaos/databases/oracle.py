@@ -137,7 +137,7 @@ class ChaosOracle(ChaosDatabase):
 
     @contextmanager
     def readers(self) -> Iterator[Callable[[], bool]]:
-        """Nobody can tell: readers leave no trace."""
+        """Returns no readers: they leave no trace."""
         yield lambda: True
 
     def identifier(self, collection: str) -> str:

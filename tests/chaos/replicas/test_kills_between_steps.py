@@ -93,7 +93,7 @@ class Killed:
             assert found == wanted, f"{table}: {self.said()}"
 
     def versions(self) -> dict[str, str]:
-        """Which snapshot or version the tables have."""
+        """The snapshot or version of each table."""
         return {table: self.lake.version("public", table) for table in TABLES}
 
 

@@ -35,14 +35,14 @@ class Client:
 
 
 class Clients:
-    """Those of a workload."""
+    """The clients of a workload."""
 
     def __init__(self, database: RandomDatabase, chance: random.Random) -> None:
         self._database, self._chance = database, chance
         self._numbers, self._keys = itertools.count(1), itertools.count(1)
         self.rows: dict[tuple[str, int], int] = {}
-        """By table and key, the number of the change that made a row what it is for whoever has
-        changed it last."""
+        """Numbers of changes by table and key: the change that made a row what it is for the client
+        that changed it last."""
         self._locked: dict[tuple[str, int], Client] = {}
         self.open: list[Client] = []
         self.committed: list[tuple[Place, list[Change]]] = []

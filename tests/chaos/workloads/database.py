@@ -38,7 +38,7 @@ def change_of(table: str, value: Mapping[str, Any]) -> Change:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a transaction was committed, among others."""
+    """The place where a transaction was committed; places have an order."""
 
     number: int
     second: str = ""
@@ -52,7 +52,7 @@ class RandomDatabase(ABC):
     prepare: Callable[[], None]
     """What each process of the reader does first; it can be pickled."""
     most_savepoints: int = 9
-    """Of a transaction at one time."""
+    """Savepoints of a transaction at one time, at most."""
     large: int = 1500
     """Rows of a large transaction, at most: more than a range has."""
     reads_rows: bool = True
@@ -68,7 +68,7 @@ class RandomDatabase(ABC):
     most_clients: int = 6
     """Transactions that may be open at one time."""
     signals: Signals
-    """Which snapshots were asked for by signals."""
+    """The snapshots that signals asked for."""
     happened: Counter[str]
     """How often something else than a transaction happened, by its kind."""
 
@@ -96,9 +96,9 @@ class RandomDatabase(ABC):
     def happen(
         self, chance: random.Random, busy: Collection[str], offset: Mapping[str, Any] | None
     ) -> list[tuple[Place, list[Change]]]:
-        """Something else than a transaction; what it changed of tables that are not `busy`.
-        `offset` is the end of the last range that is done, and None while the reader takes a
-        snapshot."""
+        """Does something other than a transaction; returns its changes of tables that are not
+        `busy`. `offset` is the end of the last range that is done, and None while the reader takes
+        a snapshot."""
 
     @property
     def is_free(self) -> bool:
@@ -134,4 +134,4 @@ class RandomDatabase(ABC):
         """What must hold of `source` of an event of the log."""
 
     def close(self) -> None:  # noqa: B027 - nothing runs, where it is not overridden
-        """Nothing is left running."""
+        """Stops everything that runs."""

@@ -221,7 +221,8 @@ class RandomDb2(RandomDatabase):
         return [Place(one.commit()) for one in transactions]
 
     def logged(self, changes: list[Change]) -> list[Change]:
-        """In a change table, an insert right after a delete is one change with it."""
+        """The changes of a transaction as change tables have them: an insert right after a delete
+        is one change with it."""
         groups: list[list[Change]] = []
         last: dict[str, list[Change]] = {}
         for change in changes:
@@ -237,7 +238,8 @@ class RandomDb2(RandomDatabase):
 
     @property
     def is_free(self) -> bool:
-        """Whoever writes the control tables, or alters a table, would wait for a transaction."""
+        """Whether no transaction is open: a writer of the control tables, or an ALTER, would wait
+        for it."""
         return self._client is None or not self._client.is_open
 
     def happen(
@@ -250,8 +252,8 @@ class RandomDb2(RandomDatabase):
         return []
 
     def _do(self, kind: str, table: str, chance: random.Random, read: int | None) -> bool:
-        """Something of a kind; False where it cannot be done now. Everything was read up to a
-        place; None: the reader takes a snapshot."""
+        """Does something of a kind; False if it cannot be done now. `read` is the place up to which
+        everything was read; None: the reader takes a snapshot."""
         registrations = self._registrations
         if kind == "signal" and self._has_snapshots:
             return self.signals.send(chance, self.tables)

@@ -27,7 +27,7 @@ class Registrations:
         self._numbers = itertools.count(1)
         self._current = {table: f"CDC_{SCHEMA}_{table}" for table in columns}
         self._former: dict[str, tuple[str, int]] = {}
-        """By table, the change table that another one took over from, and the place where."""
+        """The change table that another one took over from, and the place, by table."""
 
     def add_column(self, table: str, chance: random.Random) -> None:
         """A column, as whoever lets the application run adds one: nobody writes to the table, whose
@@ -84,7 +84,7 @@ class Registrations:
 
 
 def insist(step: Callable[[], Any]) -> None:
-    """Does something until it can be done: readers hold locks."""
+    """Repeats a step until it succeeds: readers hold locks."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         try:

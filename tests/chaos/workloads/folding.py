@@ -35,7 +35,7 @@ class Reading:
     marks: Mapping[RowName, Mapping[int, int]]
     begin: int
     read_at: dict[RowName, int] = field(default_factory=dict)
-    """Where each row was read last."""
+    """The place of each row's last read."""
 
     @staticmethod
     def of(committed: list[tuple[Place, list[Change]]], begin: int) -> Reading:

@@ -23,7 +23,7 @@ class Signals:
     identifier: Callable[[str], str]
     most: int = 12
     asked: dict[str, int] = field(default_factory=dict)
-    """By table, the place of the last signal that asked for its rows."""
+    """The place of the last signal that asked for a table's rows, by table."""
     is_paused: bool = False
     sent: int = 0
 

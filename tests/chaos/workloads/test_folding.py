@@ -12,12 +12,12 @@ from tests.chaos.workloads.database import Change, Place
 from tests.chaos.workloads.folding import Folding, Reading
 
 BEGIN, SETTLED = 10, 20
-"""Where the log begins, and where the first snapshot is over."""
+"""The place where the log begins, and the place where the first snapshot is over."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Those of a table whose rows may be read ahead of the log."""
+    """The rules of a table whose rows may be read ahead of the log."""
 
     tables: tuple[str, ...] = ("A",)
     reads_ahead: bool = True

@@ -104,8 +104,8 @@ def check_order(seen: list[Change], wanted: list[Change]) -> None:
 def check_merged(
     seen: list[Change], committed: list[tuple[Place, list[Change]]], merged: Collection[str]
 ) -> None:
-    """Of tables whose changes may be merged: the last change of each transaction and row has an
-    event, and no event tells of what never was."""
+    """Checks tables whose changes may be merged: the last change of each transaction and row has an
+    event, and no event shows a change that never was."""
     outcomes = Counter(map(_outcome, seen))
     possible: Counter[tuple[object, ...]] = Counter()
     for place, changes in committed:

@@ -103,14 +103,14 @@ class Workload:
         )
 
     def _happen(self) -> None:
-        """Something else than a transaction."""
+        """Does something other than a transaction."""
         clients = self._clients
         happened = self._database.happen(self._chance, clients.busy, self._streamed())
         clients.committed += happened
         clients.emptied(change for _, changes in happened for change in changes)
 
     def _begin(self) -> None:
-        """Until the reader has begun, be it killed meanwhile or not."""
+        """Waits until the reader has begun, even if it is killed meanwhile."""
         deadline = time.monotonic() + PATIENCE_S
         while self._reader.offset is None:
             assert time.monotonic() < deadline, "it never began"
@@ -157,7 +157,8 @@ class Workload:
         return event.change.op != "r" or self._database.place_of(source) >= place.number
 
     def _drain(self) -> None:
-        """Until the last change is delivered, and what was asked for is read."""
+        """Waits until the last change is delivered, and the rows that signals asked for are
+        read."""
         ((place, (last,)),) = self._clients.committed[-1:]
         self._is_over, is_delivered = True, False
         seen, deadline = 0, time.monotonic() + PATIENCE_S

@@ -37,7 +37,7 @@ SOON_GIVEN_UP = {"headrace.kafka.topics.ANSWER_SECONDS": 0.5}
 
 
 def _nothing(_database: Any) -> None:
-    """It is the configuration that is wrong."""
+    """Breaks nothing: the configuration is wrong."""
 
 
 @dataclass(frozen=True)

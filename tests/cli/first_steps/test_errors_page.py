@@ -76,8 +76,8 @@ def test_no_text_has_a_field_that_is_filled_later() -> None:
 
 
 def test_a_word_stands_by_itself() -> None:
-    """It touches neither another word nor the letters of the text: `PREFIXNAME`, `NAMEs`; and no
-    two follow each other with nothing said between them: `REASON NAMES`."""
+    """A placeholder touches neither another word nor the letters of the text: `PREFIXNAME`,
+    `NAMEs`; and no two follow each other with nothing said between them: `REASON NAMES`."""
     touching = re.compile(rf"{END}[\w{BEGIN}]|\w{BEGIN}|{END}\s+{BEGIN}")
     assert [one for one in _texts() if touching.search(one)] == []
 

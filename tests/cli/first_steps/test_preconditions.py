@@ -56,7 +56,7 @@ class Preconditions:
         self._folder, self._caplog, self._capsys = folder, caplog, capsys
 
     def store(self, offset: Mapping[str, object]) -> None:
-        """As Spark keeps the offset of its first micro-batch."""
+        """Stores the offset as Spark keeps the one of its first micro-batch."""
         for name, text in (
             ("offsets", f'v1\n{{"batchWatermarkMs":0}}\n{json.dumps(offset)}\n'),
             ("commits", 'v1\n{"nextBatchWatermarkMs":0}\n'),

@@ -66,7 +66,7 @@ def test_seconds_count_from_the_moment_at_which_the_source_begins(
 def test_heartbeats_keep_no_run_from_its_idle_exit(
     database: Database, tmp_path: Path, resident: Resident
 ) -> None:
-    """They come whether there are events or not, and whatever becomes of their action."""
+    """Heartbeats come whether there are events or not, and whatever becomes of their action."""
     database.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)")
     file = tmp_path / "pipeline.properties"
     more = {"heartbeat_interval_ms": "200", "heartbeat_action_query": "SELECT 1/0"}

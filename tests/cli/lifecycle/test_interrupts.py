@@ -24,7 +24,7 @@ LATEST_S = {
     "events": 20.0, "run": 20.0, "demo": 20.0, "signal": 8.0, "transform": 3.0, "check": 2.0,
     "slots": 2.0, "describe": 1.5, "--help": 0.6,
 }  # fmt: skip
-"""For each verb the moment up to which it is interrupted: somewhat longer than it takes."""
+"""The moment up to which each verb is interrupted: somewhat longer than it takes."""
 
 
 _IMPORTED = """
@@ -116,7 +116,7 @@ def interrupt_often(
 @pytest.mark.postgres
 @pytest.mark.spark
 def test_ctrl_c_leaves_no_trace_no_process_and_no_file(database: Database, tmp_path: Path) -> None:
-    """While modules are imported, while Spark starts, and while a query runs."""
+    """Ctrl-C comes while modules are imported, while Spark starts, and while a query runs."""
     moments = [("events", 0.3), ("run", 1.0), ("events", 2.5), ("run", "events ·"), ("demo", 4.0)]
     interrupt_often(database, tmp_path, moments)
 

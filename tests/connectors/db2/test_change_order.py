@@ -125,7 +125,8 @@ def test_every_transaction_comes_once_and_in_order(
     size: int,
     data: st.DataObject,
 ) -> None:
-    """Whatever the interleaving of transactions in the log, and however rows are fetched."""
+    """This holds whatever the interleaving of transactions in the log, and however rows are
+    fetched."""
     turns = [number for number, one in enumerate(transactions) for _ in one]
     random.shuffle(turns)  # type: ignore[attr-defined]
     intents, ids = itertools.count(1 << 70 if size == 10 else 1 << 100), itertools.count()
@@ -144,7 +145,7 @@ def test_every_transaction_comes_once_and_in_order(
 
 
 def model(rows: dict[int, list[Row]]) -> list[Transaction]:
-    """The same, one row after the other."""
+    """The same transactions, computed one row after the other."""
     changes: dict[bytes, list[tuple[bytes, Change]]] = {}
     for table, own in rows.items():
         for commit, group in itertools.groupby(own, key=lambda row: row[0]):

@@ -72,7 +72,7 @@ TABLE = Driver(
 )
 _COUNT = re.compile(r"takes (exactly|at least|at most) (\d+)")
 _UNCOUNTED = (fetchmany,)
-"""It has one error for every wrong call."""
+"""Functions whose wrong calls all have one error."""
 
 
 def counted(function: Callable[..., Any]) -> tuple[int, int]:

@@ -99,7 +99,7 @@ NUMBERS = st.integers(0, (1 << 128) - 1)
 def test_a_change_covers_exactly_what_is_not_behind_it(
     first: int, changes: list[tuple[int, int]], data: st.DataObject
 ) -> None:
-    """It holds wherever lower halves begin again, and whatever ordinals rows have."""
+    """The property holds wherever lower halves begin again, and whatever ordinals rows have."""
     ordered = sorted({((first + behind) % (1 << 128), serial): behind for behind, serial in changes}
                      .items(), key=lambda one: (one[1], one[0][1]))  # fmt: skip
     rows = np.zeros(len(ordered) + 2, ROW)

@@ -31,7 +31,7 @@ def create(database: MongoDatabase, *collections: str) -> None:
 
 
 def orders(reader: Reader) -> list[Any]:
-    """Of each record in total order: its key and order in its transaction, or a border's status
+    """For each record in total order: its key and order in its transaction, or a border's status
     and counts."""
     lines: list[Any] = []
     for record in reader.in_order():

@@ -1,5 +1,5 @@
-"""Who sets a database up: runs statements of an administrator, as guides and remedies have them, on
-the stand-in, and refuses what Oracle's grammar does not have."""
+"""An administrator of a database: runs statements, as guides and remedies have them, on the
+stand-in, and refuses what Oracle's grammar does not have."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Administrator:
     minds_containers: bool = False
     """Whether statements that have to run in the root, or where the tables are, run there alone."""
     container: str = ROOT
-    """Of the session."""
+    """Container of the session."""
     closed_views: set[str] = field(default_factory=set)
     """Views that nobody may read who has no right to."""
 
     @classmethod
     def of(cls, database: OracleDatabase, **named: Any) -> Self:
-        """Of a database that is changed so (see `OracleDatabase.change`); its user keeps the other
-        rights."""
+        """The administrator of a database that is changed so (see `OracleDatabase.change`); its
+        user keeps the other rights."""
         database.change(**named)
         views = set(named.get("hidden_views", ()))
         held = {*named.get("privileges", PRIVILEGES), *named.get("roles", ROLES)}
@@ -46,8 +46,8 @@ class Administrator:
 
     @classmethod
     def of_nothing(cls, database: OracleDatabase, views: set[str]) -> Self:
-        """Of a database where nothing is set up: no archived logs, no supplemental logging, no
-        rights, not on these views either."""
+        """The administrator of a database without any set-up: no archived logs, no supplemental
+        logging, no rights, not on these views either."""
         return cls.of(
             database,
             log_mode="NOARCHIVELOG",
@@ -76,7 +76,7 @@ class Administrator:
 
     def _actions(self) -> dict[str, Callable[[re.Match[str]], None]]:
         def nothing(_: re.Match[str]) -> None:
-            """It is about files, which the stand-in has none of."""
+            """Does nothing: the statement is about files, which the stand-in does not have."""
 
         return {
             r"ALTER SYSTEM SET \w+ ?= ?(?:\d+[KMGT]?|'[^']*')"

@@ -31,9 +31,10 @@ def unscripted(what: str) -> NoReturn:
 
 
 class LiveOracle:
-    """As `headrace_demo.oracle.server.OracleServer`, as far as an Oracle can be asked for it.
-    Tests that script the redo, or break the server, are skipped. Schemas that tests name are made
-    (their tables are dropped when the next test begins), and users who change them."""
+    """A live Oracle with the interface of `headrace_demo.oracle.server.OracleServer`, as far as an
+    Oracle can provide it. Tests that script the redo, or break the server, are skipped. Schemas
+    that tests name are made (their tables are dropped when the next test begins), and users who
+    change them."""
 
     def __init__(self, environment: Mapping[str, str], connect: Callable[..., Any]) -> None:
         """`connect` is that of python-oracledb."""
@@ -201,7 +202,7 @@ class LiveOracle:
             return int(cursor.fetchone()[0])
 
     def shut(self) -> AbstractContextManager[None]:
-        """It is somebody's."""
+        """Skips the test: the server is not ours to stop."""
         unscripted("shut itself")
 
     def close(self) -> None:
@@ -210,8 +211,8 @@ class LiveOracle:
 
 
 class LiveTransaction:
-    """As `headrace_demo.oracle.server.Transaction`. Values are texts in the session's formats,
-    numbers, or hexadecimal digits, which Oracle converts."""
+    """A transaction with the interface of `headrace_demo.oracle.server.Transaction`. Values are
+    texts in the session's formats, numbers, or hexadecimal digits, which Oracle converts."""
 
     def __init__(self, session: Any) -> None:
         self._session = session

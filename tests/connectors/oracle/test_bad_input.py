@@ -18,7 +18,7 @@ OVERRIDES = "snapshot.select.statement.overrides"
 
 
 def config(**more: str) -> OracleConfig:
-    """Of a server that is nowhere."""
+    """The configuration of a server that does not exist."""
     given = {
         "topic.prefix": "p",
         "database.hostname": "127.0.0.1",

@@ -25,7 +25,7 @@ VIEWS = {
 
 @pytest.fixture
 def database(stand_in: OracleDatabase) -> OracleDatabase:
-    """With the table of the guide, whose redo has only what is changed."""
+    """A database with the table of the guide, whose redo has only changed columns."""
     stand_in.create_table(
         "INVENTORY.CUSTOMERS",
         "ID NUMBER(9,0) NOT NULL",

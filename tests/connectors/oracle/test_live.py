@@ -43,7 +43,7 @@ class _Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is open."""
+        """Does nothing: nothing is open."""
 
     def cursor(self) -> _Session:
         return self

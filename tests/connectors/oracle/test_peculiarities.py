@@ -43,7 +43,7 @@ def test_statements_that_are_cut_inside_of_a_character_are_whole_again(
 def test_transactions_that_were_committed_at_one_scn_come_once_each(
     database: OracleDatabase, reading: OracleReader
 ) -> None:
-    """Also to a reader that begins again between two of them."""
+    """This holds also for a reader that begins again between two of them."""
     server = database.server
     transactions = [server.begin() for _ in range(3)]
     for number, transaction in enumerate(transactions):
@@ -87,7 +87,8 @@ def test_transactions_whose_rows_come_late_are_in_their_place(
 def test_copies_of_archived_logs_that_nobody_can_read_are_left_alone(
     database: OracleDatabase, reading: OracleReader, kind: str
 ) -> None:
-    """At another destination, without a name, or deleted before they were restored."""
+    """Such copies are at another destination, have no name, or were deleted before they were
+    restored."""
     database.change(
         second_destination=kind, lost_copies=1.0, nameless=1.0, restored=0.5, idle_destinations=9
     )

@@ -116,8 +116,8 @@ def properties_with(own: Mapping[str, str]) -> Callable[..., dict[str, str]]:
 
 
 def log_end_of(config: Any) -> int:
-    """Where the last record of the server's log ends, even when it is not flushed yet. Where a
-    page begins, the server's functions name the place behind the page's header."""
+    """The end of the last record of the server's log, even if it is not flushed yet. At the
+    beginning of a page the server's functions name the place after the page's header."""
     with _connected(config) as connection:
         row = connection.execute(_LOG_END).fetchone()
     assert row is not None

@@ -1,4 +1,4 @@
-"""Whose socket is read: ours only where nothing is encrypted."""
+"""The reader of a connection's socket: headrace only if nothing is encrypted."""
 
 from __future__ import annotations
 

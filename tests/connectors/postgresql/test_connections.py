@@ -1,4 +1,4 @@
-"""Whose names and whose literals SQL of ours and of users means."""
+"""The meaning of names and literals in SQL of headrace and of users."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_chunks_run_nothing_of_those_who_may_create_in_public(database: Database
 
 
 def test_keys_of_an_extensions_type_are_compared_by_its_operators(database: Database) -> None:
-    """As citext: a type of another schema whose order is not that of text."""
+    """citext is an example: a type of another schema whose order is not that of text."""
     functions = "".join(
         f"CREATE FUNCTION app.ci_{name}(app.ci, app.ci) RETURNS boolean LANGUAGE sql IMMUTABLE"
         f" AS $$ SELECT pg_catalog.lower($1::text) {operator} pg_catalog.lower($2::text) $$;"

@@ -29,7 +29,7 @@ JournalOffset = Offset[PlacePosition]
 
 
 class JournalConfig(ConnectorConfig):
-    """Where the journal is, and whose place in it is acknowledged."""
+    """The journal's folder, and the reader whose place in it is acknowledged."""
 
     journal_folder = Property("journal.folder", PATH, REQUIRED, Group.CONNECTION, "Its folder.")
     journal_reader = Property("journal.reader", TEXT, REQUIRED, Group.CONNECTION, "Our name.")

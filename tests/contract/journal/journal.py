@@ -49,11 +49,11 @@ class Journal:
         return self.folder / "journal"
 
     def acknowledged(self, reader: str) -> Path:
-        """Where it stands up to which place a reader needs nothing any more, in hexadecimal."""
+        """The file with the place up to which a reader needs nothing any more, in hexadecimal."""
         return self.folder / f"acknowledged-{reader}"
 
     def read(self, start: int = 0, size: int = -1) -> bytes:
-        """So many bytes of the file, or all."""
+        """`size` bytes of the file from `start` on, or all."""
         with self.file.open("rb") as file:
             file.seek(start)
             return file.read(size)

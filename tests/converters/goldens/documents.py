@@ -65,7 +65,7 @@ def recorded_lines() -> list[dict[str, Any]]:
 
 
 def recorded_events() -> list[Records]:
-    """The same as Records, with the constants that a connector's shapes have."""
+    """The recorded events as Records with the constants that a connector's shapes have."""
     made = read_records(
         [
             {
@@ -189,7 +189,7 @@ EVENTS = {
     "BSON": lambda: bson_events(counted=False),
     "BSON, counted": lambda: bson_events(counted=True),
 }
-"""By a name."""
+"""Events by name."""
 
 
 def written(records: list[Records], key: Converter, value: Converter) -> list[Written]:

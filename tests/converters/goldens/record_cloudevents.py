@@ -27,7 +27,7 @@ AVRO: tuple[dict[str, str], ...] = (
 
 
 def recorded(java: JavaConverters, jpype: Any, options: dict[str, str]) -> list[dict[str, Any]]:
-    """By whether events have a transaction block: what goes in and what comes out."""
+    """Input and output, for events with a transaction block and without."""
     runs = []
     for counted in (False, True):
         settings = dict(options)

@@ -41,7 +41,7 @@ def of_registry(raw: bytes | None, registry: Numbered) -> tuple[str, bytes] | No
 
 
 def in_avro(recorded: Any) -> tuple[str, bytes] | None:
-    """Likewise of what Java wrote."""
+    """The Avro schema's name and the bytes that Java wrote."""
     return None if recorded is None else (SCHEMAS[recorded[0]], base64.b64decode(recorded[1]))
 
 

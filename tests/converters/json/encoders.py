@@ -24,7 +24,7 @@ CANARY = 0xA5
 
 
 def given(*strategies: st.SearchStrategy) -> Any:
-    """Without a deadline: the first call compiles."""
+    """Hypothesis' settings without a deadline: the first call compiles."""
     return lambda test: settings(deadline=None)(hypothesis.given(*strategies)(test))
 
 
@@ -63,7 +63,7 @@ def encoded(text: bytes | str, code: Encoding, parameter: int = 0) -> bytes | No
 
 
 def encoded_fast(text: str, code: Encoding) -> bytes | None:
-    """As `encoded`, with what surrounds the text tried once."""
+    """The result of `encoded`, with only one form of what surrounds the text."""
 
     def call(address: int, length: int, out: int) -> int:
         return _encode(address, length, int(code), 0, out)

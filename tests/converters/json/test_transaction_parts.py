@@ -1,4 +1,4 @@
-"""Which parts of a program are kept for the rows of a transaction."""
+"""The parts of a program that are kept for the rows of a transaction."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ OPTIONS = AvroOptions()
 
 
 def fit_for_avro(node: Node, numbers: Iterator[int]) -> Node:
-    """The same tree with names that Avro takes, one per struct, and nulls everywhere."""
+    """The tree with names that Avro takes, one per struct, and nulls everywhere."""
     if isinstance(node, Guarded):
         return replace(node, node=fit_for_avro(node.node, numbers))
     if isinstance(node, Struct):

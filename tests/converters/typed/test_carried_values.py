@@ -22,7 +22,7 @@ def records_of(given_: Sources) -> Records:
 
 
 def lacks(records: Records, node: Cell | Column) -> list[bool]:
-    """Where a cell is unavailable."""
+    """Whether a cell of the node is unavailable, for each record."""
     if isinstance(node, Column):
         kinds = records.columns[node.identity].table[records.rows, 0]
         return [kind == UNAVAILABLE for kind in kinds.tolist()]

@@ -29,7 +29,7 @@ from tests.fuzz.mutations import mutated
 
 
 def limited_bytes(random: Random, shown: str) -> bytes:
-    """At most MOST_BYTES bytes; now and then changed ones."""
+    """The text in at most MOST_BYTES bytes, now and then mutated."""
     raw = shown.encode(errors="surrogatepass")[:MOST_BYTES]
     return mutated(random, raw) if random.randrange(10) == 0 else raw
 
@@ -164,7 +164,7 @@ def document_event(random: Random) -> Described:
 
 
 def document_key(random: Random) -> Described:
-    """Of such an event."""
+    """The key of an event of a document."""
     held = (
         _special(random)
         if random.randrange(3) == 0

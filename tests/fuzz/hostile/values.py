@@ -6,7 +6,7 @@ import json
 from random import Random
 
 MOST_BYTES = 1_000_000
-"""Of a record."""
+"""Largest size of a record."""
 _LENGTHS = (3, 40, 400, 4_299, 4_301, 20_000, 147_456, 400_000)
 
 
@@ -99,7 +99,7 @@ def anything(random: Random, depth: int = 0) -> object:
 
 
 def deep(random: Random) -> Raw:
-    """Something nested, up to what a record holds."""
+    """A nested value, up to the size of a record."""
     levels = random.choice((30, 99, 101, 900, 1_100, 5_000, 60_000))
     opening, closing = random.choice((("[", "]"), ('{"a":', "}"), ('{"$code":"","$scope":', "}")))
     return Raw(opening * levels + "1" + closing * levels)
@@ -120,7 +120,7 @@ SCALES = (
     "-1000000000", "2147483647", "-2147483648", "2147483648", "9" * 30, "9" * 5000, "x", "", " 2 ",
     "1_0", "1e3", "2.0", "+3", "٣", None, 2, 2.5, True, [], {}, Raw("1e99"), "\ud800",
 )  # fmt: skip
-"""Of decimals, as the parameter says it."""
+"""Scales of decimals, as the schema's parameter has them."""
 
 
 def dumped(value: object, *, escapes: bool = True) -> str:

@@ -51,7 +51,7 @@ class H2Server:
         return int(self._server.getPort())
 
     def renew(self) -> None:
-        """Nothing is left but what every Db2 has."""
+        """Removes everything except what every Db2 has."""
         self.execute(("SET QUERY_STATISTICS FALSE", "DROP ALL OBJECTS", *_CATALOG))
 
     def execute(self, statements: Sequence[str]) -> None:

@@ -36,7 +36,8 @@ def declared_types(blocks: str) -> dict[str, Db2Type]:
 
 @contextmanager
 def declared(blocks: str) -> Iterator[None]:
-    """Within it the catalog tells of columns what blocks of a workload declare."""
+    """Makes the catalog show columns as the blocks of a workload declare them, within the
+    context."""
     types = declared_types(blocks)
     described = Catalog.columns
 
@@ -53,7 +54,8 @@ def declared(blocks: str) -> Iterator[None]:
 
 
 def declared_in(workload: Workload) -> AbstractContextManager[None]:
-    """The same for a workload of types that Derby lacks; nothing for another one."""
+    """The context of `declared` for a workload of types that Derby lacks; an empty one for
+    others."""
     if not workload.name.startswith("lacking_"):
         return nullcontext()
     return declared("\n".join(workload.phases["setup"]))

@@ -21,7 +21,7 @@ class Player:
         self.host, self.port = self._door.host, self._door.port
 
     def close(self) -> None:
-        """Nobody is answered any more."""
+        """Stops answering."""
         self._stage.end()
         self._curtain.end()
         self._door.close()

@@ -119,7 +119,7 @@ def test_what_is_not_the_same_is_a_difference(other: str) -> None:
     ],
 )
 def test_the_values_of_debeziums_manual_are_recorded(name: str, column: str, value: object) -> None:
-    """They are those that ours are compared with: in the snapshot's first row, and in a change."""
+    """Our values are compared with these: in the snapshot's first row, and in a change."""
     rows = []
     for line in Db2Database.recording(name).read_text().splitlines():
         event = json.loads(line)["value"]

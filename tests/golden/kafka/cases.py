@@ -42,7 +42,7 @@ _CREATION = {
 Files = dict[str, str]
 """Names and contents."""
 Write = Callable[[Mapping[str, str], str], Files]
-"""From the database's properties and the brokers' address."""
+"""Writes files from the database's properties and the brokers' address."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,13 @@ class Case:
 
     @property
     def topic(self) -> str:
-        """That of the table or collection."""
+        """The topic of the table or collection."""
         schema = PREFIX if self.kind is MongoDatabase else "public"
         return f"{PREFIX}.{schema}.orders"
 
     @property
     def rows(self) -> int:
-        """That are there before the connector."""
+        """The number of rows that exist before the connector starts."""
         return 30 if self.kind is MongoDatabase else 40
 
     def workload(self) -> Workload:

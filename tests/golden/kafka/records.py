@@ -32,7 +32,7 @@ def lines_of(kafka: KafkaServer) -> list[str]:
 
 
 def topics(kafka: KafkaServer) -> list[str]:
-    """Those of the case."""
+    """The topics of the case."""
     return sorted(name for name in kafka.topics() if name.startswith(f"{PREFIX}."))
 
 
@@ -54,7 +54,7 @@ def count(kafka: KafkaServer) -> int:
 
 
 def await_count(kafka: KafkaServer, least: int, goes_on: Callable[[], bool]) -> None:
-    """Until so many are taken."""
+    """Waits until at least so many records are in the topics."""
     deadline = time.monotonic() + 600
     while count(kafka) < least:
         assert goes_on(), "it ended"

@@ -47,7 +47,7 @@ class Player:
         self.address = f"{self._door.host}:{self._door.port}"
 
     def close(self) -> None:
-        """Nobody is answered any more."""
+        """Stops answering."""
         self._stage.end()
         self._door.close()
 

@@ -34,7 +34,7 @@ _POLLS = 3
 
 
 class ScriptedDatabase(Database):
-    """Whatever runs the scripts."""
+    """A database that runs the scripts."""
 
     folder = Path(__file__).parent
     suffix = ".json"
@@ -96,7 +96,7 @@ class ScriptedDatabase(Database):
         """A reader has no place of its own on the server."""
 
     def clean(self) -> None:
-        """Does nothing: the next script begins with an empty database."""
+        """Does nothing; the next script begins with an empty database."""
 
     def close(self) -> None:
         shutil.rmtree(self._work)

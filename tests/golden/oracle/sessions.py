@@ -212,7 +212,7 @@ class JdbcSession(Session):
 
 
 def _plain(sql: str) -> str:
-    """Without what SQLite does not know."""
+    """The statement without the syntax that SQLite does not know."""
     sql = sql.rstrip().rstrip(";").replace("SYS.V_$", "V$")
     sql = re.sub(r"\s+AND\s+ROWNUM\s*=\s*1\b", " LIMIT 1", sql, flags=re.IGNORECASE)
     return _THREADS if sql == "SELECT * FROM V$THREAD" else sql

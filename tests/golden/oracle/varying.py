@@ -11,7 +11,7 @@ from tests.golden.normalise import Path, kind_of, settled, token_of, walk, witho
 
 _UNITS = {"ts_ms": 1_000, "ts_us": 1_000_000, "ts_ns": 1_000_000_000}
 _SCRIPTED = 1_735_689_600
-"""Before 2025, in seconds since 1970."""
+"""Times before 2025 are scripted (seconds since 1970)."""
 HEARTBEATS = "__debezium-heartbeat."
 """How topics of heartbeats begin."""
 _HEARTBEAT = f'{{"topic":"{HEARTBEATS}'

@@ -36,7 +36,7 @@ class Player:
         self.host, self.port = self._door.host, self._door.port
 
     def close(self) -> None:
-        """Nobody is answered any more."""
+        """Stops answering."""
         self._stage.end()
         self._door.close()
 

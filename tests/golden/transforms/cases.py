@@ -50,7 +50,7 @@ class SchemaTable:
         self._numbers = {json.dumps(schema): i for i, schema in enumerate(self.schemas)}
 
     def number(self, schema: Any) -> int | None:
-        """Its place in the table."""
+        """The schema's number in the table; None for no schema."""
         if schema is None:
             return None
         text = json.dumps(schema)

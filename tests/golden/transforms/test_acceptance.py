@@ -68,7 +68,7 @@ def databases() -> dict[str, str]:
 
 @cache
 def recorded() -> dict[str, Recorded]:
-    """By Java class, over all recordings."""
+    """All recordings by Java class."""
     made: dict[str, Recorded] = defaultdict(Recorded)
     for case in (case for name in recordings() for case in cases(name)):
         for name, class_name in case.properties.items():

@@ -47,7 +47,7 @@ def test_every_recorded_class_is_implemented() -> None:
 
 
 def first_difference(ours: Any, theirs: Any, path: str = "") -> str | None:
-    """Where two values of JSON differ first, and how; None when they are the same."""
+    """The first difference of two values of JSON, with its path; None if they are equal."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         if list(ours) != list(theirs):
             return f"{path} has members {list(ours)} → {list(theirs)}"

@@ -152,7 +152,7 @@ def test_pruned_changes_are_gone(db2_database: Db2Database) -> None:
 
 
 def test_the_register_bears_changes_while_capture_runs(db2_database: Db2Database) -> None:
-    """Nobody waits for Capture's cycles between them, and none of them is undone by a cycle."""
+    """The changes do not wait for Capture's cycles, and no cycle undoes one of them."""
     capture = db2_database.capture
     db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY")
     for number in range(10):

@@ -79,7 +79,7 @@ def subject(request: pytest.FixtureRequest, tmp_path: Path) -> SinkSubject:
 
 @pytest.fixture
 def run(spark: SparkSession, subject: SinkSubject, database: Database) -> SinkRun:
-    """Of a query into the subject."""
+    """A run of a query into the subject."""
     definition: SinkDefinition = (
         StandardOutputDefinition()
         if subject.name == "standard output"

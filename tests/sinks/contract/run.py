@@ -114,7 +114,7 @@ class SinkRun:
 
 
 def await_file(path: Path) -> None:
-    """Until it is there."""
+    """Waits until the file exists."""
     deadline = time.monotonic() + WITHIN_S
     while not path.exists():
         assert time.monotonic() < deadline

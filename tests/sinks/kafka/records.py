@@ -18,7 +18,7 @@ Headers = list[tuple[str, bytes | None]] | None
 
 
 class Record(NamedTuple):
-    """As it is produced; `partition` None: where its key belongs."""
+    """A record as it is produced; `partition` None: the partition of its key."""
 
     key: bytes | None
     value: bytes | None
@@ -44,12 +44,12 @@ def numbered(topic: str, first: int, last: int) -> pa.RecordBatch:
 
 
 def fresh_name() -> str:
-    """For topics and queries, which share the broker."""
+    """A name for topics and queries, which share the broker."""
     return f"t{uuid.uuid4().hex[:12]}"
 
 
 def options_for(kafka: KafkaServer, name: str, **more: str) -> KafkaOptions:
-    """Of a query; `more` uses `_` for `.`."""
+    """The options of a query; `more` uses `_` for `.`."""
     given = {f"kafka.{option}": text for option, text in kafka.client.items()}
     given |= {option.replace("_", "."): text for option, text in more.items()}
     return KafkaOptions.of(
@@ -63,7 +63,7 @@ def options_for(kafka: KafkaServer, name: str, **more: str) -> KafkaOptions:
 
 
 def read_topic(kafka: KafkaServer, topic: str, *, committed: bool = True) -> list[Record]:
-    """Everything in a topic, partition by partition: each with the partition that it is in."""
+    """All records of a topic, partition by partition, each with its partition."""
     consumer = Consumer({
         "bootstrap.servers": kafka.address, "group.id": "reader", "enable.partition.eof": "true",
         "isolation.level": "read_committed" if committed else "read_uncommitted",
@@ -95,5 +95,5 @@ def read_topic(kafka: KafkaServer, topic: str, *, committed: bool = True) -> lis
 
 
 def values(records: Sequence[Record]) -> list[int]:
-    """Of `numbered` records, sorted."""
+    """The values of `numbered` records, sorted."""
     return sorted(int(one.value or b"-1") for one in records)

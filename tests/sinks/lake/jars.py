@@ -17,10 +17,10 @@ def jars(coordinates: Sequence[str]) -> list[Path]:
 
 
 def iceberg_jars(options: Mapping[str, str] | None = None) -> list[Path]:
-    """Those of Iceberg's core and of the catalog that the options name (a JDBC catalog)."""
+    """The jars of Iceberg's core and of the catalog that the options name (a JDBC catalog)."""
     return jars(ICEBERG.packages(options or {}))
 
 
 def delta_jars() -> list[Path]:
-    """Those of Delta Kernel."""
+    """The jars of Delta Kernel."""
     return jars(DELTA.packages({}))

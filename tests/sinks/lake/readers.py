@@ -33,7 +33,7 @@ class ReadLake(ABC):
         self.folder = folder
 
     def properties(self) -> dict[str, str]:
-        """Of a sink of replicas into it."""
+        """The properties of a sink of replicas into the lake."""
         return {
             "headrace.sink.type": self.name,
             "headrace.sink.mode": "replica",
@@ -84,7 +84,7 @@ class IcebergLake(ReadLake):
     name, option = "iceberg", "warehouse"
 
     def options(self) -> dict[str, str]:
-        """Of the sink."""
+        """The options of the sink."""
         return {self.option: str(self.folder)}
 
     @property
@@ -131,7 +131,7 @@ class IcebergLake(ReadLake):
 
 
 class IcebergOnS3(IcebergLake):
-    """In a bucket, by a JDBC catalog in SQLite in a folder."""
+    """Iceberg in a bucket, with a JDBC catalog in SQLite in a folder."""
 
     def __init__(self, folder: Path, server: S3Server) -> None:
         super().__init__(folder)
@@ -215,6 +215,6 @@ class DeltaLake(ReadLake):
 
 
 LAKES: dict[str, type[ReadLake]] = {lake.name: lake for lake in (IcebergLake, DeltaLake)}
-"""By the value of `headrace.sink.type`."""
+"""Lakes by the value of `headrace.sink.type`."""
 IN_TURN = [IcebergLake.name, pytest.param(DeltaLake.name, marks=pytest.mark.chaos)]
 """Both, for tests that have another one of each path in `make test`."""

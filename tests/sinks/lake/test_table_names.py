@@ -15,7 +15,7 @@ TAKEN = ("orders", "Ä b", "a.b", "..a", "$1", "_a", ".a")
 
 
 def names(part: str) -> list[TableName]:
-    """With a part as the table's name and as its namespace."""
+    """Names with a part as the table's name and as its namespace."""
     return [TableName(("shop",), part), TableName((part,), "orders")]
 
 

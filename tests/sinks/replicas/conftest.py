@@ -16,6 +16,6 @@ from tests.sinks.replicas.replication import Replication
 def replication(
     request: pytest.FixtureRequest, spark: SparkSession, database: Database, tmp_path: Path
 ) -> Replication:
-    """Of `database` into a lake of the format that is the parameter."""
+    """A replication of `database` into a lake of the format that is the parameter."""
     lake = LAKES[request.param](tmp_path / "lake")
     return Replication(spark, database, lake, tmp_path / "state")

@@ -28,7 +28,8 @@ class Replication:
         self._source: dict[str, str] = {}
 
     def copy(self, name: str) -> Replication:
-        """Of the same database into the same lake, by a checkpoint and a slot of its own."""
+        """A replication of the same database into the same lake, with a checkpoint and a slot of
+        its own."""
         made = Replication(self.spark, self.database, self.lake, self.state.with_name(name))
         made._source = {"slot.name": f"{self.database.name}_{name}"}
         return made
@@ -49,8 +50,8 @@ class Replication:
         return headrace.replicate(self.spark, properties | dict(source or {}), sink)
 
     def run(self, source: Mapping[str, str] | None = None, **options: str) -> None:
-        """Until everything is replicated that is in the source now; see `start`. Raises
-        HeadraceError for an error before the query, and what it ended with."""
+        """Runs until everything is replicated that is in the source now; see `start`. Raises
+        HeadraceError for an error before the query, and the error that the query ended with."""
         query = self.start(source, trigger="availableNow", **options)
         try:
             assert query.awaitTermination(_WITHIN_S)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.postgres
 
 
 def findings(database: Database, name: str, folder: Path | str, **more: str) -> list[Finding]:
-    """Of a sink of replicas."""
+    """The findings of a sink of replicas."""
     definition = find_sink(name)
     assert isinstance(definition, ReplicaDefinition)
     sink = {

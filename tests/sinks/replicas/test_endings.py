@@ -49,7 +49,7 @@ def test_the_end_of_the_run_itself_lets_everything_go_once() -> None:
 @pytest.mark.postgres
 @pytest.mark.parametrize("replication", IN_TURN, indirect=True)
 def test_the_status_of_a_replica_is_what_its_source_does(replication: Replication) -> None:
-    """Its source has other converters than the configuration names."""
+    """The source has other converters than the configuration names."""
     replication.database.execute("CREATE TABLE t (id int PRIMARY KEY)")
     converter = {"value.converter": "json", "value.converter.schemas.enable": "false"}
     query = replication.start(converter, trigger="1 second")

@@ -51,7 +51,7 @@ def test_a_new_name_before_a_column_that_stays_is_a_renamed_column() -> None:
 
 
 def of_source(columns: str, **types: pa.DataType) -> TableSchema:
-    """Those of a table that the source has a name for."""
+    """The columns of a table that the source has a name for."""
     return replace(schema(columns, **types), source="shop.orders")
 
 

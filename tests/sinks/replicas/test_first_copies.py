@@ -1,4 +1,4 @@
-"""When readers see the rows of a table's first copy."""
+"""The moment from which readers see the rows of a table's first copy."""
 
 from __future__ import annotations
 

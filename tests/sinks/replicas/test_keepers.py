@@ -1,4 +1,4 @@
-"""Who may write a replica: one query, and others that do not change its rows."""
+"""Writers of a replica: one query, and others that do not change its rows."""
 
 from __future__ import annotations
 

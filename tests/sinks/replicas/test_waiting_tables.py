@@ -16,7 +16,8 @@ from tests.sinks.replicas.state.pipelines import Pipeline, insert, move
 
 @pytest.fixture
 def pipeline(tmp_path: Path) -> Pipeline:
-    """Its table has what a snapshot read after two moves of the row x and one of the row w."""
+    """A pipeline whose table has the rows that a snapshot read after two moves of the row x and one
+    of the row w."""
     made = Pipeline(tmp_path)
     made.end(0, insert(3, "x", "large x"), insert(2, "w", "large w"))
     return made

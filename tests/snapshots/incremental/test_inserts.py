@@ -137,7 +137,8 @@ def test_inserts_stand_where_their_places_are_and_keep_their_images(
 def test_a_chunk_that_is_read_again_keeps_below_the_place_of_what_comes_next(
     rows: int, more: int
 ) -> None:
-    """Whatever came into its range since; the offset tells how many places were kept."""
+    """This holds whatever came into its range since; the offset has the number of places that were
+    kept."""
     config: Any = SimpleNamespace(
         notification_enabled_channels=(), topic_prefix="s", notification_sink_topic_name=None
     )

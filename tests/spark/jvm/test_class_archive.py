@@ -1,4 +1,4 @@
-"""Which archive a session uses, and when it writes one."""
+"""The archive that a session uses, and the sessions that write one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kernels the Python of a module calls."""
+"""The kernels that the Python of a module calls."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _CELLS = tuple(map(cell, (b"1", b"a \xc3\xa9", b"\\x00ff", b'{"a": 1}')))
 
 
 class KnownIds(SchemaIds):
-    """Those of a registry that knows every schema."""
+    """The ids of a registry that knows every schema."""
 
     def of(self, key: SchemaKey, ask: Callable[[], int]) -> int:
         """One is as good as another."""

@@ -26,7 +26,7 @@ def report(**members: Any) -> Report:
 
 
 def metrics(oldest_ms: int | None = None, **streaming: Any) -> dict[str, Any]:
-    """Those of a source, with a slot."""
+    """The metrics of a source with a slot."""
     return {
         "snapshot": {"SnapshotRunning": False, "RowsScanned": {"public.t": 3}},
         "streaming": {"Connected": True, "LastEvent": "operation=c", **streaming},

@@ -20,7 +20,7 @@ def of_this_process(**members: object) -> Report:
 
 
 def spark_checkpoint(folder: Path, query: str) -> Path:
-    """As Spark leaves one after two micro-batches."""
+    """A checkpoint as Spark leaves one after two micro-batches."""
     for log in ("offsets", "commits"):
         (folder / log).mkdir(parents=True)
         for number in range(2):

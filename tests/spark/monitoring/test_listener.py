@@ -35,7 +35,7 @@ def got(listener: headrace.MetricsListener, path: str) -> tuple[int, str]:
 
 
 def values(listener: headrace.MetricsListener) -> dict[str, float]:
-    """By name, where a name has one series."""
+    """Values by the names of metrics that have one series."""
     status, text = got(listener, "/metrics")
     assert status == 200
     assert SECRET not in text

@@ -1,4 +1,5 @@
-"""Where nothing says which change of a key is the last, fold says so and picks none."""
+"""Changes of a key without an order: fold reports that nothing says which is the last, and picks
+none."""
 
 from __future__ import annotations
 

@@ -42,10 +42,10 @@ class Log(Ranges):
         self.acknowledged = max(self.acknowledged, int(end.get("n", 0)))
 
     def withhold_start(self) -> None:
-        """It tells none."""
+        """Does nothing: the log reports no starts."""
 
     def let_tell(self) -> None:
-        """It has told at once."""
+        """Does nothing: the log has reported at once."""
 
     def bounded(self) -> None:
         self.target = self.length if self.target is None else self.target

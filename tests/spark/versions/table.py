@@ -30,7 +30,7 @@ FEATURES: Mapping[str, str] = {
 _FILE = re.compile(r"(?:spark|kills)-(\d+\.\d+\.\d+)")
 
 Results = Mapping[str, Iterable[tuple[str, str]]]
-"""By version: the names of tests, and `passed`, `failed` or `skipped`."""
+"""Results by version: the names of tests, and `passed`, `failed` or `skipped`."""
 
 
 def read(files: Iterable[Path]) -> dict[str, list[tuple[str, str]]]:

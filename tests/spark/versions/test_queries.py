@@ -49,7 +49,7 @@ class Query:
         return writer.trigger(**trigger).start()  # type: ignore[arg-type]
 
     def run(self) -> list[int]:
-        """With availableNow; the micro-batches that are finished then."""
+        """Runs the query with availableNow; returns the micro-batches that it finished."""
         query = self.start({"availableNow": True})
         assert query.awaitTermination(600), query.status
         return sorted(int(file.name) for file in (self.checkpoint / "commits").glob("[0-9]*"))

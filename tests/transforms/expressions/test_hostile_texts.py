@@ -69,7 +69,7 @@ DIGITS = [
 
 
 def check(language: str, text: str) -> None:
-    """It is refused with a column, or gives a result for a record."""
+    """Checks that a text is refused with a column, or gives a result for a record."""
     refused: HeadraceError | None = None
     try:
         expression(language, text)

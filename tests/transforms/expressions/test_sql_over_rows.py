@@ -89,7 +89,7 @@ def both(one: Condition, other: Condition) -> Condition:
 
 
 def either(one: Condition, other: Condition) -> Condition:
-    """By De Morgan."""
+    """The disjunction of two conditions, by De Morgan."""
 
     def holds(row: Row) -> bool | None:
         left = kleene_not(logical(one[1](row)))

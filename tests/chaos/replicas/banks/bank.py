@@ -11,8 +11,8 @@ from typing import ClassVar
 from tests.chaos.databases.database import ChaosDatabase, Row, Transfer
 
 TABLES = ("accounts", "ledger", "cards", "visits")
-"""Of a bank. Cards have a large picture that updates do not carry; keys of cards change. Visits
-are truncated now and then, where the database can."""
+"""Tables of a bank. Cards have a large picture that updates do not carry; keys of cards change.
+Visits are truncated now and then, where the database can."""
 FIRST_CARDS = 60
 
 
@@ -51,7 +51,7 @@ class Bank(ChaosDatabase):
     """A database with TABLES; `commit` takes `steps` in the transaction of a transfer, too."""
 
     namespace: ClassVar[str]
-    """Of the tables in a lake."""
+    """Namespace of the tables in a lake."""
     is_copied = False
     """Whether the first copy is over. Before, numbers of cards do not change: where several
     snapshots read a copy, the picture of a card that moves may be in none of them, and the table

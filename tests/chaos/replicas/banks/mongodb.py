@@ -19,7 +19,7 @@ class MongoBank(ChaosMongo, Bank):
     namespace = "bank"
 
     def properties(self) -> dict[str, str]:
-        """With the default capture.mode."""
+        """The configuration with the default capture.mode."""
         given = super().properties()
         for name in ("capture.mode", "capture.mode.full.update.type", "event.format.version"):
             del given[name]

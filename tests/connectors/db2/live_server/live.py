@@ -34,7 +34,8 @@ def unscripted(what: str) -> NoReturn:
 
 
 class LiveDb2:
-    """As `headrace_demo.db2.derby.DerbyServer`, as far as a Db2 can be asked for it."""
+    """A live Db2 with the interface of `headrace_demo.db2.derby.DerbyServer`, as far as a Db2 can
+    provide it."""
 
     def __init__(self, environment: Mapping[str, str], connect: Callable[[str], Any]) -> None:
         """`connect` makes a connection of `ibm_db_dbi` in autocommit mode out of a connection
@@ -62,18 +63,18 @@ class LiveDb2:
             return cursor.fetchall() if cursor.description else []
 
     def start(self) -> None:
-        """It runs."""
+        """Does nothing: the server runs."""
 
     def kill(self, *_: object) -> None:
-        """It is somebody's."""
+        """Skips the test: the server is not ours to kill."""
         unscripted("end, or make databases")
 
     create_database = shut_down = shut = kill
 
 
 class LiveCapture:
-    """As `headrace_demo.db2.capture.CaptureProgram`: the program runs beside the server, and is
-    asked by registrations and signals alone."""
+    """Capture of a live Db2 with the interface of `headrace_demo.db2.capture.CaptureProgram`: the
+    program runs beside the server, and gets registrations and signals only."""
 
     control = changes = "ASNCDC"
     width = 16
@@ -93,21 +94,21 @@ class LiveCapture:
         self.added: list[tuple[str, str, str]] = []
 
     def start(self) -> None:
-        """It runs."""
+        """Does nothing: the program runs."""
 
     def stop(self) -> None:
-        """It is somebody's."""
+        """Skips the test: the program is not ours to stop."""
         unscripted("stop Capture")
 
     def hurry(self) -> None:
-        """It has an interval of its own."""
+        """Does nothing: the program has an interval of its own."""
 
     def advance(self) -> bool:
-        """It moves by itself."""
+        """Skips the test: the program advances by itself."""
         unscripted("move Capture by one step")
 
     def prune(self, _through: bytes) -> None:
-        """It prunes by itself."""
+        """Skips the test: the program prunes by itself."""
         unscripted("prune up to a place")
 
     def stop_capturing(self, _change_table: str) -> None:
@@ -190,7 +191,7 @@ class LiveDatabase(Db2Database):
 
     @classmethod
     def of(cls, server: LiveDb2) -> LiveDatabase:
-        """With nothing in it but what a test makes."""
+        """A database with only the tables that a test makes."""
         made = cls(
             cast("DerbyServer", server),
             server.database,

@@ -47,7 +47,7 @@ class _Session:
         self._sent.append(("ROLLBACK", ()))
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing: nothing is open."""
 
 
 @pytest.fixture

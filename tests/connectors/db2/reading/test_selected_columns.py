@@ -1,4 +1,4 @@
-"""Which columns of tables are asked for, and which rows are read again."""
+"""The columns of tables that a query selects, and the rows that are read again."""
 
 from __future__ import annotations
 

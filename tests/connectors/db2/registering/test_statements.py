@@ -116,7 +116,7 @@ def test_remedies_of_zos_name_nothing_that_only_luw_has() -> None:
 
 @pytest.mark.parametrize("action", ["add-table", "remove-table"])
 def test_the_sql_is_printed_to_its_end_without_the_driver(tmp_path: Path, action: str) -> None:
-    """In a process of its own: here it may be imported already."""
+    """The command runs in a process of its own: here the driver may be imported already."""
     file = tmp_path / "db2.properties"
     properties = {"connector.class": "io.debezium.connector.db2.Db2Connector", **PROPERTIES}
     file.write_text("".join(f"{name}={text}\n" for name, text in properties.items()))

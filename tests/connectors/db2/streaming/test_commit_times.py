@@ -1,4 +1,4 @@
-"""When transactions were committed, as far as IBMSNAP_UOW says so."""
+"""Times of transactions' commits, as far as IBMSNAP_UOW has them."""
 
 from __future__ import annotations
 

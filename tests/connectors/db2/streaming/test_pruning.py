@@ -27,8 +27,8 @@ ROWS = 30
 def before_step(
     monkeypatch: pytest.MonkeyPatch, number: int, act: Callable[[], None]
 ) -> Iterator[list[str]]:
-    """Does something before the query or fetch of this number that reads change tables; the steps
-    so far."""
+    """Calls `act` before the query or fetch of this number that reads change tables; yields the
+    steps so far."""
     steps: list[str] = []
     lock = threading.Lock()
 
@@ -199,8 +199,8 @@ def test_pruning_of_the_transaction_that_a_restart_is_inside_of_is_a_gap(
 def lost_behind_window(
     monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]
 ) -> Iterator[threading.Event]:
-    """Does something when the rows of a window are fetched and the next window is asked for; the
-    first fetch of change tables behind that fails. Tells when it has failed."""
+    """Calls `act` when the rows of a window are fetched and the next window is read; the first
+    fetch of change tables after that fails. The event is set when it has failed."""
     fetched: list[tuple[Any, ...]] = []
     acted, lost = threading.Event(), threading.Event()
     reading: set[Cursor] = set()

@@ -55,7 +55,7 @@ def test_a_table_that_is_registered_again_under_the_same_name_is_a_gap(
 def test_a_table_that_was_read_is_registered_again_with_a_column_and_one_start_accepts_it(
     db2_database: Db2Database, is_stopped: bool
 ) -> None:
-    """As the guide has it for an application that is stopped, while headrace runs or not."""
+    """The procedure of the guide for an application that is stopped, while headrace runs or not."""
     database, capture = db2_database, db2_database.capture
     database.create_table("T", TABLE)
     database.create_table("OTHER", "NAME VARCHAR(20)")

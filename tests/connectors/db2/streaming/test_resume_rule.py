@@ -1,4 +1,4 @@
-"""Inside of a transaction, a reader goes on behind the last change that was delivered, whatever
+"""A reader continues inside of a transaction after the last change that was delivered, whatever
 tables are captured by then."""
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def test_tables_that_are_added_meanwhile_come_from_the_place_on(
 def test_a_range_that_was_planned_before_is_read_up_to_its_end(
     database: Db2Database, later: str
 ) -> None:
-    """As when Spark was stopped in a micro-batch: its end is in the log of offsets."""
+    """Spark was stopped in a micro-batch: its end is in the log of offsets."""
     reader = reader_of(database)
     made = commit(database)
     in_the_middle(reader)

@@ -14,7 +14,7 @@ from tests.servers.db2 import SCHEMA, Db2Database
 pytestmark = pytest.mark.db2
 FIRST = f"CDC_{SCHEMA}_T"
 BEFORE_AND_BEHIND = pytest.mark.parametrize("second", ["A_SECOND", "Z_SECOND"])
-"""Its name comes before that of the first one, or after it."""
+"""The name of the second registration comes before that of the first one, or after it."""
 
 
 @pytest.fixture

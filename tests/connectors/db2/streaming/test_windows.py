@@ -21,7 +21,7 @@ pytestmark = pytest.mark.db2
 
 _BEGINNING = dt.datetime.fromisoformat("2020-02-29 22:00:00")
 _SECONDS = (0, 119, 7200, 7320, 7321, 14_400)
-"""When the commits of the backlog were made."""
+"""The times of the backlog's commits."""
 _UNITS = "ASNCDC.IBMSNAP_UOW"
 
 
@@ -61,7 +61,7 @@ def config_of(database: Db2Database, **more: str) -> Db2Config:
 
 
 def lasts(connection: Connection, config: Db2Config, commits: list[int]) -> list[int]:
-    """Which commit is the last one of each window, from the first commit on."""
+    """The last commit of each window, from the first commit on, as an index of `commits`."""
     made, first = [], commits[0]
     while (window := next_window(connection, config, first, LSN_BYTES)) is not None:
         connection.rollback()

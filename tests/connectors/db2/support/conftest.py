@@ -18,13 +18,13 @@ COLUMNS = (
 
 @pytest.fixture
 def db2_database(derby_server: DerbyServer, db2_database: Db2Database) -> Db2Database:
-    """On the stand-in alone; skipped where `derby_server` is."""
+    """A database of the stand-in; skipped where `derby_server` is."""
     return db2_database
 
 
 @pytest.fixture
 def file(db2_database: Db2Database, tmp_path: Path) -> Path:
-    """Its configuration; it captures a table with one row."""
+    """The database's configuration, which captures a table with one row."""
     db2_database.create_table("CANARY_TABLE", COLUMNS)
     db2_database.execute("INSERT INTO INV.CANARY_TABLE VALUES (1, 'canary value 4711', 47.11)")
     db2_database.capture.await_captured()

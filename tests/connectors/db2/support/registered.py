@@ -15,7 +15,7 @@ from tests.servers.db2 import Db2Database
 
 @contextmanager
 def registered_by_capture(database: Db2Database) -> Iterator[None]:
-    """Its Capture program registers two of them, and takes that back before they are dropped."""
+    """Registers two tables by the Capture program, and takes that back before they are dropped."""
     done, taking_back = workload._Making._done, workload._taking_back
     added: list[str] = []
 

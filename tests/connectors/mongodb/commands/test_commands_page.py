@@ -149,10 +149,10 @@ class Listener(CommandListener):  # type: ignore[misc]
             self.heard.update(features(bson.decode(bson.encode(event.command))))
 
     def succeeded(self, event: CommandSucceededEvent) -> None:
-        """Nothing is to be done."""
+        """Does nothing."""
 
     def failed(self, event: CommandFailedEvent) -> None:
-        """Nothing is to be done."""
+        """Does nothing."""
 
 
 @pytest.fixture

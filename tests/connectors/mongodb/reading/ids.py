@@ -35,7 +35,7 @@ MIXED = [
     Code("f()", {"a": 1}),
     bson.MaxKey(),
 ]
-"""In the server's order."""
+"""Ids of all types in the server's order."""
 
 
 def raw_ids() -> list[bytes]:

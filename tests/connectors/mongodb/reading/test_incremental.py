@@ -31,7 +31,7 @@ def begin(database: MongoDatabase, **more: str) -> Reader:
 
 
 def ask(database: MongoDatabase, *names: str, **more: Any) -> None:
-    """By a signal of which the members' names do not matter."""
+    """Asks for an incremental snapshot by a signal whose members have other names."""
     data = {"data-collections": [f"{database.name}.{name}" for name in names]} | {
         name.replace("_", "-"): part for name, part in more.items()
     }
@@ -48,7 +48,7 @@ def until_notified(one: Reader, kind: str) -> None:
 
 
 def events(one: Reader) -> Reader:
-    """Without notifications."""
+    """The reader without records of notifications."""
     one.records = [record for record in one.records if record["topic"] != "notifications"]
     return one
 
@@ -300,7 +300,7 @@ def test_chunks_of_a_window_are_read_at_the_same_time(mongo_database: MongoDatab
 
 
 def test_updates_without_documents_take_no_document_away(mongo_database: MongoDatabase) -> None:
-    """They say what changed alone, so a chunk that they overtook is read again."""
+    """Such updates show only the changed fields, so a chunk that they overtook is read again."""
     things = mongo_database.collections["things"]
     things.insert_many([{"_id": i, "n": 0} for i in range(100)])
     one = begin(

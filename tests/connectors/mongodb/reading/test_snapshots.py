@@ -105,7 +105,7 @@ def test_collections_come_by_name_and_only_the_last_document_is_marked(
 
 
 def markers(one: Reader) -> list[tuple[str, str]]:
-    """Of the documents that were read, in the order in which they came."""
+    """Snapshot markers of the documents that were read, in the order in which they came."""
     shown = [value(record) for record in one.in_order() if record["value"]]
     return [
         (each["source"]["collection"], each["source"]["snapshot"])

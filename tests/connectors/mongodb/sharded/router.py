@@ -94,8 +94,8 @@ def _receive(connection: socket.socket) -> bytes | None:
 
 
 def _place(message: bytes) -> int:
-    """Where the document of a message begins: of an OP_MSG in its first section, of an OP_REPLY
-    behind its head, of an OP_QUERY behind its collection."""
+    """The place where the document of a message begins: in the first section of an OP_MSG, after
+    the head of an OP_REPLY, after the collection of an OP_QUERY."""
     operation = _HEADER.unpack_from(message)[3]
     if operation == _OP_MSG:
         return _HEADER.size + 5

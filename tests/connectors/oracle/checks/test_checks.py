@@ -106,7 +106,7 @@ def test_a_server_that_goes_away_while_it_is_described_is_one_error(
 def test_a_server_whose_root_is_out_of_reach_is_refused_by_name(
     database: OracleDatabase, code: int
 ) -> None:
-    """As Amazon RDS and Autonomous Database are."""
+    """Amazon RDS and Autonomous Database are such servers."""
     database.change(root_error=code)
     error = only(found(database), "oracle.root_not_accessible")
     assert error.level == "error"

@@ -268,7 +268,7 @@ def test_lib_dir_has_the_driver_load_the_client_of_oracle(
 
 @pytest.mark.parametrize("thin", [False, True])
 def test_a_client_that_cannot_be_loaded_is_named(thin: bool) -> None:
-    """Of a process of its own: the driver's mode is that of the process."""
+    """The client runs in a process of its own: the driver's mode is that of the process."""
     first = "oracledb.enable_thin_mode()" if thin else ""
     script = f"""
 import oracledb

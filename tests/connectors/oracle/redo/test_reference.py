@@ -224,7 +224,7 @@ def test_relaxed_quotes_are_read_whether_they_are_doubled_or_not(
 def test_a_time_in_another_form_than_the_sessions_is_null_or_an_error(
     name: str, literal: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As event.converting.failure.handling.mode says, as in Debezium."""
+    """The outcome is that of event.converting.failure.handling.mode, as in Debezium."""
     sql = f"""insert into "S"."T"("ID","{name}") values ('1',{literal});"""
     with caplog.at_level(logging.WARNING):
         assert shown(parse_statement(sql, table("ID", name))) == ("c", [], [b"1", None])

@@ -178,7 +178,7 @@ def test_the_driver_gets_an_output_handler_for_each_type_of_texts(
             return typ, size, encoding_errors
 
         def close(self) -> None:
-            """Nothing to close."""
+            """Does nothing."""
 
     class Native:
         def cursor(self) -> Cursor:

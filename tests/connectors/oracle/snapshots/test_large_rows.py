@@ -16,7 +16,7 @@ pytestmark = pytest.mark.oracle
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int | None]]:
-    """By table, how many rows its queries of rows were to fetch at once."""
+    """The rows per fetch that queries of a table's rows asked for, by table."""
     found: dict[str, set[int | None]] = {"PLAIN": set(), "LARGE": set()}
     cursor = Connection.cursor
 

@@ -113,7 +113,7 @@ def test_columns_of_object_types_are_in_the_rows_without_values(
 
 
 def test_times_before_christ_keep_their_years(oracle_database: OracleDatabase) -> None:
-    """In keys, too."""
+    """This holds for keys, too."""
     days = ["-4712-01-01", "-0044-03-15", "2020-01-01"]
     oracle_database.create_table(
         "DAYS",

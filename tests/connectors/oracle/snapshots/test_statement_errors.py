@@ -73,7 +73,7 @@ class Supervised:
         return self.reader.offsets[-1]
 
     def events(self) -> list[dict[str, Any]]:
-        """Those of the last attempt of the snapshot, and of the stream."""
+        """The events of the snapshot's last attempt, and of the stream."""
         events = [event for event in self.reader.events() if event.get("op")]
         last = max((event["sequence"][:4] for event in events), default="")
         return [event for event in events if event["sequence"].startswith(last)]

@@ -18,7 +18,7 @@ CODES = {"c": redo_rows.INSERT, "u": redo_rows.UPDATE, "d": redo_rows.DELETE}
 
 
 COLUMNS = ("A", "B")
-"""Of the tables S.T1, which has the first one, and S.T2: texts."""
+"""Columns of the tables S.T1, which has the first one, and S.T2: texts."""
 
 
 def statements() -> RedoStatements:
@@ -80,12 +80,12 @@ def start(scn: int, xid: str, **more: Any) -> dict[str, Any]:
 
 
 def commit(scn: int, xid: str, **more: Any) -> dict[str, Any]:
-    """Its commit."""
+    """The commit of a transaction."""
     return row(redo_rows.COMMIT, scn, xid, **more)
 
 
 def rollback(scn: int, xid: str, **more: Any) -> dict[str, Any]:
-    """Its rollback."""
+    """The rollback of a transaction."""
     return row(redo_rows.ROLLED_BACK, scn, xid, **more)
 
 

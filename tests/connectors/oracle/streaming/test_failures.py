@@ -435,7 +435,8 @@ def test_archived_logs_alone_are_read_as_far_as_those_of_every_thread_reach(
 def test_a_table_whose_redo_lacks_columns_is_reported_at_the_start(
     oracle_database: OracleDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its updates have the columns that were changed; a key is 0, as in Debezium's events."""
+    """Updates of the table have the columns that were changed; a key is 0, as in Debezium's
+    events."""
     oracle_database.create_table("T", *ID_AND_NAME, key=["ID"], supplemental=None)
     reader = OracleReader.of(oracle_database)
     assert "The redo of INV.T has not all columns" in caplog.text

@@ -27,7 +27,7 @@ def database(oracle_database: OracleDatabase) -> OracleDatabase:
 
 
 def reader_of(database: OracleDatabase, **more: str) -> OracleReader:
-    """Without a list of tables but one that is given."""
+    """A reader without a list of tables, or with the one that is given."""
     given = {n if "." in n else n.replace("_", "."): text for n, text in more.items()}
     properties = database.properties(
         snapshot_mode="no_data", errors_max_retries="0", poll_interval_ms="20"

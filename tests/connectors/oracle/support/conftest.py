@@ -12,13 +12,13 @@ from tests.servers.oracle import OracleDatabase
 
 @pytest.fixture
 def oracle_database(stand_in: OracleDatabase) -> OracleDatabase:
-    """On the stand-in alone."""
+    """A database of the stand-in."""
     return stand_in
 
 
 @pytest.fixture
 def file(oracle_database: OracleDatabase, tmp_path: Path) -> Path:
-    """Its configuration; it captures a table."""
+    """The database's configuration, which captures a table."""
     oracle_database.create_table(
         "CANARY_TABLE", "ID NUMBER(9,0) NOT NULL",
         "CANARY_COLUMN VARCHAR2(40) DEFAULT 'canary default'", key=["ID"],

@@ -1,4 +1,5 @@
-"""Which transactions a reading of the catalogue holds for, and what the received bytes name."""
+"""The transactions for which a reading of the catalogue is valid, and the names that the received
+bytes have."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ def test_a_type_that_was_not_read_is_asked_for() -> None:
 
 
 def test_a_transaction_that_stays_invisible_does_not_hold_up_the_stream() -> None:
-    """As one that waits for a synchronous standby."""
+    """A transaction that waits for a synchronous standby is an example."""
     catalog = OneReading("100:105:")
     tables = LoggedTables(catalog)  # type: ignore[arg-type]
     tables.ask([MESSAGE], 200)

@@ -125,7 +125,8 @@ def test_with_an_index_as_replica_identity_what_was_written_before_has_the_new_k
 def test_rows_of_before_keep_their_old_key_until_something_writes_them_again(
     tables: Database,
 ) -> None:
-    """Whoever folds by key keeps them twice, so the guide tells to read the table again."""
+    """A consumer that folds by key keeps such rows twice, so the guide says to read the table
+    again."""
     reader = Reader(tables.properties())
     reader.drain()
     tables.execute(CHANGE_KEY)

@@ -52,7 +52,7 @@ def test_a_server_that_says_nothing_is_unreachable(silent_port: int) -> None:
 
 @contextlib.contextmanager
 def locked(database: Database, table: str) -> Iterator[None]:
-    """Somebody has locked a table, for a while."""
+    """Locks a table by another session."""
     with database.connect() as connection:
         connection.autocommit = False
         connection.execute(f"LOCK {table} IN ACCESS EXCLUSIVE MODE".encode())

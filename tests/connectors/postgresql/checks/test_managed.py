@@ -121,7 +121,7 @@ def imitated(bare: Database, request: pytest.FixtureRequest) -> Iterator[Databas
 
 
 def findings(database: Database, **more: str) -> dict[str, Finding]:
-    """Of the role cdc, by their codes; `more` uses `_` for `.` in names."""
+    """The findings for the role cdc, by their codes; `more` uses `_` for `.` in names."""
     return {one.code: one for one in check(parse_configuration(given(database, **more)))}
 
 

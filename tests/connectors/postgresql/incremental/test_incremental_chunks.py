@@ -1,4 +1,4 @@
-"""Which rows the chunks of an incremental snapshot hold, and in which order."""
+"""The rows of an incremental snapshot's chunks, and their order."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def read(reader: Reader) -> dict[str, list[int]]:
 
 
 def until_passed(reader: Reader, database: Database) -> None:
-    """Until everything that was asked for is done: a change behind it came, and no table waits."""
+    """Waits until all signals are processed: a change after them came, and no table waits."""
     database.execute("INSERT INTO public.last SELECT count(*) FROM public.last")
 
     def done() -> bool:

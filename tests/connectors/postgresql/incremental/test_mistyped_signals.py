@@ -1,4 +1,4 @@
-"""Whatever somebody writes into a signal: it is logged and passed over, and the stream goes on."""
+"""A mistyped signal is logged and ignored, and the stream continues."""
 
 from __future__ import annotations
 

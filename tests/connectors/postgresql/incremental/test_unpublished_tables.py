@@ -29,7 +29,7 @@ CREATE TABLE signals (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, dat
 
 
 def signal(kind: str, *tables: str) -> tuple[str, str]:
-    """Its id and its data."""
+    """The id and the data of a signal."""
     data = {"data-collections": [f"public.{name}" for name in tables], "type": kind}
     return uuid.uuid4().hex, json.dumps(data)
 

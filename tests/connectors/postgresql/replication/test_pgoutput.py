@@ -149,7 +149,7 @@ def test_one_changed_byte_never_makes_an_image_leave_its_frame() -> None:
 
 
 def frame_ends(raw: bytes) -> list[int]:
-    """Where the CopyData frames end."""
+    """The ends of the CopyData frames."""
     ends = [0]
     while ends[-1] + 5 <= len(raw):
         (length,) = struct.unpack_from("!I", raw, ends[-1] + 1)
@@ -158,7 +158,7 @@ def frame_ends(raw: bytes) -> list[int]:
 
 
 def image_end(raw: bytes, start: int) -> int:
-    """Where the last cell of an image ends; raises when it is no image."""
+    """The end of an image's last cell. Raises an error for bytes that are not an image."""
     assert start >= 0
     (count,) = struct.unpack_from("!h", raw, start)
     place = start + 2

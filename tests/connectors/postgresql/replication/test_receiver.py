@@ -111,7 +111,7 @@ def test_a_position_is_never_seen_before_the_rows_behind_it() -> None:
 
 
 def test_a_receiver_without_driver_frees_the_slot_and_ends_alone() -> None:
-    """In a process of its own, because it used to end the process."""
+    """The receiver runs in a process of its own, because it used to end the process."""
     program = (
         "from tests.connectors.postgresql.replication.test_receiver import orphaned_receiver;"
         "receiver, stream = orphaned_receiver();"
@@ -125,14 +125,14 @@ def test_a_receiver_without_driver_frees_the_slot_and_ends_alone() -> None:
 
 
 def orphaned_receiver() -> tuple[Receiver, OnceStream]:
-    """Whose driver is gone."""
+    """A receiver whose driver is gone."""
     stream = OnceStream(b"")
     spool = Spool(row_kernel.END, 64 << 20)
     return Receiver(reader_of(stream), spool, orphaned=lambda: True), stream
 
 
 class SilentStream(Stream):
-    """On which nothing ever comes."""
+    """A stream that never receives anything."""
 
     def read_into(self, _target: memoryview) -> int:
         return 0

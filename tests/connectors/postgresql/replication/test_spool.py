@@ -35,7 +35,8 @@ properties = properties_with(
 
 
 def write_filtered(database: Database, megabytes: int, transactions: int = 1) -> None:
-    """So many bytes on the wire: the log keeps large texts compressed, the protocol does not."""
+    """Writes so many bytes on the wire: the log keeps large texts compressed, the protocol does
+    not."""
     rows = megabytes * 10 // transactions
     for _ in range(transactions):
         database.execute(

@@ -37,7 +37,7 @@ def make_slot(database: Database, name: str) -> None:
 
 @contextmanager
 def read(database: Database) -> Iterator[None]:
-    """Somebody reads the slot of `database`."""
+    """Reads the slot of `database` by another session."""
     dsn = f"{database.dsn} application_name=reader replication=database"
     command = f'START_REPLICATION SLOT "{database.name}" LOGICAL 0/0 '
     options = "(proto_version '1', publication_names 'p')"

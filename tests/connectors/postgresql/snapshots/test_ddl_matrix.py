@@ -31,7 +31,8 @@ LOOK_UP = {
 }
 _SAMPLE_SECONDS = 0.05
 HOLD_SECONDS = 120.0
-"""For how long a transaction stays open at most until somebody reports that it is in the way."""
+"""The longest time for which a transaction stays open until somebody reports that it blocks
+others."""
 TABLES = """
 CREATE TABLE t (id int PRIMARY KEY, email varchar(60) NOT NULL, n int, spare int DEFAULT 3,
   note text);

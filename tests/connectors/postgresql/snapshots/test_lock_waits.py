@@ -1,4 +1,4 @@
-"""Whoever looks knows which lock a run waits for, in whatever state; and never another run's."""
+"""Each state of a run shows the lock that the run waits for, and never another run's."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def _outcome(answer: Mapping[str, Any]) -> str:
 
 
 def _short(text: object, other: object) -> object:
-    """Of a row in JSON, the fields that the other has in another way."""
+    """The fields of a row in JSON that differ from those of the other."""
     if not (isinstance(text, str) and isinstance(other, str) and text[:1] == other[:1] == "{"):
         return text
     fields, others = json.loads(text), json.loads(other)

@@ -144,7 +144,7 @@ ARRAYS: dict[str, list[Any]] = {
 
 
 def text(value: object) -> str:
-    """As `before` and `after` have it."""
+    """The value as a text, as `before` and `after` have it."""
     return extended_json(value, Dialect.STRICT)
 
 

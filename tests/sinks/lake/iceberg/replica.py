@@ -109,7 +109,7 @@ class KeptTable:
 
 
 def positions(begun: Transaction, file: DataFile, keys: set[int]) -> list[int]:
-    """Where rows of these keys are in a file, dead ones too."""
+    """The positions of rows with these keys in a file, also of deleted ones."""
     number = begun.storage.field_id("id")
     bounds = file.bounds.get(number)
     assert bounds is not None

@@ -254,7 +254,7 @@ def test_a_compaction_between_begin_and_commit_is_a_conflict(lake: Lake, tmp_pat
 def test_a_compaction_of_files_that_are_removed_is_a_conflict(
     lake: Lake, tmp_path: Path, files: slice
 ) -> None:
-    """Of one file of several, and of all of them."""
+    """The conflict is of one file of several, or of all of them."""
     kept = KeptTable(lake.create(NAME, EVERY_TYPE, {}))
     kept.apply([row(1)])
     kept.apply([row(2), row(3)])

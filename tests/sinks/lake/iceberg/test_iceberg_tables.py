@@ -79,7 +79,7 @@ def test_a_namespace_that_somebody_creates_meanwhile_is_used(
     lake.create(NAME, EVERY_TYPE, {})
 
     class Late:
-        """It sees the namespace only when it has tried to create it."""
+        """A catalog that shows the namespace only after an attempt to create it."""
 
         answers = [False, True]  # noqa: RUF012
         refused = 0

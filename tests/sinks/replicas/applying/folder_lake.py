@@ -40,10 +40,10 @@ class FolderLake:
         return self
 
     def announce(self, name: TableName) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def close(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     @property
     def kept(self) -> FolderTable:
@@ -52,7 +52,7 @@ class FolderLake:
 
     @property
     def names(self) -> set[str]:
-        """Of the data files that are there, live or not."""
+        """Names of the existing data files, live or not."""
         return {path.name for path in (self.folder / "data").glob("*.parquet")}
 
     @property
@@ -66,7 +66,7 @@ class FolderLake:
         return dict(self._properties)
 
     def refresh(self) -> None:
-        """Nothing: there is one state."""
+        """Does nothing: there is one state."""
 
     def begin(self, change: ColumnChange) -> FolderCommit:
         if change:
@@ -85,7 +85,7 @@ class FolderLake:
         return str(self._version)
 
     def commit(self, version: str, change: TableChange, properties: Mapping[str, str]) -> None:
-        """For commits: refused where there was another one since."""
+        """Commits a change; refuses it if another one was committed since."""
         if version != self.version():
             raise HeadraceError("replicas.conflict", "there was another", "", retriable=True)
         self.kept.begin().commit(change, {})

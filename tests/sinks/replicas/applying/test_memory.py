@@ -78,7 +78,7 @@ def write_part(folder: Path, number: int, ids: np.ndarray, deleted: int) -> Sequ
 
 
 def write_parts(folder: Path) -> tuple[Sequence[Part], Sequence[Part]]:
-    """Those of a first batch, and of a large one."""
+    """The parts of a first batch, and those of a large one."""
     first = write_part(folder, 0, np.arange(OLD_ROWS), 0)
     large: list[Part] = []
     for number in range(1, PARTS + 1):

@@ -26,7 +26,7 @@ IDS = {"note": 4, "id": 9, "amount": 2}
 
 @pytest.fixture
 def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FolderStorage:
-    """With row groups of ten rows."""
+    """A storage with row groups of ten rows."""
     monkeypatch.setattr(data_files, "ROW_GROUP", 10)
     return FolderStorage(tmp_path, SCHEMA, IDS)
 

@@ -35,7 +35,7 @@ def lake(tmp_path: Path) -> FolderLake:
 
 
 def new_replica(lake: FolderLake, options: ReplicaOptions | None = None) -> Replica:
-    """As another process has it."""
+    """The replica as another process opens it."""
     comments = SourceComments(lambda: None)
     return Replica(lake, NAME, options or ReplicaOptions(), HereRunner(), comments)
 
@@ -104,7 +104,7 @@ def test_an_attempt_that_met_another_commit_leaves_no_files(
 
 
 class Killed(BaseException):
-    """Nothing is done after it, as after a kill."""
+    """A kill: nothing is done after it."""
 
 
 @pytest.mark.parametrize("at", ["fill", "upkeep"])

@@ -39,7 +39,7 @@ class WrittenParts:
         return [part for part in self.parts if part.topic.endswith(topic) and part.path]
 
     def errors(self) -> list[dict[str, str]]:
-        """Why changes could not be made."""
+        """The errors for which changes could not be made."""
         return [json.loads(part.error) for part in self.parts if part.error]
 
     def changes(self, topic: str) -> list[dict[str, Any]]:
@@ -65,7 +65,7 @@ def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _WritesParts:
-    """In place of records, slices give parts."""
+    """A connector whose slices give parts in place of records."""
 
     def slices(self: Any, end: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
         if not hasattr(self, "written"):

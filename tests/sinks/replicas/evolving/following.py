@@ -28,7 +28,7 @@ class EvolvingSource(ABC):
     """A database with a table of marks, by which it is known what has arrived."""
 
     namespace: str
-    """Of the tables in a lake."""
+    """Namespace of the tables in a lake."""
     marks: str
     """The name of the table of marks."""
 
@@ -86,7 +86,7 @@ class Following:
     # -- the query -------------------------------------------------------------------------------
 
     def start(self, **more: str) -> None:
-        """Until `stop`; `more` are properties of this run, with `_` for `.`."""
+        """Runs the query until `stop`; `more` are properties of this run, with `_` for `.`."""
         given = {name.replace("_", "."): text for name, text in more.items()}
         lake = {
             name.removeprefix(_SINK): text
@@ -112,7 +112,7 @@ class Following:
         return error
 
     def await_(self, condition: Callable[[], object], what: str) -> None:
-        """Until `condition()` holds."""
+        """Waits until `condition()` holds."""
         deadline = time.monotonic() + LATEST_S
         while not condition():
             assert self._query is not None
@@ -123,7 +123,7 @@ class Following:
             time.sleep(0.1)
 
     def catch_up(self) -> None:
-        """Until what was committed so far is in the lake, or its table has stopped."""
+        """Waits until what was committed so far is in the lake, or its table has stopped."""
         for _ in range(2):  # tables are committed side by side: the second mark comes after all
             number = next(self._marks)
             self.source.mark(number)

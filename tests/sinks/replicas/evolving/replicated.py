@@ -217,12 +217,12 @@ class Replicated:
         return [path.stem for path in (self.state / self.kind / "resync").glob("*.json")]
 
     def catch_up(self, seconds: float = 300) -> None:
-        """Until what is committed now is in the lake, or kept beside it."""
+        """Waits until what is committed now is in the lake, or kept beside it."""
         head = self.head()
         self.await_(lambda: self._has_reached(head), "it never caught up", seconds)
 
     def await_(self, condition: Any, what: str, seconds: float = 300) -> None:
-        """Until `condition()` holds."""
+        """Waits until `condition()` holds."""
         deadline = time.monotonic() + seconds
         while not condition():
             assert self.alive, f"it ended: {self.said()}"

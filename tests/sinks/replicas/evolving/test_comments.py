@@ -20,7 +20,7 @@ Comments = tuple[str | None, dict[str, str | None]]
 
 
 def comments(lake: ReadLake, namespace: str, name: str) -> Comments:
-    """Of a table and of its columns, as a reader finds them."""
+    """Comments of a table and of its columns, as a reader finds them."""
     if isinstance(lake, IcebergLake):
         table = lake.catalog.load_table((namespace, name))
         return table.properties.get("comment"), {

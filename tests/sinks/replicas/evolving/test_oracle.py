@@ -71,7 +71,7 @@ CHANGES = {
         OTHER,
     ),
 }
-"""By the table."""
+"""Statements by table."""
 
 
 class EvolvingOracle(EvolvingSource):
@@ -95,7 +95,7 @@ class EvolvingOracle(EvolvingSource):
             transaction.insert(f"{SCHEMA}.{table}", **row)
 
     def change_key(self, table: str) -> None:
-        """Of one row; another one is deleted."""
+        """Changes the key of one row; another one is deleted."""
         with self.database.transaction() as transaction:
             transaction.update(f"{SCHEMA}.{table}", {"ID": 2}, ID=20)
             transaction.delete(f"{SCHEMA}.{table}", ID=1)

@@ -57,7 +57,7 @@ class _Table(FolderTable):
         return self.kept
 
     def refresh(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def version(self) -> str:
         return ""

@@ -33,7 +33,8 @@ def stopped(pipeline: Pipeline) -> list[dict[str, str]]:
 
 @pytest.fixture
 def pipeline(tmp_path: Path) -> Pipeline:
-    """Its table has three rows, of which the source has two, and is about to be copied again."""
+    """A pipeline whose table has three rows, of which the source has two, and is about to be copied
+    again."""
     made = Pipeline(tmp_path)
     made.end(0, insert(1, "a", "x"), insert(2, "b", "x"), insert(3, "gone", "x"), **SETTLED)
     Resync(made.state / RESYNC, made.table.name, "s1").write()

@@ -1,4 +1,4 @@
-"""Which tables of the source have replicas."""
+"""Tables of the source that have replicas."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ READING = {"snapshot": {"table": 0}}
 
 @pytest.fixture
 def pipeline(tmp_path: Path) -> Pipeline:
-    """Its first copy is over."""
+    """A pipeline whose first copy is over."""
     made = Pipeline(tmp_path)
     made.sink._sources[made.table.name] = {"public.t": None}
     made.end(0, insert(1, "a", "x"), epoch=1, **READING, **SETTLED)

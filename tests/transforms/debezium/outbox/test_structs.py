@@ -58,7 +58,7 @@ def _plainly(text: str | None, *, keeps_nulls: bool) -> tuple[Schema, object] | 
 
 
 def _check(texts: list[str | None], *, keeps_nulls: bool = False) -> np.ndarray:
-    """Which texts are left to Python."""
+    """Whether each text is left to Python."""
     records = _records(texts)
     assert records.shape.value is not None
     taken_apart, left = split_payloads(records, values(records, records.shape.value))

@@ -208,7 +208,7 @@ def test_a_change_without_a_sequence_is_delivered_at_its_commit_with_one(
 
 
 class _Counts(NamedTuple):
-    """Of a buffer."""
+    """Counts of a buffer."""
 
     unmatched: int
     unresolved: int

@@ -32,7 +32,7 @@ _CHANGES = (redo_rows.INSERT, redo_rows.UPDATE, redo_rows.DELETE)
 
 
 def words_of(options: RowOptions, users: Names | None = None) -> RowWords:
-    """Of the tables S.T1 and S.T2."""
+    """A maker of row words for the tables S.T1 and S.T2."""
     names = users or Names((), ())
     return RowWords(FoundTable.named, redo.statements(), names, Names((), ()), options)
 

@@ -1,4 +1,4 @@
-"""Which redo logs there are, whether they fit together, and how far they reach."""
+"""Existing redo logs, whether they fit together, and how far they reach."""
 
 from __future__ import annotations
 

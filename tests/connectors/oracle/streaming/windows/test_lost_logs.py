@@ -72,7 +72,8 @@ def test_a_redo_thread_that_was_closed_and_opened_again_is_read_on(
 def test_a_log_that_is_being_archived_is_waited_for_however_long_that_takes(
     database: OracleDatabase, is_so: str
 ) -> None:
-    """Also while V$LOG shows it as archived, and V$ARCHIVED_LOG does not show it yet."""
+    """The reader waits also while V$LOG shows the log as archived, and V$ARCHIVED_LOG does not show
+    it yet."""
     reader = OracleReader.of(database, internal_log_mining_log_query_max_retries="1")
     database.change(**{is_so: False})
     database.server.apply([{"switch": 1}])
@@ -156,7 +157,7 @@ def test_an_archived_log_whose_file_was_removed_is_gone(
 
 
 def test_archived_logs_that_were_restored_are_read(database: OracleDatabase) -> None:
-    """Their DEST_ID is 0."""
+    """The DEST_ID of such logs is 0."""
     reader = OracleReader.of(database)
     add(database, 1)
     reader.await_changes(1)
@@ -312,7 +313,7 @@ def test_a_log_that_is_switched_while_the_views_are_read_is_not_gone(
 def test_a_member_of_a_group_that_cannot_be_opened_is_not_the_one_that_is_mined(
     database: OracleDatabase,
 ) -> None:
-    """Its name comes first."""
+    """The name of that member comes first."""
     database.change(has_invalid_members=True)
     reader = OracleReader.of(database)
     add(database, 1)
