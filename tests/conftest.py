@@ -323,8 +323,8 @@ def db2_prepared(
         return made[-1]
 
     yield prepared
-    for one in made:
-        one.close()
+    for each in made:
+        each.close()
 
 
 @pytest.fixture

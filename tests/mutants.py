@@ -79,7 +79,7 @@ def mutants_of(module: str) -> Iterator[Mutant]:
     for number, node in enumerate(ast.walk(tree)):
         for changed in _changed(node):
             other = copy.deepcopy(tree)
-            place = next(one for at, one in enumerate(ast.walk(other)) if at == number)
+            place = next(node for at, node in enumerate(ast.walk(other)) if at == number)
             before = ast.unparse(place)
             place.__dict__.update(changed.__dict__)
             change = f"{before}  ->  {ast.unparse(place)}"
@@ -110,7 +110,7 @@ def _changed(node: ast.AST) -> Iterator[ast.AST]:
 def exit_status(module: str, checkout: Path) -> int | None:
     """Pytest's, of the tests that ought to notice a change of the module; None: they do not end."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
-    paths = os.pathsep.join(str(checkout / one) for one in ("src", "demo/src", "."))
+    paths = os.pathsep.join(str(checkout / folder) for folder in ("src", "demo/src", "."))
     try:
         return subprocess.run(
             [*command, "-m", "not (spark or chaos)", *MODULES[module]],

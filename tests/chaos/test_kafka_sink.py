@@ -54,7 +54,7 @@ class KafkaRun(Run):
         assert self.broker is not None
         records = read_committed(self.broker, "chaos.")
         sequences = Counter(sequence for _, _, sequence, _, _ in records)
-        assert [one for one, count in sequences.items() if count > 1][:5] == [], "twice"
+        assert [sequence for sequence, count in sequences.items() if count > 1][:5] == [], "twice"
         orders = defaultdict(list)
         for topic, number, sequence, key, _ in records:
             orders[topic, key].append((number, sequence))

@@ -102,7 +102,7 @@ def test_expressions_that_re2_lacks_are_linear_by_their_structure_or_refused(
                 lambda two: f"({two[0]}){two[1]}"
             ),
             st.tuples(inner, inner).map(lambda two: f"(?:{two[0]}|{two[1]})"),
-            inner.map(lambda one: f"(?={one})"),
+            inner.map(lambda pattern: f"(?={pattern})"),
         ),
         max_leaves=6,
     ),

@@ -211,7 +211,9 @@ def test_the_oldest_numba_that_can_be_installed_is_the_oldest_whose_private_name
     None
 ):
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    (asked,) = (one for one in project["dependencies"] if one.startswith("numba"))
+    (asked,) = (
+        requirement for requirement in project["dependencies"] if requirement.startswith("numba")
+    )
     assert asked == f"numba>={LOWEST[0]}.{LOWEST[1]}"
 
 

@@ -185,7 +185,7 @@ class _Life:
         with suppress(ValueError):  # it was not written to its end
             before = json.loads(kept.read_text())
             compared = (
-                [self._repeatable(one) for one in those if not _is_read(one)]
+                [self._repeatable(record) for record in those if not _is_read(record)]
                 for those in (before, records)
             )
             for old, new in zip_longest(*compared):

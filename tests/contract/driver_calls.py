@@ -190,7 +190,7 @@ class _Walk(ast.NodeVisitor):
     def kind(self, node: ast.AST | None) -> str:
         """The driver's class of an expression; empty: it has none."""
         if isinstance(node, ast.Name):
-            return next((one[node.id] for one in reversed(self._names) if node.id in one), "")
+            return next((names[node.id] for names in reversed(self._names) if node.id in names), "")
         if isinstance(node, ast.Attribute):
             owner = self.kind(node.value)
             if owner:
@@ -265,27 +265,27 @@ class _Walk(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _call(self, arguments: list[ast.expr], keywords: list[ast.keyword]) -> Call:
-        names = [one.arg for one in keywords if one.arg]
-        is_open = any(isinstance(one, ast.Starred) for one in arguments)
-        for one in keywords:
-            if one.arg is None:
-                known = self._dicts.get(one.value.id) if isinstance(one.value, ast.Name) else None
+        names = [keyword.arg for keyword in keywords if keyword.arg]
+        is_open = any(isinstance(argument, ast.Starred) for argument in arguments)
+        for item in keywords:
+            if item.arg is None:
+                known = self._dicts.get(item.value.id) if isinstance(item.value, ast.Name) else None
                 names += known or ()
                 is_open = True
-        count = sum(not isinstance(one, ast.Starred) for one in arguments)
+        count = sum(not isinstance(argument, ast.Starred) for argument in arguments)
         return Call(count, tuple(dict.fromkeys(names)), is_open)
 
     # -- what names hold -------------------------------------------------------------------------
 
     def _hold(self, target: ast.AST, kind: str, value: ast.AST | None = None) -> None:
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-            for one, part in zip(target.elts, value.elts, strict=False):
-                self._hold(one, self.kind(part), part)
+            for element, part in zip(target.elts, value.elts, strict=False):
+                self._hold(element, self.kind(part), part)
         elif isinstance(target, ast.Name):
             if kind or self._named.get(target.id) is None:
                 self._names[-1][target.id] = kind
             if isinstance(value, ast.Dict):
-                keys = [one.value for one in value.keys if isinstance(one, ast.Constant)]
+                keys = [key.value for key in value.keys if isinstance(key, ast.Constant)]
                 self._dicts[target.id] = tuple(map(str, keys))
         elif isinstance(target, ast.Attribute) and kind:
             is_own = isinstance(target.value, ast.Name) and target.value.id == "self"
@@ -293,19 +293,19 @@ class _Walk(ast.NodeVisitor):
                 self._attributes[target.attr] = kind
 
     def visit_Import(self, node: ast.Import) -> None:
-        for one in node.names:
-            top = one.name if one.asname else one.name.partition(".")[0]
+        for alias in node.names:
+            top = alias.name if alias.asname else alias.name.partition(".")[0]
             if top in self._driver.classes:
-                self._names[-1][one.asname or top] = top
+                self._names[-1][alias.asname or top] = top
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         module = node.module or ""
         if module not in self._driver.classes or node.level:
             return
-        for one in node.names:
-            if f"{module}.{one.name}" not in self._driver.classes:
-                self._add(node, module, one.name)
-            self._names[-1][one.asname or one.name] = self._gives(module, one.name)
+        for alias in node.names:
+            if f"{module}.{alias.name}" not in self._driver.classes:
+                self._add(node, module, alias.name)
+            self._names[-1][alias.asname or alias.name] = self._gives(module, alias.name)
 
     def visit_Assign(self, node: ast.Assign) -> None:
         self.generic_visit(node)
@@ -327,14 +327,14 @@ class _Walk(ast.NodeVisitor):
             self.visit(item.context_expr)
             if item.optional_vars is not None:
                 self._hold(item.optional_vars, self.kind(item.context_expr))
-        for one in node.body:
-            self.visit(one)
+        for statement in node.body:
+            self.visit(statement)
 
     def visit_For(self, node: ast.For) -> None:
         self.visit(node.iter)
         self._hold(node.target, self.kind(node.iter))
-        for one in [*node.body, *node.orelse]:
-            self.visit(one)
+        for statement in [*node.body, *node.orelse]:
+            self.visit(statement)
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
         if node.name:
@@ -345,9 +345,9 @@ class _Walk(ast.NodeVisitor):
 
     def _comprehended(self, node: Any) -> None:
         self._names.append({})
-        for one in node.generators:
-            self.visit(one.iter)
-            self._hold(one.target, self.kind(one.iter))
+        for generator in node.generators:
+            self.visit(generator.iter)
+            self._hold(generator.target, self.kind(generator.iter))
         self.generic_visit(node)
         self._names.pop()
 
@@ -357,10 +357,10 @@ class _Walk(ast.NodeVisitor):
         self._names.append({})
         arguments = node.args
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        for one in every:
-            kind = self.annotated(getattr(one, "annotation", None))
-            if kind or one.arg not in self._named:
-                self._names[-1][one.arg] = kind
+        for argument in every:
+            kind = self.annotated(getattr(argument, "annotation", None))
+            if kind or argument.arg not in self._named:
+                self._names[-1][argument.arg] = kind
         self.generic_visit(node)
         self._names.pop()
 

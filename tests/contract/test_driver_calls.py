@@ -29,7 +29,7 @@ def found(tmp_path: Path, source: str, **named: str) -> tuple[list[str], list[st
     path.write_text(textwrap.dedent(source))
     driver = Driver(CLASSES, MEMBERS, {"asked.py": named}, through=frozenset({"called"}))
     used = uses(driver, [path])
-    problems = [one for one in faults(driver, used) if not one.endswith("nothing uses it")]
+    problems = [fault for fault in faults(driver, used) if not fault.endswith("nothing uses it")]
     return [use.member for use in used], problems
 
 

@@ -28,16 +28,16 @@ def rows(section: str) -> list[tuple[str, str]]:
 
 def declared() -> dict[str, list[tuple[str, str]]]:
     """What the sections have to say, by the declarations."""
-    own = [(one.name, one.help) for one in OWN]
-    of_tables = [one for one in own if one[0].startswith("headrace_table_")]
+    own = [(metric.name, metric.help) for metric in OWN]
+    of_tables = [metric for metric in own if metric[0].startswith("headrace_table_")]
     of_databases = [
-        (f"headrace_{one.name}", one.help)
+        (f"headrace_{metric.name}", metric.help)
         for definition in definitions()
         if definition.name in ("postgresql", "mongodb", "oracle", "db2")
-        for one in definition.database_metrics
+        for metric in definition.database_metrics
     ]
     return {
-        "Queries": [one for one in own if one not in of_tables],
+        "Queries": [metric for metric in own if metric not in of_tables],
         "Replicas": of_tables,
         "Databases": of_databases,
         "Debezium": [(f"{PREFIX}{name}", text) for name, text in HELP.items()],

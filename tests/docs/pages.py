@@ -59,10 +59,10 @@ def blocks(page: str, language: str = "") -> list[Block]:
         )
         for match in _FENCED.finditer(text)
     ]
-    return [one for one in found if language in ("", one.language)]
+    return [block for block in found if language in ("", block.language)]
 
 
 def block(page: str, words: str) -> Block:
     """The only block of a page that has these words."""
-    (one,) = [one for one in blocks(page) if words in one.text]
+    (one,) = [block for block in blocks(page) if words in block.text]
     return one

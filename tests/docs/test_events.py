@@ -28,7 +28,7 @@ def recorded(database: str, workload: str, line: str) -> dict[str, Any]:
 def members(section: str) -> list[str]:
     """The names in the first column of the first table of a section."""
     part = re.split(r"^#+ ", TEXT.split(f"\n{section}\n", 1)[1], maxsplit=1, flags=re.M)[0]
-    table = next(one for one in part.strip().split("\n\n") if one.startswith("|"))
+    table = next(table for table in part.strip().split("\n\n") if table.startswith("|"))
     return re.findall(r"`(\w+)`", "".join(re.findall(r"^\|([^|]*)\|", table, re.M)))
 
 

@@ -117,7 +117,7 @@ NOT_RUN = {
 
 
 def typed() -> list[Block]:
-    return [one for page in pages() for one in blocks(page) if one.language in TYPED]
+    return [block for page in pages() for block in blocks(page) if block.language in TYPED]
 
 
 def runner(block: Block) -> str | None:
@@ -131,9 +131,9 @@ def run_commands() -> set[str]:
     """Lines of commands that tests run."""
     return {
         line
-        for one in typed()
-        if one.language == "sh" and runner(one) is not None
-        for line in one.commands
+        for block in typed()
+        if block.language == "sh" and runner(block) is not None
+        for line in block.commands
     }
 
 
@@ -153,7 +153,7 @@ def test_a_block_is_run_or_it_is_said_why_not(block: Block) -> None:
 def test_what_is_said_of_blocks_is_true_of_one() -> None:
     for page, tests in RUN_BY.items():
         for words in tests:
-            assert any(words in one.text for one in blocks(page)), (page, words)
-    lines = [line for one in typed() if one.language == "sh" for line in one.commands]
+            assert any(words in block.text for block in blocks(page)), (page, words)
+    lines = [line for block in typed() if block.language == "sh" for line in block.commands]
     for words in NOT_RUN:
         assert any(line.startswith(words) for line in lines), words

@@ -39,7 +39,7 @@ def test_a_slot_that_debezium_left_is_gone_on_behind(
     for statement in LEFT_BY_DEBEZIUM.strip().split("\n"):
         database.execute(statement)
     database.run(block(PAGE, "confirmed_flush_lsn"))
-    (only, _) = (one for one in blocks(PAGE, "properties") if "snapshot.mode" in one.text)
+    (only, _) = (block for block in blocks(PAGE, "properties") if "snapshot.mode" in block.text)
     more = terminal.text(only)
     terminal.write("application.properties", block(FIRST, "connector.class"), more)
     terminal.type("export CDC_PASSWORD=secret")

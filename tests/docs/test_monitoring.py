@@ -39,7 +39,7 @@ def test_expressions_name_metrics_of_the_guide_only() -> None:
     asked = named(list(expressions()))
     assert len(asked) > 30
     assert asked - known == set()
-    variables = [one["definition"] for one in dashboard()["templating"]["list"][1:]]
+    variables = [variable["definition"] for variable in dashboard()["templating"]["list"][1:]]
     assert named(variables) == {"headrace_info"}
 
 
@@ -76,8 +76,8 @@ def test_promtool_takes_the_rules() -> None:
 
 def test_panels_have_room_and_names_of_their_own() -> None:
     panels = dashboard()["panels"]
-    places = [one["gridPos"] for one in panels]
-    assert len({one["id"] for one in panels}) == len(panels)
+    places = [panel["gridPos"] for panel in panels]
+    assert len({panel["id"] for panel in panels}) == len(panels)
     assert all(place["x"] + place["w"] <= 24 for place in places)
     assert all(before["y"] <= after["y"] for before, after in pairwise(places))
     cells = [

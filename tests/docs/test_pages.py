@@ -31,10 +31,10 @@ CONNECTORS = {
 }
 """Properties that stand before those of a page."""
 PARTS = [
-    one
+    block
     for page in CONNECTORS
-    for one in blocks(page, "properties")
-    if "connector.class" not in one.text
+    for block in blocks(page, "properties")
+    if "connector.class" not in block.text
 ]
 
 

@@ -34,8 +34,8 @@ _UPDATE = {
     "truncatedArrays": [{"field": "d", "newSize": 2}],
 }
 _EVENTS = [
-    bson.encode(one)
-    for one in (
+    bson.encode(change)
+    for change in (
         event("insert", 5, fullDocument={"_id": 1, "text": "x" * 100}),
         event("update", 6, updateDescription=_UPDATE, wallTime=bson.DatetimeMS(7)),
         event("update", 7, fullDocument={}, fullDocumentBeforeChange={"a": 1}, txnNumber=Int64(2)),

@@ -42,8 +42,8 @@ def copies() -> list[tuple[int, bytes]]:
 def transactions() -> list[list[bytes]]:
     """The messages of transactions in PostgreSQL's streams, without those on relations."""
     found: dict[bytes, list[bytes]] = {}
-    for one in kept(_folder("postgresql")).values():
-        for said in one.conversation.streams.values():
+    for workload in kept(_folder("postgresql")).values():
+        for said in workload.conversation.streams.values():
             transaction: list[bytes] = []
             for _, message in said:
                 body = message[30:] if message[5:6] == b"w" else b""
@@ -61,8 +61,8 @@ def change_events() -> list[bytes]:
     """The changes in MongoDB's change streams."""
     found = {
         event.raw
-        for one in kept(_folder("mongodb")).values()
-        for said in one.conversation.streams.values()
+        for workload in kept(_folder("mongodb")).values()
+        for said in workload.conversation.streams.values()
         for _, message in said
         for event in bson.decode(message[5:], _RAW).get("cursor", {}).get("nextBatch", ())
         if event.get("operationType") in _CHANGES and len(event.raw) < _LONGEST
@@ -74,13 +74,13 @@ def change_events() -> list[bytes]:
 def documents() -> list[bytes]:
     """The documents that are whole in these changes."""
     events = (bson.decode(event, _RAW) for event in change_events())
-    found = [one.get("fullDocument") for one in events]
-    return sorted({one.raw for one in found if isinstance(one, RawBSONDocument)})
+    found = [event.get("fullDocument") for event in events]
+    return sorted({document.raw for document in found if isinstance(document, RawBSONDocument)})
 
 
 def _answers(database: str) -> Iterator[bytes]:
-    for one in kept(_folder(database)).values():
-        for said in one.conversation.answers.values():
+    for workload in kept(_folder(database)).values():
+        for said in workload.conversation.answers.values():
             yield from (text for _, text in said)
 
 

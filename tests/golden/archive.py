@@ -84,7 +84,7 @@ def kept(folder: Path) -> Mapping[str, Kept]:
         return {}
     stored = json.loads(lzma.decompress(file.read_bytes()))
     blobs = [text.encode("latin-1") for text in stored["blobs"]]
-    return {name: _kept(one, blobs) for name, one in stored["workloads"].items()}
+    return {name: _kept(workload, blobs) for name, workload in stored["workloads"].items()}
 
 
 def _kept(stored: Mapping[str, Any], blobs: list[bytes]) -> Kept:
@@ -107,14 +107,15 @@ def store(workloads: Mapping[str, Kept]) -> bytes:
 
     found = {
         name: {
-            "recorder": one.recorder,
-            "workload": one.workload,
+            "recorder": workload.recorder,
+            "workload": workload.workload,
             "answers": {
-                asked: said(entries) for asked, entries in sorted(one.conversation.answers.items())
+                asked: said(entries)
+                for asked, entries in sorted(workload.conversation.answers.items())
             },
-            "streams": {k: said(v) for k, v in one.conversation.streams.items()},
+            "streams": {k: said(v) for k, v in workload.conversation.streams.items()},
         }
-        for name, one in sorted(workloads.items())
+        for name, workload in sorted(workloads.items())
     }
     stored = {"workloads": found, "blobs": [text.decode("latin-1") for text in numbers]}
     return lzma.compress(json.dumps(stored, separators=(",", ":")).encode(), preset=9)
@@ -137,11 +138,11 @@ def gather(folder: Path, names: Iterable[str]) -> int:
     """Put the pieces of a run into the archive, in the place of older ones; what is of no workload
     any more goes. Returns how many there were."""
     pieces = sorted((PIECES / folder.name).glob("*.xz"))
-    found = {name: one for name, one in kept(folder).items() if name in names}
+    found = {name: conversation for name, conversation in kept(folder).items() if name in names}
     for piece in pieces:
         stored = json.loads(lzma.decompress(piece.read_bytes()))
         blobs = [text.encode("latin-1") for text in stored["blobs"]]
-        found |= {name: _kept(one, blobs) for name, one in stored["workloads"].items()}
+        found |= {name: _kept(workload, blobs) for name, workload in stored["workloads"].items()}
         piece.unlink()
     if pieces:
         file_of(folder).write_bytes(store(found))

@@ -109,7 +109,7 @@ def test_a_recording_run_replaces_what_it_recorded_and_leaves_the_rest(folder: P
     leave(folder, "one", CONVERSATION, "r")
     assert gather(folder, ["one", "two"]) == 1
     archive.kept.cache_clear()
-    found = {name: one.conversation for name, one in archive.kept(folder).items()}
+    found = {name: workload.conversation for name, workload in archive.kept(folder).items()}
     assert found == {"one": CONVERSATION, "two": Conversation({"q": [(0, b"kept")]})}
 
 
@@ -157,6 +157,6 @@ def test_about_a_dozen_workloads_of_a_database_stay_on_a_server_in_make_test(fol
     assert 8 <= len(kept) <= 16
     assert all(kept.values()), "a path to the server stands beside each"
     assert not_replayed(folder) <= kept.keys()
-    left_out = [one for one in on_a_server(folder, sorted(names)) if one.marks]
+    left_out = [parameters for parameters in on_a_server(folder, sorted(names)) if parameters.marks]
     assert len(left_out) == len(names) - len(kept)
     assert file_of(folder).stat().st_size < 1 << 20

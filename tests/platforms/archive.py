@@ -26,7 +26,7 @@ def pack_environment(folder: Path) -> None:
     (wheel,) = wheels.glob("headrace-*.whl")
     installation = Installation(folder, wheel)
     installation.add(_EXTRA, wheels)
-    (pack,) = [one for one in block(PAGE, "venv_pack").commands if "venv_pack" in one]
+    (pack,) = [command for command in block(PAGE, "venv_pack").commands if "venv_pack" in command]
     path = os.pathsep.join([str(Path(sys.executable).parent), "/usr/bin", "/bin"])
     run = subprocess.run(
         pack, shell=True, cwd=folder, env=with_packages(archive_packages(), {"PATH": path}),

@@ -52,7 +52,9 @@ def test_spark_submit_takes_the_environment_to_workers_without_headrace(tmp_path
             "spark.ui.enabled false\nspark.cores.max 2\n"
             "spark.executor.cores 1\nspark.executor.memory 512m\n"
         )
-        (submit,) = [one for one in block(PAGE, "venv_pack").commands if "spark-submit" in one]
+        (submit,) = [
+            command for command in block(PAGE, "venv_pack").commands if "spark-submit" in command
+        ]
         arguments = (str(file), str(tmp_path / "events"), str(tmp_path / "checkpoint"))
         command = f"{submit} {shlex.join(arguments)}"
         command = command.replace("spark://master:7077", master)

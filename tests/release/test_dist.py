@@ -83,7 +83,7 @@ def test_the_bill_has_what_each_extra_of_the_product_brings_with_its_version(dis
     assert names - {"headrace"} < components.keys()
     # What these need themselves:
     assert {"py4j", "llvmlite", "psycopg-binary", "httpx2"} < components.keys()
-    assert {name: one["version"] for name, one in components.items()} == {
+    assert {name: component["version"] for name, component in components.items()} == {
         name: version(name) for name in components
     }
 

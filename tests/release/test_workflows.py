@@ -83,7 +83,9 @@ def test_a_release_is_published_by_the_identity_of_its_workflow_alone() -> None:
     release = ROOT / ".github/workflows/release.yml"
     publishing = jobs(release)["publish"]
     assert publishing["permissions"] == {"id-token": "write"}
-    (step,) = (one for one in publishing["steps"] if "pypi-publish" in one["uses"])
+    (step,) = (
+        candidate for candidate in publishing["steps"] if "pypi-publish" in candidate["uses"]
+    )
     assert "with" not in step
     assert "secrets." not in release.read_text()
     others = [job for name, job in jobs(release).items() if name != "publish"]

@@ -262,9 +262,9 @@ def _jars(java: Path) -> str:
 def _free_ports(count: int) -> list[int]:
     sockets = [socket.socket() for _ in range(count)]
     try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        for unbound in sockets:
+            unbound.bind(("127.0.0.1", 0))
+        return [connection.getsockname()[1] for connection in sockets]
     finally:
-        for one in sockets:
-            one.close()
+        for bound in sockets:
+            bound.close()

@@ -95,9 +95,11 @@ def kill_cursors(server: MongoServer) -> int:
             {"$match": {"cursor.tailable": True}},
         ]
         cursors = list(client.admin.aggregate(stages))
-        for one in cursors:
-            database, _, collection = one["ns"].partition(".")
-            client[database].command("killCursors", collection, cursors=[one["cursor"]["cursorId"]])
+        for cursor in cursors:
+            database, _, collection = cursor["ns"].partition(".")
+            client[database].command(
+                "killCursors", collection, cursors=[cursor["cursor"]["cursorId"]]
+            )
         return len(cursors)
 
 
@@ -158,7 +160,7 @@ def lose_history(server: MongoServer) -> None:
         block = [{"text": "x" * 1000} for _ in range(1000)]
 
         def lost() -> bool:
-            filler.insert_many([dict(one) for one in block], ordered=False)
+            filler.insert_many([dict(document) for document in block], ordered=False)
             oldest = oplog.find_one(sort=[("$natural", pymongo.ASCENDING)])
             assert oldest is not None
             return bool(oldest["ts"] > first["ts"])

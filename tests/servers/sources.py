@@ -91,7 +91,9 @@ class PostgresSource(Source):
         return "public.signals"
 
     def sent(self) -> list[tuple[str, str]]:
-        return [(one, kind) for one, kind in self._server.execute("SELECT id, type FROM signals")]
+        return [
+            (signal, kind) for signal, kind in self._server.execute("SELECT id, type FROM signals")
+        ]
 
 
 class MongoSource(Source):
@@ -131,4 +133,6 @@ class MongoSource(Source):
         return f"{self._database.name}.signals"
 
     def sent(self) -> list[tuple[str, str]]:
-        return [(one["_id"], one["type"]) for one in self._database.collections.signals.find()]
+        return [
+            (signal["_id"], signal["type"]) for signal in self._database.collections.signals.find()
+        ]

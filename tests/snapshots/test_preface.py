@@ -76,9 +76,9 @@ def read(slices: Iterable[Any]) -> list[dict[str, Any]]:
     convert = json_converter(plain, plain, plain).convert
     batches = [
         batch
-        for one in slices
-        for records in one.read()
-        for batch in convert(records, one.sequences)
+        for piece in slices
+        for records in piece.read()
+        for batch in convert(records, piece.sequences)
     ]
     return [record for batch in batches for record in batch.to_pylist()]
 

@@ -59,25 +59,25 @@ def recorded() -> Recording:
     return Recording(Masks(), lambda _error: None)
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_what_ends_a_bundle_does_not_take_away_what_was_recorded(
     error: BaseException, tmp_path: Path
 ) -> None:
     path = tmp_path / "bundle.zip"
     assert write(path, plan(ends=error), recorded(), 0, with_workload=True) is error
     _, records = read(path)
-    assert [one["name"] for one in records] == ["states"], "and the workload does not begin"
+    assert [record["name"] for record in records] == ["states"], "and the workload does not begin"
     with zipfile.ZipFile(path) as archive:
         assert archive.read("piece.txt") == b"piece"
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_what_ends_a_workload_does_not_either(error: BaseException, tmp_path: Path) -> None:
     path = tmp_path / "bundle.zip"
     assert write(path, plan(works=error), recorded(), 0, with_workload=True) is error
     _, records = read(path)
-    assert [one["name"] for one in records] == ["states", "worked"]
+    assert [record["name"] for record in records] == ["states", "worked"]
 
 
 def test_there_is_no_archive_where_nothing_was_recorded(tmp_path: Path) -> None:

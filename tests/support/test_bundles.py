@@ -28,7 +28,7 @@ from headrace.support.archive import VERSION, read
 BUNDLES = sorted((Path(__file__).parent / "bundles").glob("*.zip"))
 _DERBY = -20001
 KINDS = {"insert", "update", "delete", "create", "alter", "drop", "truncate", "set", "commit"}
-pytestmark = pytest.mark.parametrize("bundle", BUNDLES, ids=lambda one: one.stem)
+pytestmark = pytest.mark.parametrize("bundle", BUNDLES, ids=lambda file: file.stem)
 
 
 def rows_of(records: list[Mapping[str, Any]], name: str) -> Iterator[list[Any]]:
@@ -54,7 +54,7 @@ def test_no_statement_was_refused_but_for_rights_and_views(bundle: Path) -> None
         for record in records
         if "error" in record and not record["name"].startswith("kit_")
     ]
-    assert [one for one in errors if not is_passed(*one)] == []
+    assert [error for error in errors if not is_passed(*error)] == []
 
 
 def is_passed(name: str, error: Mapping[str, Any]) -> bool:
@@ -90,7 +90,9 @@ def test_the_servers_clock_is_shown(bundle: Path) -> None:
     manifest, records = read(bundle)
     if manifest["connector"] != "db2":
         pytest.skip("its clock is a text")
-    places = {one["name"]: [column[0] for column in one.get("columns", ())] for one in records}
+    places = {
+        record["name"]: [column[0] for column in record.get("columns", ())] for record in records
+    }
     distances = [
         row[places[name].index("SERVER_ZONE")]
         for name in ("time_zone", "capture_progress")
@@ -127,15 +129,15 @@ def test_each_table_of_a_workload_has_rows_or_was_refused(bundle: Path) -> None:
         pytest.skip("it has no workload")
     with zipfile.ZipFile(bundle) as archive:
         questions = json.loads(archive.read("questions.json"))
-    answers = {name: one["answer"] for name, one in questions.items()}
-    assert [name for name, one in questions.items() if "error" in one] == []
+    answers = {name: question["answer"] for name, question in questions.items()}
+    assert [name for name, question in questions.items() if "error" in question] == []
     check = {"oracle": assert_oracle_answers, "db2": assert_db2_answers}[manifest["connector"]]
     check(answers, records)
 
 
 def assert_oracle_answers(answers: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> None:
     """Tables that the server's version has; `rows` are those of their redo."""
-    (server,) = (one["facts"] for one in records if one["name"] == "server")
+    (server,) = (record["facts"] for record in records if record["name"] == "server")
     version = tuple(map(int, server["version"].split(".")))
     tables = dict(of_tables(answers))
     asked = {table for table in tables if kit.LEAST.get(table, ()) <= version}
@@ -150,9 +152,9 @@ def assert_oracle_answers(answers: Mapping[str, Any], records: Sequence[Mapping[
 
 def of_tables(answer: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """What stands in answers of tables, by their names."""
-    for name, one in answer.items() if isinstance(answer, dict) else ():
-        if isinstance(one, dict) and one.keys() >= {"rows", "refused"}:
-            yield name, one
+    for name, content in answer.items() if isinstance(answer, dict) else ():
+        if isinstance(content, dict) and content.keys() >= {"rows", "refused"}:
+            yield name, content
         else:
             yield from of_tables(one)
 
@@ -169,9 +171,9 @@ def assert_db2_answers(answers: Mapping[str, Any], _records: object) -> None:
         "LARGE": answers["D6"]["workload"],
     }
     refused = {
-        one["place"].rpartition(" ")[2]
-        for one in started["refused"]
-        if one["name"] in ("kit_table", "kit_register")
+        answer["place"].rpartition(" ")[2]
+        for answer in started["refused"]
+        if answer["name"] in ("kit_table", "kit_register")
     }
     registered = {row["SOURCE_TABLE"].strip() for row in started["registrations"]}
     for table, rows in changes.items():

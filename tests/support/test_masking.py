@@ -20,8 +20,8 @@ def test_a_masked_text_has_as_many_characters_and_bytes(text: str) -> None:
     masked = MASKS.text(text)
     assert len(masked) == len(text)
     assert len(masked.encode()) == len(text.encode())
-    assert [one.isascii() and one.isdigit() for one in masked] == [
-        one.isascii() and one.isdigit() for one in text
+    assert [character.isascii() and character.isdigit() for character in masked] == [
+        character.isascii() and character.isdigit() for character in text
     ]
 
 
@@ -132,7 +132,7 @@ def test_parts_of_a_statement_are_masked_as_the_whole_and_cut_where_they_were(
     assert len(found) == len(parts)
     assert "".join(found).encode(errors=KEPT).decode() == masked
     if size == 40 and len(masked.encode()) == len(data):
-        assert [len(one.encode(errors=KEPT)) for one in found[:-1]] == [size] * (len(found) - 1)
+        assert [len(piece.encode(errors=KEPT)) for piece in found[:-1]] == [size] * (len(found) - 1)
 
 
 def test_parts_that_are_cut_between_characters_stay_so() -> None:

@@ -102,7 +102,7 @@ def test_statements_that_go_on_in_the_next_row_are_masked_together(is_cut: bool)
     question = replace(QUESTION, goes_on="CSF", rows=3)
     whole = 'insert into "T"("A") values (\'🚀NOT DATE CHAR(40712) 🚀\');'.encode()
     at = whole.index("🚀".encode()) + (2 if is_cut else 4)
-    first, second = (one if is_cut else one.decode() for one in (whole[:at], whole[at:]))
+    first, second = (half if is_cut else half.decode() for half in (whole[:at], whole[at:]))
     rows = [(first, 1), (second, 0), (second, 1), (second, 0)]
     made.ask(question, lambda: Answer([("TEXT",), ("csf",)], rows))
     texts = [row[0][1] for row in made.records[0]["rows"]]

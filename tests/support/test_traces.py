@@ -13,14 +13,14 @@ from headrace.support.workload import Traces
 
 def made(*statements: str) -> Traces:
     traces = Traces()
-    for one in statements:
-        traces.expect(one)
+    for statement in statements:
+        traces.expect(statement)
     return traces
 
 
 def test_what_was_made_last_is_taken_back_first() -> None:
     sent: list[str] = []
-    assert made("DROP a", "DROP b").take_back(lambda one: not sent.append(one)) == []
+    assert made("DROP a", "DROP b").take_back(lambda statement: not sent.append(statement)) == []
     assert sent == ["DROP b", "DROP a"]
 
 
@@ -28,12 +28,12 @@ def test_what_the_database_did_not_make_is_not_taken_back() -> None:
     traces = made("DROP a", "DROP b")
     traces.refused("DROP b")
     sent: list[str] = []
-    traces.take_back(lambda one: not sent.append(one))
+    traces.take_back(lambda statement: not sent.append(statement))
     assert sent == ["DROP a"]
 
 
 def test_what_cannot_be_taken_back_is_named_in_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    assert made("DROP a", "DROP b").take_back(lambda one: one == "DROP a") == ["DROP b"]
+    assert made("DROP a", "DROP b").take_back(lambda statement: statement == "DROP a") == ["DROP b"]
     assert "Run these statements: DROP b;" in caplog.text
 
 

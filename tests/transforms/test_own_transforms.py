@@ -37,7 +37,7 @@ ORDER = {
 def block(language: str, words: str = "") -> str:
     """The first block of the page in a language that has these words."""
     blocks = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    return next(one for one in blocks if words in one)
+    return next(block for block in blocks if words in block)
 
 
 def order(amount: int | None) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def test_a_function_is_no_predicate_and_a_predicate_no_transform(
 def test_a_dataframes_values_are_not_written_as_columns(converter: str) -> None:
     properties = {"value.converter": converter, "headrace.input.value.converter": "json"}
     _, problems = examine_frame(properties)
-    (message,) = [one.message for one in problems if one.property == "value.converter"]
+    (message,) = [problem.message for problem in problems if problem.property == "value.converter"]
     assert message == f"value.converter = {converter} is for the source of a connector"
 
 

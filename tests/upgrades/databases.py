@@ -244,7 +244,7 @@ class StoredOracle(StoredDatabase):
 
     def apply(self, block: int) -> None:
         self._blocks.append(block)
-        rows = rows_after(change for one in self._blocks[:-1] for change in changes_of(one))
+        rows = rows_after(change for block in self._blocks[:-1] for change in changes_of(block))
         for place, (operation, number, name) in enumerate(changes_of(block)):
             scn = 1_100_000 + 100_000 * block + 100 * place
             xid = f"0a00{block:02x}00{place:08x}"

@@ -113,12 +113,12 @@ class Clients:
             client.transaction.rollback()
             self._let_go(client)
             return
-        others = [one for one in self.open if one is not client and one.length <= 1]
+        others = [other for other in self.open if other is not client and other.length <= 1]
         together = chance.random() < 0.3
         self._commit([client, *others] if together else [client])
 
     def _commit(self, clients: list[Client]) -> None:
-        places = self._database.commit([one.transaction for one in clients], self._chance)
+        places = self._database.commit([client.transaction for client in clients], self._chance)
         for client, place in zip(clients, places, strict=True):
             changes = [event for step in client.steps for event in step.events]
             if changes:
@@ -127,7 +127,7 @@ class Clients:
 
     def _let_go(self, client: Client) -> None:
         self.open.remove(client)
-        self._locked = {row: one for row, one in self._locked.items() if one is not client}
+        self._locked = {row: holder for row, holder in self._locked.items() if holder is not client}
 
     def _undo(self, client: Client, until: int) -> None:
         while len(client.steps) > until:

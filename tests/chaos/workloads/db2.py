@@ -218,7 +218,7 @@ class RandomDb2(RandomDatabase):
         return self._client
 
     def commit(self, transactions: list[Any], chance: random.Random) -> list[Place]:
-        return [Place(one.commit()) for one in transactions]
+        return [Place(transaction.commit()) for transaction in transactions]
 
     def logged(self, changes: list[Change]) -> list[Change]:
         """The changes of a transaction as change tables have them: an insert right after a delete
@@ -227,7 +227,7 @@ class RandomDb2(RandomDatabase):
         last: dict[str, list[Change]] = {}
         for change in changes:
             before = last.get(change.table, [])
-            if change.op == "c" and [one.op for one in before] == ["d"]:
+            if change.op == "c" and [earlier.op for earlier in before] == ["d"]:
                 before.append(change)
                 continue
             groups.append([change])

@@ -136,7 +136,7 @@ class RandomOracle(RandomDatabase):
         return _Client(self._server, self._server.call("begin", "APP", None, thread))
 
     def commit(self, transactions: list[Any], chance: random.Random) -> list[Place]:
-        xids = [one.xid for one in transactions]
+        xids = [transaction.xid for transaction in transactions]
         scns = self._server.call("commit_together", xids)
         return [Place(scn, xid) for scn, xid in zip(scns, xids, strict=True)]
 
@@ -211,7 +211,7 @@ class RandomOracle(RandomDatabase):
 
     def _alter(self, chance: random.Random, table: str) -> list[tuple[Place, list[Change]]]:
         columns = self._columns[table]
-        added = [one.split()[0] for one in columns if one.startswith("MORE_")]
+        added = [column.split()[0] for column in columns if column.startswith("MORE_")]
         kind = chance.choice(("add", "drop" if added else "add", "truncate"))
         if kind == "truncate":
             self._server.ddl(f"TRUNCATE TABLE {_path(table)}")
@@ -224,7 +224,7 @@ class RandomOracle(RandomDatabase):
         else:
             name = chance.choice(added)
             self._server.ddl(f"ALTER TABLE {_path(table)} DROP COLUMN {name}")
-            self._columns[table] = [one for one in columns if one.split()[0] != name]
+            self._columns[table] = [column for column in columns if column.split()[0] != name]
         return []
 
     def _signal(self, *row: str) -> int:

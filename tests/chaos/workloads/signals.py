@@ -37,7 +37,7 @@ class Signals:
             self._write(kind, "{}")
             return True
         chosen = chance.sample(tables, chance.randint(1, len(tables)))
-        data = {"data-collections": [self.identifier(one) for one in chosen], "type": kind}
+        data = {"data-collections": [self.identifier(table) for table in chosen], "type": kind}
         place = self._write(_EXECUTE, json.dumps(data))
         self.asked |= dict.fromkeys(chosen, place)
         return True

@@ -43,8 +43,8 @@ def event(op: str, mark: int, at: int, **more: str | None) -> dict[str, Any]:
 
 def folded(*events: dict[str, Any], rules: Rules | None = None) -> Folding:
     folding = Folding(rules or Rules(), {}, Reading.of(COMMITTED, BEGIN), SETTLED)
-    for one in events:
-        folding.take("A", one)
+    for event in events:
+        folding.take("A", event)
     return folding
 
 

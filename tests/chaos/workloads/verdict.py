@@ -59,7 +59,7 @@ def events_of(records: Iterable[Record], tables: Collection[str]) -> list[Event]
 def check(database: RandomDatabase, records: list[Record], story: Story) -> Counts:
     """Raises AssertionError where the events of the records are not what happened."""
     sequences = Counter(record["sequence"] for record in records)
-    doubled = [one for one, count in sequences.items() if count > 1]
+    doubled = [sequence for sequence, count in sequences.items() if count > 1]
     assert not doubled, f"{len(doubled)} records came twice, the first is {doubled[0]}"
     events = events_of(records, database.tables)
     reads = [event for event in events if event.value["op"] == "r"]
@@ -69,15 +69,17 @@ def check(database: RandomDatabase, records: list[Record], story: Story) -> Coun
         for place, changes in story.committed
         if place.number > begin
     ]
-    behind.sort(key=lambda one: (one[0].number, one[0].second))
+    behind.sort(key=lambda committed: (committed[0].number, committed[0].second))
     wanted = [change for _, changes in behind for change in changes]
     streamed = [event for event in events if event.value["op"] != "r"]
     for event in streamed:
         database.check_source(event.value["source"])
     seen = [event.change for event in streamed]
     merged = database.merged
-    check_order(*([one for one in those if one.table not in merged] for those in (seen, wanted)))
-    check_merged([one for one in seen if one.table in merged], behind, merged)
+    check_order(
+        *([change for change in those if change.table not in merged] for those in (seen, wanted))
+    )
+    check_merged([change for change in seen if change.table in merged], behind, merged)
     reading = Reading.of(story.committed, begin)
     folding = Folding(database, story.before, reading, story.settled)
     for event in events:

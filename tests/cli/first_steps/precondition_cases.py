@@ -240,7 +240,7 @@ ORACLE = [
     Case("oracle.override_missing", {OVERRIDE: f"{SCHEMA}.THINGS"}, level="warning"),
     Case("oracle.long_name", broken=_long_name, level="warning"),
     Case("oracle.no_flush_table", broken=_changed(
-        privileges=[one for one in PRIVILEGES if one != "CREATE TABLE"])),
+        privileges=[privilege for privilege in PRIVILEGES if privilege != "CREATE TABLE"])),
     Case("oracle.no_quota", broken=_changed(quota=None)),
     Case("oracle.no_tables", {"table.include.list": "NOBODY.*"}),
     Case("oracle.too_many_tables", FEW, _unlogged),

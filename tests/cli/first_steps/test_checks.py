@@ -36,8 +36,8 @@ def test_the_script_repairs_what_the_check_found(
     try:
         assert main(["check", "--json", file]) == 1
         found = json.loads(capsys.readouterr().out)
-        errors = [one for one in found if one["level"] == "error"]
-        assert {one["code"] for one in errors} == {
+        errors = [finding for finding in found if finding["level"] == "error"]
+        assert {error["code"] for error in errors} == {
             "postgresql.no_privilege",
             "postgresql.no_replication_privilege",
             "postgresql.publication_missing",

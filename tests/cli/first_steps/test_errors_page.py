@@ -72,18 +72,18 @@ def test_no_text_has_a_field_that_is_filled_later() -> None:
     """`{user}` of a text that is formatted when it is raised has a word, too; what is written as
     `${env:NAME}`, or as JSON, is meant as it stands."""
     field = re.compile(r"(?<!\$)\{\w+\}")
-    assert [one for one in _texts() if field.search(one)] == []
+    assert [text for text in _texts() if field.search(text)] == []
 
 
 def test_a_word_stands_by_itself() -> None:
     """A placeholder touches neither another word nor the letters of the text: `PREFIXNAME`,
     `NAMEs`; and no two follow each other with nothing said between them: `REASON NAMES`."""
     touching = re.compile(rf"{END}[\w{BEGIN}]|\w{BEGIN}|{END}\s+{BEGIN}")
-    assert [one for one in _texts() if touching.search(one)] == []
+    assert [text for text in _texts() if touching.search(text)] == []
 
 
 def test_a_word_is_a_noun_in_capitals() -> None:
-    words = {word for one in _texts() for word in re.findall(f"{BEGIN}([^{END}]*){END}", one)}
+    words = {word for text in _texts() for word in re.findall(f"{BEGIN}([^{END}]*){END}", text)}
     assert len(words) > 100
     assert {word for word in words if not re.fullmatch("[A-Z][A-Z_]+", word)} == set()
     assert not words & {"NONE", "TRUE", "FALSE", "SELF"}
@@ -92,7 +92,7 @@ def test_a_word_is_a_noun_in_capitals() -> None:
 def test_no_text_has_a_gap_where_something_is_named() -> None:
     """Neither None, nor nothing, nor quotes around nothing."""
     gap = re.compile(r"\bNone\b(?! of )|''|\"\"|  | [,;:](?:\s|$)")
-    assert [one for one in _texts() if gap.search(unmarked(one))] == []
+    assert [text for text in _texts() if gap.search(unmarked(text))] == []
 
 
 def test_a_constant_is_the_one_that_the_module_names(page: str) -> None:
@@ -103,7 +103,9 @@ def test_a_constant_is_the_one_that_the_module_names(page: str) -> None:
 
 
 def _texts() -> list[str]:
-    return [f"{one.code}: {text}" for one in with_marks() for text in (one.message, one.remedy)]
+    return [
+        f"{entry.code}: {text}" for entry in with_marks() for text in (entry.message, entry.remedy)
+    ]
 
 
 def test_what_stands_for_something_reads_as_english(page: str) -> None:

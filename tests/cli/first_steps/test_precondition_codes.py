@@ -101,8 +101,8 @@ def _named(target: ast.expr, value: object) -> Iterator[tuple[str, object]]:
     if isinstance(target, ast.Name):
         yield target.id, value
     if isinstance(target, ast.Tuple) and isinstance(value, tuple):
-        for one, part in zip(target.elts, value, strict=True):
-            yield from _named(one, part)
+        for element, part in zip(target.elts, value, strict=True):
+            yield from _named(element, part)
 
 
 def all_refusals() -> set[str]:

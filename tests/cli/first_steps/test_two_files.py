@@ -78,6 +78,6 @@ def test_two_files_are_a_worker_and_a_connector(
     count: int,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    files = [written(tmp_path / str(number), one) for number, one in enumerate(given)]
+    files = [written(tmp_path / str(number), content) for number, content in enumerate(given)]
     assert main(["check", *files]) == 1
     assert f"{count} of the 2 files have connector.class" in capsys.readouterr().err

@@ -105,7 +105,11 @@ class TerminalRun:
 
     def left_processes(self) -> list[str]:
         """Command lines of processes that carry the mark and live."""
-        return [" ".join(one.cmdline()) for one in psutil.process_iter() if self._is_marked(one)]
+        return [
+            " ".join(process.cmdline())
+            for process in psutil.process_iter()
+            if self._is_marked(process)
+        ]
 
     def left_files(self) -> list[str]:
         """Temporary files and folders that stayed; the user's folder of sockets, states and turns
@@ -120,10 +124,10 @@ class TerminalRun:
 
     def close(self) -> None:
         """End what is left, so that a failed test leaves nothing."""
-        for one in psutil.process_iter():
-            if self._is_marked(one):
+        for process in psutil.process_iter():
+            if self._is_marked(process):
                 with contextlib.suppress(psutil.Error):
-                    one.kill()
+                    process.kill()
         self.process.wait()
         os.close(self._master)
         shutil.rmtree(self._folder)

@@ -19,7 +19,9 @@ def test_what_is_logged_behind_a_verb_goes_to_its_messages_no_more(
     capsys.readouterr()
     logging.getLogger(LOG).warning("behind the verb")
     assert "behind the verb" in caplog.text
-    assert not [one for one in logging.getLogger(LOG).handlers if isinstance(one, LogOfMessages)]
+    assert not [
+        handler for handler in logging.getLogger(LOG).handlers if isinstance(handler, LogOfMessages)
+    ]
 
 
 def test_a_message_that_cannot_be_written_ends_nothing(

@@ -57,7 +57,7 @@ class Run:
         text = self.get("/metrics")[1]
         assert SECRET not in text
         families = text_string_to_metric_families(text)
-        return {one.name: one.value for family in families for one in family.samples}
+        return {sample.name: sample.value for family in families for sample in family.samples}
 
     def awaited(self, condition: Callable[[], bool]) -> None:
         latest = time.monotonic() + WITHIN_S

@@ -53,7 +53,7 @@ class Cloud(ThreadingHTTPServer):
 
     def asked(self, path: str) -> int:
         """How often."""
-        return sum(one == path for one in self.requests)
+        return sum(request == path for request in self.requests)
 
     # -- what it gives ----------------------------------------------------------------------------
 

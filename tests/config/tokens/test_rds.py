@@ -65,7 +65,9 @@ def test_a_token_is_signed_for_host_port_user_and_region_and_ends_in_15_minutes(
 
 def test_the_properties_of_the_guide_give_a_token(container: Cloud) -> None:
     (page,) = (
-        one for one in blocks("docs/guides/deployment.md", "properties") if "rds-iam" in one.text
+        block
+        for block in blocks("docs/guides/deployment.md", "properties")
+        if "rds-iam" in block.text
     )
     config = parse_configuration(read_text(page.text))
     assert config.warnings == ()

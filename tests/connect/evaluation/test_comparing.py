@@ -53,7 +53,7 @@ def test_cells_are_the_same_where_their_texts_are(
     records = records_of([make_image(row) for row in before], [make_image(row) for row in after])
     pairs = [(cell(Image.OLD, place), cell(Image.NEW, place)) for place in range(COLUMNS)]
     expected = [
-        [one == other for one, other in zip(*row, strict=True)]
+        [left == other for left, other in zip(*row, strict=True)]
         for row in zip(before, after, strict=True)
     ]
     assert same_cells(records, pairs).tolist() == expected

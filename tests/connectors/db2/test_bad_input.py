@@ -69,7 +69,9 @@ def test_a_table_that_is_not_registered_beside_others_is_warned_of(
     reader = ConnectorReader(properties_of(db2_database))
     reader.step_until(lambda: len(reader.offsets) > 1)
     reader.stop()
-    (warning,) = (one.message for one in caplog.records if "db2.not_registered" in one.message)
+    (warning,) = (
+        record.message for record in caplog.records if "db2.not_registered" in record.message
+    )
     assert "INV.OTHERS" in warning
 
 
@@ -119,8 +121,10 @@ def test_a_capture_that_does_not_run_is_warned_of_and_waited_for(
     reader = ConnectorReader(properties_of(db2_database))
     reader.step_until(lambda: len(reader.offsets) > 1)
     codes = ("db2.capture_stopped", "db2.capture_never_ran")
-    warnings = [one for one in caplog.records if any(code in one.message for code in codes)]
-    assert [one.levelno for one in warnings] == [logging.WARNING]
+    warnings = [
+        record for record in caplog.records if any(code in record.message for code in codes)
+    ]
+    assert [warning.levelno for warning in warnings] == [logging.WARNING]
     db2_database.execute(
         "UPDATE ASNCDC.IBMSNAP_REGISTER SET SYNCHPOINT = ? WHERE GLOBAL_RECORD = 'Y'",
         (synchpoint,),
@@ -147,7 +151,9 @@ def test_a_capture_that_stops_is_warned_of_once_each_time(
         with connect(config) as connection:
             watch.look(connection)
             watch.look(connection)
-        return sum("[db2.capture_stopped, retriable]" in one.message for one in caplog.records)
+        return sum(
+            "[db2.capture_stopped, retriable]" in record.message for record in caplog.records
+        )
 
     now, before = "CURRENT_TIMESTAMP", "'2020-01-02 03:04:05'"
     assert [looked(moved) for moved in (now, before, before, now, before)] == [0, 1, 0, 0, 1]
@@ -168,7 +174,7 @@ def test_what_is_no_error_is_warned_of_once_however_often_a_stream_begins(
     readiness.prepare()
     with connect(config) as connection:
         watch.look(connection)
-    codes = [re.search(r"\[(.*?)\]", one.message) for one in caplog.records]
+    codes = [re.search(r"\[(.*?)\]", record.message) for record in caplog.records]
     assert sorted(code[1] for code in codes if code) == [
         "db2.capture_stopped, retriable", "db2.not_registered", "db2.updates_without_before",
     ]  # fmt: skip

@@ -60,7 +60,9 @@ def test_a_delete_that_an_insert_follows_is_an_update(
 def test_a_pair_does_not_reach_into_the_next_commit() -> None:
     rows = [(lsn(7), lsn(10), "D", 1), (lsn(8), lsn(11), "I", 2)]
     kinds = [
-        change.kind for one in read(written([change_table(rows, 0)])) for change in one.changes
+        change.kind
+        for transaction in read(written([change_table(rows, 0)]))
+        for change in transaction.changes
     ]
     assert kinds == ["d", "c"]
 
@@ -127,10 +129,10 @@ def test_every_transaction_comes_once_and_in_order(
 ) -> None:
     """This holds whatever the interleaving of transactions in the log, and however rows are
     fetched."""
-    turns = [number for number, one in enumerate(transactions) for _ in one]
+    turns = [number for number, transaction in enumerate(transactions) for _ in transaction]
     random.shuffle(turns)  # type: ignore[attr-defined]
     intents, ids = itertools.count(1 << 70 if size == 10 else 1 << 100), itertools.count()
-    waiting = [list(one) for one in transactions]
+    waiting = [list(transaction) for transaction in transactions]
     rows: dict[int, list[Row]] = {0: [], 1: [], 2: []}
     for number in turns:
         table, letters = waiting[number].pop(0)

@@ -25,11 +25,11 @@ def found(database: Db2Database, **more: str) -> list[Finding]:
 
 
 def bad(findings: list[Finding]) -> list[tuple[str, str]]:
-    return [(one.level, one.code) for one in findings if one.level != "ok"]
+    return [(finding.level, finding.code) for finding in findings if finding.level != "ok"]
 
 
 def only(findings: list[Finding], code: str) -> Finding:
-    (one,) = (one for one in findings if one.level != "ok")
+    (one,) = (finding for finding in findings if finding.level != "ok")
     assert one.code == code
     assert one.remedy
     return one
@@ -39,7 +39,7 @@ def test_a_database_that_is_ready_has_no_errors(db2_database: Db2Database) -> No
     db2_database.create_table("THINGS", KEYED)
     findings = found(db2_database)
     assert bad(findings) == []
-    assert {one.code for one in findings} == {
+    assert {finding.code for finding in findings} == {
         "db2.server", "db2.time_zone", "db2.cur_commit", "db2.control_tables", "db2.capture",
         "db2.tables", "db2.select", "db2.types", "db2.registered", "db2.change_tables",
     }  # fmt: skip
@@ -58,7 +58,7 @@ def test_a_clock_that_does_not_show_utc_is_warned_of_unless_its_zone_is_named(
     assert "to -03:30 where" in warning.remedy
     named = found(db2_database, headrace_capture_time_zone="Etc/UTC")
     assert bad(named) == []
-    (one,) = (one for one in named if one.code == "db2.time_zone")
+    (one,) = (finding for finding in named if finding.code == "db2.time_zone")
     assert "of the time zone Etc/UTC" in one.message
 
 
@@ -83,7 +83,7 @@ def test_a_setting_that_may_not_be_read_is_passed_over(db2_database: Db2Database
     db2_database.execute("DROP TABLE CAPTURE.DBCFG")
     findings = found(db2_database)
     assert bad(findings) == []
-    assert "db2.cur_commit" not in {one.code for one in findings}
+    assert "db2.cur_commit" not in {finding.code for finding in findings}
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_a_first_contact_that_fails_is_one_error_with_its_remedy(
 
     at = "connect" if code == "db2.no_licence" else "prepare"
     monkeypatch.setattr(ibm_db, at, refused)
-    errors = [one for one in found(db2_database) if one.level != "ok"]
-    assert {one.code for one in errors} == {code}
+    errors = [finding for finding in found(db2_database) if finding.level != "ok"]
+    assert {error.code for error in errors} == {code}
     assert remedy in errors[0].remedy
     assert len(errors) == 1
 
@@ -289,7 +289,7 @@ def test_a_column_without_a_supported_type_is_reported_with_properties_that_exis
     db2_database.execute("CREATE TYPE INV.PRICE EXTERNAL NAME 'java.util.HashMap' LANGUAGE JAVA")
     db2_database.create_table("THINGS", f"{KEYED}, P INV.PRICE")
     findings = found(db2_database)
-    (one,) = (one for one in findings if one.code == "db2.type_left_out")
+    (one,) = (finding for finding in findings if finding.code == "db2.type_left_out")
     assert "include.unknown.datatypes" not in one.remedy
     assert "Nothing, if this is intended" in one.remedy
 
@@ -313,9 +313,11 @@ def test_what_the_user_may_not_read_is_named_with_its_grants(guarded_server: Der
         database.create_table("THINGS", KEYED)
         reader = {"database_user": "READER", "database_password": "secret-word"}
         granted: list[str] = []
-        while errors := [one for one in found(database, **reader) if one.level == "error"]:
-            assert {one.code for one in errors} == {"db2.no_privilege"}
-            missing = [grant for one in errors for grant in statements(one.remedy)]
+        while errors := [
+            finding for finding in found(database, **reader) if finding.level == "error"
+        ]:
+            assert {error.code for error in errors} == {"db2.no_privilege"}
+            missing = [grant for error in errors for grant in statements(error.remedy)]
             assert missing
             assert not set(missing) & set(granted)
             granted += missing

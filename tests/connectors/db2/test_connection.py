@@ -70,7 +70,9 @@ def error_of(connection: Connection, database: Db2Database, statement: str) -> H
 
 def registration_of(connection: Connection, database: Db2Database, table: str) -> Registration:
     (one,) = (
-        one for one in registrations(connection, config_of(database)) if one.source_table == table
+        registration
+        for registration in registrations(connection, config_of(database))
+        if registration.source_table == table
     )
     return one
 
@@ -88,8 +90,14 @@ def test_a_table_is_described_with_columns_key_and_types(
     assert table is not None
     assert table.key == ("A", "B")
     assert [
-        (one.name, one.type.name, one.type.length_and_scale()[1], one.not_null, one.default)  # type: ignore[attr-defined]
-        for one in table.columns
+        (
+            column.name,
+            column.type.name,
+            column.type.length_and_scale()[1],  # type: ignore[attr-defined]
+            column.not_null,
+            column.default,
+        )
+        for column in table.columns
     ] == [
         ("B", "BIGINT", 0, True, None),
         ("A", "CHAR", None, True, None),

@@ -66,7 +66,7 @@ TABLE = Driver(
         "ibm_db.SQL_ATTR_QUERY_TIMEOUT": Member(),
         "ibm_db.SQL_ATTR_TXN_ISOLATION": Member(),
         "ibm_db.SQL_AUTOCOMMIT_OFF": Member(),
-        **{f"ibm_db.{one.__name__}": Member(documented=one) for one in _FUNCTIONS},
+        **{f"ibm_db.{function.__name__}": Member(documented=function) for function in _FUNCTIONS},
     },
     through=frozenset({"_native"}),
 )
@@ -104,12 +104,12 @@ def test_the_driver_takes_as_many_arguments_as_its_manual_says(
             real()
         return
     parameters = inspect.signature(function).parameters.values()
-    needed = sum(one.default is one.empty for one in parameters)
+    needed = sum(parameter.default is parameter.empty for parameter in parameters)
     assert counted(real) == (needed, len(parameters))
 
 
 def test_the_functions_of_the_catalogue_take_what_they_are_given() -> None:
-    documented = {one.__name__: inspect.signature(one) for one in _OF_CATALOGUE}
+    documented = {function.__name__: inspect.signature(function) for function in _OF_CATALOGUE}
     called: dict[str, int] = {}
     for path in sources(FOLDER):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -127,7 +127,7 @@ def test_constants_are_those_of_the_cli() -> None:
     assert ibm_db.SQL_ATTR_QUERY_TIMEOUT == 0
     assert ibm_db.SQL_ATTR_AUTOCOMMIT == 102
     assert ibm_db.SQL_AUTOCOMMIT_OFF == 0
-    assert [int(one) for one in Isolation] == [1, 2, 4, 8]
+    assert [int(level) for level in Isolation] == [1, 2, 4, 8]
 
 
 def test_an_error_of_the_driver_has_no_class_of_its_own() -> None:

@@ -21,13 +21,13 @@ CODE = "db2.no_privilege"
 
 def grant_all(database: Db2Database, reader: ConnectorReader) -> None:
     """What `check` asks for."""
-    while errors := [one for one in check(reader.config) if one.level == "error"]:
-        for statement in (each for one in errors for each in statements(one.remedy)):
+    while errors := [finding for finding in check(reader.config) if finding.level == "error"]:
+        for statement in (each for error in errors for each in statements(error.remedy)):
             database.execute(statement.rstrip(";").replace("TO USER", "TO"))
 
 
 def changes_of_late(reader: ConnectorReader) -> int:
-    return [one["topic"] for one in reader.records].count("headrace.INV.LATE")
+    return [record["topic"] for record in reader.records].count("headrace.INV.LATE")
 
 
 def test_a_new_table_that_may_not_be_read_stops_a_start_and_no_stream_that_goes_on(
@@ -53,9 +53,11 @@ def test_a_new_table_that_may_not_be_read_stops_a_start_and_no_stream_that_goes_
         database.execute("INSERT INTO INV.LATE VALUES (1, 'a')")
         reader.step_until(lambda: changes_of_late(reader) == 1)
         reader.stop()
-        found = {one.code: one.level for one in check(reader.config, reader.offsets[-1])}
+        found = {
+            finding.code: finding.level for finding in check(reader.config, reader.offsets[-1])
+        }
         assert (found[CODE], "error" in found.values()) == ("warning", False)
-        assert {one.code: one.level for one in check(reader.config)}[CODE] == "error"
+        assert {finding.code: finding.level for finding in check(reader.config)}[CODE] == "error"
         database.execute("INSERT INTO INV.LATE VALUES (2, 'b')")
         with caplog.at_level(logging.WARNING, "headrace"):
             reader.open().validate(reader.offsets[-1])

@@ -49,10 +49,10 @@ def test_the_guides_statements_let_its_user_read(
         config = parse_configuration(
             given.with_overrides({name.replace("_", "."): text for name, text in more.items()})
         )
-        return [one.code for one in check(config) if one.level == "error"]
+        return [finding.code for finding in check(config) if finding.level == "error"]
 
     assert set(wrong()) == {"db2.no_privilege"}
-    grants, signals = (one.text for one in blocks(PAGE, "sql"))
+    grants, signals = (block.text for block in blocks(PAGE, "sql"))
     for statement in filter(str.strip, grants.split(";")):
         prepared.execute(statement)
     assert wrong() == []
@@ -96,5 +96,5 @@ def test_the_guides_example_in_spark_has_its_properties(monkeypatch: pytest.Monk
 def test_the_guide_tells_of_logins_and_rights_that_are_refused() -> None:
     ends = [*errors._BY_CODE.values(), *errors._BY_STATE.values(), errors._LOGIN_KIND]
     ends.append(errors._NO_PROCEDURE)
-    codes = {f"db2.{one.code}" for one in ends if not one.retriable}
+    codes = {f"db2.{error.code}" for error in ends if not error.retriable}
     assert codes - {"db2.table_gone"} <= codes_of_failures(PAGE)

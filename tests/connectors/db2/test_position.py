@@ -101,7 +101,7 @@ def test_a_change_covers_exactly_what_is_not_behind_it(
 ) -> None:
     """The property holds wherever lower halves begin again, and whatever ordinals rows have."""
     ordered = sorted({((first + behind) % (1 << 128), serial): behind for behind, serial in changes}
-                     .items(), key=lambda one: (one[1], one[0][1]))  # fmt: skip
+                     .items(), key=lambda item: (item[1], item[0][1]))  # fmt: skip
     rows = np.zeros(len(ordered) + 2, ROW)
     rows["operation"], rows["operation"][-1] = ord("c"), ENDING
     rows["ordinal"][1:] = data.draw(

@@ -29,7 +29,7 @@ def test_one_that_does_not_say_where_it_begins_begins_with_its_first_change() ->
     oldest = {"OLD": 4, "NEW": 7}
     made = spans(
         [registered("T", "NEW", None), registered("T", "OLD", None)],
-        oldest_change=lambda one: oldest[one.change_table],
+        oldest_change=lambda registration: oldest[registration.change_table],
     )
     assert shown(made) == [("OLD", 4, 7), ("NEW", 7, None)]
 
@@ -63,7 +63,7 @@ def test_of_several_that_have_all_changes_the_one_with_most_columns_goes_on(prun
     made = spans(
         [registered("T", "A_NEW", 7), registered("T", "OLD", pruned)],
         first=10,
-        columns=lambda one: columns[one.change_table],
+        columns=lambda registration: columns[registration.change_table],
     )
     assert shown(made) == [("OLD", pruned, 7), ("A_NEW", 7, None)]
 

@@ -250,7 +250,7 @@ def test_schema_changes_are_emitted_without_a_place_to_keep_the_history(
     db2_database.create_table("LATE", TABLE)
     db2_database.execute(f"INSERT INTO {SCHEMA}.LATE VALUES (1, 'one')")
     reading.await_changes(len(reading.values()) + 2)
-    types = [(one["tableChanges"][0]["type"]) for one in schema_changes(reading)[before:]]
+    types = [(change["tableChanges"][0]["type"]) for change in schema_changes(reading)[before:]]
     assert types == (["ALTER"] if restarts else ["ALTER", "CREATE"])
 
 
@@ -391,11 +391,11 @@ def test_records_of_a_transaction_without_records_have_no_borders(
 
     reader.step_until(lambda: len(borders()) == 4)
     reader.stop()
-    assert [(one["status"], one["event_count"]) for one in borders()] == [
+    assert [(border["status"], border["event_count"]) for border in borders()] == [
         ("BEGIN", None),
         ("END", 1),
         ("BEGIN", None),
         ("END", 1),
     ]
     commits = [value["source"]["commit_lsn"] for value in reader.values()]
-    assert [one["id"] for one in borders()][::2] == commits
+    assert [border["id"] for border in borders()][::2] == commits

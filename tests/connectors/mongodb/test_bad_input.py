@@ -130,7 +130,9 @@ def test_a_database_that_is_not_there_is_waited_for(
     if scope != "deployment":
         more["capture_target"] = name if scope == "database" else f"{name}.rows"
     given = mongo_database.properties(**more)
-    codes = {one.code for one in check(parse_configuration(given)) if one.level == "warning"}
+    codes = {
+        finding.code for finding in check(parse_configuration(given)) if finding.level == "warning"
+    }
     assert "mongodb.no_collections" in codes
     reader = Reader(PLAIN | given | {"snapshot.mode": "initial"})
     reader.step_until(lambda: "snapshot" not in reader.offsets[-1] and len(reader.offsets) > 1)
@@ -223,12 +225,12 @@ def test_images_that_are_not_kept_are_null_and_the_check_says_so(
     assert tombstone is None
     assert update is not None
     assert delete is not None
-    assert [(one["op"], one["before"], one["after"]) for one in (update, delete)] == [
+    assert [(value["op"], value["before"], value["after"]) for value in (update, delete)] == [
         ("u", None, None),
         ("d", None, None),
     ]
     findings = check(parse_configuration(mongo_database.properties(**more)))
-    (warning,) = (one for one in findings if one.level == "warning")
+    (warning,) = (finding for finding in findings if finding.level == "warning")
     assert warning.code == "mongodb.no_images"
     assert "changeStreamPreAndPostImages: {enabled: true}" in warning.remedy
 

@@ -33,7 +33,7 @@ def test_the_guides_commands_prepare_a_server(
     mongodb_servers: Callable[[str], MongoServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert mongodb_servers("plain").running
-    lines = "".join(one.text for one in blocks(PAGE, "js")).splitlines()
+    lines = "".join(block.text for block in blocks(PAGE, "js")).splitlines()
     assert len(lines) > 5
     with GuardedServer() as server:
         server.start()
@@ -54,8 +54,8 @@ def test_the_guides_commands_prepare_a_server(
         }
         findings = check(parse_configuration(given.with_overrides(more)))
     # One collection of the two keeps images.
-    assert [one.code for one in findings if one.level != "ok"] == ["mongodb.no_images"]
-    (images,) = (one for one in findings if one.code == "mongodb.no_images")
+    assert [finding.code for finding in findings if finding.level != "ok"] == ["mongodb.no_images"]
+    (images,) = (finding for finding in findings if finding.code == "mongodb.no_images")
     assert "inventory.customers" in images.message
 
 
@@ -73,7 +73,7 @@ def test_the_guides_own_server_is_started_and_initiated_as_it_says(
     mongodb_servers: Callable[[str], MongoServer], tmp_path: Path
 ) -> None:
     assert mongodb_servers("plain").running
-    start, where, shell = (one.text for one in blocks(PAGE, "sh")[-3:])
+    start, where, shell = (block.text for block in blocks(PAGE, "sh")[-3:])
     initiate = blocks(PAGE, "python")[-1].text
     document = re.search(r"rs\.initiate\((.*)\)'", shell)
     assert document is not None
@@ -98,8 +98,8 @@ def test_the_guides_own_server_is_started_and_initiated_as_it_says(
             findings = check(
                 parse_configuration({**properties, "mongodb.connection.string": string})
             )
-            assert {one.code for one in findings if one.level == "error"} == set()
-            assert "mongodb.change_stream" in {one.code for one in findings}
+            assert {finding.code for finding in findings if finding.level == "error"} == set()
+            assert "mongodb.change_stream" in {finding.code for finding in findings}
         finally:
             server.terminate()
 
@@ -110,8 +110,8 @@ def test_the_guides_example_in_spark_has_its_properties(monkeypatch: pytest.Monk
 
 
 def test_the_guide_tells_of_every_error_that_ends_a_query() -> None:
-    answers = [one for one in vars(errors).values() if isinstance(one, errors.Answer)]
+    answers = [value for value in vars(errors).values() if isinstance(value, errors.Answer)]
     answers += errors._BY_CODE.values()
     answers += [answer for _, answer in errors._BY_TEXT]
-    codes = {f"mongodb.{one.code}" for one in answers if not one.retriable}
+    codes = {f"mongodb.{answer.code}" for answer in answers if not answer.retriable}
     assert codes - {"mongodb.no_replica_set"} <= codes_of_failures(PAGE)

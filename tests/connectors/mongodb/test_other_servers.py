@@ -76,7 +76,7 @@ class Cluster:
     def _aggregate(self, command: Document) -> Document:
         stream = command["pipeline"][0]["$changeStream"]
         start = stream.get("startAfter")
-        tokens = [one["_id"] for one in self._events]
+        tokens = [event["_id"] for event in self._events]
         if command["cursor"].get("batchSize") == 0:
             return batch("firstBatch", (), start or token(SECONDS), 7)
         rest = self._events[tokens.index(start) + 1 :] if start in tokens else self._events
@@ -125,9 +125,9 @@ def test_events_of_two_shards_at_one_time_are_distinguished_and_have_the_id_as_t
 
 def streams(commands: Sequence[Document]) -> list[Document]:
     return [
-        one
-        for one in commands
-        if "aggregate" in one and "$changeStream" in (one["pipeline"] or [{}])[0]
+        command
+        for command in commands
+        if "aggregate" in command and "$changeStream" in (command["pipeline"] or [{}])[0]
     ]
 
 
@@ -138,8 +138,8 @@ def test_a_sharded_collection_is_read_through_the_mongos() -> None:
         reader.step_until(lambda: len(reader.records) >= 2)
         reader.stop()
     assert [record["key"] for record in reader.in_order()] == ['{"id":"1"}', '{"id":"2"}']
-    finds = [one for one in server.commands if "find" in one]
-    assert all(one["find"] == "orders" for one in finds)
+    finds = [command for command in server.commands if "find" in command]
+    assert all(command["find"] == "orders" for command in finds)
 
 
 def test_reads_through_a_mongos_see_what_any_shard_did_before_them() -> None:
@@ -156,16 +156,18 @@ def test_reads_through_a_mongos_see_what_any_shard_did_before_them() -> None:
         reader = Reader(properties(server.uri) | {"snapshot.mode": "initial_only"})
         reader.step_until(lambda: len(reader.records) >= 2)
         reader.stop()
-    ranges = [one for one in server.commands if "find" in one and "projection" not in one]
+    ranges = [
+        command for command in server.commands if "find" in command and "projection" not in command
+    ]
     assert ranges
-    assert {one["readConcern"].get("afterClusterTime") for one in ranges} == {later}
+    assert {command["readConcern"].get("afterClusterTime") for command in ranges} == {later}
 
 
 def test_the_check_knows_a_sharded_cluster_and_does_not_look_for_its_oplog() -> None:
     with Cluster().server as server:
         findings = check(parse_configuration(properties(server.uri)))
-    assert {one.level for one in findings} == {"ok"}
-    messages = {one.code: one.message for one in findings}
+    assert {finding.level for finding in findings} == {"ok"}
+    messages = {finding.code: finding.message for finding in findings}
     assert messages["mongodb.version"] == "MongoDB 7.0.12, a sharded cluster, answers"
     assert "The oplogs of shards are not looked at" in messages["mongodb.oplog"]
 
@@ -217,8 +219,8 @@ def test_an_event_in_fragments_becomes_one_event_and_is_resumed_behind_the_last_
     assert json.loads(values[0]["after"]) == LARGE | {"n": 2}
     assert values[0]["updateDescription"]["updatedFields"] == '{"n": 2}'
     stages = streams(server.commands)
-    assert all(one["pipeline"][-1] == {"$changeStreamSplitLargeEvent": {}} for one in stages)
-    starts = [one["pipeline"][0]["$changeStream"].get("startAfter") for one in stages]
+    assert all(stage["pipeline"][-1] == {"$changeStreamSplitLargeEvent": {}} for stage in stages)
+    starts = [stage["pipeline"][0]["$changeStream"].get("startAfter") for stage in stages]
     assert fragments[-1]["_id"] in starts
     assert behind
 

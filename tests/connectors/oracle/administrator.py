@@ -41,7 +41,7 @@ class Administrator:
         database.change(**named)
         views = set(named.get("hidden_views", ()))
         held = {*named.get("privileges", PRIVILEGES), *named.get("roles", ROLES)}
-        held |= {f"EXECUTE ON {one}" for one in named.get("packages", PACKAGES)}
+        held |= {f"EXECUTE ON {package}" for package in named.get("packages", PACKAGES)}
         return cls(database, {database.server.user: held}, closed_views=views)
 
     @classmethod
@@ -144,14 +144,14 @@ class Administrator:
             self.database.change(quota=-1)
 
     def _grant(self, match: re.Match[str]) -> None:
-        rights = {one.strip().upper() for one in match["what"].split(",")}
+        rights = {right.strip().upper() for right in match["what"].split(",")}
         if unknown := rights - _KNOWN:
             raise ValueError(f"ORA-00990: missing or invalid privilege {unknown}")
         self._hold(match, rights)
 
     def _grant_on(self, match: re.Match[str]) -> None:
         what = match["object"].upper()
-        rights = {f"{one.strip().upper()} ON {what}" for one in match["what"].split(",")}
+        rights = {f"{right.strip().upper()} ON {what}" for right in match["what"].split(",")}
         if "." in what:
             self._require_database(what)
         if match["what"].upper() == "EXECUTE" and what not in PACKAGES:
@@ -166,17 +166,22 @@ class Administrator:
         held |= rights
         if user != self.database.server.user:
             return
-        views = {one.split()[-1].replace("V_$", "V$") for one in held if re.search(_VIEW, one)}
+        views = {
+            privilege.split()[-1].replace("V_$", "V$")
+            for privilege in held
+            if re.search(_VIEW, privilege)
+        }
         self.database.change(
-            privileges=[one for one in PRIVILEGES if one in held],
-            roles=[one for one in ROLES if one in held],
-            packages=[one for one in PACKAGES if f"EXECUTE ON {one}" in held],
+            privileges=[privilege for privilege in PRIVILEGES if privilege in held],
+            roles=[role for role in ROLES if role in held],
+            packages=[package for package in PACKAGES if f"EXECUTE ON {package}" in held],
             hidden_views=self.closed_views - views,
         )
 
     def _insert(self, match: re.Match[str]) -> None:
         values = [
-            one.replace("''", "'") for one in re.findall(r"'((?:[^']|'')*)'", match["values"])
+            literal.replace("''", "'")
+            for literal in re.findall(r"'((?:[^']|'')*)'", match["values"])
         ]
         table = match["table"].upper()
         columns = self.database.server.call("columns_of", table)

@@ -40,7 +40,10 @@ def test_columns_have_their_types_defaults_and_comments(
         key=["ID"],
     )
     columns = Catalog(connection).columns("INV", "T")
-    described = {one.name: (one.type, one.not_null, one.default, one.comment) for one in columns}
+    described = {
+        column.name: (column.type, column.not_null, column.default, column.comment)
+        for column in columns
+    }
     assert described == {
         "ID": (OracleType.of("NUMBER", 22, 9, 0), True, None, None),
         "NAME": (OracleType.of("NVARCHAR2", 20), True, "'it''s'", "who"),
@@ -72,7 +75,10 @@ def test_tables_are_known_by_their_object_ids(
     oracle_database.create_table("T", "ID NUMBER(9,0)", key=["ID"], object=4711)
     oracle_database.create_table("OTHER.T", "ID NUMBER(9,0)", key=["ID"], object=4712)
     tables = StoredTables(connection)
-    assert [(one.name, one.id) for one in tables.tables()] == [("INV.T", 4711), ("OTHER.T", 4712)]
+    assert [(table.name, table.id) for table in tables.tables()] == [
+        ("INV.T", 4711),
+        ("OTHER.T", 4712),
+    ]
     reading = tables.read([4712, 1])
     assert list(reading.tables) == [4712]
     table = reading.tables[4712]

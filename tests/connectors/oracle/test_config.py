@@ -128,7 +128,7 @@ def test_former_names_that_debezium_takes_are_taken() -> None:
     assert parse({"log.mining.buffer.memory.legacy.transaction.start": "true"}).defers_starts
     given = {"log.mining.readonly.hostname": "standby", "log.mining.continuous.mine": "true"}
     given |= {"log.mining.include.internal.events": "true", "log.mining.log.count.growth.max": "3"}
-    assert {one.code for one in parse(given).warnings} == {"config.not_needed"}
+    assert {warning.code for warning in parse(given).warnings} == {"config.not_needed"}
     (hours,) = parse({"log.mining.archive.log.hours": "24"}).warnings
     assert hours.remedy == "Rename it to archive.log.hours."
 
@@ -343,5 +343,5 @@ def test_every_property_of_debeziums_connector_is_known(name: str) -> None:
     declared = OracleConfig.properties()
     if name in declared:
         return
-    outcome = {one.code for one in OracleConfig.parse(REQUIRED | {name: "1"}).warnings}
+    outcome = {warning.code for warning in OracleConfig.parse(REQUIRED | {name: "1"}).warnings}
     assert outcome == {"config.not_needed"}

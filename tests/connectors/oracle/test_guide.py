@@ -19,7 +19,9 @@ from tests.servers.oracle import OracleDatabase
 
 PAGE = "docs/guides/oracle.md"
 VIEWS = {
-    view for one in sql.STATEMENTS for view in re.findall(r"\bG?V\$\w+", f"{one.text} {one.manual}")
+    view
+    for statement in sql.STATEMENTS
+    for view in re.findall(r"\bG?V\$\w+", f"{statement.text} {statement.manual}")
 }
 
 
@@ -55,11 +57,11 @@ def test_the_guides_statements_prepare_a_database(
     def wrong(**more: str) -> list[str]:
         named = {name.replace("_", "."): text for name, text in more.items()}
         config = parse_configuration(given.with_overrides(named))
-        return [one.code for one in check(config) if one.level != "ok"]
+        return [finding.code for finding in check(config) if finding.level != "ok"]
 
     assert "oracle.no_privilege" in wrong()
     administrator.run_all(block(PAGE, "CREATE USER").text)
-    assert {one.removeprefix("oracle.") for one in wrong()} == {
+    assert {code.removeprefix("oracle.") for code in wrong()} == {
         "no_archive_log_mode", "no_supplemental_logging", "no_table_logging",
     }  # fmt: skip
     administrator.run_all(block(PAGE, "ARCHIVE LOG LIST").text)
@@ -73,12 +75,12 @@ def test_the_guides_statements_prepare_a_database(
     administrator.run(signal)
     reader.step_until(lambda: len(rows(reader)) == 4)
     reader.stop()
-    assert [one["source"]["snapshot"] for one in rows(reader)[2:]] == ["incremental"] * 2
+    assert [value["source"]["snapshot"] for value in rows(reader)[2:]] == ["incremental"] * 2
 
 
 def rows(reader: ConnectorReader) -> list[dict[str, dict[str, str]]]:
     """Events of rows of the guide's table that were read."""
-    return [one for one in reader.events() if one.get("op") == "r"]
+    return [event for event in reader.events() if event.get("op") == "r"]
 
 
 def test_the_guide_grants_the_views_that_are_read_and_no_others() -> None:
@@ -117,14 +119,14 @@ def test_the_guides_example_in_spark_has_its_properties(monkeypatch: pytest.Monk
 
 def test_the_guide_tells_of_logins_and_rights_that_are_refused() -> None:
     ends = [*errors._BY_CODE.values(), *errors._BY_DRIVER.values()]
-    codes = {f"oracle.{one.code}" for one in ends if not one.retriable}
+    codes = {f"oracle.{error.code}" for error in ends if not error.retriable}
     assert codes - {"oracle.table_gone", "oracle.unknown_scn"} <= codes_of_failures(PAGE)
 
 
 def test_every_error_that_the_guide_tells_of_is_one() -> None:
     reference = (ROOT / "docs/reference/errors.md").read_text()
     known = set(re.findall(r"^\| `([\w.]+)`", reference, re.M))
-    shared = {one.replace("CONNECTOR.", "oracle.") for one in known}
+    shared = {code.replace("CONNECTOR.", "oracle.") for code in known}
     assert codes_of_failures(PAGE) <= known | shared
 
 

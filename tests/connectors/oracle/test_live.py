@@ -96,7 +96,9 @@ def test_what_tests_do_is_sql_that_an_oracle_reads(
     assert ("EVE", 'DELETE FROM "INV"."T" WHERE "ID" = :1', [1]) in written
     assert any("SUPPLEMENTAL LOG DATA (ALL)" in statement for _, statement, _ in written)
     assert written[-1][1] == 'DROP TABLE "INV"."T" PURGE'
-    secrets = [one for _, statement, _ in sent for one in re.findall(r'BY "(\w+)"', statement)]
+    secrets = [
+        password for _, statement, _ in sent for password in re.findall(r'BY "(\w+)"', statement)
+    ]
     assert len(secrets) >= 4
     assert len(set(secrets)) == 2
 

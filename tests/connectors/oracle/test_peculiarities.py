@@ -48,7 +48,7 @@ def test_transactions_that_were_committed_at_one_scn_come_once_each(
     transactions = [server.begin() for _ in range(3)]
     for number, transaction in enumerate(transactions):
         transaction.insert(TABLE, ID=number, NAME="x")
-    scns = server.call("commit_together", [one.xid for one in transactions])
+    scns = server.call("commit_together", [transaction.xid for transaction in transactions])
     assert len(set(scns)) == 1
     for count in (1, 2, 3):
         reading.await_changes(count)

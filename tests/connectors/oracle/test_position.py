@@ -96,8 +96,8 @@ def test_forms_of_commit_scn_that_debezium_wrote_are_read(
 ) -> None:
     position = OraclePosition.from_json({"scn": "80", "commit_scn": commit_scn})
     assert position.mined_from == 80
-    assert all(position.is_delivered(*one) for one in delivered)
-    assert not any(position.is_delivered(*one) for one in not_delivered)
+    assert all(position.is_delivered(*place) for place in delivered)
+    assert not any(position.is_delivered(*place) for place in not_delivered)
 
 
 @pytest.mark.parametrize(

@@ -50,10 +50,13 @@ def kept(table: Table) -> HistoryTable:
 def rendered(table: Table) -> list[tuple[object, ...]]:
     """How events have the columns."""
     made = (
-        one.type.resolve(DEFAULT_OPTIONS, optional=True, default=None, column=NO_COLUMN)
-        for one in table.columns
+        column.type.resolve(DEFAULT_OPTIONS, optional=True, default=None, column=NO_COLUMN)
+        for column in table.columns
     )
-    return [() if one is None else (one.schema, one.encoding, one.parameter) for one in made]
+    return [
+        () if resolved is None else (resolved.schema, resolved.encoding, resolved.parameter)
+        for resolved in made
+    ]
 
 
 @given(st.lists(st.sampled_from(TYPES), min_size=1, max_size=6))

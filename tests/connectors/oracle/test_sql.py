@@ -43,7 +43,7 @@ def test_the_page_of_statements_is_what_is_sent() -> None:
     assert PAGE.read_text() == page()
 
 
-@pytest.mark.parametrize("statement", sql.STATEMENTS, ids=lambda one: one.name)
+@pytest.mark.parametrize("statement", sql.STATEMENTS, ids=lambda statement: statement.name)
 def test_each_statement_is_recognized_and_has_its_place_in_the_manual(
     statement: Statement,
 ) -> None:
@@ -59,9 +59,9 @@ def test_each_statement_is_recognized_and_has_its_place_in_the_manual(
 def test_each_statement_is_sent() -> None:
     """A statement that nothing names is a right that nobody needs."""
     folder = Path(sql.__file__).parent
-    module = "\n".join(one.read_text() for one in folder.glob("*.py"))
+    module = "\n".join(file.read_text() for file in folder.glob("*.py"))
     others = folder.parent.rglob("*.py")
-    texts = "\n".join(one.read_text() for one in others if one.name != "statement_page.py")
+    texts = "\n".join(file.read_text() for file in others if file.name != "statement_page.py")
     names = re.findall(r"(?m)^([A-Z_]+) = declared\(", module)
     assert len(names) == len(sql.STATEMENTS)
     sent = {
@@ -74,7 +74,7 @@ def test_each_statement_is_sent() -> None:
 
 
 def test_names_of_statements_are_their_own() -> None:
-    assert Counter(one.name for one in sql.STATEMENTS).most_common(1)[0][1] == 1
+    assert Counter(statement.name for statement in sql.STATEMENTS).most_common(1)[0][1] == 1
 
 
 @pytest.mark.parametrize(

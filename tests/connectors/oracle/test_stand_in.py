@@ -193,7 +193,7 @@ def test_filters_are_really_applied(
         transaction.insert("OTHER.T", ID=1)
 
     def tables(*filters: list[str]) -> list[str]:
-        every = [one for part in filters for one in part]
+        every = [condition for part in filters for condition in part]
         condition = redo_conditions.contents_condition(PDB, every)
         rows = [row for row in mined(session, condition) if row[0] == "INSERT"]
         return [row[1].split("(")[0].removeprefix("insert into ") for row in rows]

@@ -59,8 +59,8 @@ def test_json_is_that_of_connect(name: str) -> None:
     for given, records in RECORDED[name]["json"]:
         converter = JsonConverter(JsonOptions(schemas_enable=given["schemas.enable"] == "true"))
         ours = written(EVENTS[name](), converter, converter)
-        for one, (key, value) in zip(ours, records, strict=True):
-            assert (one.key, one.value) == (as_text(key), as_text(value))
+        for record, (key, value) in zip(ours, records, strict=True):
+            assert (record.key, record.value) == (as_text(key), as_text(value))
 
 
 @each_kind_of_events
@@ -72,9 +72,9 @@ def test_avro_is_confluents(name: str) -> None:
         )
         (keys, of_keys), (values, of_values) = numbered_avro(options), numbered_avro(options)
         ours = written(EVENTS[name](), keys, values)
-        for one, (key, value) in zip(ours, records, strict=True):
-            assert of_registry(one.key, of_keys) == in_avro(key)
-            assert of_registry(one.value, of_values) == in_avro(value)
+        for record, (key, value) in zip(ours, records, strict=True):
+            assert of_registry(record.key, of_keys) == in_avro(key)
+            assert of_registry(record.value, of_values) == in_avro(value)
 
 
 @each_kind_of_events
@@ -83,7 +83,7 @@ def test_cloudevents_in_json_are_debeziums(name: str) -> None:
         settings, data = cloudevents_settings(IDENTITY, given)
         converter = CloudEventsConverter(settings, data, None)
         ours = written(EVENTS[name](), WITH_SCHEMAS, converter)
-        assert [one.value for one in ours] == [as_text(value) for (value,) in records]
+        assert [record.value for record in ours] == [as_text(value) for (value,) in records]
 
 
 @each_kind_of_events
@@ -95,4 +95,4 @@ def test_cloudevents_in_avro_are_debeziums(name: str) -> None:
         ours = written(EVENTS[name](), WITH_SCHEMAS, converter)
         assert list(registry.schemas) == [SCHEMAS[number] for number in numbers]
         expected = [None if raw is None else base64.b64decode(raw) for raw in values]
-        assert [one.value for one in ours] == expected
+        assert [record.value for record in ours] == expected

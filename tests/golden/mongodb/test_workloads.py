@@ -29,7 +29,7 @@ def test_every_workload_has_commands_and_a_recording(name: str) -> None:
     phases = MongoDatabase.workload(name).phases
     assert any(parse(block) for blocks in phases.values() for block in blocks)
     lines = MongoDatabase.recording(name).read_text().splitlines()
-    assert all(json.loads(one)["topic"] for one in lines)
+    assert all(json.loads(line)["topic"] for line in lines)
 
 
 def test_every_recording_and_every_difference_is_of_a_workload() -> None:

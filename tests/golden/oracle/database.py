@@ -52,7 +52,7 @@ class ScriptedDatabase(Database):
         given = json.loads((cls.folder / "workloads" / f"{name}{cls.suffix}").read_text())
         database = {"scn": _FIRST_SCN, **given.get("database", {})}
         first = {"script": {"database": database, "tables": given["tables"]}}
-        phases = {phase: [json.dumps(one) for one in given.get(phase, ())] for phase in PHASES}
+        phases = {phase: [json.dumps(step) for step in given.get(phase, ())] for phase in PHASES}
         phases["setup"].insert(0, json.dumps([first]))
         return Workload(name, given.get("properties", {}), given.get("recorder", {}), phases)
 

@@ -47,7 +47,7 @@ def record_inputs(jpype: Any) -> None:
         "plain": {**plain_records(), **routed_records()},
     }
     for name, records in files.items():
-        write_records(name, {key: java.write(java.read(one)) for key, one in records.items()})
+        write_records(name, {key: java.write(java.read(record)) for key, record in records.items()})
     stored_records.cache_clear()
 
 

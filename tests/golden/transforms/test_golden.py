@@ -58,7 +58,7 @@ def first_difference(ours: Any, theirs: Any, path: str = "") -> str | None:
         return None
     else:
         return f"{path} {json.dumps(ours)} → {json.dumps(theirs)}"
-    differences = (first_difference(one, other, inner) for inner, one, other in pairs)
+    differences = (first_difference(mine, other, inner) for inner, mine, other in pairs)
     return next(filter(None, differences), None)
 
 
@@ -125,8 +125,8 @@ def differences(case: Case) -> Iterator[str]:
     if case.refused is not None:
         yield brief(f"{case.name} | configured → refused ({case.refused})")
         return
-    for name, one, other in zip(case.record_names, ours, case.results, strict=True):
-        difference = outcome_difference(one, other)
+    for name, mine, other in zip(case.record_names, ours, case.results, strict=True):
+        difference = outcome_difference(mine, other)
         if difference is not None:
             yield brief(f"{case.name} | {name}: {difference}")
 

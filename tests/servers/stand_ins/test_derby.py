@@ -60,8 +60,8 @@ def test_the_driver_tells_columns_and_keys(db2_database: Db2Database) -> None:
     with closing(db2_database.connect()) as connection:
         columns = connection.columns("INV", "ITEMS")
         keys = connection.primary_keys(True, "INV", "ITEMS")
-    assert [one["COLUMN_NAME"] for one in columns] == ["B", "A"]
-    assert [one["COLUMN_NAME"] for one in sorted(keys, key=lambda one: one["KEY_SEQ"])] == [
+    assert [column["COLUMN_NAME"] for column in columns] == ["B", "A"]
+    assert [column["COLUMN_NAME"] for column in sorted(keys, key=lambda key: key["KEY_SEQ"])] == [
         "A",
         "B",
     ]

@@ -134,5 +134,5 @@ def test_derby_has_a_number_in_the_place_of_the_distance_from_utc(
 ) -> None:
     text = b"SELECT CURRENT TIMEZONE FROM SYSIBM.SYSDUMMY1"
     expected = b"SELECT " + number.rjust(16) + b" FROM SYSIBM.SYSDUMMY1"
-    sent, received = (dss(3, join_parts([Part(0x2414, one)])) for one in (text, expected))
+    sent, received = (dss(3, join_parts([Part(0x2414, content)])) for content in (text, expected))
     assert Requests(distance=lambda: seconds).feed(sent) == received

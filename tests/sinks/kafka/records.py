@@ -30,10 +30,10 @@ def batch_of(topic: str, records: Sequence[Record]) -> pa.RecordBatch:
     """The columns that a stream has."""
     return pa.record_batch({
         "topic": pa.array([topic] * len(records), pa.string()),
-        "partition": pa.array([one.partition for one in records], pa.int32()),
-        "key": pa.array([one.key for one in records], pa.binary()),
-        "value": pa.array([one.value for one in records], pa.binary()),
-        "headers": pa.array([one.headers for one in records], HEADERS),
+        "partition": pa.array([record.partition for record in records], pa.int32()),
+        "key": pa.array([record.key for record in records], pa.binary()),
+        "value": pa.array([record.value for record in records], pa.binary()),
+        "headers": pa.array([record.headers for record in records], HEADERS),
         "sequence": pa.array([f"{number:057x}" for number in range(len(records))], pa.string()),
     })  # fmt: skip
 
@@ -96,4 +96,4 @@ def read_topic(kafka: KafkaServer, topic: str, *, committed: bool = True) -> lis
 
 def values(records: Sequence[Record]) -> list[int]:
     """The values of `numbered` records, sorted."""
-    return sorted(int(one.value or b"-1") for one in records)
+    return sorted(int(record.value or b"-1") for record in records)

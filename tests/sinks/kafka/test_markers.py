@@ -129,7 +129,7 @@ def test_whatever_dies_when_each_record_is_written_once(data: st.DataObject) -> 
             if dies_behind is None:
                 break
         width = max(width, slices, 1)
-        assert {number: one.batch for number, one in markers.items()} == dict.fromkeys(
+        assert {number: found.batch for number, found in markers.items()} == dict.fromkeys(
             range(width), batch
         )
     assert len(written) == len(set(written))

@@ -59,7 +59,7 @@ class Query:
 
     def markers(self, slices: int) -> list[int | None]:
         found = Bookkeeping(self.options).read(self.checkpoint, range(slices))
-        return [None if one is None else one.batch for one in found]
+        return [None if marker is None else marker.batch for marker in found]
 
 
 @pytest.fixture

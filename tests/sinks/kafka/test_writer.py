@@ -155,7 +155,7 @@ def test_a_slice_of_a_column_is_written_as_such(
     assert write(options, 0, batch_of(topic, records).slice(30, 20)) == 20
     read = read_topic(kafka, topic)
     assert values(read) == list(range(30, 50))
-    assert all(one.headers == [("h", one.value)] for one in read)
+    assert all(record.headers == [("h", record.value)] for record in read)
 
 
 def test_texts_and_records_without_key_are_written(
@@ -163,7 +163,7 @@ def test_texts_and_records_without_key_are_written(
 ) -> None:
     rows = pa.record_batch({"topic": [topic] * 2, "key": ["ü", None], "value": ["ä", "b"]})
     write(options, 0, rows)
-    read = {(one.key, one.value) for one in read_topic(kafka, topic)}
+    read = {(record.key, record.value) for record in read_topic(kafka, topic)}
     assert read == {("ü".encode(), "ä".encode()), (None, b"b")}
 
 
@@ -263,7 +263,7 @@ def test_a_marker_behind_somebodys_open_transaction_is_waited_for(
     other.abort_transaction(30)
     reading.join(60)
     other.close()
-    assert [getattr(one, "batch", None) for one in results] == [0]
+    assert [getattr(result, "batch", None) for result in results] == [0]
 
 
 def refused(code: str, options: KafkaOptions, batch: int, *rows: pa.RecordBatch) -> HeadraceError:

@@ -59,7 +59,9 @@ def test_the_daemon_of_workers_loads_what_tasks_run_and_not_the_planner() -> Non
     script = "from headrace.spark import daemon; daemon.preload(); import sys; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = set(run.stdout.split())
-    assert {module for one in definitions() for module in one.worker_modules} <= loaded
+    assert {
+        module for definition in definitions() for module in definition.worker_modules
+    } <= loaded
     assert "headrace.connectors.postgresql.reading.snapshot_source" not in loaded
 
 

@@ -57,7 +57,7 @@ def answers() -> Iterator[Answers]:
 
 
 def threads() -> int:
-    return sum(one.name.startswith("headrace-metrics") for one in threading.enumerate())
+    return sum(thread.name.startswith("headrace-metrics") for thread in threading.enumerate())
 
 
 def test_metrics_health_and_readiness_are_served(answers: Answers) -> None:

@@ -24,9 +24,9 @@ REPLICA = {
 def samples(*reports: Report) -> Samples:
     text = exposition(reports, NOW).decode()
     read = [
-        (one.name, frozenset(one.labels.items()), one.value)
+        (sample.name, frozenset(sample.labels.items()), sample.value)
         for family in text_string_to_metric_families(text)
-        for one in family.samples
+        for sample in family.samples
     ]
     assert Counter((name, labels) for name, labels, _ in read).most_common(1)[0][1] == 1
     return {(name, labels): value for name, labels, value in read}

@@ -60,10 +60,10 @@ def test_a_checkpoint_of_spark_leads_to_the_report_of_its_query(tmp_path: Path) 
         assert known is not None
         assert known.report is not None
         assert (known.report.query, known.is_running) == (query, True)
-        assert query in [one.query for one in running_reports()]
+        assert query in [report.query for report in running_reports()]
     finally:
         file.end(of_this_process(query=query, state="stopped"))
-    assert query not in [one.query for one in running_reports()]
+    assert query not in [report.query for report in running_reports()]
 
 
 def test_a_folder_that_is_no_checkpoint_is_unknown(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_killed_process_leaves_a_report_that_says_when_it_last_ran(tmp_path: P
     assert known is not None
     assert known.report is not None
     assert (known.is_running, known.report.state, known.report.time) == (False, "streaming", NOW)
-    assert str(tmp_path) not in [one.checkpoint for one in running_reports()]
+    assert str(tmp_path) not in [report.checkpoint for report in running_reports()]
 
 
 def test_a_report_that_stays_the_same_is_written_now_and_then(tmp_path: Path) -> None:

@@ -40,9 +40,9 @@ def values(listener: headrace.MetricsListener) -> dict[str, float]:
     assert status == 200
     assert SECRET not in text
     return {
-        one.name: one.value
+        sample.name: sample.value
         for family in text_string_to_metric_families(text)
-        for one in family.samples
+        for sample in family.samples
     }
 
 

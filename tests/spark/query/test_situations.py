@@ -50,7 +50,9 @@ def ended(server: str) -> dict[str, Any]:
 def test_a_source_is_known_by_its_server_or_by_being_the_only_one(
     written: tuple[tuple[str, str], ...], progress: Any, state: str | None
 ) -> None:
-    found = newest_on_server(session_with(*(situation(*one) for one in written)), progress)
+    found = newest_on_server(
+        session_with(*(situation(*arguments) for arguments in written)), progress
+    )
     assert (found and found["state"]) == state
 
 

@@ -135,9 +135,9 @@ class TestFolders:
     @pytest.mark.parametrize(
         ("change", "code"),
         [
-            (lambda one, other: one, "spark.other_checkpoint"),
-            (lambda one, other: shutil.copytree(one, other), "spark.other_checkpoint"),
-            (lambda one, other: other.mkdir(), "spark.checkpoint_not_found"),
+            (lambda own, other: own, "spark.other_checkpoint"),
+            (lambda own, other: shutil.copytree(own, other), "spark.other_checkpoint"),
+            (lambda own, other: other.mkdir(), "spark.checkpoint_not_found"),
         ],
         ids=["of another query", "copied", "empty"],
     )

@@ -63,8 +63,8 @@ def test_any_tree_over_any_rows_is_as_large_as_its_values(
     carried = (Header("h", Constant(TEXT, "x")),) * headers
     records = Records(Shape("é", key, value, carried), table, rows, rows, columns)
     expected = [
-        8 + 2 + 100 * headers + java_size(key.schema, one) + java_size(value.schema, other)
-        for one, other in zip(
+        8 + 2 + 100 * headers + java_size(key.schema, key_value) + java_size(value.schema, other)
+        for key_value, other in zip(
             connect_values(records, key), connect_values(records, value), strict=True
         )
     ]

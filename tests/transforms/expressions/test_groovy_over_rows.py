@@ -75,11 +75,11 @@ def truth(value: Any) -> bool:
 
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "==": equal,
-    "!=": lambda one, other: not equal(one, other),
-    "<": lambda one, other: order(one, other) < 0,
-    "<=": lambda one, other: order(one, other) <= 0,
-    ">": lambda one, other: order(one, other) > 0,
-    ">=": lambda one, other: order(one, other) >= 0,
+    "!=": lambda left, other: not equal(left, other),
+    "<": lambda left, other: order(left, other) < 0,
+    "<=": lambda left, other: order(left, other) <= 0,
+    ">": lambda left, other: order(left, other) > 0,
+    ">=": lambda left, other: order(left, other) >= 0,
 }
 
 

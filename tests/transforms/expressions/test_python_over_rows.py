@@ -156,9 +156,9 @@ CALLS: list[tuple[str, Callable[[str], Any]]] = [
 def larger(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
     symbols = st.sampled_from(list(COMPARISONS))
     return st.one_of(
-        st.builds(lambda one, symbol, other: comparison(one, (symbol, other)), inner, symbols,
+        st.builds(lambda left, symbol, other: comparison(left, (symbol, other)), inner, symbols,
                   inner),
-        st.builds(lambda one, s1, two, s2, three: comparison(one, (s1, two), (s2, three)),
+        st.builds(lambda left, s1, two, s2, three: comparison(left, (s1, two), (s2, three)),
                   inner, symbols, inner, symbols, inner),
         st.builds(both, inner, inner),
         st.builds(either, inner, inner),
@@ -168,7 +168,7 @@ def larger(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
         st.builds(inside, inner, st.lists(CONSTANTS, max_size=3), st.booleans()),
         st.builds(calculated, st.sampled_from("+-*%"), inner, inner),
         st.builds(negative, inner),
-        st.builds(lambda call, one: called(*call, one), st.sampled_from(CALLS), inner),
+        st.builds(lambda call, argument: called(*call, argument), st.sampled_from(CALLS), inner),
     )  # fmt: skip
 
 

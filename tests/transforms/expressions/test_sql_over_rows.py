@@ -244,8 +244,10 @@ def larger(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
         st.builds(coalesced, inner, inner),
         st.builds(calculated, st.sampled_from(["+", "-", "*", "%", "||"]), inner, inner),
         st.builds(negative, inner),
-        st.builds(lambda call, one: called(*call, one), st.sampled_from(CALLS), inner),
-        st.builds(lambda match, one: matched(*match, one), st.sampled_from(MATCHES), inner),
+        st.builds(lambda call, argument: called(*call, argument), st.sampled_from(CALLS), inner),
+        st.builds(
+            lambda match, argument: matched(*match, argument), st.sampled_from(MATCHES), inner
+        ),
     )
 
 

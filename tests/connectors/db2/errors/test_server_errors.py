@@ -85,7 +85,9 @@ class FailingDriver:
 
     def _of_catalogue(self, name: str) -> Callable[..., Any]:
         def asked(handle: Any, *arguments: Any) -> Any:
-            what = " ".join((name, *(one for one in arguments if isinstance(one, str))))
+            what = " ".join(
+                (name, *(argument for argument in arguments if isinstance(argument, str)))
+            )
             if not self.fetches:
                 self._fail(what, handle)
             statement = getattr(ibm_db, name)(handle, *arguments)
@@ -206,12 +208,18 @@ def test_every_statement_may_fail_once(
     assert len(_changes(run)) == 5
 
     expected = "db2.lock_timeout" if "SQL0911N" in error else "db2.table_not_accessible"
-    wrong = [one for one in run.errors if one.code not in (expected, "relational.reselect_failed")]
+    wrong = [
+        error for error in run.errors if error.code not in (expected, "relational.reselect_failed")
+    ]
     assert not wrong
-    assert all(error.split()[0] in one.message for one in run.errors)
+    assert all(error.split()[0] in raised.message for raised in run.errors)
     assert bool(run.errors) or retries
     statements = STATEMENTS if fetches else (*STATEMENTS, WATERMARK)
-    missing = [one for one in statements if not any(one in shape for shape in driver.failed)]
+    missing = [
+        statement
+        for statement in statements
+        if not any(statement in shape for shape in driver.failed)
+    ]
     assert not missing, (missing, driver.failed)
 
 

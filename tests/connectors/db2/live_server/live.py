@@ -165,7 +165,7 @@ class LiveCapture:
     def await_captured(self) -> bytes:
         """See CaptureProgram: a row that is written now is in its change table."""
         marks = sql.quoted(*MARKS)
-        if not any(one[:2] == MARKS for one in self.added):
+        if not any(registration[:2] == MARKS for registration in self.added):
             self.execute(f"CREATE SCHEMA {MARKS[0]}")
             self.execute(f"CREATE TABLE {marks} (ID INTEGER NOT NULL PRIMARY KEY)")
             self.add_table(*MARKS)

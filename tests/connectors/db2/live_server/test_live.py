@@ -72,9 +72,12 @@ def test_a_table_is_registered_in_one_transaction_and_capture_gets_a_signal(
     first = texts.index('ALTER TABLE "INV"."T" DATA CAPTURE CHANGES')
     end = texts.index("COMMIT", first)
     registered = texts[first:end]
-    assert any(one.startswith('CREATE TABLE "ASNCDC"."CDC_INV_T" AS') for one in registered)
+    assert any(
+        registration.startswith('CREATE TABLE "ASNCDC"."CDC_INV_T" AS')
+        for registration in registered
+    )
     assert "STOP_ON_ERROR = 'N'" in registered[-1], "a test stops nobody else's registration"
-    signalled, *_ = (one for one in texts[end:] if "IBMSNAP_SIGNAL" in one)
+    signalled, *_ = (text for text in texts[end:] if "IBMSNAP_SIGNAL" in text)
     assert "'CAPSTART'" in signalled
     assert "SOURCE_TABLE = 'T'" in signalled
 
@@ -86,9 +89,11 @@ def test_what_is_committed_is_captured_once_a_later_row_is(
         execute("INSERT INTO INV.T VALUES (?)", (1,))
     assert live.capture.await_captured() == b"\x01"
     live.capture.await_captured()
-    marks = [values for one, values in sent if one.startswith('INSERT INTO "HEADRACE_LIVE"')]
+    marks = [
+        values for statement, values in sent if statement.startswith('INSERT INTO "HEADRACE_LIVE"')
+    ]
     assert marks == [(1,), (2,)]
-    assert sum("CREATE SCHEMA HEADRACE_LIVE" in one for one in statements(sent)) == 1
+    assert sum("CREATE SCHEMA HEADRACE_LIVE" in statement for statement in statements(sent)) == 1
 
 
 def test_a_test_leaves_nothing(
@@ -102,7 +107,7 @@ def test_a_test_leaves_nothing(
     for part in ("'CAPSTOP'", 'DELETE FROM "ASNCDC"."IBMSNAP_REGISTER"', "DROP SCHEMA INV RESTRICT",
                  'DROP TABLE "ASNCDC"."CDC_INV_T"', 'DROP TABLE "INV"."T"',
                  "DROP SCHEMA HEADRACE_LIVE RESTRICT"):  # fmt: skip
-        assert any(part in one for one in texts), part
+        assert any(part in text for text in texts), part
 
 
 @pytest.mark.parametrize(

@@ -29,5 +29,7 @@ def test_kills_lose_and_double_no_row(
     )
     lives = [Death(MOMENTS[n % len(MOMENTS)], 1 + n % 2) for n in range(kills)]
     records = KilledReader(tmp_path, properties).snapshot(lives)
-    keys = [json.loads(one["key"])["ID"] for one in records if one["topic"].endswith(".KEYED")]
+    keys = [
+        json.loads(record["key"])["ID"] for record in records if record["topic"].endswith(".KEYED")
+    ]
     assert sorted(keys) == list(range(count))

@@ -49,9 +49,9 @@ def test_columns_that_no_event_shows_are_not_asked_for_but_keys_are(
     reader.stop()
     assert [value["after"] for value in values] == [{"NAME": "one"}, {"NAME": "two"}]
     assert [value["key"] for value in values] == [{"HIDDEN": 1}] * 2
-    asked = [one for one in statements if "NAME" in one]
+    asked = [statement for statement in statements if "NAME" in statement]
     assert len(asked) >= 2
-    assert all("HIDDEN" in one and "SECRET" not in one for one in asked)
+    assert all("HIDDEN" in statement and "SECRET" not in statement for statement in asked)
 
 
 def test_null_columns_are_read_again_by_keys_of_several_columns(

@@ -110,9 +110,9 @@ def test_the_tables_are_emitted_again_as_they_were_when_the_range_is_read_again(
     def tables_of(records: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
         values = [json.loads(record["value"]) for record in records]
         return [
-            (one["id"], [column["name"] for column in one["table"]["columns"]])
+            (change["id"], [column["name"] for column in change["table"]["columns"]])
             for value in values
-            for one in value["tableChanges"]
+            for change in value["tableChanges"]
         ]
 
     run.step_until(lambda: "snapshot" in run.offsets[-1])
@@ -255,7 +255,7 @@ def test_booleans_of_several_rows_are_those_of_their_rows(db2_database: Db2Datab
     for number, truth in enumerate(("TRUE", "FALSE", "NULL", "TRUE", "TRUE", "FALSE")):
         db2_database.execute(f"INSERT INTO INV.FLAGS VALUES ({number}, {truth})")
     run = reader(db2_database, snapshot_mode="initial_only")
-    run.step_until(lambda: len([one for one in run.events() if one.get("op") == "r"]) == 6)
+    run.step_until(lambda: len([event for event in run.events() if event.get("op") == "r"]) == 6)
     rows = [event["after"] for event in run.events() if event.get("op") == "r"]
     run.stop()
     assert [row["B"] for row in rows] == [True, False, None, True, True, False]

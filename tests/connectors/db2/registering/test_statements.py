@@ -45,9 +45,17 @@ def test_a_change_table_has_no_columns_of_large_values() -> None:
         Column(name, Db2Type(kind), False)
         for name, kind in (("ID", "INTEGER"), ("BODY", "CLOB"), ('A"B', "VARCHAR"), ("X", "XML"))
     ]
-    (made,) = (one for one in texts(adding(CONFIG, "S", "T", "C", columns)) if "SELECT CAST" in one)
+    (made,) = (
+        statement
+        for statement in texts(adding(CONFIG, "S", "T", "C", columns))
+        if "SELECT CAST" in statement
+    )
     assert """, SOURCE."ID", SOURCE."A""B" FROM "S"."T" SOURCE)""" in made
-    (made,) = (one for one in texts(adding(CONFIG, "S", "T", "C")) if "SELECT CAST" in one)
+    (made,) = (
+        statement
+        for statement in texts(adding(CONFIG, "S", "T", "C"))
+        if "SELECT CAST" in statement
+    )
     assert """, SOURCE.* FROM "S"."T" SOURCE)""" in made
 
 

@@ -39,10 +39,10 @@ def test_a_table_is_registered_and_removed_by_the_verbs(
 
     def registered() -> list[str]:
         with connect(config) as connection:
-            return [one.change_table for one in registrations(connection, config)]
+            return [registration.change_table for registration in registrations(connection, config)]
 
     printed = verb("add-table")
-    first, *_, last = (one for one in printed.splitlines() if "reinit" not in one)
+    first, *_, last = (line for line in printed.splitlines() if "reinit" not in line)
     assert first == "-- in one unit of work: db2 +c -stvf FILE"
     assert last == "COMMIT;"
     assert registered() == []
@@ -55,7 +55,7 @@ def test_a_table_is_registered_and_removed_by_the_verbs(
         changes = Catalog(connection).table("ASNCDC", "CDC_INV_THINGS")
     assert changes is not None
     assert changes.key == ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ")
-    assert [one.code for one in check(config) if one.level == "error"] == []
+    assert [finding.code for finding in check(config) if finding.level == "error"] == []
     ((number, server, change_table),) = db2_database.execute(
         "SELECT MAP_ID, CNTL_SERVER, PHYS_CHANGE_TABLE FROM ASNCDC.IBMSNAP_PRUNCNTL"
     )

@@ -23,7 +23,7 @@ class Units:
     """A cursor over rows of IBMSNAP_UOW, each with its own number as the second it was made in."""
 
     def __init__(self, commits: Sequence[int]) -> None:
-        self._rows = [(lsn_of(one), at(one)) for one in commits]
+        self._rows = [(lsn_of(commit), at(commit)) for commit in commits]
 
     def fetch(self, rows: int) -> list[tuple[object, ...]]:
         part, self._rows = self._rows[:rows], self._rows[rows:]

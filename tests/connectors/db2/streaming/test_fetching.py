@@ -128,4 +128,4 @@ def test_queries_take_turns_on_connections_that_are_made_when_they_are_needed() 
     assert [threads.of(number) for number in range(4)] == [first, second, first, second]
     threads.rollback()
     threads.close()
-    assert [one.calls for one in made] == [["rollback", "close"], ["rollback", "close"]]
+    assert [cursor.calls for cursor in made] == [["rollback", "close"], ["rollback", "close"]]

@@ -72,9 +72,9 @@ def read(made: Sequence[Made], captured: set[int], altered: set[int], start: Db2
     tables = []
     for table in sorted(captured):
         rows: list[Row] = [
-            (lsn_of(COMMIT), lsn_of(one.place), one.operation, number)
-            for number, one in enumerate(made)
-            if one.table == table
+            (lsn_of(COMMIT), lsn_of(change.place), change.operation, number)
+            for number, change in enumerate(made)
+            if change.table == table
         ]
         opened = change_table(rows, table, (2, 5))
         if table in altered:
@@ -137,13 +137,13 @@ def test_what_comes_is_what_lies_behind_the_last_change(
         made.append(Made(first, table, operation))
     captured, altered, later, altered_later = sets
     before = read(made, captured, altered, Db2Position())
-    own = [one for one in made if one.table in captured]
+    own = [change for change in made if change.table in captured]
     if not own:
         assert len(before.rows) == 0
         return
     following = np.append(before.rows["ordinal"][1:], -1)
     ends = np.flatnonzero(before.rows["ordinal"] != following).tolist()
-    assert [int(before.rows["relation"][end]) for end in ends] == [one.table for one in own]
+    assert [int(before.rows["relation"][end]) for end in ends] == [change.table for change in own]
     cut = data.draw(st.sampled_from(ends))
     position = stop(before, cut)
     last = own[ends.index(cut)]
@@ -154,13 +154,13 @@ def test_what_comes_is_what_lies_behind_the_last_change(
     again = read(made, later, altered_later, position)
     count = rows_until(again.rows, position)
     behind = again.rows[count:]
-    rest = [one for one in made if one.table in later and one.place > last.place]
+    rest = [change for change in made if change.table in later and change.place > last.place]
     shown = [row for row in behind if row["relation"] != TOLD and row["operation"]]
     assert [(int(row["relation"]), row["place"]) for row in shown] == [
-        (one.table, low_half(one.place)) for one in rest
+        (change.table, low_half(change.place)) for change in rest
     ]
     schema_changes = [number for number, row in enumerate(behind) if row["relation"] == TOLD]
-    firsts = {one.table: one.place for one in reversed(rest)}
+    firsts = {change.table: change.place for change in reversed(rest)}
     expected = {low_half(place) for table, place in firsts.items() if table in altered_later}
     assert {behind[number]["place"] for number in schema_changes} == expected
     ordinals = [int(row["ordinal"]) for row in behind]

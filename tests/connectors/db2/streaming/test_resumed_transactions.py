@@ -163,15 +163,15 @@ def test_a_table_that_is_removed_meanwhile_takes_nothing_of_the_others_along(
     before = come(reader)
     remove(database)
     until_the_end(reader)
-    assert come(reader) == before + [one for one in made[len(before) :] if one[0] != "A"]
+    assert come(reader) == before + [change for change in made[len(before) :] if change[0] != "A"]
 
 
 def schema_changes(reader: Reader) -> list[tuple[str, list[str]]]:
     """Kind and columns of each schema change, in total order."""
     return [
-        (one["type"], [column["name"] for column in one["table"]["columns"]])
+        (change["type"], [column["name"] for column in change["table"]["columns"]])
         for value in reader.events()
-        for one in value.get("tableChanges") or ()
+        for change in value.get("tableChanges") or ()
     ]
 
 

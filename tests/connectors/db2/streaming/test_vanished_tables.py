@@ -36,7 +36,7 @@ def test_a_vanished_change_table_is_reported_once_and_again_after_it_was_back(
                 tables.warn_of_vanished([] if is_there else [span])
         assert len(set(there)) == 1
         gone = f"The change table ASNCDC.CDC_{SCHEMA}_T of {SCHEMA}.T is gone"
-        return there[0], sum(gone in one.message for one in caplog.records)
+        return there[0], sum(gone in record.message for record in caplog.records)
 
     assert described() == (True, 0)
     change_table = f'ASNCDC."CDC_{SCHEMA}_T"'

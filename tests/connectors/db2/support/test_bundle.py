@@ -62,7 +62,7 @@ def test_a_bundle_has_answers_and_no_name_value_password_or_host(
     }
     with zipfile.ZipFile(bundle) as archive:
         text = "\n".join(archive.read(name).decode() for name in archive.namelist())
-    hidden = [db2_database.properties()[one] for one in ("database.password", "database.user")]
+    hidden = [db2_database.properties()[name] for name in ("database.password", "database.user")]
     for canary in (*CANARIES, *hidden, "47.11"):
         assert canary.lower() not in text.lower()
 
@@ -96,10 +96,10 @@ def test_a_dry_run_lists_every_statement_that_is_sent(
 
     monkeypatch.setattr(Connection, "_run", kept)
     assert main(["support-bundle", str(file), "--output", str(bundle), "--seconds", "0.1"]) == 0
-    unlisted = {one for one in sent if f"{one};" not in listed}
+    unlisted = {statement for statement in sent if f"{statement};" not in listed}
     change_table, table = sorted(unlisted)
-    for one, name in ((change_table, "change_table"), (table, "table")):
-        assert f"{_NAME.sub(f'{{{name}}}', one)};" in listed
+    for path, name in ((change_table, "change_table"), (table, "table")):
+        assert f"{_NAME.sub(f'{{{name}}}', path)};" in listed
     assert "CDC_INV_CANARY_TABLE" in change_table
     assert len(sent) > 10
 

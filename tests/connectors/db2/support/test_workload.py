@@ -62,7 +62,7 @@ def is_clean(database: Db2Database) -> bool:
 def answers(bundle: Path) -> dict[str, Any]:
     with zipfile.ZipFile(bundle) as archive:
         questions = json.loads(archive.read("questions.json"))
-    return {name: one["answer"] for name, one in questions.items()}
+    return {name: question["answer"] for name, question in questions.items()}
 
 
 @pytest.mark.usefixtures("registers")
@@ -92,7 +92,7 @@ def test_what_the_server_refuses_is_recorded_and_nothing_is_left(
     """The stand-in has no DATA CAPTURE, DECFLOAT and ASNCDCSERVICES."""
     assert run(file, bundle) == 0
     assert is_clean(db2_database)
-    refused = {(one["name"], one["place"].rpartition(" ")[2]) for one in
+    refused = {(answer["name"], answer["place"].rpartition(" ")[2]) for answer in
                answers(bundle)["capstart"]["refused"]}  # fmt: skip
     assert {("kit_register", "CHANGES"), ("kit_table", "KINDS")} <= refused
 
@@ -105,7 +105,7 @@ def test_the_workload_shows_its_own_values_and_no_name_value_password_or_host(
     with zipfile.ZipFile(bundle) as archive:
         text = "\n".join(archive.read(name).decode() for name in archive.namelist())
     assert "it's é" in text
-    hidden = [db2_database.properties()[one] for one in ("database.password", "database.user")]
+    hidden = [db2_database.properties()[name] for name in ("database.password", "database.user")]
     for canary in (*CANARIES, *hidden):
         assert canary.lower() not in text.lower()
 
@@ -130,10 +130,10 @@ def test_a_dry_run_lists_every_statement_of_the_workload_and_sends_none(
 
     monkeypatch.setattr(Connection, "rows", kept)
     assert run(file, bundle) == 0
-    own = [one for one in sent if SCHEMA in one]
+    own = [statement for statement in sent if SCHEMA in statement]
     assert len(own) > 15
-    assert any(one.startswith("SELECT COUNT(*)") for one in own), "it waits for Capture"
-    assert {one for one in own if f"{one};" not in listed} == set()
+    assert any(statement.startswith("SELECT COUNT(*)") for statement in own), "it waits for Capture"
+    assert {statement for statement in own if f"{statement};" not in listed} == set()
     assert f"DROP SCHEMA {SCHEMA} RESTRICT;" in listed
 
 
@@ -144,11 +144,11 @@ def test_capture_reads_its_registrations_again_by_what_remedies_name() -> None:
 
 def test_each_registration_is_taken_back_by_what_removes_it() -> None:
     made = Kit(Db2Config.parse(PROPERTIES)).registration("LARGE")
-    texts = [one.text for one in made.statements]
+    texts = [statement.text for statement in made.statements]
     assert texts[0] == f'ALTER TABLE "{SCHEMA}"."LARGE" DATA CAPTURE CHANGES'
-    assert any("SOURCE.*" in one for one in texts), "with the columns of large values"
+    assert any("SOURCE.*" in text for text in texts), "with the columns of large values"
     assert "SET STOP_ON_ERROR = 'N'" in texts[-1], "Capture goes on with everybody's tables"
-    undone = " ".join(one.text for one in made.undo)
+    undone = " ".join(statement.text for statement in made.undo)
     for part in ("IBMSNAP_PRUNCNTL", "IBMSNAP_REGISTER", "DROP TABLE", "DATA CAPTURE NONE"):
         assert part in undone
 
@@ -229,7 +229,7 @@ def test_all_is_dropped_after_an_interruption_wherever_it_comes(
     assert raised
     assert is_clean(db2_database)
     _, records = read(bundle)
-    classes = [one["error"].get("class") for one in records if "error" in one]
+    classes = [record["error"].get("class") for record in records if "error" in record]
     assert classes.count("RuntimeError") == isinstance(error, RuntimeError) * len(raised)
 
 
@@ -267,8 +267,10 @@ def test_a_connection_that_is_lost_while_all_is_dropped_names_what_is_left(
     assert f'DROP TABLE "{SCHEMA}"."CHANGES";' in caplog.text
     assert f"DROP SCHEMA {SCHEMA} RESTRICT;" in caplog.text
     _, records = read(bundle)
-    assert "capture_progress" in {one["name"] for one in records}
-    lost_at = [one["error"]["code"] for one in records if one["name"].startswith("kit_drop")]
+    assert "capture_progress" in {record["name"] for record in records}
+    lost_at = [
+        record["error"]["code"] for record in records if record["name"].startswith("kit_drop")
+    ]
     assert lost_at == ([] if at == "connect" else [-30081]), "nothing is sent to what is lost"
     assert workload.connect is connect
 
@@ -302,7 +304,7 @@ def test_a_connection_that_is_lost_leaves_what_was_recorded(
     assert len(set(ended)) == 1
     assert "db2.connection_lost" in capsys.readouterr().err
     _, records = read(bundle)
-    unreachable = [one for one in records if one.get("error", {}).get("code") == -30081]
+    unreachable = [record for record in records if record.get("error", {}).get("code") == -30081]
     assert len(unreachable) == 1
     assert is_clean(db2_database)
 
@@ -327,7 +329,7 @@ def test_what_cannot_be_dropped_is_named_with_its_statements(
     expected = f'DROP TABLE "{SCHEMA}"."CHANGES"; DROP SCHEMA {SCHEMA} RESTRICT;'
     assert expected in caplog.text
     _, records = read(bundle)
-    assert [one["name"] for one in records if "error" in one][-2:] == [
+    assert [record["name"] for record in records if "error" in record][-2:] == [
         "kit_drop",
         "kit_drop_schema",
     ]

@@ -53,7 +53,7 @@ def test_a_cluster_is_known_by_the_names_of_its_host_and_its_replica_set(
 
     monkeypatch.setattr(socket, "getaddrinfo", local)
     found = check(parse_configuration(configured(f"{HOST}:{atlas.port}")))
-    managed = {one.code: one for one in found}["mongodb.managed"]
+    managed = {finding.code: finding for finding in found}["mongodb.managed"]
     assert managed.level == "ok"
     assert managed.message == (
         f"The cluster is Atlas's (host {HOST}:{atlas.port}, replica set {atlas.replica_set})"
@@ -63,7 +63,7 @@ def test_a_cluster_is_known_by_the_names_of_its_host_and_its_replica_set(
 @pytest.mark.mongodb
 def test_a_cluster_behind_another_name_is_known_by_its_replica_set(atlas: AtlasServer) -> None:
     found = check(parse_configuration(configured(f"{atlas.host}:{atlas.port}")))
-    managed = {one.code: one for one in found}["mongodb.managed"]
+    managed = {finding.code: finding for finding in found}["mongodb.managed"]
     assert managed.message == f"The cluster is Atlas's (replica set {atlas.replica_set})"
 
 
@@ -89,5 +89,5 @@ def test_an_oplog_that_is_short_is_made_longer_where_its_cluster_is_set(
     findings = Findings()
     checked = Checked(config, None, findings, ServerFacts((8, 0, 0), "rs0"))  # type: ignore[arg-type]
     _check_window(checked, OplogWindow(0, 60, 0, 60), is_full=True)
-    assert [one.code for one in findings] == ["mongodb.oplog_short"]
+    assert [finding.code for finding in findings] == ["mongodb.oplog_short"]
     assert remedy in findings[0].remedy

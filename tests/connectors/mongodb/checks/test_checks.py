@@ -23,8 +23,8 @@ pytestmark = pytest.mark.mongodb
 def findings(database: MongoDatabase, **more: str) -> dict[str, tuple[str, str, str]]:
     """Level, message and remedy by code; of several findings of one code the last."""
     reported = check(parse_configuration(database.properties(**more)))
-    assert all(one.remedy for one in reported if one.level != "ok")
-    return {one.code: (one.level, one.message, one.remedy) for one in reported}
+    assert all(finding.remedy for finding in reported if finding.level != "ok")
+    return {finding.code: (finding.level, finding.message, finding.remedy) for finding in reported}
 
 
 def levels(database: MongoDatabase, **more: str) -> dict[str, str]:
@@ -152,11 +152,15 @@ def test_filters_of_snapshots_are_tried(mongo_database: MongoDatabase) -> None:
     given = {"snapshot.collection.filter.overrides": name,
              f"snapshot.collection.filter.overrides.{name}": "{total: {$foo: 1}}"}  # fmt: skip
     properties = mongo_database.properties() | given
-    codes = {one.code for one in check(parse_configuration(properties)) if one.level == "error"}
+    codes = {
+        finding.code
+        for finding in check(parse_configuration(properties))
+        if finding.level == "error"
+    }
     assert codes == {"mongodb.filter"}
     del given[f"snapshot.collection.filter.overrides.{name}"]
     reported = check(parse_configuration(mongo_database.properties() | given))
-    (warning,) = (one for one in reported if one.level == "warning")
+    (warning,) = (finding for finding in reported if finding.level == "warning")
     assert name in warning.message
 
 
@@ -203,7 +207,7 @@ def test_an_oplog_that_forgets_soon_is_a_warning(
     database = MongoDatabase.create(mongodb_small_oplog)
     block = [{"text": "x" * 1000} for _ in range(1000)]
     for _ in range(3):
-        database.collections["c"].insert_many([dict(one) for one in block])
+        database.collections["c"].insert_many([dict(document) for document in block])
     level, message, remedy = findings(database, headrace_oplog_window_min="1000 d")[
         "mongodb.oplog_short"
     ]
@@ -240,7 +244,7 @@ def findings_of_user(
     }
     more = {name.replace("_", "."): text for name, text in more.items()}
     reported = check(parse_configuration({**properties, **login, **more}))
-    return {one.code: (one.level, one.message, one.remedy) for one in reported}
+    return {finding.code: (finding.level, finding.message, finding.remedy) for finding in reported}
 
 
 def test_the_guides_user_suffices(guarded: GuardedServer) -> None:
@@ -303,7 +307,9 @@ def test_a_missing_login_is_named_once(guarded: GuardedServer) -> None:
         "topic.prefix": "p",
         "mongodb.connection.string": guarded.uri,
     }
-    (error,) = (one for one in check(parse_configuration(properties)) if one.level != "ok")
+    (error,) = (
+        finding for finding in check(parse_configuration(properties)) if finding.level != "ok"
+    )
     assert (error.code, error.level) == ("mongodb.authentication", "error")
     assert error.message.endswith("asks for a login, and no user is configured")
     assert error.remedy == "Set mongodb.user and mongodb.password."

@@ -108,7 +108,7 @@ def test_each_cell_of_the_page_has_its_source() -> None:
         for cell in cells:
             sources = re.findall(r"\(([A-Z](?: \d+)?(?:, [A-Z](?: \d+)?)*)\)", cell)
             assert sources or "not known" in cell, f"{key}: {cell}"
-            used.update(one.split()[0] for each in sources for one in each.split(", "))
+            used.update(source.split()[0] for each in sources for source in each.split(", "))
     assert used == listed
 
 
@@ -220,7 +220,9 @@ def test_everything_that_is_sent_is_on_the_page(
     }
     given = database.properties(**more) | filtered
     with_signals = {"signal.data.collection": f"{database.name}.signals"}
-    assert not [one for one in check(parse_configuration(given)) if one.level == "error"]
+    assert not [
+        finding for finding in check(parse_configuration(given)) if finding.level == "error"
+    ]
     sampled_schema(parse_configuration({**given, "collection.include.list": name}))  # type: ignore[arg-type]
     send_signal(parse_configuration(given | with_signals), "log", json.dumps({"message": "m"}))
     follow(database, listener, **more)

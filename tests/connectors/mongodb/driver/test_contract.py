@@ -39,8 +39,8 @@ def _places() -> type:
     database, which the walk takes for more of the client; any name is an attribute of each, so
     that only what their classes define counts."""
     attributes: dict[str, Any] = dict.fromkeys(("admin", "local"))
-    for one in (BaseObject, Collection, Database, MongoClient):
-        attributes |= {name: kept for name, kept in vars(one).items() if name[:2] != "__"}
+    for owner in (BaseObject, Collection, Database, MongoClient):
+        attributes |= {name: kept for name, kept in vars(owner).items() if name[:2] != "__"}
     return type("Places", (), attributes)
 
 

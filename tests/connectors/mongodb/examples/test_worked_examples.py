@@ -57,17 +57,17 @@ def read(
     monkeypatch.setattr(Run, "cursor", cursor)
     properties = database.properties(topic_prefix="fulfillment", **more)
     reader = Reader(PLAIN | properties | {"database.include.list": "inventory"})
-    records = sum(2 if one["operationType"] == "delete" else 1 for one in changes)
+    records = sum(2 if change["operationType"] == "delete" else 1 for change in changes)
     reader.until(records)
     reader.stop()
-    assert {one["topic"] for one in reader.records} == {"fulfillment.inventory.customers"}
+    assert {record["topic"] for record in reader.records} == {"fulfillment.inventory.customers"}
     return shown(reader.in_order())
 
 
 def shown(records: Sequence[dict[str, Any]]) -> list[tuple[str, str | None]]:
     return [
-        (one["key"], None if one["value"] is None else CLOCK.sub("0", one["value"]))
-        for one in records
+        (record["key"], None if record["value"] is None else CLOCK.sub("0", record["value"]))
+        for record in records
     ]
 
 

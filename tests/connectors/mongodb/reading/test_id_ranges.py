@@ -105,6 +105,6 @@ def kill_reads(database: MongoDatabase) -> None:
         {"$match": {"ns": f"{database.name}.t", "cursor": {"$exists": True}}},
     ]
     with database.server.connect() as client:
-        cursors = [one["cursor"]["cursorId"] for one in client.admin.aggregate(stages)]
+        cursors = [operation["cursor"]["cursorId"] for operation in client.admin.aggregate(stages)]
         assert cursors
         client[database.name].command("killCursors", "t", cursors=cursors)

@@ -31,10 +31,10 @@ def kill_reads(database: MongoDatabase) -> int:
     ]
     with database.server.connect() as client:
         cursors = list(client.admin.aggregate(stages))
-        for one in cursors:
-            name = one["ns"].partition(".")[2]
+        for cursor in cursors:
+            name = cursor["ns"].partition(".")[2]
             command = ("killCursors", name)
-            client[database.name].command(*command, cursors=[one["cursor"]["cursorId"]])
+            client[database.name].command(*command, cursors=[cursor["cursor"]["cursorId"]])
         return len(cursors)
 
 

@@ -68,8 +68,8 @@ def test_the_check_takes_a_router_for_a_sharded_cluster(
 ) -> None:
     mongo_database.collections["orders"].insert_one({})
     given = mongo_database.properties(**through(router))
-    findings = {one.code: one for one in check(parse_configuration(given))}
-    assert {one.level for one in findings.values()} == {"ok"}
+    findings = {finding.code: finding for finding in check(parse_configuration(given))}
+    assert {finding.level for finding in findings.values()} == {"ok"}
     assert "a sharded cluster" in findings["mongodb.version"].message
 
 

@@ -78,7 +78,7 @@ class ScriptedCursor(ChangeStreamCursor):
 def reply(events: Sequence[Event | bytes], behind: Event, operation_time: int = 0) -> Reply:
     """What a server sends; events may be bytes, sound or not."""
     raw = [e if isinstance(e, bytes) else bson.encode(e) for e in events]
-    body = b"".join(b"\x03%d\0" % number + one for number, one in enumerate(raw))
+    body = b"".join(b"\x03%d\0" % number + document for number, document in enumerate(raw))
     batch = (len(body) + 5).to_bytes(4, "little") + body + b"\0"
     rest = bson.encode({"postBatchResumeToken": behind, "id": Int64(1), "ns": "d.$cmd.aggregate"})
     inner = b"\x04nextBatch\0" + batch + rest[4:-1]

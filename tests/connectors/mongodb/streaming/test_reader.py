@@ -38,8 +38,8 @@ def rows_of(*batches: Sequence[Event], behind: Event | None = None, **more: Any)
     scripted = [(batch, batch[-1]["_id"]) for batch in batches]
     scripted[-1] = (scripted[-1][0], behind or last["_id"])
     time = last["clusterTime"]
-    events = [one for batch in batches for one in batch if "splitEvent" not in one]
-    of_that_time = sum(one.get("clusterTime") == time for one in events)
+    events = [event for batch in batches for event in batch if "splitEvent" not in event]
+    of_that_time = sum(event.get("clusterTime") == time for event in events)
     complete = (at(time.time, time.inc) << 64) + max(of_that_time, 1)
 
     def done(stream: Read) -> bool:
@@ -378,9 +378,9 @@ members = st.fixed_dictionaries(
 @given(st.lists(members, min_size=1, max_size=12), st.data())
 def test_any_events_become_their_rows(drawn: list[dict[str, Any]], data: st.DataObject) -> None:
     changes, increment = [], 1
-    for one in drawn:
-        increment += one.pop("step")
-        changes.append(event(one.pop("operation"), 5, increment, one.pop("key"), **one))
+    for step in drawn:
+        increment += step.pop("step")
+        changes.append(event(step.pop("operation"), 5, increment, step.pop("key"), **step))
     cut = data.draw(st.integers(0, len(changes)))
     batches = [batch for batch in (changes[:cut], changes[cut:]) if batch]
     stream = rows_of(*batches, captures=lambda _database, name: name == "c")

@@ -41,11 +41,11 @@ def found(database: OracleDatabase, **more: str) -> list[Finding]:
 
 
 def bad(findings: list[Finding]) -> list[tuple[str, str]]:
-    return [(one.level, one.code) for one in findings if one.level != "ok"]
+    return [(finding.level, finding.code) for finding in findings if finding.level != "ok"]
 
 
 def only(findings: list[Finding], code: str) -> Finding:
-    (one,) = (one for one in findings if one.level != "ok")
+    (one,) = (finding for finding in findings if finding.level != "ok")
     assert one.code == code
     assert one.remedy
     return one
@@ -54,7 +54,7 @@ def only(findings: list[Finding], code: str) -> Finding:
 def test_a_database_that_is_ready_has_no_errors(database: OracleDatabase) -> None:
     findings = found(database)
     assert bad(findings) == []
-    assert {one.code.removeprefix("oracle.") for one in findings} == {
+    assert {finding.code.removeprefix("oracle.") for finding in findings} == {
         "server", "mining_rights", "archive_log_mode", "supplemental", "log_retention",
         "arrow_fetch", "mining", "tables", "table_rights", "types", "table_logging", "names",
         "flush_table",
@@ -158,9 +158,9 @@ def test_a_table_whose_redo_lacks_columns_is_an_error_with_its_statement(
 
 
 def test_what_the_user_may_not_do_is_one_error_with_its_grants(database: OracleDatabase) -> None:
-    left = [one for one in PRIVILEGES if one != "LOGMINING"]
+    left = [privilege for privilege in PRIVILEGES if privilege != "LOGMINING"]
     database.change(privileges=left, hidden_views={"V$LOGFILE", "V$THREAD"})
-    findings = [one for one in found(database) if one.code == "oracle.no_privilege"]
+    findings = [finding for finding in found(database) if finding.code == "oracle.no_privilege"]
     assert statements(findings[0].remedy) == [
         IN_ROOT,
         f"GRANT LOGMINING TO {USER};",
@@ -178,7 +178,11 @@ def test_metrics_of_memory_need_rights_of_their_own(database: OracleDatabase) ->
 
 
 def test_rights_on_tables_are_needed_as_the_snapshot_reads_them(database: OracleDatabase) -> None:
-    left = [one for one in PRIVILEGES if one not in ("FLASHBACK ANY TABLE", "LOCK ANY TABLE")]
+    left = [
+        privilege
+        for privilege in PRIVILEGES
+        if privilege not in ("FLASHBACK ANY TABLE", "LOCK ANY TABLE")
+    ]
     database.change(privileges=left)
     error = only(found(database), "oracle.no_privilege")
     assert statements(error.remedy) == [
@@ -191,7 +195,11 @@ def test_rights_on_tables_are_needed_as_the_snapshot_reads_them(database: Oracle
 
 
 def test_rights_on_each_table_do_as_well_as_privileges(database: OracleDatabase) -> None:
-    left = [one for one in PRIVILEGES if one not in ("FLASHBACK ANY TABLE", "LOCK ANY TABLE")]
+    left = [
+        privilege
+        for privilege in PRIVILEGES
+        if privilege not in ("FLASHBACK ANY TABLE", "LOCK ANY TABLE")
+    ]
     rights = {"INV.THINGS": ["SELECT", "FLASHBACK"]}
     database.change(privileges=left, table_rights=rights)
     assert bad(found(database)) == []
@@ -260,15 +268,17 @@ def test_a_container_database_needs_the_name_of_the_pluggable_one(
     properties = database.properties()
     del properties["database.pdb.name"]
     findings = list(check(OracleConfig.parse(properties)))
-    (error,) = (one for one in findings if one.code == "oracle.no_pluggable_database")
+    (error,) = (finding for finding in findings if finding.code == "oracle.no_pluggable_database")
     assert (error.level, "database.pdb.name" in error.remedy) == ("error", True)
     database.change(cdb="NO")
     findings = list(check(OracleConfig.parse(properties)))
-    assert "oracle.no_pluggable_database" not in {one.code for one in findings}
+    assert "oracle.no_pluggable_database" not in {finding.code for finding in findings}
 
 
 def test_a_user_that_cannot_make_a_flush_table_is_reported(database: OracleDatabase) -> None:
-    database.change(privileges=[one for one in PRIVILEGES if one != "CREATE TABLE"])
+    database.change(
+        privileges=[privilege for privilege in PRIVILEGES if privilege != "CREATE TABLE"]
+    )
     error = only(found(database), "oracle.no_flush_table")
     assert statements(error.remedy) == [IN_ROOT, f"GRANT CREATE TABLE TO {USER};"]
     assert bad(found(database, log_mining_read_only="true")) == []
@@ -341,7 +351,9 @@ BROKEN: dict[str, dict[str, Any]] = {
         "hidden_views": {"V$LOGMNR_CONTENTS", "V$TRANSACTION", "GV$TRANSACTION"},
     },
     "oracle.no_quota": {"quota": None},
-    "oracle.no_flush_table": {"privileges": [one for one in PRIVILEGES if one != "CREATE TABLE"]},
+    "oracle.no_flush_table": {
+        "privileges": [privilege for privilege in PRIVILEGES if privilege != "CREATE TABLE"]
+    },
 }
 
 
@@ -352,8 +364,8 @@ def test_the_statements_of_a_remedy_add_what_is_missing(
     administrator = Administrator.of(database, **BROKEN[code])
     administrator.minds_containers = True
     more = {"rac_nodes": "n1,n2"} if code == "oracle.no_privilege" else {}
-    findings = [one for one in found(database, **more) if one.level == "error"]
-    assert {one.code for one in findings} == {code}
+    findings = [finding for finding in found(database, **more) if finding.level == "error"]
+    assert {finding.code for finding in findings} == {code}
     for finding in findings:
         for statement in statements(finding.remedy):
             administrator.run(statement)
@@ -445,7 +457,7 @@ def test_what_a_run_needs_besides_the_database_is_looked_for(
         "schema_history_internal_kafka_bootstrap_servers": "127.0.0.1:1",
     }
     findings = found(database, **more)
-    (remedy,) = (one.remedy for one in findings if one.code == "oracle.signal_table")
+    (remedy,) = (finding.remedy for finding in findings if finding.code == "oracle.signal_table")
     assert statements(remedy)[0] == IN_DATABASE
     assert bad(findings) == [
         ("error", "oracle.signal_table"),

@@ -36,7 +36,7 @@ def configured(database: OracleDatabase, **more: str) -> OracleConfig:
 
 
 def found(database: OracleDatabase, **more: str) -> dict[str, Finding]:
-    return {one.code: one for one in check(configured(database, **more))}
+    return {finding.code: finding for finding in check(configured(database, **more))}
 
 
 def not_a_driver(*_: Any, **__: Any) -> None:
@@ -111,7 +111,7 @@ def test_a_driver_that_gives_no_arrow_reads_rows_all_the_same(
 ) -> None:
     monkeypatch.setattr(OracleConnection, "fetch_df_batches", not_a_driver)
     findings = found(database, snapshot_mode="initial_only")
-    assert "error" not in {one.level for one in findings.values()}
+    assert "error" not in {finding.level for finding in findings.values()}
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_check_mines_as_the_stream_does_and_writes_nothing(
     findings = found(database, **more)
     assert counted(database) == {name: count for name, count in ran.items() if count}
     assert ("oracle.mining" in findings) is bool(ran)
-    assert "error" not in {one.level for one in findings.values()}
+    assert "error" not in {finding.level for finding in findings.values()}
 
 
 def test_archived_logs_are_mined_where_no_others_are_read(database: OracleDatabase) -> None:

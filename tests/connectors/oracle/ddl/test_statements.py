@@ -88,10 +88,10 @@ def test_a_statement_is_emitted_without_the_text_around_it(written: str) -> None
 def test_a_column_that_accepted_nulls_once_defaults_to_null() -> None:
     made = after("ALTER TABLE T MODIFY (A NOT NULL)")
     assert made is not None
-    assert [one.defaults_to_null for one in made.columns] == [False, True]
+    assert [column.defaults_to_null for column in made.columns] == [False, True]
     made = after("CREATE TABLE S.N (A NUMBER PRIMARY KEY, B NUMBER NOT NULL)", None)
     assert made is not None
-    assert [(one.not_null, one.defaults_to_null) for one in made.columns] == [
+    assert [(column.not_null, column.defaults_to_null) for column in made.columns] == [
         (True, True),
         (True, False),
     ]

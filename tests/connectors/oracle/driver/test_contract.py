@@ -112,8 +112,8 @@ def test_the_stand_in_names_no_parameter_that_the_driver_does_not_have(
 ) -> None:
     own = {
         name
-        for name, one in inspect.signature(called).parameters.items()
-        if one.kind is not one.VAR_KEYWORD
+        for name, parameter in inspect.signature(called).parameters.items()
+        if parameter.kind is not parameter.VAR_KEYWORD
     }
     assert own <= set(inspect.signature(real).parameters)
 
@@ -141,13 +141,13 @@ def test_the_driver_takes_the_types_of_the_redo() -> None:
 
 def test_rows_of_redo_pass_through_the_drivers_frames() -> None:
     rows = pa.RecordBatch.from_arrays(
-        [pa.array([None, None], one.type) for one in REDO], schema=REDO
+        [pa.array([None, None], column.type) for column in REDO], schema=REDO
     )
 
     class Native:
         def fetch_df_batches(self, statement: str, **_: Any) -> list[Any]:
             empty = pa.RecordBatchReader.from_batches(REDO, [rows.slice(0, 0)])
-            return [oracledb.from_arrow(one) for one in (empty, pa.Table.from_batches([rows]))]
+            return [oracledb.from_arrow(table) for table in (empty, pa.Table.from_batches([rows]))]
 
     batches = list(Connection(Native(), 10).batches("SELECT", REDO))
     assert batches == [rows]

@@ -34,14 +34,14 @@ def _no_warnings_before(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [
-        one.getMessage().split(" has texts ")[0]
-        for one in caplog.records
-        if one.levelno == logging.WARNING and one.name == invalid_texts.__name__
+        record.getMessage().split(" has texts ")[0]
+        for record in caplog.records
+        if record.levelno == logging.WARNING and record.name == invalid_texts.__name__
     ]
 
 
 def names(reader: ConnectorReader, operation: str) -> list[Any]:
-    return [one["after"]["NAME"] for one in reader.events() if one.get("op") == operation]
+    return [event["after"]["NAME"] for event in reader.events() if event.get("op") == operation]
 
 
 def snapshot(database: OracleDatabase, **more: str) -> ConnectorReader:
@@ -108,11 +108,15 @@ def test_chunks_of_a_signal_have_such_texts_and_are_not_cut_at_such_keys(
     with stand_in.transaction() as transaction:
         data = json.dumps({"type": "incremental", "data-collections": tables})
         transaction.insert("INV.SIGNALS", ID="s", TYPE="execute-snapshot", DATA=data)
-    reader.step_until(lambda: len([one for one in reader.events() if one.get("op") == "r"]) >= 3)
-    read = [one["after"] for one in reader.events() if one.get("op") == "r"]
-    assert [one["NAME"] for one in read if "ID" in one] == [SHOWN, "b", SHOWN]
-    assert [one for one in read if "ID" not in one] == []
-    assert any("The key (NAME) has a text that is not valid" in one for one in caplog.messages)
+    reader.step_until(
+        lambda: len([event for event in reader.events() if event.get("op") == "r"]) >= 3
+    )
+    read = [event["after"] for event in reader.events() if event.get("op") == "r"]
+    assert [row["NAME"] for row in read if "ID" in row] == [SHOWN, "b", SHOWN]
+    assert [row for row in read if "ID" not in row] == []
+    assert any(
+        "The key (NAME) has a text that is not valid" in message for message in caplog.messages
+    )
     reader.stop()
 
 

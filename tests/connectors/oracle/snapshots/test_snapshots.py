@@ -214,7 +214,7 @@ def test_the_tables_are_emitted_again_as_they_were_when_the_range_is_read_again(
     run.stop()
 
     def tables_of(values: list[Any]) -> list[Any]:
-        return [(one["ddl"], one["tableChanges"]) for one in map(json.loads, values)]
+        return [(value["ddl"], value["tableChanges"]) for value in map(json.loads, values)]
 
     assert tables_of(again) == tables_of(first)
     assert [changes[0]["id"] for _, changes in tables_of(first)] == [f'"{PDB}"."INV"."A"']

@@ -158,8 +158,8 @@ def test_random_transactions_under_faults_and_restarts_come_once_and_in_order(
     workload = Workload(oracle_database, reader, seed)
     for _ in range(70):
         workload.step()
-    for one in list(workload.open):
-        workload.commit(one)
+    for transaction in list(workload.open):
+        workload.commit(transaction)
     reader.step_until(lambda: len(reader.values()) >= len(workload.expected))
     reader.look_again(oracle_database)
     changes = [(value["op"], row) for value, row in zip(reader.values(), reader.ids(), strict=True)]

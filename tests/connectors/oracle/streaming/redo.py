@@ -134,5 +134,5 @@ def undo(
 
 def batch(rows: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
     """Rows as the connector's columns."""
-    names = [one.name for one in redo_rows.REDO]
-    return redo_rows.redo_batch(names, [[one.get(name) for name in names] for one in rows])
+    names = [column.name for column in redo_rows.REDO]
+    return redo_rows.redo_batch(names, [[row.get(name) for name in names] for row in rows])

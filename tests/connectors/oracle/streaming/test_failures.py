@@ -368,7 +368,7 @@ def test_a_commit_of_no_thread_is_of_no_account_unless_it_has_changes(
     (first, _) = reading.await_changes(2)
     assert reading.ids() == [7, 1]
     assert first["source"]["redo_thread"] == 0
-    threads = {one.split(":")[1] for one in reading.offsets[-1]["commit_scn"].split(",")}
+    threads = {commit.split(":")[1] for commit in reading.offsets[-1]["commit_scn"].split(",")}
     assert threads <= {"0", "1"}
     assert empty not in reading.offsets[-1]["commit_scn"]
 
@@ -444,7 +444,7 @@ def test_a_table_whose_redo_lacks_columns_is_reported_at_the_start(
         transaction.insert(TABLE, ID=1, NAME="one")
         transaction.update(TABLE, {"ID": 1}, NAME="two")
         transaction.delete(TABLE, ID=1)
-    changes = [(one["op"], one["before"], one["after"]) for one in reader.await_changes(3)]
+    changes = [(value["op"], value["before"], value["after"]) for value in reader.await_changes(3)]
     reader.stop()
     assert changes == [
         ("c", None, {"ID": 1, "NAME": "one"}),

@@ -120,7 +120,7 @@ def failed(error: HeadraceError) -> None:
 def merged(*held: bytes) -> list[tuple[str, list[list[str | None]]]]:
     """Kinds and images of what comes out; unavailable cells are `?`."""
     frames = []
-    for out in made([(one, False) for one in held]):
+    for out in made([(frame, False) for frame in held]):
         size, kind = struct.unpack_from("!IB", out)
         assert size == len(out)
         rest, images = out[25:], []
@@ -166,7 +166,7 @@ def test_a_value_whose_row_cannot_be_read_is_written_to_no_other(code: int) -> N
     assert first == ["1", "v", "a", "?"]
     assert second == ["2", "v", "inline", "?"]
     assert third == ["3", "v", None, None]
-    undone = [(one, False) for one in (*held, undo(redo_rows.DELETE, "C"))]
+    undone = [(frame, False) for frame in (*held, undo(redo_rows.DELETE, "C"))]
     assert len(made(undone)) == 2
 
 
@@ -387,7 +387,7 @@ def test_simple_rows_are_made_as_if_they_had_waited(steps: list[tuple[str, int]]
                 held.append(write("x" * number, number))
             case _:
                 held.append(apart(redo_rows.LOB_ERASE, ""))
-    made([(one, False) for one in held])
+    made([(frame, False) for frame in held])
 
 
 @pytest.mark.parametrize(

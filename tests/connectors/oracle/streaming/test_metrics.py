@@ -46,8 +46,8 @@ def figures_when(reader: OracleReader, is_so: Callable[[Figures], bool]) -> Figu
 
 def add(database: OracleDatabase, *ids: int) -> None:
     with database.transaction() as transaction:
-        for one in ids:
-            transaction.insert(TABLE, ID=one, NAME="x")
+        for number in ids:
+            transaction.insert(TABLE, ID=number, NAME="x")
 
 
 def test_durations_are_counted_and_the_longest_is_kept() -> None:
@@ -100,7 +100,9 @@ def test_open_transactions_and_the_gap_they_make_are_reported(
     figures = figures_when(reading, lambda figures: figures["NumberOfCommittedTransactions"] == 1)
     assert figures["NumberOfActiveTransactions"] == 1
     assert figures["OldestScnAgeInMilliseconds"] > 0
-    oldest, offset, current = (int(figures[f"{one}Scn"]) for one in ("Oldest", "Offset", "Current"))
+    oldest, offset, current = (
+        int(figures[f"{kind}Scn"]) for kind in ("Oldest", "Offset", "Current")
+    )
     assert 0 < offset < oldest < int(figures["CommittedScn"]) <= current
     assert figures["ScnGap"] == current - offset
     assert figures["BufferedBytes"] > 0
@@ -161,12 +163,14 @@ def test_sessions_queries_and_memory_of_logminer_are_measured(
     )
     server = database.server.call("counted")
     assert 0 < figures["FetchQueryCount"] <= server["contents"]
-    for one in ("MiningSessionStartTime", "BatchProcessingTime"):
-        last, most, total = (figures[f"{of}{one}InMilliseconds"] for of in ("Last", "Max", "Total"))
+    for duration in ("MiningSessionStartTime", "BatchProcessingTime"):
+        last, most, total = (
+            figures[f"{of}{duration}InMilliseconds"] for of in ("Last", "Max", "Total")
+        )
         assert 0 <= last <= most <= total
     assert {
-        one: figures[f"MiningSession{area}GlobalArea{most}MemoryInBytes"]
-        for one, area, most in (
+        name: figures[f"MiningSession{area}GlobalArea{most}MemoryInBytes"]
+        for name, area, most in (
             ("session uga memory", "User", ""),
             ("session uga memory max", "User", "Max"),
             ("session pga memory", "Process", ""),
@@ -196,9 +200,9 @@ def test_log_switches_are_counted_and_sessions_that_begin_again_are_not(
     figures_when(reader, lambda figures: figures["FetchQueryCount"] > 2)
     assert database.server.call("counted")["end_logmnr"] > 0
     assert figures_when(reader, lambda figures: True)["LogSwitchCount"] == 0
-    for one in (3, 4):
+    for number in (3, 4):
         database.server.apply([{"switch": 1}])
-        add(database, one)
+        add(database, number)
     reader.await_changes(4)
     figures_when(reader, lambda figures: figures["LogSwitchCount"] == 2)
     reader.stop()

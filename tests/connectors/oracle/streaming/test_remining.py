@@ -61,10 +61,10 @@ def test_rows_of_what_is_given_up_are_left_out_until_it_ends() -> None:
 def rows(*given: tuple[int, int] | tuple[int, int, int]) -> pa.RecordBatch:
     """Rows of redo: SCNs, ids of transactions, and operations."""
     columns = {
-        redo_rows.SCN: pa.array([one[0] for one in given], pa.int64()),
-        redo_rows.XID: pa.array([one[1].to_bytes(8, "big") for one in given], pa.binary()),
+        redo_rows.SCN: pa.array([row[0] for row in given], pa.int64()),
+        redo_rows.XID: pa.array([row[1].to_bytes(8, "big") for row in given], pa.binary()),
         redo_rows.OPERATION_CODE: pa.array(
-            [one[2] if len(one) > 2 else redo_rows.INSERT for one in given], pa.int64()
+            [row[2] if len(row) > 2 else redo_rows.INSERT for row in given], pa.int64()
         ),
     }
     arrays = [columns.get(field.name, pa.nulls(len(given), field.type)) for field in redo_rows.REDO]
@@ -156,7 +156,7 @@ def test_a_dropped_transaction_stays_dropped_where_redo_is_mined_again(
     large.commit()
     add(database, reader, 4)
     reader.stop()
-    assert [one for one in reader.ids() if one != "s"] == [1, 2, 3, 9, 4]
+    assert [number for number in reader.ids() if number != "s"] == [1, 2, 3, 9, 4]
 
 
 @pytest.mark.parametrize("lobs", ["true", "false"])

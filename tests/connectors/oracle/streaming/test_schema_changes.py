@@ -161,7 +161,9 @@ def test_a_table_in_the_recycle_bin_is_no_captured_one(
         transaction.insert("INV.LATER", ID=2)
     reading.await_changes(2)
     drops = [
-        (one["type"], one["id"]) for change in changes(reading) for one in change["tableChanges"]
+        (table["type"], table["id"])
+        for change in changes(reading)
+        for table in change["tableChanges"]
     ]
     assert drops == [("DROP", '"ORCLPDB1"."INV"."T"')]
 

@@ -122,7 +122,7 @@ def begun(
 
 def source_of(value: dict[str, Any]) -> dict[str, Any]:
     """The source block but for the release."""
-    return {name: one for name, one in value["source"].items() if name != "version"}
+    return {name: member for name, member in value["source"].items() if name != "version"}
 
 
 INSERTED = (
@@ -177,10 +177,14 @@ def test_another_key_is_a_delete_a_tombstone_and_a_create_that_name_each_other(
     assert [value["op"] for value in (delete, create)] == ["d", "c"]
     assert (delete["before"], create["after"]) == (ANNE, {**ANNE, "ID": 1005})
     first, tombstone, last = reader.in_order()
-    assert [json.loads(one["key"])["ID"] for one in (first, tombstone, last)] == [1004, 1004, 1005]
+    assert [json.loads(record["key"])["ID"] for record in (first, tombstone, last)] == [
+        1004,
+        1004,
+        1005,
+    ]
     assert tombstone["value"] is None
     named = [
-        {one["key"]: json.loads(one["value"]) for one in record["headers"]}
+        {header["key"]: json.loads(header["value"]) for header in record["headers"]}
         for record in (first, last)
     ]
     assert named[0]["__debezium.newkey"] == {"ID": 1005}
@@ -316,13 +320,15 @@ def test_numbers_are_those_of_the_documentation(
 ) -> None:
     columns = [
         "ID NUMBER(9,0) NOT NULL",
-        *(f"{name} {one[0]}" for name, one in WORKED_VALUES.items()),
+        *(f"{name} {worked[0]}" for name, worked in WORKED_VALUES.items()),
     ]
     table = {"name": "INVENTORY.NUMBERS", "columns": columns, "key": ["ID"]}
     reader = begun(readers, oracle_database, [table])
     names = ",".join(f'"{name}"' for name in ("ID", *WORKED_VALUES))
-    values = ",".join(f"'{text}'" for text in ("1", *(one[1] for one in WORKED_VALUES.values())))
+    values = ",".join(
+        f"'{text}'" for text in ("1", *(value[1] for value in WORKED_VALUES.values()))
+    )
     inserted = f'insert into "INVENTORY"."NUMBERS"({names}) values ({values});'
     oracle_database.server.apply(transaction("INSERT", inserted, table="INVENTORY.NUMBERS"))
     (value,) = reader.await_changes(1)
-    assert value["after"] == {"ID": 1} | {name: one[2] for name, one in WORKED_VALUES.items()}
+    assert value["after"] == {"ID": 1} | {name: worked[2] for name, worked in WORKED_VALUES.items()}

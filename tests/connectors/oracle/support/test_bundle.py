@@ -76,7 +76,7 @@ def test_a_bundle_has_answers_and_no_name_value_password_or_host(
         assert time_of[1].startswith("2024-01-"), "the stand-in's time, and no mask of it"
     properties = oracle_database.properties()
     text = texts_of(bundle)
-    hidden = [properties[one] for one in ("database.password", "database.user")]
+    hidden = [properties[name] for name in ("database.password", "database.user")]
     for canary in (*CANARIES, *hidden, "INV."):
         assert canary not in text
         assert canary.lower() not in text.lower()
@@ -101,7 +101,11 @@ def test_redo_that_came_meanwhile_is_in_it_masked(
         table = redo.read_all()
         questions = json.loads(archive.read("questions.json"))
     assert table.schema == REDO
-    (insert,) = (one for one in table.column("SQL_REDO").to_pylist() if one and "insert" in one)
+    (insert,) = (
+        statement
+        for statement in table.column("SQL_REDO").to_pylist()
+        if statement and "insert" in statement
+    )
     assert insert.startswith('insert into "NAME_')
     assert not any(canary in insert for canary in CANARIES)
     assert questions["O21"]["answer"] == {"redo": 0, "workload": None}
@@ -116,7 +120,7 @@ def test_redo_that_came_meanwhile_is_in_it_masked(
 def answers_of(bundle: Path) -> dict[str, Any]:
     with zipfile.ZipFile(bundle) as archive:
         questions = json.loads(archive.read("questions.json"))
-    return {name: one["answer"] for name, one in questions.items()}
+    return {name: question["answer"] for name, question in questions.items()}
 
 
 def test_a_bundle_says_how_the_server_is_set_up_without_a_workload(
@@ -130,7 +134,7 @@ def test_a_bundle_says_how_the_server_is_set_up_without_a_workload(
     assert found["O7"]["is_thin"] is True
     assert found["O7"]["arrow"] == [None], "redo is read as the stream reads it"
     assert found["O8"] == {"is_container_database": ["YES"], "refused": []}
-    assert {one["name"] for one in found["O9"]["refused"]} == {"threads", "whole_view"}
+    assert {answer["name"] for answer in found["O9"]["refused"]} == {"threads", "whole_view"}
     assert found["O10"]["listed"] > 0
     assert found["O10"]["destinations"].keys() == {"1"}
     assert found["O10"]["states"].keys() == {"A"}
@@ -199,11 +203,13 @@ def test_a_dry_run_lists_every_statement_and_sends_none(
         if line and not line.startswith("--")
     ]
     assert len(sent) > 30
-    assert [one for one in sent if not any(each.fullmatch(one) for each in patterns)] == []
+    assert [
+        statement for statement in sent if not any(each.fullmatch(statement) for each in patterns)
+    ] == []
     for words in ("SET NLS_DATE_FORMAT", "SET TIME_ZONE", "START_LOGMNR", "SET CONTAINER"):
-        assert any(words in one for one in sent), words
+        assert any(words in statement for statement in sent), words
     writing = ("INSERT", "UPDATE", "DELETE", "CREATE", "DROP")
-    assert [one for one in sent if one.startswith(writing)] == []
+    assert [statement for statement in sent if statement.startswith(writing)] == []
 
 
 def test_a_dry_run_needs_no_driver(file: Path) -> None:

@@ -55,7 +55,7 @@ def identifiers() -> Iterator[str]:
 
 
 def test_no_name_of_the_workload_is_a_reserved_word_of_sql_or_plsql() -> None:
-    found = {one.upper() for one in identifiers()}
+    found = {identifier.upper() for identifier in identifiers()}
     assert {"ID", "FOUND", "ERASED", "X", "HEADRACE_KIT", "HEADRACE_KIT_LOBS", "L"} <= found
     assert found & RESERVED == set()
 
@@ -69,6 +69,8 @@ def test_times_are_taken_by_each_kind_of_column(file: Path, tmp_path: Path) -> N
     assert main([*given, "--workload"]) == 0
     _, records = read(bundle)
     inserts = [
-        one for one in records if one["name"] == "kit_insert" and one["place"].endswith("KIT_TIMES")
+        record
+        for record in records
+        if record["name"] == "kit_insert" and record["place"].endswith("KIT_TIMES")
     ]
-    assert [one.get("error", {}).get("code") for one in inserts] == [None, None, 900]
+    assert [insert.get("error", {}).get("code") for insert in inserts] == [None, None, 900]

@@ -37,11 +37,11 @@ def run(file: Path, bundle: Path, *more: str) -> int:
 
 def of_name(bundle: Path, name: str) -> list[Mapping[str, Any]]:
     _, records = read(bundle)
-    return [one for one in records if one["name"] == name]
+    return [record for record in records if record["name"] == name]
 
 
 def kits(database: OracleDatabase) -> list[str]:
-    return [one for one in database.server.call("table_names") if "HEADRACE_KIT" in one]
+    return [table for table in database.server.call("table_names") if "HEADRACE_KIT" in table]
 
 
 @pytest.mark.parametrize("at", ["START_LOGMNR", "ADD_LOGFILE", "FROM V$THREAD"])
@@ -67,9 +67,9 @@ def test_a_session_that_dies_leaves_what_was_recorded_and_the_catalogue_is_asked
     assert "oracle.connection_lost" in said
     assert f"{bundle}: " in said
     _, records = read(bundle)
-    errors = [one["error"] for one in records if "error" in one]
+    errors = [record["error"] for record in records if "error" in record]
     assert errors == [{"code": 0, "full_code": "DPY-4011"}], "nothing is sent to what is lost"
-    assert [one["row_count"] for one in records if one["name"] == "columns"] == [2]
+    assert [record["row_count"] for record in records if record["name"] == "columns"] == [2]
     assert of_name(bundle, "rows")
 
 
@@ -113,7 +113,7 @@ def test_logs_are_mined_with_the_dictionary_of_the_database_whatever_the_stream_
     assert run(file, bundle, "--workload") == 0
     started = of_name(bundle, "start_logmnr")
     assert len(started) == 2
-    assert [one for one in started if "error" in one] == []
+    assert [answer for answer in started if "error" in answer] == []
     with zipfile.ZipFile(bundle) as archive:
         assert {"redo.arrow", "workload.arrow"} <= set(archive.namelist())
 
@@ -162,8 +162,8 @@ def test_a_value_that_the_driver_cannot_make_is_recorded_by_the_class_of_its_err
     assert kits(oracle_database) == []
     records = of_name(bundle, "contents" if column == "SQL_REDO" else "rows")
     assert records
-    for one in records:
-        assert type(error).__name__ in one["error"].values()
+    for record in records:
+        assert type(error).__name__ in record["error"].values()
     with zipfile.ZipFile(bundle) as archive:
         assert {"redo.arrow", "workload.arrow"} <= set(archive.namelist())
 
@@ -203,9 +203,9 @@ def test_tables_of_another_container_are_not_described_in_its_place(
 ) -> None:
     oracle_database.server.apply([{"error": 1031, "when": 'SET CONTAINER = "', "times": 9}])
     assert run(file, bundle) == 0
-    assert [one["error"]["code"] for one in of_name(bundle, "set_container") if "error" in one] == [
-        1031
-    ]
+    assert [
+        record["error"]["code"] for record in of_name(bundle, "set_container") if "error" in record
+    ] == [1031]
     assert of_name(bundle, "tables") == []
 
 

@@ -90,7 +90,7 @@ def test_no_word_emoji_or_number_of_a_value_is_shown_in_any_part(
     assert statements.count(' where "NAME_') == 1, "the end of a statement is SQL, too"
     assert_hides(statements.replace("NULL", ""))
     _, records = read(bundle)
-    (contents,) = (one for one in records if one["name"] == "contents")
+    (contents,) = (record for record in records if record["name"] == "contents")
     shown = redo_of(contents)
     assert 'insert into "NAME_' in shown
     assert_hides(shown.replace("NULL", ""))
@@ -106,9 +106,9 @@ def test_parts_that_are_cut_within_a_character_are_masked_and_counted(
     texts = table.column(SQL_REDO).cast(pa.large_binary()).to_pylist()
     assert_hides(b"".join(filter(None, texts)).decode().replace("NULL", ""))
     _, records = read(bundle)
-    (facts,) = (one["facts"] for one in records if one["name"] == "redo")
+    (facts,) = (record["facts"] for record in records if record["name"] == "redo")
     assert facts["cut_characters"] > 0
-    (contents,) = (one for one in records if one["name"] == "contents")
+    (contents,) = (record for record in records if record["name"] == "contents")
     # As the driver reads rows, which may raise an error for such a text.
     assert "UnicodeDecodeError" in contents.get("error", {"class": "UnicodeDecodeError"}).values()
     assert_hides(redo_of(contents).replace("NULL", ""))

@@ -37,13 +37,13 @@ def run(file: Path, bundle: Path, *more: str) -> int:
 
 
 def kits(database: OracleDatabase) -> list[str]:
-    return [one for one in database.server.call("table_names") if sql.KIT in one]
+    return [table for table in database.server.call("table_names") if sql.KIT in table]
 
 
 def answers(bundle: Path) -> dict[str, Any]:
     with zipfile.ZipFile(bundle) as archive:
         questions = json.loads(archive.read("questions.json"))
-    return {name: one["answer"] for name, one in questions.items()}
+    return {name: question["answer"] for name, question in questions.items()}
 
 
 def redo(bundle: Path, name: str = "workload.arrow") -> pa.Table:
@@ -61,13 +61,13 @@ def test_the_workload_answers_open_questions_and_leaves_no_table(
     assert sorted(found) == sorted(ANSWERED)
     assert found["O21"] == {"redo": 0, "workload": 0}
     invisible = [row[-1] for row in found["O15"]["INVISIBLES"]["rows"]]
-    assert any("values ('1','seen','not seen')" in one for one in invisible)
+    assert any("values ('1','seen','not seen')" in statement for statement in invisible)
     taken_back = [row for row in found["savepoints"]["SAVEPOINTS"]["rows"] if row[1]]
     assert taken_back, "rows with ROLLBACK = 1"
     assert any("loc_c" in row[-1] for row in found["lobs"]["LOBS"]["rows"])
     assert any("buf_c := 'small'" in row[-1] for row in found["lobs"]["LOBS"]["rows"])
     _, records = read(bundle)
-    (facts,) = (one["facts"] for one in records if one["name"] == "workload")
+    (facts,) = (record["facts"] for record in records if record["name"] == "workload")
     assert facts["parts"] > 0, "SQL_REDO of more than one row"
 
 
@@ -93,9 +93,9 @@ def test_the_workload_shows_its_own_values_and_no_name_value_password_or_host(
             archive.read(name).decode("utf-8", "replace") for name in archive.namelist()
         ).lower()
     properties = oracle_database.properties()
-    hidden = [properties[one] for one in ("database.password", "database.user")]
-    for one in (*CANARIES, *hidden, "CANARY_SCHEMA", "INV."):
-        assert one.lower() not in text
+    hidden = [properties[name] for name in ("database.password", "database.user")]
+    for word in (*CANARIES, *hidden, "CANARY_SCHEMA", "INV."):
+        assert word.lower() not in text
     rows = redo(bundle)
     names = set(rows.column(TABLE_NAME).to_pylist()) - {None}
     assert names <= kit.NAMES
@@ -123,9 +123,9 @@ def test_a_dry_run_lists_every_statement_of_the_workload_and_sends_none(
 
     monkeypatch.setattr(Connection, "rows", kept)
     assert run(file, bundle) == 0
-    own = [one for one in sent if sql.KIT in one or "headrace_kit" in one]
+    own = [statement for statement in sent if sql.KIT in statement or "headrace_kit" in statement]
     assert len(own) > 150
-    assert {one for one in own if f"{one};" not in listed} == set()
+    assert {statement for statement in own if f"{statement};" not in listed} == set()
 
 
 def test_without_the_option_nothing_is_made(
@@ -190,7 +190,7 @@ def test_tables_are_dropped_after_an_interruption_wherever_it_comes(
     assert raised
     assert kits(oracle_database) == []
     _, records = read(bundle)
-    classes = [one["error"].get("class") for one in records if "error" in one]
+    classes = [record["error"].get("class") for record in records if "error" in record]
     if isinstance(error, KeyboardInterrupt):
         assert status == 130
         assert "RuntimeError" not in classes

@@ -122,7 +122,9 @@ def imitated(bare: Database, request: pytest.FixtureRequest) -> Iterator[Databas
 
 def findings(database: Database, **more: str) -> dict[str, Finding]:
     """The findings for the role cdc, by their codes; `more` uses `_` for `.` in names."""
-    return {one.code: one for one in check(parse_configuration(given(database, **more)))}
+    return {
+        finding.code: finding for finding in check(parse_configuration(given(database, **more)))
+    }
 
 
 def given(database: Database, **more: str) -> dict[str, str]:
@@ -131,8 +133,8 @@ def given(database: Database, **more: str) -> dict[str, str]:
 
 def services(function):  # type: ignore[no-untyped-def]
     """A test with each service: the database `imitated`, and its `service`."""
-    pairs = [(one, one) for one in SERVICES]
-    names = [one.name for one in SERVICES]
+    pairs = [(service, service) for service in SERVICES]
+    names = [service.name for service in SERVICES]
     return pytest.mark.parametrize(
         ("imitated", "service"), pairs, indirect=["imitated"], ids=names
     )(function)
@@ -161,7 +163,7 @@ def test_remedies_of_a_service_need_no_superuser(imitated: Database, service: Se
     assert publication.startswith("As the owner of the tables")
     assert "CREATE PUBLICATION" in publication
     assert "database.sslmode=verify-full" in found["postgresql.tls_unverified"].remedy
-    text = " ".join(one.remedy for one in found.values())
+    text = " ".join(finding.remedy for finding in found.values())
     assert "As a superuser" not in text
     assert "ALTER SYSTEM" not in text
     assert "pg_hba.conf" not in text
@@ -194,7 +196,9 @@ def test_a_server_of_nobodys_has_the_remedies_of_a_superuser(bare: Database) -> 
 )
 def test_a_connection_pooler_is_refused_by_its_name(imitated: Database, host: str) -> None:
     address = {"database.hostname": host, "driver.hostaddr": imitated.server.host}
-    found = {one.code: one for one in check(parse_configuration(given(imitated) | address))}
+    found = {
+        finding.code: finding for finding in check(parse_configuration(given(imitated) | address))
+    }
     assert host in found["postgresql.pooler"].message
     assert found["postgresql.pooler"].level == "error"
     assert "postgresql.pooler" not in findings(imitated)
@@ -221,7 +225,7 @@ def test_a_service_is_known_by_the_name_of_its_host(
     bare: Database, host: str, service: str
 ) -> None:
     address = {"database.hostname": host, "driver.hostaddr": bare.server.host}
-    found = {one.code: one for one in check(parse_configuration(given(bare) | address))}
+    found = {finding.code: finding for finding in check(parse_configuration(given(bare) | address))}
     assert found["postgresql.managed"].message == f"The server is {service}'s (host {host})"
 
 

@@ -86,8 +86,8 @@ def test_connections_log_in_with_one_token_of_their_process(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     found = check(configured(shop, door, certificate))
-    assert [one.code for one in found if one.level == "error"] == []
-    assert "postgresql.replication" in {one.code for one in found}
+    assert [finding.code for finding in found if finding.level == "error"] == []
+    assert "postgresql.replication" in {finding.code for finding in found}
     assert len(door.tokens) > 1  # queries, and replication
     assert len(set(door.tokens)) == 1
     assert door.tokens[0].rpartition("=")[2] not in caplog.text
@@ -133,7 +133,7 @@ def test_a_service_that_takes_no_tokens_for_replication_is_named_with_its_parame
         found = check(configured(shop, door, certificate))
     finally:
         shop.execute("DROP ROLE rds_superuser")
-    (error,) = [one for one in found if one.level == "error"]
+    (error,) = [finding for finding in found if finding.level == "error"]
     assert error.code == "postgresql.authentication"
     assert 'GRANT rds_replication TO "cdc";' in error.remedy
     assert "rds.iam_auth_for_replication = 1" in error.remedy

@@ -53,7 +53,9 @@ def test_a_new_table_that_may_not_be_read_does_not_stop_a_stream_that_goes_on(
         f'ALTER DEFAULT PRIVILEGES IN SCHEMA "public" GRANT SELECT ON TABLES TO "{role}"' in warning
     )
     (finding,) = (
-        one for one in check(reader.config, reader.offsets[-1]) if "no_privilege" in one.code
+        finding
+        for finding in check(reader.config, reader.offsets[-1])
+        if "no_privilege" in finding.code
     )
     assert finding.level == "warning"
     for statement in statements(finding.remedy):
@@ -75,7 +77,7 @@ def test_a_new_table_that_may_not_be_read_stops_a_start_that_reads_its_rows(
     if mode == "initial":
         database.drop_slot(database.name)
         reader = Reader(reader.properties)
-    levels = {one.code: one.level for one in check(reader.config, stored)}
+    levels = {finding.code: finding.level for finding in check(reader.config, stored)}
     assert levels["postgresql.no_privilege"] == "error"
     for start in (lambda: reader.open().validate(stored), reader.drain):
         with pytest.raises(HeadraceError) as caught:
@@ -112,7 +114,7 @@ def test_a_new_table_that_the_role_may_not_publish_does_not_stop_a_stream_that_g
     assert [record["topic"] for record in reader.in_order()] == ["headrace.public.t"]
     for code in ("postgresql.publication_privilege", "postgresql.not_published"):
         assert f"[{code}]" in caplog.text
-    found = {one.code: one.level for one in check(reader.config, reader.offsets[-1])}
+    found = {finding.code: finding.level for finding in check(reader.config, reader.offsets[-1])}
     assert found["postgresql.publication_privilege"] == "warning"
     assert "error" not in found.values()
     reader.stop()

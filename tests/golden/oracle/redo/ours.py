@@ -100,7 +100,7 @@ class OurReading:
         """The schema of rows."""
         value = self._records.value
         assert isinstance(value, Struct)
-        schema = next(one.schema for one in value.schema.fields if one.name == "after")
+        schema = next(field.schema for field in value.schema.fields if field.name == "after")
         return json.loads(schema.json)
 
     def read(self, statements: Sequence[str]) -> list[Answer]:

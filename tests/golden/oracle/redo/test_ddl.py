@@ -66,7 +66,8 @@ class Tables:
     def __init__(self, case: Case) -> None:
         definitions = [Definition.read(table, number) for number, table in enumerate(case.tables)]
         self.tables: dict[Path, Table] = {
-            (one.schema, one.name): described(one) for one in definitions
+            (definition.schema, definition.name): described(definition)
+            for definition in definitions
         }
 
     def change(self, statement: str) -> dict[str, Any]:

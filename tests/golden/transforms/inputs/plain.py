@@ -206,8 +206,8 @@ def plain_records() -> dict[str, Record]:
     for name, (kind, first_value, second_value) in MEMBERS.items():
         single = struct("single", {"v": kind, "o": optional(kind)})
         records |= {
-            f"field_{name}": record("fields", None, part(single, {"v": one, "o": other}))
-            for name, one, other in (
+            f"field_{name}": record("fields", None, part(single, {"v": first, "o": other}))
+            for name, first, other in (
                 (name, first_value, first_value),
                 (f"{name}_2", second_value, None),
             )

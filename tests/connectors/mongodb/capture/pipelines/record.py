@@ -87,7 +87,8 @@ def record() -> list[dict[str, Any]]:
         arguments = [connector(given), filters(given).getConfig()]
         pipeline = create.invoke(constructor.newInstance(*arguments))
         stages = [
-            json.loads(str(one.toBsonDocument().toJson(relaxed))) for one in pipeline.getStages()
+            json.loads(str(stage.toBsonDocument().toJson(relaxed)))
+            for stage in pipeline.getStages()
         ]
         recorded.append({"properties": properties, "stages": stages})
     return recorded

@@ -118,12 +118,12 @@ def test_interleaved_transactions_come_whole_and_in_the_order_of_their_commits(
     assert first["begins"] == [
         B.encode(), b"15", b"2", b"OTHER", b"1767323046000", b"13", b"1767323046000",
     ]  # fmt: skip
-    assert [one[0] for one in first["changes"]] == ["c"]
+    assert [change[0] for change in first["changes"]] == ["c"]
     assert first["changes"][0][3] == [
         b"0x00000d.00000001.0010", b"AAAR3sAAEAAAACXAAA", None, None,
     ]  # fmt: skip
     assert second["begins"][0] == A.encode()
-    assert [(one[0], one[4]) for one in second["changes"]] == [
+    assert [(change[0], change[4]) for change in second["changes"]] == [
         ("c", [[b"1", b"a"]]),
         ("u", [[b"1", b"a"], [b"1", b"b"]]),
         ("d", [[b"1", b"b"]]),
@@ -137,7 +137,7 @@ def test_commits_of_one_scn_are_in_the_order_of_their_ids(buffered: _Buffered) -
     rows = [redo.change("c", 11, xid, new=["1"]) for xid in (high, B, A)]
     buffered.hold([*rows, *(redo.commit(20, xid) for xid in (high, B, A))])
     buffered.write()
-    assert [one["begins"][0] for one in buffered.transactions()] == [
+    assert [transaction["begins"][0] for transaction in buffered.transactions()] == [
         A.encode(),
         B.encode(),
         high.encode(),
@@ -161,7 +161,7 @@ def test_a_rollback_to_a_savepoint_cancels_the_newest_changes_of_its_rows(
     )
     buffered.write()
     (only,) = buffered.transactions()
-    assert [one[4] for one in only["changes"]] == [[[b"1", b"kept"]], [[b"3", b"kept"]]]
+    assert [change[4] for change in only["changes"]] == [[[b"1", b"kept"]], [[b"3", b"kept"]]]
     assert buffered.buffer.unmatched == 1
 
 
@@ -181,7 +181,7 @@ def test_a_rollback_row_of_another_table_takes_back_no_change_of_the_same_row_id
     assert buffered.buffer.unmatched == 1
     buffered.write()
     (only,) = buffered.transactions()
-    assert [one[4] for one in only["changes"]] == [[[b"1"]]]
+    assert [change[4] for change in only["changes"]] == [[[b"1"]]]
 
 
 def test_rollbacks_and_markers_of_replication_drop_what_was_held(buffered: _Buffered) -> None:
@@ -217,7 +217,7 @@ def test_an_id_of_unknown_sequence_is_that_of_the_only_one_with_its_slot(
     )
     buffered.write()
     (only,) = buffered.transactions()
-    assert [one[4] for one in only["changes"]] == [[[b"2"]]]
+    assert [change[4] for change in only["changes"]] == [[[b"2"]]]
 
 
 def test_an_id_of_unknown_sequence_is_nobodys_where_several_share_its_slot(
@@ -266,7 +266,7 @@ def test_what_is_held_without_a_sequence_is_of_the_transaction_that_ends_with_on
     buffered.write()
     (only,) = buffered.transactions()
     assert only["begins"][0] == A.encode()
-    assert [one[4] for one in only["changes"]] == [[[b"2"]], [[b"3"]]]
+    assert [change[4] for change in only["changes"]] == [[[b"2"]], [[b"3"]]]
     assert (buffered.buffer.open_count, buffered.buffer.unmatched) == (0, 0)
 
 
@@ -317,7 +317,7 @@ def test_changes_beyond_the_bound_of_memory_are_in_files_and_come_back() -> None
     buffered.hold([redo.commit(13, A)])
     buffered.write(1 << 20)
     (only,) = buffered.transactions()
-    assert [int(one[4][0][0]) for one in only["changes"]] == list(range(21))
+    assert [int(change[4][0][0]) for change in only["changes"]] == list(range(21))
     assert only["changes"][20][4][0][1] == large.encode() * 6
     assert buffered.buffer.disk_bytes == 0
 
@@ -366,7 +366,7 @@ def test_what_is_written_is_what_a_plain_model_says(
             elif action == "undo":
                 rows.append(redo.undo("d", scn, xid, row_id))
                 held = model.get(xid, [])
-                places = [place for place, one in enumerate(held) if one[0] == row_number]
+                places = [place for place, row in enumerate(held) if row[0] == row_number]
                 if places:
                     del held[places[-1]]
             else:
@@ -374,16 +374,16 @@ def test_what_is_written_is_what_a_plain_model_says(
                 rows.append(ends(scn, xid))
                 held = model.pop(xid, [])
                 if held and action == "commit":
-                    committed.append((xid, [one[1] for one in held]))
+                    committed.append((xid, [row[1] for row in held]))
         buffered.hold(rows)
         buffered.write(room)
         written += committed
     read = [
-        (one["begins"][0].decode(), [change[4][0] for change in one["changes"]])
-        for one in buffered.transactions()
+        (transaction["begins"][0].decode(), [change[4][0] for change in transaction["changes"]])
+        for transaction in buffered.transactions()
     ]
     assert read == written
-    assert all(one["ended"] for one in buffered.transactions())
+    assert all(transaction["ended"] for transaction in buffered.transactions())
 
 
 def test_a_statement_that_only_python_reads_is_held_like_others(buffered: _Buffered) -> None:
@@ -392,7 +392,10 @@ def test_a_statement_that_only_python_reads_is_held_like_others(buffered: _Buffe
     buffered.hold([redo.change("c", 11, A, new=["1"], SQL_REDO=odd), plain, redo.commit(13, A)])
     buffered.write()
     (only,) = buffered.transactions()
-    assert [(one[0], one[4]) for one in only["changes"]] == [("c", [[b"xyA"]]), ("c", [[b"2"]])]
+    assert [(change[0], change[4]) for change in only["changes"]] == [
+        ("c", [[b"xyA"]]),
+        ("c", [[b"2"]]),
+    ]
 
 
 @pytest.mark.parametrize("text", ["/* No SQL_REDO for temporary tables */", ""])
@@ -401,7 +404,7 @@ def test_changes_without_statement_are_left_out(buffered: _Buffered, text: str) 
     buffered.hold([row, redo.change("c", 12, A, new=["2"]), redo.commit(13, A)])
     buffered.write()
     (only,) = buffered.transactions()
-    assert [one[4] for one in only["changes"]] == [[[b"2"]]]
+    assert [change[4] for change in only["changes"]] == [[[b"2"]]]
 
 
 def test_a_value_that_reads_like_a_missing_statement_is_a_value(buffered: _Buffered) -> None:

@@ -81,7 +81,7 @@ def test_an_operation_that_logminer_does_not_know_is_reported_if_its_table_is_ca
     oracle_database.server.apply([unknown | table for table in tables])
     add(oracle_database, 1)
     reading.await_changes(1)
-    (message,) = (one for one in caplog.messages if "does not support" in one)
+    (message,) = (message for message in caplog.messages if "does not support" in message)
     assert TABLE in message
     assert XID in message
 
@@ -101,9 +101,13 @@ def test_unsupported_operations_are_counted_by_table_and_minute(
         rows.tell()
 
     def warned() -> list[str]:
-        messages = [one.split(", the last one in transaction ")[0] for one in caplog.messages]
+        messages = [
+            message.split(", the last one in transaction ")[0] for message in caplog.messages
+        ]
         caplog.clear()
-        return [one.removeprefix("LogMiner does not support operations on ") for one in messages]
+        return [
+            message.removeprefix("LogMiner does not support operations on ") for message in messages
+        ]
 
     operations("T1", "T1", "T2", "T1")
     assert warned() == ["S.T1: 3 rows", "S.T2: 1 rows"]
@@ -158,7 +162,7 @@ def test_an_object_that_logminer_cannot_name_is_reported_once(
         oracle_database.server.apply([row, row, mark("COMMIT")])
         add(oracle_database, number)
         reading.await_changes(number + 1)
-    (message,) = (one for one in caplog.messages if str(OBJECT) in one)
+    (message,) = (message for message in caplog.messages if str(OBJECT) in message)
     assert name in message
 
 
@@ -240,9 +244,12 @@ def test_rows_that_belong_nowhere_are_reported_at_most_once_a_minute(
         now, counts = now + seconds, _Counts(unmatched, unresolved)
         caplog.clear()
         odd.tell_of_rows()
-        warned.append([one.split(" rows")[0].split(" transactions")[0] for one in caplog.messages])
+        warned.append(
+            [message.split(" rows")[0].split(" transactions")[0] for message in caplog.messages]
+        )
         assert all(
-            "0b00010001000000 at SCN 11" in one or "SCN 12" in one for one in caplog.messages
+            "0b00010001000000 at SCN 11" in message or "SCN 12" in message
+            for message in caplog.messages
         )
     assert warned == [[], ["1"], ["1"], [], ["5"], ["1"]]
 
@@ -289,10 +296,10 @@ def test_a_table_is_reported_at_its_own_row_whatever_is_fetched_with_it(
     add(oracle_database, 6, table="INV.LATER")
     values = {value["after"]["ID"]: value["source"] for value in reader.await_changes(7)}
     reader.stop()
-    scns = [one["source"]["scn"] for one in reader.events() if "tableChanges" in one]
+    scns = [event["source"]["scn"] for event in reader.events() if "tableChanges" in event]
     assert scns[1:] == [values[4]["scn"], values[6]["scn"]]
     positions = [json.loads(line)["position"] for line in history.read_text().splitlines()][1:]
-    assert [one["txId"] for one in positions] == [values[3]["txId"], values[5]["txId"]]
+    assert [position["txId"] for position in positions] == [values[3]["txId"], values[5]["txId"]]
     # The transaction began at an SCN before that of its first change.
     assert int(positions[0]["scn"]) == int(values[0]["scn"]) - 2
     assert int(positions[1]["scn"]) > int(values[5]["scn"])

@@ -36,7 +36,7 @@ def whole(*batches: pa.RecordBatch) -> list[tuple[int, str | None]]:
     rest = parts.rest()
     made += [] if rest is None else [rest]
     return [
-        (row[redo_rows.SCN], row[redo_rows.SQL_REDO]) for one in made for row in one.to_pylist()
+        (row[redo_rows.SCN], row[redo_rows.SQL_REDO]) for batch in made for row in batch.to_pylist()
     ]
 
 

@@ -110,7 +110,7 @@ def test_words_are_what_the_rows_say_also_of_a_part_of_a_batch(
 
 def test_rows_of_the_same_row_id_have_the_same_hash_and_of_others_have_others() -> None:
     ids = ["AAAR3sAAEAAAACXAAA", "AAAR3sAAEAAAACXAAB", "AAAR3sAAEAAAACXAAA", None]
-    rows = [redo.change("c", 11, A, new=["1"], ROW_ID=one) for one in ids]
+    rows = [redo.change("c", 11, A, new=["1"], ROW_ID=number) for number in ids]
     made = words_of(RowOptions()).of(redo.batch(rows), np.zeros(4, bool)).words
     one, other, same, none = made[:, hold_kernel.ROW_HASH].tolist()
     assert one == same

@@ -116,7 +116,7 @@ def test_groups_that_were_never_written_do_not_hide_that_redo_is_gone(
     if mode == "no_data":
         assert reader.failure().code == "oracle.redo_gone"
         return
-    reader.step_until(lambda: [one["op"] for one in reader.values()][-1] == "r")
+    reader.step_until(lambda: [value["op"] for value in reader.values()][-1] == "r")
     add(database, 2)
     reader.step_until(lambda: 2 in reader.ids())
     reader.stop()
@@ -150,7 +150,7 @@ def test_an_archived_log_whose_file_was_removed_is_gone(
         assert "1_1_1154906117.dbf" in error.message
         assert "CROSSCHECK" in error.remedy
         return
-    reader.step_until(lambda: [one["op"] for one in reader.values()][-1] == "r")
+    reader.step_until(lambda: [value["op"] for value in reader.values()][-1] == "r")
     add(database, 2)
     reader.step_until(lambda: 2 in reader.ids())
     reader.stop()

@@ -97,7 +97,7 @@ def test_an_idle_stream_reads_one_window_in_each_pause(
     database: OracleDatabase, clock: Clock, more: dict[str, str]
 ) -> None:
     """The SCN of a server advances by itself, and so does that of the stand-in."""
-    hour = {f"log_mining_sleep_time_{one}_ms": "3600000" for one in ("default", "max")}
+    hour = {f"log_mining_sleep_time_{name}_ms": "3600000" for name in ("default", "max")}
     reader = OracleReader.of(database, **more, **hour)
     with database.transaction() as transaction:
         transaction.insert(TABLE, ID=1, NAME="one")
@@ -159,7 +159,7 @@ def test_the_views_of_logs_are_read_again_after_a_log_switch(database: OracleDat
 
 @pytest.mark.oracle
 def test_a_backlog_is_read_without_pauses(database: OracleDatabase, clock: Clock) -> None:
-    hour = {f"log_mining_sleep_time_{one}_ms": "3600000" for one in ("default", "max")}
+    hour = {f"log_mining_sleep_time_{name}_ms": "3600000" for name in ("default", "max")}
     reader = OracleReader.of(database, **hour, log_mining_log_count_min="1")
     reader.stop()
     for number in range(6):
