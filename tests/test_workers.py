@@ -106,9 +106,9 @@ def test_every_test_runs_once(tmp_path: Path, count: int) -> None:
 
 
 def test_what_workers_that_crashed_have_not_done_is_done_by_others(tmp_path: Path) -> None:
-    scheduling, (one, other, left) = begin(tmp_path, 3)
-    begun = [TESTS[crashing.waiting[0]] for crashing in (one, other)]
-    assert [scheduling.remove_node(crashing) for crashing in (one, other)] == begun
+    scheduling, (first, second, left) = begin(tmp_path, 3)
+    begun = [TESTS[crashing.waiting[0]] for crashing in (first, second)]
+    assert [scheduling.remove_node(crashing) for crashing in (first, second)] == begun
     replacing = [Worker(number) for number in (3, 4)]
     for worker in replacing:
         scheduling.add_node(worker)

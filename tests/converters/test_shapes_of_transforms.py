@@ -74,18 +74,18 @@ def values_of(records: Sequence[Records], converter: Converter = JSON) -> list[o
 
 
 def test_a_made_column_shows_the_cell_of_its_row() -> None:
-    one, two = ColumnIdentity(), ColumnIdentity()
+    first, second = ColumnIdentity(), ColumnIdentity()
     tree = struct_of(
         None,
         {
-            "a": column(one),
-            "b": column(two, null="made up"),
-            "backwards": Column(OPTIONAL, one, Encoding.PYTHON, 0, reversed_text),
+            "a": column(first),
+            "b": column(second, null="made up"),
+            "backwards": Column(OPTIONAL, first, Encoding.PYTHON, 0, reversed_text),
         },
     )
     records = three_rows().with_shape(Shape("t", tree, tree))
-    records = records.with_column(one, cells_of([b'first "a"', None, b"third"]))
-    records = records.with_column(two, cells_of([0, b"b", None]))
+    records = records.with_column(first, cells_of([b'first "a"', None, b"third"]))
+    records = records.with_column(second, cells_of([0, b"b", None]))
     assert [json.loads(str(value)) for value in values_of([records])] == [
         {"a": 'first "a"', "b": "made up", "backwards": '"a" tsrif'},
         {"a": None, "b": "b", "backwards": None},

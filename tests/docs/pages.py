@@ -64,5 +64,5 @@ def blocks(page: str, language: str = "") -> list[Block]:
 
 def block(page: str, words: str) -> Block:
     """The only block of a page that has these words."""
-    (one,) = [block for block in blocks(page) if words in block.text]
-    return one
+    (found,) = [block for block in blocks(page) if words in block.text]
+    return found

@@ -84,11 +84,11 @@ def test_long_texts_and_bytes_are_written(dialect: Dialect) -> None:
     for unit, text in shown.items():
         raw = bson.encode({"t": unit * 100_000})
         assert to_extended_json(raw, dialect) == empty + text * 100_000 + '"}'
-    one = extended_json({"b": b"="}, dialect)
+    content = extended_json({"b": b"="}, dialect)
     for count in (1, 2, 3, 300_000, 300_001):
         encoded = base64.b64encode(bytes(range(256))[-count:] * (count // 256 + 1)).decode()
         raw = bson.encode({"b": base64.b64decode(encoded)})
-        assert to_extended_json(raw, dialect) == one.replace("PQ==", encoded)
+        assert to_extended_json(raw, dialect) == content.replace("PQ==", encoded)
 
 
 def test_a_document_of_16_megabytes_is_written() -> None:

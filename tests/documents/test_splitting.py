@@ -92,9 +92,9 @@ def test_the_leaves_of_values_are_those_of_the_plain_walk(
 
 @given(documents, documents, forms)
 def test_values_are_of_one_group_when_their_structures_are_equal(
-    one: dict[str, object], other: dict[str, object], form: SplitForm
+    first: dict[str, object], second: dict[str, object], form: SplitForm
 ) -> None:
-    raws = [bytes([Kind.DOCUMENT]) + encode(each) for each in (one, other)]
+    raws = [bytes([Kind.DOCUMENT]) + encode(each) for each in (first, second)]
     cells, _memory = cells_of(raws)
     are_equal = structure_of(3, raws[0][1:], form) == structure_of(3, raws[1][1:], form)
     assert (len(list(split(cells, form).groups())) == 1) is are_equal

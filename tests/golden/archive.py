@@ -154,12 +154,12 @@ def stale(folder: Path, names: Iterable[str], recorder: str) -> dict[str, str]:
     recorder or its workload."""
     found = {}
     for name in names:
-        one = kept(folder).get(name)
-        if one is None:
+        conversation = kept(folder).get(name)
+        if conversation is None:
             found[name] = "was never recorded"
-        elif one.recorder != recorder:
+        elif conversation.recorder != recorder:
             found[name] = "is older than its recorder"
-        elif one.workload != workload_digest(folder, name):
+        elif conversation.workload != workload_digest(folder, name):
             found[name] = "is older than its workload"
     return found
 

@@ -114,8 +114,8 @@ def test_a_recording_run_replaces_what_it_recorded_and_leaves_the_rest(folder: P
 
 
 def test_each_text_that_a_server_said_is_stored_once() -> None:
-    one = Kept(Conversation({"q": [(0, b"same"), (1, b"same")]}), "r", "w")
-    stored = json.loads(lzma.decompress(archive.store({"one": one, "two": one})))
+    workload = Kept(Conversation({"q": [(0, b"same"), (1, b"same")]}), "r", "w")
+    stored = json.loads(lzma.decompress(archive.store({"one": workload, "two": workload})))
     assert stored["blobs"] == ["same"]
 
 

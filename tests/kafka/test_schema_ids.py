@@ -48,8 +48,8 @@ def test_what_is_used_within_a_block_is_listed_kept_or_not() -> None:
 
 
 @given(st.lists(st.text(), max_size=4), st.lists(st.text(), max_size=4))
-def test_keys_differ_where_a_part_does(one: list[str], other: list[str]) -> None:
-    assert (schema_key(*one) == schema_key(*other)) == (one == other)
+def test_keys_differ_where_a_part_does(first: list[str], second: list[str]) -> None:
+    assert (schema_key(*first) == schema_key(*second)) == (first == second)
 
 
 def test_a_password_with_an_at_sign_is_not_shown() -> None:

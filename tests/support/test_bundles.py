@@ -156,7 +156,7 @@ def of_tables(answer: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if isinstance(content, dict) and content.keys() >= {"rows", "refused"}:
             yield name, content
         else:
-            yield from of_tables(one)
+            yield from of_tables(content)
 
 
 def assert_db2_answers(answers: Mapping[str, Any], _records: object) -> None:

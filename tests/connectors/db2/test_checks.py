@@ -29,10 +29,10 @@ def bad(findings: list[Finding]) -> list[tuple[str, str]]:
 
 
 def only(findings: list[Finding], code: str) -> Finding:
-    (one,) = (finding for finding in findings if finding.level != "ok")
-    assert one.code == code
-    assert one.remedy
-    return one
+    (finding,) = (finding for finding in findings if finding.level != "ok")
+    assert finding.code == code
+    assert finding.remedy
+    return finding
 
 
 def test_a_database_that_is_ready_has_no_errors(db2_database: Db2Database) -> None:
@@ -58,8 +58,8 @@ def test_a_clock_that_does_not_show_utc_is_warned_of_unless_its_zone_is_named(
     assert "to -03:30 where" in warning.remedy
     named = found(db2_database, headrace_capture_time_zone="Etc/UTC")
     assert bad(named) == []
-    (one,) = (finding for finding in named if finding.code == "db2.time_zone")
-    assert "of the time zone Etc/UTC" in one.message
+    (time_zone,) = (finding for finding in named if finding.code == "db2.time_zone")
+    assert "of the time zone Etc/UTC" in time_zone.message
 
 
 @pytest.mark.parametrize(
@@ -289,9 +289,9 @@ def test_a_column_without_a_supported_type_is_reported_with_properties_that_exis
     db2_database.execute("CREATE TYPE INV.PRICE EXTERNAL NAME 'java.util.HashMap' LANGUAGE JAVA")
     db2_database.create_table("THINGS", f"{KEYED}, P INV.PRICE")
     findings = found(db2_database)
-    (one,) = (finding for finding in findings if finding.code == "db2.type_left_out")
-    assert "include.unknown.datatypes" not in one.remedy
-    assert "Nothing, if this is intended" in one.remedy
+    (left_out,) = (finding for finding in findings if finding.code == "db2.type_left_out")
+    assert "include.unknown.datatypes" not in left_out.remedy
+    assert "Nothing, if this is intended" in left_out.remedy
 
 
 def test_a_login_that_is_refused_is_the_only_finding(db2_database: Db2Database) -> None:

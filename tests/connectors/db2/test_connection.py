@@ -69,12 +69,12 @@ def error_of(connection: Connection, database: Db2Database, statement: str) -> H
 
 
 def registration_of(connection: Connection, database: Db2Database, table: str) -> Registration:
-    (one,) = (
+    (found,) = (
         registration
         for registration in registrations(connection, config_of(database))
         if registration.source_table == table
     )
-    return one
+    return found
 
 
 def test_a_table_is_described_with_columns_key_and_types(
@@ -168,8 +168,8 @@ def test_a_registration_of_a_view_is_not_a_second_one_of_its_table(
             f"UPDATE ASNCDC.{table} SET SOURCE_VIEW_QUAL = 1 WHERE {change_table} = 'CDC_VIEW'"
         )
     connection.rollback()
-    (one,) = registrations(connection, config)
-    assert one.change_table == "CDC_INV_THINGS"
+    (registration,) = registrations(connection, config)
+    assert registration.change_table == "CDC_INV_THINGS"
     assert connection.rows(sql.held_tables(config)) == held
     db2_database.execute("UPDATE ASNCDC.IBMSNAP_PRUNCNTL SET SOURCE_VIEW_QUAL = 1")
     connection.rollback()
@@ -180,13 +180,13 @@ def test_changes_come_in_order_with_columns_by_name(
     db2_database: Db2Database, connection: Connection
 ) -> None:
     db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY, V VARCHAR(9)")
-    one = registration_of(connection, db2_database, "THINGS")
+    registration = registration_of(connection, db2_database, "THINGS")
     with db2_database.transaction() as execute:
         execute("INSERT INTO INV.THINGS VALUES (1, 'a'), (2, NULL)", ())
         execute("UPDATE INV.THINGS SET V = 'b' WHERE ID = 1", ())
     newest = db2_database.capture.await_captured()
-    columns = Catalog(connection).columns(one.change_schema, one.change_table)[3:]
-    cursor = connection.cursor(sql.changes(one, columns[::-1]), (FIRST, LAST))
+    columns = Catalog(connection).columns(registration.change_schema, registration.change_table)[3:]
+    cursor = connection.cursor(sql.changes(registration, columns[::-1]), (FIRST, LAST))
     assert cursor.columns == (*sql.CHANGE_COLUMNS, "V", "ID")
     first = cursor.fetch(2)
     rows = first + cursor.fetch(10) + cursor.fetch(10)
@@ -195,8 +195,8 @@ def test_changes_come_in_order_with_columns_by_name(
         ("I", "a", 1), ("I", None, 2), ("D", "a", 1), ("I", "b", 1),
     ]  # fmt: skip
     assert {row[0] for row in rows} == {newest}
-    assert connection.rows(sql.oldest_change(one)) == [(newest,)]
-    assert connection.rows(sql.changes(one, ()), (newest[:-1] + b"\xff", LAST)) == []
+    assert connection.rows(sql.oldest_change(registration)) == [(newest,)]
+    assert connection.rows(sql.changes(registration, ()), (newest[:-1] + b"\xff", LAST)) == []
 
 
 def test_times_of_commits_are_those_of_units_of_work(

@@ -43,9 +43,9 @@ def test_a_number_is_read_back_from_its_text_and_its_place(lsn: bytes) -> None:
 
 
 @given(LSNS, LSNS)
-def test_numbers_of_both_sizes_compare_by_their_value(one: bytes, other: bytes) -> None:
-    longer = one.rjust(16, b"\0"), other.rjust(16, b"\0")
-    assert (place_of(one) < place_of(other)) == (longer[0] < longer[1])
+def test_numbers_of_both_sizes_compare_by_their_value(first: bytes, second: bytes) -> None:
+    longer = first.rjust(16, b"\0"), second.rjust(16, b"\0")
+    assert (place_of(first) < place_of(second)) == (longer[0] < longer[1])
 
 
 @pytest.mark.parametrize(
@@ -62,11 +62,11 @@ def test_a_position_is_read_back_from_an_offset(lsn: bytes) -> None:
     assert position.to_json() == {"commit_lsn": format_lsn(lsn)}
     inside = replace(position, transaction=position.committed, messages=3)
     behind = replace(inside, change=DeliveredChange(place_of(lsn), 2, len(lsn)))
-    for one in (position, inside, behind, Db2Position()):
-        again = Db2Position.from_json(one.to_json())
-        assert again == one
-        assert again.lsn_bytes == one.lsn_bytes
-        assert again.to_json() == one.to_json()
+    for stored in (position, inside, behind, Db2Position()):
+        again = Db2Position.from_json(stored.to_json())
+        assert again == stored
+        assert again.lsn_bytes == stored.lsn_bytes
+        assert again.to_json() == stored.to_json()
 
 
 def test_a_position_before_everything_has_no_number() -> None:

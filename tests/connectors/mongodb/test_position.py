@@ -49,11 +49,11 @@ def test_a_position_comes_back_from_an_offset(position: MongoPosition) -> None:
 
 @given(positions, positions)
 def test_places_are_in_the_order_of_cluster_times_and_of_events_within_them(
-    one: MongoPosition, other: MongoPosition
+    first: MongoPosition, other: MongoPosition
 ) -> None:
-    before = (one.time, one.number) < (other.time, other.number)
-    assert (one.committed < other.committed) == before
-    assert MongoPosition.at(one.committed).is_at(one)
+    before = (first.time, first.number) < (other.time, other.number)
+    assert (first.committed < other.committed) == before
+    assert MongoPosition.at(first.committed).is_at(first)
 
 
 def test_an_offset_has_debeziums_members() -> None:

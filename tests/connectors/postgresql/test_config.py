@@ -299,11 +299,11 @@ def test_a_salt_is_hidden_in_names() -> None:
 
 
 def test_the_fingerprint_depends_on_settings_only() -> None:
-    one = parse({"database.password": "a", "tombstones.on.delete": "false"})
+    config = parse({"database.password": "a", "tombstones.on.delete": "false"})
     same = {"database.password": "b", "tombstones.on.delete": "FALSE", "max.batch.size": "5",
             "slot.name": "debezium"}  # fmt: skip
-    assert one.fingerprint() == parse(same).fingerprint()
-    assert one.fingerprint() != parse().fingerprint()
+    assert config.fingerprint() == parse(same).fingerprint()
+    assert config.fingerprint() != parse().fingerprint()
 
 
 def test_a_configuration_cannot_be_changed() -> None:

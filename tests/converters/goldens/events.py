@@ -43,12 +43,12 @@ def facts() -> RelationFacts:
 def events(counted: bool) -> list[Records]:
     """An insert, an update with both images and a delete with its tombstone; `counted`: with a
     transaction block."""
-    one, two = image(cell(b"1"), cell(b'a "note" \xc3\xa9')), image(cell(b"1"), cell(None))
+    first, second = image(cell(b"1"), cell(b'a "note" \xc3\xa9')), image(cell(b"1"), cell(None))
     raw = (
         begin(0x100, 5, 1_790_000_000_123_456)
-        + insert(0, one, 0x101)
-        + update(0, two, one, b"O", 0x102)
-        + delete(0, two, b"O", 0x103)
+        + insert(0, first, 0x101)
+        + update(0, second, first, b"O", 0x102)
+        + delete(0, second, b"O", 0x103)
         + commit(0x100, 0x110)
     )
     index = Index(raw, [2])

@@ -132,8 +132,13 @@ def test_texts_with_white_space_members_in_another_order_and_escapes_are_underst
 
 
 def test_records_are_grouped_by_topic_and_schemas_and_keep_their_places() -> None:
-    one, other = Schema(Type.STRING), Schema(Type.INT32)
-    values = [with_schema(one, '"a"'), None, with_schema(other, "1"), with_schema(one, '"b"')]
+    text_schema, number_schema = Schema(Type.STRING), Schema(Type.INT32)
+    values = [
+        with_schema(text_schema, '"a"'),
+        None,
+        with_schema(number_schema, "1"),
+        with_schema(text_schema, '"b"'),
+    ]
     topics = pa.array(["t", "t", "u", "v"])
     batch = read([*values], WITH, topic=topics, partition=pa.array([0, None, 2, 3], pa.int32()))
     shown = {

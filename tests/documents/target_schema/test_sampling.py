@@ -99,11 +99,11 @@ def test_every_document_of_a_sample_fits_its_schema(taken: list[dict[str, object
 def test_the_order_of_a_sample_decides_the_order_of_fields_alone(
     orders: tuple[list[dict[str, object]], list[dict[str, object]]],
 ) -> None:
-    one, other = (
+    first, second = (
         sorted_fields(sampled([encode({"_": 1} | document) for document in order]))
         for order in orders
     )
-    assert one == other
+    assert first == second
 
 
 @given(st.lists(scalars, min_size=1, max_size=5))

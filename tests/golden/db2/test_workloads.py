@@ -82,9 +82,9 @@ def test_separators_in_quotes_and_parentheses_separate_nothing() -> None:
 
 
 def test_another_run_at_another_time_is_equal() -> None:
-    one = [EVENT.format(ms=1700000000000, us=1700000000000001, lsn="00:01")]
+    recorded = [EVENT.format(ms=1700000000000, us=1700000000000001, lsn="00:01")]
     other = [EVENT.format(ms=1800000000007, us=1800000000007009, lsn="00:01")]
-    assert compare(one, other, Db2Database.normalise) == []
+    assert compare(recorded, other, Db2Database.normalise) == []
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_another_run_at_another_time_is_equal() -> None:
     ],
 )
 def test_what_is_not_the_same_is_a_difference(other: str) -> None:
-    one = [EVENT.format(ms=1700000000000, us=1700000000000000, lsn="00:01")]
-    assert compare(one, [other], Db2Database.normalise) != []
+    recorded = [EVENT.format(ms=1700000000000, us=1700000000000000, lsn="00:01")]
+    assert compare(recorded, [other], Db2Database.normalise) != []
 
 
 @pytest.mark.parametrize(

@@ -42,12 +42,12 @@ def test_every_recording_and_every_difference_is_of_a_workload() -> None:
 
 
 def test_another_run_at_another_time_is_equal() -> None:
-    one = [line(1_700_000_000_000, 1), line(1_700_000_000_007, 2, SECOND)]
+    recorded = [line(1_700_000_000_000, 1), line(1_700_000_000_007, 2, SECOND)]
     other = [
         line(1_800_000_000_000, 3, SECOND),
         line(1_800_000_001_001, 1, FIRST, 1_900_000_000_000),
     ]
-    assert compare(one, other, normalise) == []
+    assert compare(recorded, other, normalise) == []
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ def test_another_run_at_another_time_is_equal() -> None:
     ],
 )
 def test_what_is_not_the_same_is_a_difference(other: list[str]) -> None:
-    one = [line(1_700_000_000_000, 1), line(1_700_000_000_007, 2, SECOND)]
-    assert compare(one, other, normalise) != []
+    recorded = [line(1_700_000_000_000, 1), line(1_700_000_000_007, 2, SECOND)]
+    assert compare(recorded, other, normalise) != []
 
 
 def test_long_texts_and_documents_by_their_bytes_are_commands_too() -> None:

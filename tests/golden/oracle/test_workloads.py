@@ -61,9 +61,9 @@ def test_every_recording_and_every_difference_is_of_a_workload() -> None:
 
 
 def test_another_run_at_another_time_is_equal() -> None:
-    one = [EVENT.format(source=1704067250000, scn=1000050, ms=1800000000000)]
+    recorded = [EVENT.format(source=1704067250000, scn=1000050, ms=1800000000000)]
     other = [EVENT.format(source=1704067250000, scn=1000050, ms=1800000000007)]
-    assert compare(one, other, ScriptedDatabase.normalise) == []
+    assert compare(recorded, other, ScriptedDatabase.normalise) == []
 
 
 @pytest.mark.parametrize(
@@ -74,5 +74,5 @@ def test_another_run_at_another_time_is_equal() -> None:
     ],
 )
 def test_what_is_not_the_same_is_a_difference(other: str) -> None:
-    one = [EVENT.format(source=1704067250000, scn=1000050, ms=1800000000000)]
-    assert compare(one, [other], ScriptedDatabase.normalise) != []
+    recorded = [EVENT.format(source=1704067250000, scn=1000050, ms=1800000000000)]
+    assert compare(recorded, [other], ScriptedDatabase.normalise) != []

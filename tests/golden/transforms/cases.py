@@ -79,9 +79,9 @@ class SchemaTable:
         return made
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Whether two values of JSON are the same, types and order of members included."""
-    return json.dumps(one) == json.dumps(other)
+    return json.dumps(first) == json.dumps(second)
 
 
 def _lines(file: Path) -> Iterator[Any]:

@@ -177,8 +177,8 @@ def test_slice_0_writes_the_markers_of_slices_that_a_micro_batch_does_not_have()
         st.integers(0),
     )
 )
-def test_a_marker_comes_back_from_its_text(one: Marker) -> None:
-    assert Marker.from_json(one.to_json().encode()) == one
+def test_a_marker_comes_back_from_its_text(marker_read: Marker) -> None:
+    assert Marker.from_json(marker_read.to_json().encode()) == marker_read
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"v": 1}', '{"v": 1, "batch": "x"}'])

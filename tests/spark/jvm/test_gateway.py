@@ -64,22 +64,26 @@ time.sleep(600)
 
 
 def test_what_starts_dies_with_the_process_that_starts_it() -> None:
-    with subprocess.Popen([sys.executable, "-c", STARTING, "dies"], stdout=subprocess.PIPE) as one:
-        assert one.stdout is not None
-        assert one.stdout.readline() == b"up\n"
-        one.kill()
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTING, "dies"], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        process.kill()
         # The end of the pipe: nobody of the group is left who has it.
-        assert one.stdout.read() == b""
+        assert process.stdout.read() == b""
 
 
 def test_what_has_started_outlives_its_guard() -> None:
-    with subprocess.Popen([sys.executable, "-c", STARTING, "runs"], stdout=subprocess.PIPE) as one:
-        assert one.stdout is not None
-        lines = sorted([one.stdout.readline(), one.stdout.readline()])
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTING, "runs"], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        lines = sorted([process.stdout.readline(), process.stdout.readline()])
         jvm = int(lines[0])
-        assert os.getpgid(jvm) not in (os.getpgid(0), one.pid)
+        assert os.getpgid(jvm) not in (os.getpgid(0), process.pid)
         os.kill(jvm, 0)
-        one.kill()
+        process.kill()
         os.kill(jvm, signal.SIGKILL)
 
 

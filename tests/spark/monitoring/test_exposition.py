@@ -47,8 +47,8 @@ def test_debeziums_metrics_have_the_names_and_labels_of_its_example() -> None:
 
 
 def test_our_own_metrics_have_units_and_counters_end_in_total() -> None:
-    one = report(rows=12, batches=3, tables={"lake.t": REPLICA}, metrics=metrics(1500))
-    read = samples(one)
+    first = report(rows=12, batches=3, tables={"lake.t": REPLICA}, metrics=metrics(1500))
+    read = samples(first)
     assert value_of(read, "headrace_rows_total") == 12
     assert value_of(read, "headrace_lag_seconds") == 1.5
     assert value_of(read, "headrace_state", state="streaming") == 1

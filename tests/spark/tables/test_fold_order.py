@@ -70,7 +70,7 @@ BY_TWO = ["source.n", "source.m"]
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "order"),
+    ("first", "other", "order"),
     [
         (*EQUAL, "sequence"),
         (*EQUAL, BY_TWO),
@@ -91,10 +91,10 @@ BY_TWO = ["source.n", "source.m"]
     ],
 )
 def test_two_changes_of_a_key_whose_order_is_open_end_the_query(
-    spark: SparkSession, one: tuple[Any, ...], other: tuple[Any, ...], order: Any
+    spark: SparkSession, first: tuple[Any, ...], other: tuple[Any, ...], order: Any
 ) -> None:
     before, last_of_others = change("z", "1"), ((2,), *change("b", "5")[1:])
-    error = failure(frame(spark, before, one, other, last_of_others), order=order)
+    error = failure(frame(spark, before, first, other, last_of_others), order=order)
     shown = order if isinstance(order, str) else ", ".join(order)
     assert f"of one key (id) have the same place in the order ({shown})" in error.message
     assert "source.lsn" in error.remedy
@@ -158,8 +158,8 @@ def test_offsets_of_several_partitions_are_no_order(spark: SparkSession) -> None
     changes = frame(spark, of_kafka("a", 0, 7), of_kafka("b", 1, 8)).drop("sequence")
     assert "(id) are in several partitions" in failure(changes).message
     assert folded(changes, order=["partition", "offset"])[0] == "b"
-    one = frame(spark, of_kafka("a", 1, 8), of_kafka("b", 1, 9)).drop("sequence")
-    assert folded(one)[0] == "b"
+    events = frame(spark, of_kafka("a", 1, 8), of_kafka("b", 1, 9)).drop("sequence")
+    assert folded(events)[0] == "b"
 
 
 @pytest.mark.parametrize("order", ["source.lsn", "source.ts_ms"])

@@ -40,33 +40,33 @@ def sortable(value: Any) -> int:
     return int(bits ^ 0x7FFFFFFFFFFFFFFF) if bits < 0 else int(bits)
 
 
-def order(one: Any, other: Any) -> int:
+def order(left: Any, right: Any) -> int:
     """-1, 0 or 1, as DefaultTypeTransformation.compareTo."""
-    if one is None or other is None:
-        return (one is not None) - (other is not None)
-    if is_number(one) and is_character(other):
-        other = ord(other)
-    elif is_number(other) and is_character(one):
-        one = ord(one)
-    if is_number(one) and is_number(other):
-        if isinstance(one, float) or isinstance(other, float):
-            one, other = sortable(one), sortable(other)
-    elif isinstance(one, str) and isinstance(other, str):
-        one, other = one.encode("utf-16-be"), other.encode("utf-16-be")
-    elif not (isinstance(one, bool) and isinstance(other, bool)):
+    if left is None or right is None:
+        return (left is not None) - (right is not None)
+    if is_number(left) and is_character(right):
+        right = ord(right)
+    elif is_number(right) and is_character(left):
+        left = ord(left)
+    if is_number(left) and is_number(right):
+        if isinstance(left, float) or isinstance(right, float):
+            left, right = sortable(left), sortable(right)
+    elif isinstance(left, str) and isinstance(right, str):
+        left, right = left.encode("utf-16-be"), right.encode("utf-16-be")
+    elif not (isinstance(left, bool) and isinstance(right, bool)):
         raise NoResultError
-    return (one > other) - (one < other)
+    return (left > right) - (left < right)
 
 
-def equal(one: Any, other: Any) -> bool:
+def equal(left: Any, right: Any) -> bool:
     try:
-        return order(one, other) == 0
+        return order(left, right) == 0
     except NoResultError:
         return False
 
 
-def java_equal(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and equal(one, other)
+def java_equal(left: Any, right: Any) -> bool:
+    return type(left) is type(right) and equal(left, right)
 
 
 def truth(value: Any) -> bool:
@@ -75,11 +75,11 @@ def truth(value: Any) -> bool:
 
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "==": equal,
-    "!=": lambda left, other: not equal(left, other),
-    "<": lambda left, other: order(left, other) < 0,
-    "<=": lambda left, other: order(left, other) <= 0,
-    ">": lambda left, other: order(left, other) > 0,
-    ">=": lambda left, other: order(left, other) >= 0,
+    "!=": lambda left, right: not equal(left, right),
+    "<": lambda left, right: order(left, right) < 0,
+    "<=": lambda left, right: order(left, right) <= 0,
+    ">": lambda left, right: order(left, right) > 0,
+    ">=": lambda left, right: order(left, right) >= 0,
 }
 
 
@@ -97,23 +97,23 @@ def read(row: Row, name: str) -> Any:
     return Long(value) if name == "n" and value is not None else value
 
 
-def compared(symbol: str, one: Condition, other: Condition) -> Condition:
+def compared(symbol: str, first: Condition, second: Condition) -> Condition:
     compare = COMPARISONS[symbol]
-    return f"({one[0]} {symbol} {other[0]})", lambda row: compare(one[1](row), other[1](row))
+    return f"({first[0]} {symbol} {second[0]})", lambda row: compare(first[1](row), second[1](row))
 
 
-def both(one: Condition, other: Condition) -> Condition:
-    text = f"({one[0]} && {other[0]})"
-    return text, lambda row: truth(one[1](row)) and truth(other[1](row))
+def both(first: Condition, second: Condition) -> Condition:
+    text = f"({first[0]} && {second[0]})"
+    return text, lambda row: truth(first[1](row)) and truth(second[1](row))
 
 
-def either(one: Condition, other: Condition) -> Condition:
-    text = f"({one[0]} || {other[0]})"
-    return text, lambda row: truth(one[1](row)) or truth(other[1](row))
+def either(first: Condition, second: Condition) -> Condition:
+    text = f"({first[0]} || {second[0]})"
+    return text, lambda row: truth(first[1](row)) or truth(second[1](row))
 
 
-def opposite(one: Condition) -> Condition:
-    return f"!{one[0]}", lambda row: not truth(one[1](row))
+def opposite(operand: Condition) -> Condition:
+    return f"!{operand[0]}", lambda row: not truth(operand[1](row))
 
 
 def chosen(test: Condition, then: Condition, otherwise: Condition) -> Condition:
@@ -121,9 +121,9 @@ def chosen(test: Condition, then: Condition, otherwise: Condition) -> Condition:
     return text, lambda row: then[1](row) if truth(test[1](row)) else otherwise[1](row)
 
 
-def elvis(one: Condition, other: Condition) -> Condition:
-    text = f"({one[0]} ?: {other[0]})"
-    return text, lambda row: one[1](row) if truth(one[1](row)) else other[1](row)
+def elvis(first: Condition, second: Condition) -> Condition:
+    text = f"({first[0]} ?: {second[0]})"
+    return text, lambda row: first[1](row) if truth(first[1](row)) else second[1](row)
 
 
 def inside(item: Condition, options: list[Condition]) -> Condition:

@@ -40,14 +40,14 @@ CONSTANTS = constants(
 )  # fmt: skip
 
 
-def compared(symbol: str, one: Any, other: Any) -> bool:
+def compared(symbol: str, left: Any, right: Any) -> bool:
     """A literal with a point is exact, but beside a double the nearest double."""
-    if isinstance(one, float) and isinstance(other, Decimal):
-        other = float(other)
-    if isinstance(one, Decimal) and isinstance(other, float):
-        one = float(one)
+    if isinstance(left, float) and isinstance(right, Decimal):
+        right = float(right)
+    if isinstance(left, Decimal) and isinstance(right, float):
+        left = float(left)
     try:
-        return bool(COMPARISONS[symbol](one, other))
+        return bool(COMPARISONS[symbol](left, right))
     except TypeError:
         raise NoResultError from None
 
@@ -65,16 +65,16 @@ def comparison(first: Condition, *others: tuple[str, Condition]) -> Condition:
     return f"({first[0]} {' '.join(f'{symbol} {text}' for symbol, (text, _) in others)})", holds
 
 
-def both(one: Condition, other: Condition) -> Condition:
-    return f"({one[0]} and {other[0]})", lambda row: one[1](row) and other[1](row)
+def both(first: Condition, second: Condition) -> Condition:
+    return f"({first[0]} and {second[0]})", lambda row: first[1](row) and second[1](row)
 
 
-def either(one: Condition, other: Condition) -> Condition:
-    return f"({one[0]} or {other[0]})", lambda row: one[1](row) or other[1](row)
+def either(first: Condition, second: Condition) -> Condition:
+    return f"({first[0]} or {second[0]})", lambda row: first[1](row) or second[1](row)
 
 
-def opposite(one: Condition) -> Condition:
-    return f"(not {one[0]})", lambda row: not one[1](row)
+def opposite(operand: Condition) -> Condition:
+    return f"(not {operand[0]})", lambda row: not operand[1](row)
 
 
 def chosen(test: Condition, then: Condition, otherwise: Condition) -> Condition:
@@ -82,9 +82,9 @@ def chosen(test: Condition, then: Condition, otherwise: Condition) -> Condition:
     return text, lambda row: then[1](row) if test[1](row) else otherwise[1](row)
 
 
-def absent(one: Condition, negated: bool) -> Condition:
-    text = f"({one[0]} is {'not ' if negated else ''}None)"
-    return text, lambda row: (one[1](row) is None) != negated
+def absent(operand: Condition, negated: bool) -> Condition:
+    text = f"({operand[0]} is {'not ' if negated else ''}None)"
+    return text, lambda row: (operand[1](row) is None) != negated
 
 
 def inside(item: Condition, options: list[Condition], negated: bool) -> Condition:
@@ -97,9 +97,9 @@ def inside(item: Condition, options: list[Condition], negated: bool) -> Conditio
     return f"({item[0]} {'not ' if negated else ''}in [{shown}])", holds
 
 
-def calculated(symbol: str, one: Condition, other: Condition) -> Condition:
+def calculated(symbol: str, first: Condition, second: Condition) -> Condition:
     def result(row: Row) -> Any:
-        left, right = one[1](row), other[1](row)
+        left, right = first[1](row), second[1](row)
         if isinstance(left, str) and isinstance(right, str) and symbol == "+":
             return left + right
         if not all(isinstance(each, int | float | Decimal) for each in (left, right)):
@@ -121,27 +121,27 @@ def calculated(symbol: str, one: Condition, other: Condition) -> Condition:
             raise NoResultError
         return made
 
-    return f"({one[0]} {symbol} {other[0]})", result
+    return f"({first[0]} {symbol} {second[0]})", result
 
 
-def negative(one: Condition) -> Condition:
+def negative(operand: Condition) -> Condition:
     def result(row: Row) -> Any:
-        value = one[1](row)
+        value = operand[1](row)
         if not isinstance(value, int | float | Decimal):
             raise NoResultError
         return -value
 
-    return f"(-{one[0]})", result
+    return f"(-{operand[0]})", result
 
 
-def called(shown: str, function: Callable[[str], Any], one: Condition) -> Condition:
+def called(shown: str, function: Callable[[str], Any], operand: Condition) -> Condition:
     def result(row: Row) -> Any:
-        value = one[1](row)
+        value = operand[1](row)
         if not isinstance(value, str):
             raise NoResultError
         return function(value)
 
-    return shown.format(one[0]), result
+    return shown.format(operand[0]), result
 
 
 CALLS: list[tuple[str, Callable[[str], Any]]] = [
@@ -156,9 +156,9 @@ CALLS: list[tuple[str, Callable[[str], Any]]] = [
 def larger(inner: st.SearchStrategy[Condition]) -> st.SearchStrategy[Condition]:
     symbols = st.sampled_from(list(COMPARISONS))
     return st.one_of(
-        st.builds(lambda left, symbol, other: comparison(left, (symbol, other)), inner, symbols,
+        st.builds(lambda left, symbol, right: comparison(left, (symbol, right)), inner, symbols,
                   inner),
-        st.builds(lambda left, s1, two, s2, three: comparison(left, (s1, two), (s2, three)),
+        st.builds(lambda left, s1, middle, s2, right: comparison(left, (s1, middle), (s2, right)),
                   inner, symbols, inner, symbols, inner),
         st.builds(both, inner, inner),
         st.builds(either, inner, inner),

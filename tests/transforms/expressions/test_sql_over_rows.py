@@ -42,22 +42,22 @@ CONSTANTS = constants(
 )  # fmt: skip
 
 
-def order(one: Any, other: Any) -> int | None:
+def order(left: Any, right: Any) -> int | None:
     """-1, 0 or 1, or null. NaN is larger than any number."""
-    if one is None or other is None:
+    if left is None or right is None:
         return None
-    if is_number(one) and is_number(other):
-        if isinstance(one, float) or isinstance(other, float):
+    if is_number(left) and is_number(right):
+        if isinstance(left, float) or isinstance(right, float):
             pairs = [(math.isnan(each), 0.0 if math.isnan(each) else float(each))
-                     for each in (one, other)]  # fmt: skip
+                     for each in (left, right)]  # fmt: skip
             return (pairs[0] > pairs[1]) - (pairs[0] < pairs[1])
-    elif type(one) is not type(other):
+    elif type(left) is not type(right):
         raise NoResultError
-    return int((one > other) - (one < other))
+    return int((left > right) - (left < right))
 
 
-def compare(symbol: str, one: Any, other: Any) -> bool | None:
-    ordered = order(one, other)
+def compare(symbol: str, left: Any, right: Any) -> bool | None:
+    ordered = order(left, right)
     return None if ordered is None else COMPARISONS[symbol](ordered)
 
 
@@ -67,44 +67,44 @@ def logical(value: Any) -> bool | None:
     return value
 
 
-def kleene_and(one: bool | None, other: Callable[[], Any]) -> bool | None:
-    if one is False:
+def kleene_and(left: bool | None, compute: Callable[[], Any]) -> bool | None:
+    if left is False:
         return False
-    second = logical(other())
-    return False if second is False else None if one is None or second is None else True
+    right = logical(compute())
+    return False if right is False else None if left is None or right is None else True
 
 
-def kleene_not(one: bool | None) -> bool | None:
-    return None if one is None else not one
+def kleene_not(value: bool | None) -> bool | None:
+    return None if value is None else not value
 
 
-def compared(symbol: str, one: Condition, other: Condition) -> Condition:
-    text = f"({one[0]} {symbol} {other[0]})"
-    return text, lambda row: compare(symbol, one[1](row), other[1](row))
+def compared(symbol: str, first: Condition, second: Condition) -> Condition:
+    text = f"({first[0]} {symbol} {second[0]})"
+    return text, lambda row: compare(symbol, first[1](row), second[1](row))
 
 
-def both(one: Condition, other: Condition) -> Condition:
-    text = f"({one[0]} AND {other[0]})"
-    return text, lambda row: kleene_and(logical(one[1](row)), lambda: other[1](row))
+def both(first: Condition, second: Condition) -> Condition:
+    text = f"({first[0]} AND {second[0]})"
+    return text, lambda row: kleene_and(logical(first[1](row)), lambda: second[1](row))
 
 
-def either(one: Condition, other: Condition) -> Condition:
+def either(first: Condition, second: Condition) -> Condition:
     """The disjunction of two conditions, by De Morgan."""
 
     def holds(row: Row) -> bool | None:
-        left = kleene_not(logical(one[1](row)))
-        return kleene_not(kleene_and(left, lambda: kleene_not(logical(other[1](row)))))
+        left = kleene_not(logical(first[1](row)))
+        return kleene_not(kleene_and(left, lambda: kleene_not(logical(second[1](row)))))
 
-    return f"({one[0]} OR {other[0]})", holds
-
-
-def opposite(one: Condition) -> Condition:
-    return f"(NOT {one[0]})", lambda row: kleene_not(logical(one[1](row)))
+    return f"({first[0]} OR {second[0]})", holds
 
 
-def absent(one: Condition, negated: bool) -> Condition:
-    text = f"({one[0]} IS {'NOT ' if negated else ''}NULL)"
-    return text, lambda row: (one[1](row) is None) != negated
+def opposite(operand: Condition) -> Condition:
+    return f"(NOT {operand[0]})", lambda row: kleene_not(logical(operand[1](row)))
+
+
+def absent(operand: Condition, negated: bool) -> Condition:
+    text = f"({operand[0]} IS {'NOT ' if negated else ''}NULL)"
+    return text, lambda row: (operand[1](row) is None) != negated
 
 
 def inside(item: Condition, options: list[Condition], negated: bool) -> Condition:
@@ -134,24 +134,24 @@ def chosen(shown: str, test: Condition, then: Condition, otherwise: Condition) -
     return text, lambda row: then[1](row) if logical(test[1](row)) else otherwise[1](row)
 
 
-def case_of(subject: Condition, one: Condition, then: Condition) -> Condition:
+def case_of(subject: Condition, compared_to: Condition, then: Condition) -> Condition:
     def result(row: Row) -> Any:
-        return then[1](row) if compare("=", subject[1](row), one[1](row)) else None
+        return then[1](row) if compare("=", subject[1](row), compared_to[1](row)) else None
 
-    return f"(CASE {subject[0]} WHEN {one[0]} THEN {then[0]} END)", result
+    return f"(CASE {subject[0]} WHEN {compared_to[0]} THEN {then[0]} END)", result
 
 
-def coalesced(one: Condition, other: Condition) -> Condition:
+def coalesced(first: Condition, second: Condition) -> Condition:
     def result(row: Row) -> Any:
-        value = one[1](row)
-        return other[1](row) if value is None else value
+        value = first[1](row)
+        return second[1](row) if value is None else value
 
-    return f"coalesce({one[0]}, {other[0]})", result
+    return f"coalesce({first[0]}, {second[0]})", result
 
 
-def calculated(symbol: str, one: Condition, other: Condition) -> Condition:
+def calculated(symbol: str, first: Condition, second: Condition) -> Condition:
     def result(row: Row) -> Any:
-        left, right = one[1](row), other[1](row)
+        left, right = first[1](row), second[1](row)
         if left is None or right is None:
             return None
         if symbol == "||":
@@ -179,39 +179,39 @@ def calculated(symbol: str, one: Condition, other: Condition) -> Condition:
             raise NoResultError
         return made
 
-    return f"({one[0]} {symbol} {other[0]})", result
+    return f"({first[0]} {symbol} {second[0]})", result
 
 
-def negative(one: Condition) -> Condition:
+def negative(operand: Condition) -> Condition:
     def result(row: Row) -> Any:
-        value = one[1](row)
+        value = operand[1](row)
         if value is not None and not is_number(value):
             raise NoResultError
         return None if value is None else -value
 
-    return f"(- {one[0]})", result
+    return f"(- {operand[0]})", result
 
 
-def called(shown: str, function: Callable[[str], Any], one: Condition) -> Condition:
+def called(shown: str, function: Callable[[str], Any], operand: Condition) -> Condition:
     def result(row: Row) -> Any:
-        value = one[1](row)
+        value = operand[1](row)
         if value is None:
             return None
         if not isinstance(value, str):
             raise NoResultError
         return function(value)
 
-    return shown.format(one[0]), result
+    return shown.format(operand[0]), result
 
 
-def matched(shown: str, function: Callable[[str], Any], one: Condition) -> Condition:
+def matched(shown: str, function: Callable[[str], Any], operand: Condition) -> Condition:
     """Whole numbers and truth values match as texts."""
 
     def as_text(row: Row) -> Any:
-        value = one[1](row)
+        value = operand[1](row)
         return str(value).lower() if isinstance(value, int) else value
 
-    return called(shown, function, (one[0], as_text))
+    return called(shown, function, (operand[0], as_text))
 
 
 CALLS: list[tuple[str, Callable[[str], Any]]] = [

@@ -54,13 +54,15 @@ class MongoBank(ChaosMongo, Bank):
             return
         found = list(bank.cards.aggregate([{"$sample": {"size": 1}}], session=session))
         for card in found:
-            one, renamed = {"_id": card["_id"]}, {"holder": word}
+            selected, renamed = {"_id": card["_id"]}, {"holder": word}
             if step is Step.RENAME:
-                bank.cards.update_one(one, {"$set": renamed}, session=session)
+                bank.cards.update_one(selected, {"$set": renamed}, session=session)
             elif step is Step.REDRAW:
-                bank.cards.update_one(one, {"$set": {"picture": picture(chance)}}, session=session)
+                bank.cards.update_one(
+                    selected, {"$set": {"picture": picture(chance)}}, session=session
+                )
             else:
-                bank.cards.delete_one(one, session=session)
+                bank.cards.delete_one(selected, session=session)
             if step in (Step.MOVE, Step.RENAME_AND_MOVE):
                 changed = renamed if step is Step.RENAME_AND_MOVE else {}
                 bank.cards.insert_one(card | changed | {"_id": key}, session=session)

@@ -157,10 +157,10 @@ class Listener(CommandListener):  # type: ignore[misc]
 
 @pytest.fixture
 def listener() -> Iterator[Listener]:
-    one = Listener()
-    monitoring.register(one)  # for ever: there is no way back
-    yield one
-    one.is_on = False
+    listener = Listener()
+    monitoring.register(listener)  # for ever: there is no way back
+    yield listener
+    listener.is_on = False
 
 
 MODES = {
@@ -189,19 +189,19 @@ def follow(database: MongoDatabase, listener: Listener, **more: str) -> None:
         "snapshot_mode": "initial",
         "headrace_oplog_watch_interval": "50",
     }
-    one = Reader(PLAIN | database.properties(**(notified | more)))
-    one.step_until(lambda: len(one.records) >= 20)
+    run = Reader(PLAIN | database.properties(**(notified | more)))
+    run.step_until(lambda: len(run.records) >= 20)
     ask(database, "orders")
-    until_notified(one, "TABLE_SCAN_COMPLETED")
+    until_notified(run, "TABLE_SCAN_COMPLETED")
     listener.is_on = False
     kill_cursors(database.server)
     listener.is_on = True
     database.collections["orders"].update_one({"_id": 1}, {"$set": {"n": 2}})
-    one.step_until(lambda: any('"op":"u"' in str(each["value"]) for each in one.records))
-    one.restart()
+    run.step_until(lambda: any('"op":"u"' in str(each["value"]) for each in run.records))
+    run.restart()
     database.collections["orders"].delete_one({"_id": 1})
-    one.step_until(lambda: any('"op":"d"' in str(each["value"]) for each in one.records))
-    one.stop()
+    run.step_until(lambda: any('"op":"d"' in str(each["value"]) for each in run.records))
+    run.stop()
 
 
 @pytest.mark.mongodb

@@ -57,16 +57,16 @@ def server(**answers: Answer) -> ScriptedServer:
     return ScriptedServer((5, 0, 0), {**usual, **answers}, "rs0")
 
 
-def findings(one: ScriptedServer, **more: str) -> dict[str, Finding]:
-    with one:
-        found = check(parse_configuration(properties(one.uri, **more)))
+def findings(scripted: ScriptedServer, **more: str) -> dict[str, Finding]:
+    with scripted:
+        found = check(parse_configuration(properties(scripted.uri, **more)))
     return {each.code: each for each in found}
 
 
-def refusal(one: ScriptedServer, **more: str) -> HeadraceError:
+def refusal(scripted: ScriptedServer, **more: str) -> HeadraceError:
     """What a start says."""
-    with one:
-        reader = Reader(properties(one.uri, **more))
+    with scripted:
+        reader = Reader(properties(scripted.uri, **more))
         with pytest.raises(HeadraceError) as caught:
             reader.open().validate(None)
         reader.stop()
@@ -118,9 +118,9 @@ def test_a_snapshot_without_a_stream_is_refused_where_reads_know_no_cluster_time
             return refused(303, "Location303", "Feature not supported: 'causal consistency'")
         return find(command)
 
-    one = server(find=causal)
-    with one:
-        reader = Reader(properties(one.uri) | {"snapshot.mode": "initial_only"})
+    scripted = server(find=causal)
+    with scripted:
+        reader = Reader(properties(scripted.uri) | {"snapshot.mode": "initial_only"})
         with pytest.raises(HeadraceError) as caught:
             reader.step_until(lambda: bool(reader.records))
         reader.stop()
@@ -133,16 +133,18 @@ def test_a_filter_that_the_cluster_of_atlas_does_not_take_is_named() -> None:
         "Error validating $match value for change streams. err=ns field has bson.D value that is "
         "not string or valid MongoDb RegEx"
     )
-    one = server(aggregate=lambda _: refused(ATLAS, "AtlasError", text))
-    error = refusal(one, filters_match_mode="literal", collection_include_list="shop.orders")
+    scripted = server(aggregate=lambda _: refused(ATLAS, "AtlasError", text))
+    error = refusal(scripted, filters_match_mode="literal", collection_include_list="shop.orders")
     assert error.code == "mongodb.atlas_filter"
     assert "capture.scope" in error.remedy
 
 
 def test_a_stream_that_can_be_resumed_is_opened_twice_by_the_check() -> None:
-    one = server()
-    assert findings(one)["mongodb.change_stream"].level == "ok"
-    stages = [each["pipeline"][0]["$changeStream"] for each in one.commands if "aggregate" in each]
+    scripted = server()
+    assert findings(scripted)["mongodb.change_stream"].level == "ok"
+    stages = [
+        each["pipeline"][0]["$changeStream"] for each in scripted.commands if "aggregate" in each
+    ]
     assert [each.get("startAfter") for each in stages] == [None, token(SECONDS)]
 
 
@@ -165,8 +167,10 @@ def test_an_oplog_that_cannot_be_read_is_a_warning(answers: dict[str, Any], why:
 def test_an_oplog_of_unknown_size_counts_as_full(
     stats: Callable[[Document], Document],
 ) -> None:
-    one = server(collStats=lambda c: stats(c) if c["$db"] == "local" else {"count": 1, "size": 9})
-    found = findings(one, headrace_oplog_window_min="86400000")["mongodb.oplog_short"]
+    scripted = server(
+        collStats=lambda c: stats(c) if c["$db"] == "local" else {"count": 1, "size": 9}
+    )
+    found = findings(scripted, headrace_oplog_window_min="86400000")["mongodb.oplog_short"]
     assert (found.level, "1:00:00" in found.message) == ("warning", True)
 
 
@@ -177,5 +181,8 @@ def test_the_watch_sees_no_oplog_through_a_mongos() -> None:
         **cluster.server.answers,
         "find": lambda _: refused(20, "IllegalOperation", text),
     }
-    with cluster.server as one, connect(parse_configuration(properties(one.uri))) as client:  # type: ignore[arg-type]
+    with (
+        cluster.server as scripted,
+        connect(parse_configuration(properties(scripted.uri))) as client,  # type: ignore[arg-type]
+    ):
         assert read_window(client, 0) is None

@@ -54,47 +54,47 @@ Change = Callable[[MongoDatabase], None]
 CHANGES: list[Change] = [drop, rename, alter, index, drop_database]
 
 
-def until_streamed(one: Reader) -> None:
-    one.step_until(lambda: len(one.offsets) > 1 and "snapshot" not in one.offsets[-1])
+def until_streamed(run: Reader) -> None:
+    run.step_until(lambda: len(run.offsets) > 1 and "snapshot" not in run.offsets[-1])
 
 
 def before_the_first_chunk(database: MongoDatabase, change: Change) -> Reader:
-    one = reader(database, **SMALL)
-    one.plan()
+    run = reader(database, **SMALL)
+    run.plan()
     change(database)
-    until_streamed(one)
-    return one
+    until_streamed(run)
+    return run
 
 
 def between_chunks(database: MongoDatabase, change: Change) -> Reader:
-    one = reader(database, **SMALL)
-    one.step_until(lambda: ("things", "0") in read(one))
-    assert len(read(one)) < COUNT  # more chunks are to come
+    run = reader(database, **SMALL)
+    run.step_until(lambda: ("things", "0") in read(run))
+    assert len(read(run)) < COUNT  # more chunks are to come
     change(database)
-    one.restart()
-    until_streamed(one)
-    return one
+    run.restart()
+    until_streamed(run)
+    return run
 
 
 def within_a_chunk(database: MongoDatabase, change: Change) -> Reader:
-    one = reader(database, **(SMALL | {"headrace_snapshot_chunk_bytes": "10MB"}))
+    run = reader(database, **(SMALL | {"headrace_snapshot_chunk_bytes": "10MB"}))
     is_done = False
     while not is_done:
-        end = one.plan()
-        for part in one.open().slices(one.offsets[-1], end):
-            for batch in read_slice(part, one.config):
-                one.records += batch.to_pylist()
-                if not is_done and ("things", "0") in read(one):
+        end = run.plan()
+        for part in run.open().slices(run.offsets[-1], end):
+            for batch in read_slice(part, run.config):
+                run.records += batch.to_pylist()
+                if not is_done and ("things", "0") in read(run):
                     change(database)  # a batch is held back, so the cursor is open
                     is_done = True
-        one.offsets.append(end)
-    until_streamed(one)
-    return one
+        run.offsets.append(end)
+    until_streamed(run)
+    return run
 
 
 def signalled(kind: str) -> Callable[[MongoDatabase, Change], Reader]:
     def read_on_signal(database: MongoDatabase, change: Change) -> Reader:
-        one = begin(
+        run = begin(
             database,
             snapshot_mode="no_data",
             incremental_snapshot_chunk_size="100",
@@ -103,8 +103,8 @@ def signalled(kind: str) -> Callable[[MongoDatabase, Change], Reader]:
         )
         with during_reads("things", lambda: change(database), 1) as acts:
             ask(database, "things", "others", type=kind)
-            one.step_until(lambda: acts and "COMPLETED" in [each["type"] for each in notified(one)])
-        return events(one)
+            run.step_until(lambda: acts and "COMPLETED" in [each["type"] for each in notified(run)])
+        return events(run)
 
     read_on_signal.__name__ = kind
     return read_on_signal
@@ -137,16 +137,16 @@ def test_a_collection_may_change_while_it_is_read(
     others = [{"_id": i} for i in range(50)]
     mongo_database.collections["things"].insert_many(things)
     mongo_database.collections["others"].insert_many(others)
-    one = moment(mongo_database, change)
+    run = moment(mongo_database, change)
     for name in ("things", "others"):
         mongo_database.collections[name].insert_one({"_id": "end", "text": ""})
-    one.step_until(lambda: all('"end"' in folded(events(one), n) for n in ("things", "others")))
-    shown: dict[str, dict[str, Any]] = {name: folded(one, name) for name in ("things", "others")}
+    run.step_until(lambda: all('"end"' in folded(events(run), n) for n in ("things", "others")))
+    shown: dict[str, dict[str, Any]] = {name: folded(run, name) for name in ("things", "others")}
     for name, documents in (("things", things), ("others", others)):
         rows = {json.dumps(row["_id"]): row for row in documents}
         rest = {key: row for key, row in shown[name].items() if key != '"end"'}
         assert rest.items() <= rows.items()
         is_whole = change in (alter, index) or (name == "others" and change is not drop_database)
         assert not is_whole or rest == rows
-    assert len(read(one)) == len(set(read(one)))
-    one.stop()
+    assert len(read(run)) == len(set(read(run)))
+    run.stop()

@@ -56,8 +56,8 @@ def test_ranges_cross_the_types_of_ids(
     for lower, upper in itertools.pairwise(bounds):
         first = 0 if lower is None else present.index(lower)
         last = len(present) if upper is None else present.index(upper)
-        one = IdRange(mongo_database.name, kind, lower, upper)
-        assert ids(mongo_database, session, one) == present[first:last]
+        run = IdRange(mongo_database.name, kind, lower, upper)
+        assert ids(mongo_database, session, run) == present[first:last]
         behind = IdRange(mongo_database.name, kind, lower, upper, ends_with=True)
         assert (
             ids(mongo_database, session, behind, excludes_lower=lower is not None)

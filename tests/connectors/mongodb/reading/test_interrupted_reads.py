@@ -53,24 +53,24 @@ def test_a_snapshot_goes_on(
     mongo_database: MongoDatabase, disturb: Disturbance, times: int
 ) -> None:
     things = fill(mongo_database)
-    one = reader(mongo_database, **FATAL, snapshot_fetch_size="100", headrace_slices="1")
-    one.step()
-    end = one.plan()
+    run = reader(mongo_database, **FATAL, snapshot_fetch_size="100", headrace_slices="1")
+    run.step()
+    end = run.plan()
     hits: list[object] = []
-    (part,) = one.open().slices(one.offsets[-1], end)
-    for number, batch in enumerate(read_slice(part, one.config)):
-        one.records += batch.to_pylist()
+    (part,) = run.open().slices(run.offsets[-1], end)
+    for number, batch in enumerate(read_slice(part, run.config)):
+        run.records += batch.to_pylist()
         if number % 3 == 1 and len(hits) < times:
             # A batch is held back, so the cursor is open.
             hits.append(disturb(mongo_database))
-    one.offsets.append(end)
+    run.offsets.append(end)
     assert len(hits) == times
     assert 0 not in hits
-    assert [key for _, key in read(one)] == [str(i) for i in range(COUNT)]
+    assert [key for _, key in read(run)] == [str(i) for i in range(COUNT)]
     disturb(mongo_database)
     things.insert_one({"_id": "behind"})
-    one.until(COUNT + 1)
-    one.stop()
+    run.until(COUNT + 1)
+    run.stop()
 
 
 @pytest.mark.parametrize(("disturb", "times"), [(kill_cursors, 5), (step_down, 2)])
@@ -78,7 +78,7 @@ def test_an_incremental_snapshot_and_its_stream_go_on(
     mongo_database: MongoDatabase, disturb: Callable[[MongoServer], object], times: int
 ) -> None:
     things = fill(mongo_database)
-    one = begin(
+    run = begin(
         mongo_database,
         incremental_snapshot_chunk_size="100",
         retriable_restart_connector_wait_ms="50",
@@ -87,16 +87,16 @@ def test_an_incremental_snapshot_and_its_stream_go_on(
     server = mongo_database.server
     with during_reads("things", lambda: disturb(server), times) as acts:
         ask(mongo_database, "things")
-        while "COMPLETED" not in (kinds := [each["type"] for each in notified(one)]):
+        while "COMPLETED" not in (kinds := [each["type"] for each in notified(run)]):
             assert "ABORTED" not in kinds
             assert not deadline.is_over
             number += 1
             things.update_one({"_id": number * 37 % COUNT}, {"$set": {"n": number}})
-            one.step()
+            run.step()
     assert len(acts) == times
     things.insert_one({"_id": "end"})
-    events(one).step_until(lambda: '"end"' in folded(events(one), "things"))
-    assert folded(one, "things") == {json.dumps(row["_id"]): row for row in things.find()}
-    keys = read(one)
+    events(run).step_until(lambda: '"end"' in folded(events(run), "things"))
+    assert folded(run, "things") == {json.dumps(row["_id"]): row for row in things.find()}
+    keys = read(run)
     assert len(keys) == len(set(keys))
-    one.stop()
+    run.stop()

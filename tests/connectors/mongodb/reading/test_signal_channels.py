@@ -37,13 +37,13 @@ def fill(database: MongoDatabase) -> Any:
     return things
 
 
-def done(one: Reader) -> bool:
-    return "COMPLETED" in [each["type"] for each in notified(one)]
+def done(run: Reader) -> bool:
+    return "COMPLETED" in [each["type"] for each in notified(run)]
 
 
-def documents(one: Reader) -> int:
+def documents(run: Reader) -> int:
     """How many were read."""
-    return sum(event.get("op") == "r" for event in one.events())
+    return sum(event.get("op") == "r" for event in run.events())
 
 
 @pytest.fixture
@@ -69,16 +69,16 @@ def test_a_signal_that_is_sent_from_python_reads_documents(
 ) -> None:
     fill(mongo_database)
     mongo_database.collections.create_collection("signals")
-    one = begin(mongo_database, **channel(name, tmp_path))
+    run = begin(mongo_database, **channel(name, tmp_path))
     collection = f"{mongo_database.name}.things"
     headrace.signal(
-        dict(one.properties), "execute-snapshot", {"data-collections": [collection], "type": kind}
+        dict(run.properties), "execute-snapshot", {"data-collections": [collection], "type": kind}
     )
-    one.step_until(lambda: len(read(events(one))) >= COUNT)
-    assert sorted(read(one)) == sorted(("things", str(i)) for i in range(COUNT))
-    shown = {event["source"]["snapshot"] for event in one.events() if event["op"] == "r"}
+    run.step_until(lambda: len(read(events(run))) >= COUNT)
+    assert sorted(read(run)) == sorted(("things", str(i)) for i in range(COUNT))
+    shown = {event["source"]["snapshot"] for event in run.events() if event["op"] == "r"}
     assert shown == ({"incremental"} if kind == "incremental" else {"true", "last"})
-    one.stop()
+    run.stop()
 
 
 @pytest.mark.parametrize("read_only", ["false", "true"])
@@ -86,7 +86,7 @@ def test_a_message_of_kafka_starts_an_incremental_snapshot_once(
     mongo_database: MongoDatabase, kafka: KafkaServer, topic: str, read_only: str
 ) -> None:
     things = fill(mongo_database)
-    one = begin(
+    run = begin(
         mongo_database,
         read_only=read_only,
         signal_enabled_channels="kafka",
@@ -98,13 +98,13 @@ def test_a_message_of_kafka_starts_an_incremental_snapshot_once(
     )
     data = {"data-collections": [f"{mongo_database.name}.things"]}
     kafka.send(topic, ("headrace", json.dumps({"type": "execute-snapshot", "data": data})))
-    until_notified(one, "STARTED")
-    change_until(one, things, lambda: done(one), restarts=True)
-    assert [each["type"] for each in notified(one)].count("COMPLETED") == 1
-    assert one.offsets[-1]["signals"]["kafka"] == [[topic, 0, 1]]
+    until_notified(run, "STARTED")
+    change_until(run, things, lambda: done(run), restarts=True)
+    assert [each["type"] for each in notified(run)].count("COMPLETED") == 1
+    assert run.offsets[-1]["signals"]["kafka"] == [[topic, 0, 1]]
     written = read_only == "false"
     assert ("signals" in mongo_database.collections.list_collection_names()) == written
-    check(one, things)
+    check(run, things)
 
 
 def test_a_blocking_snapshot_holds_up_the_stream_and_goes_on_after_restarts(
@@ -112,31 +112,31 @@ def test_a_blocking_snapshot_holds_up_the_stream_and_goes_on_after_restarts(
 ) -> None:
     things = mongo_database.collections["things"]
     things.insert_many([{"_id": i, "n": 0, "text": "x" * 100} for i in range(3000)])
-    one = begin(mongo_database, headrace_snapshot_chunk_bytes="40kB", headrace_slices="2")
+    run = begin(mongo_database, headrace_snapshot_chunk_bytes="40kB", headrace_slices="2")
     things.update_one({"_id": 7}, {"$set": {"n": 1}})
     ask(mongo_database, "things", type="blocking")
-    one.step_until(lambda: "snapshot" in one.offsets[-1])
+    run.step_until(lambda: "snapshot" in run.offsets[-1])
     restarts = 0
-    while "snapshot" in one.offsets[-1]:
+    while "snapshot" in run.offsets[-1]:
         things.update_one({"_id": restarts * 31}, {"$set": {"n": 2 + restarts}})
         things.delete_one({"_id": 2999 - restarts})
-        one.restart().step()
+        run.restart().step()
         restarts += 1
     assert restarts > 3
-    until_notified(one, "COMPLETED")
-    count = len(read(events(one)))
+    until_notified(run, "COMPLETED")
+    count = len(read(events(run)))
     things.insert_one({"_id": "end"})
-    one.step_until(lambda: '"end"' in folded(events(one), "things"))
-    assert folded(one, "things") == {json.dumps(row["_id"]): row for row in things.find()}
-    assert len(set(read(one))) == len(read(one)) == count
-    shown = [value(row) for row in one.in_order() if row["value"]]
+    run.step_until(lambda: '"end"' in folded(events(run), "things"))
+    assert folded(run, "things") == {json.dumps(row["_id"]): row for row in things.find()}
+    assert len(set(read(run))) == len(read(run)) == count
+    shown = [value(row) for row in run.in_order() if row["value"]]
     operations = "".join(e["op"] for e in shown if e["source"]["collection"] == "things")
     assert operations[0] == "u"
     # What changed meanwhile comes behind the last document.
     assert operations[1 : count + 1] == "r" * count
-    sequences = [record["sequence"] for record in one.records]
+    sequences = [record["sequence"] for record in run.records]
     assert len(set(sequences)) == len(sequences)
-    one.stop()
+    run.stop()
 
 
 @pytest.fixture(scope="module")
@@ -170,15 +170,15 @@ def test_a_user_who_may_only_read_one_database_gets_every_kind_of_snapshot(
             errors_max_retries="0",
         )
         properties["mongodb.connection.string"] = guarded.uri
-        one = Reader(PLAIN | properties)
-        one.open().validate(None)
-        one.step_until(lambda: len(one.offsets) > 1 and "snapshot" not in one.offsets[-1])
-        assert documents(one) == COUNT
-        events(one)
+        run = Reader(PLAIN | properties)
+        run.open().validate(None)
+        run.step_until(lambda: len(run.offsets) > 1 and "snapshot" not in run.offsets[-1])
+        assert documents(run) == COUNT
+        events(run)
         headrace.signal(
             properties, "execute-snapshot", {"data-collections": ["shop.things"], "type": kind}
         )
-        change_until(one, things, lambda: done(one))
-        assert documents(one) > COUNT
+        change_until(run, things, lambda: done(run))
+        assert documents(run) > COUNT
         assert database.collections.list_collection_names() == ["things"]
-        check(one, things)
+        check(run, things)

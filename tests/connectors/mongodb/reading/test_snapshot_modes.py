@@ -21,8 +21,8 @@ pytestmark = pytest.mark.mongodb
 BASED = "snapshot.mode.configuration.based"
 
 
-def operations(one: Reader) -> str:
-    return "".join(value(record)["op"] for record in one.in_order() if record["value"])
+def operations(run: Reader) -> str:
+    return "".join(value(record)["op"] for record in run.in_order() if record["value"])
 
 
 @pytest.mark.parametrize(
@@ -38,22 +38,22 @@ def test_configuration_based_does_what_its_parts_say(
 ) -> None:
     things = mongo_database.collections["things"]
     things.insert_many([{"_id": each} for each in range(3)])
-    one = reader(
+    run = reader(
         mongo_database,
         snapshot_mode="configuration_based",
         **{f"{BASED}.snapshot.data": data, f"{BASED}.start.stream": stream},
     )
-    to_the_end(one)
+    to_the_end(run)
     things.insert_one({"_id": 3})
-    one.step_until(lambda: operations(one) == expected[: 3 + (stream == "true")] or data == "false")
-    one.restart()
-    one.step_until(lambda: len(operations(one)) >= len(expected) - (stream == "true"))
+    run.step_until(lambda: operations(run) == expected[: 3 + (stream == "true")] or data == "false")
+    run.restart()
+    run.step_until(lambda: len(operations(run)) >= len(expected) - (stream == "true"))
     things.insert_one({"_id": 4})
-    one.step_until(lambda: len(operations(one)) >= len(expected))
+    run.step_until(lambda: len(operations(run)) >= len(expected))
     for _ in range(2):
-        one.step()
-    assert operations(one) == expected
-    one.stop()
+        run.step()
+    assert operations(run) == expected
+    run.stop()
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_configuration_based_repairs_a_lost_position_when_asked(
 ) -> None:
     things = forgetful.collections["things"]
     things.insert_one({"_id": 1})
-    one = reader(
+    run = reader(
         forgetful,
         snapshot_mode="configuration_based",
         errors_max_retries="0",
@@ -78,20 +78,20 @@ def test_configuration_based_repairs_a_lost_position_when_asked(
             f"{BASED}.snapshot.on.data.error": str(repairs).lower(),
         },
     )
-    one.step_until(lambda: len(one.offsets) > 1)
+    run.step_until(lambda: len(run.offsets) > 1)
     things.insert_one({"_id": 2})
-    one.until(1)
-    one.stop()
+    run.until(1)
+    run.stop()
     lose_history(forgetful.server)
     if not repairs:
         with pytest.raises(HeadraceError, match="history_lost"):
-            one.step()
-        one.stop()
+            run.step()
+        run.stop()
         return
-    one.until(3)
-    assert operations(one) == "crr"
-    assert one.offsets[-1]["epoch"] == one.offsets[1]["epoch"] + 1
-    one.stop()
+    run.until(3)
+    assert operations(run) == "crr"
+    assert run.offsets[-1]["epoch"] == run.offsets[1]["epoch"] + 1
+    run.stop()
 
 
 @pytest.mark.parametrize("resume", ["chunks", "restart"])
@@ -102,38 +102,38 @@ def test_a_snapshot_that_is_cut_short_goes_on_or_begins_again(
         mongo_database.collections[name].insert_many(
             [{"_id": i, "text": "x" * 200} for i in range(count)]
         )
-    one = reader(mongo_database, **(SMALL_CHUNKS | {"snapshot_resume": resume}))
-    one.step_until(lambda: "second" in [name for name, _ in read(one)])
-    before = read(one)
+    run = reader(mongo_database, **(SMALL_CHUNKS | {"snapshot_resume": resume}))
+    run.step_until(lambda: "second" in [name for name, _ in read(run)])
+    before = read(run)
     assert len(before) < 3000
-    to_the_end(one.restart())
-    again = read(one)[len(before) :]
+    to_the_end(run.restart())
+    again = read(run)[len(before) :]
     if resume == "chunks":
         assert sorted(before + again) == sorted(set(before + again))
     else:
         assert [name for name, _ in again[:500]] == ["first"] * 500
         assert len(again) == 3000
-    assert len(set(read(one))) == 3000
-    marks = [value(row)["source"]["snapshot"] for row in one.in_order()]
+    assert len(set(read(run))) == 3000
+    marks = [value(row)["source"]["snapshot"] for row in run.in_order()]
     assert marks.count("last") == 1
     mongo_database.collections["first"].insert_one({"_id": "behind"})
-    count = len(one.records)
-    one.until(count + 1)
-    assert operations(one)[-1] == "c"
-    one.stop()
+    count = len(run.records)
+    run.until(count + 1)
+    assert operations(run)[-1] == "c"
+    run.stop()
 
 
 def test_a_mode_without_snapshots_refuses_half_of_one(mongo_database: MongoDatabase) -> None:
     mongo_database.collections["a"].insert_many(
         [{"_id": i, "text": "x" * 200} for i in range(1000)]
     )
-    one = reader(mongo_database, **SMALL_CHUNKS)
-    one.step_until(lambda: len(one.records) > 0)
-    assert "snapshot" in one.offsets[-1]
-    one.configure(PLAIN | mongo_database.properties(snapshot_mode="no_data"))
+    run = reader(mongo_database, **SMALL_CHUNKS)
+    run.step_until(lambda: len(run.records) > 0)
+    assert "snapshot" in run.offsets[-1]
+    run.configure(PLAIN | mongo_database.properties(snapshot_mode="no_data"))
     with pytest.raises(HeadraceError, match="snapshot_unfinished"):
-        one.step()
-    one.stop()
+        run.step()
+    run.stop()
 
 
 def test_the_offset_says_from_where_on_documents_agree_with_the_log(
@@ -144,20 +144,20 @@ def test_the_offset_says_from_where_on_documents_agree_with_the_log(
         mongo_database.collections[name].insert_many(
             [{"_id": i, "n": 0, "text": "x" * 200} for i in range(500)]
         )
-    one = reader(mongo_database, **SMALL_CHUNKS)
-    one.step_until(lambda: {name for name, _ in read(one)} == {"a"})
+    run = reader(mongo_database, **SMALL_CHUNKS)
+    run.step_until(lambda: {name for name, _ in read(run)} == {"a"})
     both = {name: mongo_database.collections[name] for name in ("a", "b")}
     for documents in both.values():
         documents.update_many({}, {"$inc": {"n": 1}})
-    to_the_end(one)
-    consistent = one.offsets[-1]["consistent"] >> 64
-    shown = [json.loads(value(row)["after"]) for row in one.in_order()]
+    to_the_end(run)
+    consistent = run.offsets[-1]["consistent"] >> 64
+    shown = [json.loads(value(row)["after"]) for row in run.in_order()]
     assert {document["n"] for document in shown} == {0, 1}
-    one.until(2000)
+    run.until(2000)
     updates = [
-        value(row)["source"] for row in one.in_order() if row["value"] and value(row)["op"] == "u"
+        value(row)["source"] for row in run.in_order() if row["value"] and value(row)["op"] == "u"
     ]
     places = [source["ts_ms"] // 1000 << 32 | source["ord"] for source in updates]
     assert len(places) == 1000
     assert max(places) < consistent
-    one.stop()
+    run.stop()

@@ -28,9 +28,9 @@ def value(record: Mapping[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def read(one: Reader) -> list[tuple[str, str]]:
+def read(run: Reader) -> list[tuple[str, str]]:
     """Collection and key of the documents that were read, in the order in which they came."""
-    rows = (record for record in one.records if record["value"])
+    rows = (record for record in run.records if record["value"])
     return [
         (value(row)["source"]["collection"], json.loads(row["key"])["id"])
         for row in rows
@@ -38,15 +38,15 @@ def read(one: Reader) -> list[tuple[str, str]]:
     ]
 
 
-def to_the_end(one: Reader) -> Reader:
-    one.step_until(lambda: len(one.offsets) > 1 and "snapshot" not in one.offsets[-1])
-    return one
+def to_the_end(run: Reader) -> Reader:
+    run.step_until(lambda: len(run.offsets) > 1 and "snapshot" not in run.offsets[-1])
+    return run
 
 
-def folded(one: Reader, collection: str) -> dict[str, Any]:
+def folded(run: Reader, collection: str) -> dict[str, Any]:
     """The collection as a consumer has it."""
     documents: dict[str, Any] = {}
-    for record in one.in_order():
+    for record in run.in_order():
         if record["value"] is None or value(record)["source"]["collection"] != collection:
             continue
         key, after = json.loads(record["key"])["id"], value(record)["after"]
@@ -67,16 +67,16 @@ def test_a_collection_of_all_types_of_ids_is_read_whole_in_several_chunks(
     ]
     documents += [{"_id": each} for each in MIXED]
     mongo_database.collections["mixed"].insert_many(documents)
-    one = to_the_end(reader(mongo_database, **SMALL_CHUNKS))
-    keys = read(one)
+    run = to_the_end(reader(mongo_database, **SMALL_CHUNKS))
+    keys = read(run)
     assert len(keys) == len(set(keys)) == len(documents)
     chunks = [
         chunk
-        for offset in one.offsets[1:]
+        for offset in run.offsets[1:]
         for chunk in offset.get("snapshot", {}).get("chunks", ())
     ]
     assert len(chunks) > 3
-    one.stop()
+    run.stop()
 
 
 def test_collections_come_by_name_and_only_the_last_document_is_marked(
@@ -92,8 +92,8 @@ def test_collections_come_by_name_and_only_the_last_document_is_marked(
     ).insert_one({"_id": 1})
     collections.create_collection("times", timeseries={"timeField": "at"})
     collections.command("create", "shown", viewOn="c", pipeline=[])
-    one = to_the_end(reader(mongo_database))
-    rows = one.in_order()
+    run = to_the_end(reader(mongo_database))
+    rows = run.in_order()
     names = ["a", "b", "b", "c", "c", "capped", "clustered", "shown", "shown"]
     assert [value(row)["source"]["collection"] for row in rows] == names
     marks = [value(row)["source"]["snapshot"] for row in rows]
@@ -101,12 +101,12 @@ def test_collections_come_by_name_and_only_the_last_document_is_marked(
     for row in rows:
         source = value(row)["source"]
         assert (source["ord"], source["wallTime"], source["lsid"]) == (-1, None, None)
-    one.stop()
+    run.stop()
 
 
-def markers(one: Reader) -> list[tuple[str, str]]:
+def markers(run: Reader) -> list[tuple[str, str]]:
     """Snapshot markers of the documents that were read, in the order in which they came."""
-    shown = [value(record) for record in one.in_order() if record["value"]]
+    shown = [value(record) for record in run.in_order() if record["value"]]
     return [
         (each["source"]["collection"], each["source"]["snapshot"])
         for each in shown
@@ -124,9 +124,9 @@ def test_the_last_document_is_marked_where_the_last_filter_finds_none(
         "snapshot.collection.filter.overrides": filtered,
         f"snapshot.collection.filter.overrides.{filtered}": '{"_id": {"$gt": 5}}',
     }
-    one = to_the_end(reader(mongo_database, **more))
-    assert markers(one) == [("a", "true"), ("a", "true"), ("a", "last")]
-    one.stop()
+    run = to_the_end(reader(mongo_database, **more))
+    assert markers(run) == [("a", "true"), ("a", "true"), ("a", "last")]
+    run.stop()
 
 
 def test_the_last_document_that_a_filter_finds_is_marked_in_chunks(
@@ -139,10 +139,10 @@ def test_the_last_document_that_a_filter_finds_is_marked_in_chunks(
         "snapshot.collection.filter.overrides": filtered,
         f"snapshot.collection.filter.overrides.{filtered}": '{"n": true}',
     }
-    one = to_the_end(reader(mongo_database, **SMALL_CHUNKS, **more))
-    shown = [marker for _, marker in markers(one)]
+    run = to_the_end(reader(mongo_database, **SMALL_CHUNKS, **more))
+    shown = [marker for _, marker in markers(run)]
     assert (len(shown), shown.count("last"), shown[-1]) == (1300, 1, "last")
-    one.stop()
+    run.stop()
 
 
 def test_a_view_that_cannot_be_read_is_named(mongo_database: MongoDatabase) -> None:
@@ -160,23 +160,23 @@ def test_changes_during_the_snapshot_and_restarts_lose_nothing(
 ) -> None:
     things = mongo_database.collections["things"]
     things.insert_many([{"_id": i, "n": 0, "text": "x" * 50} for i in range(4000)])
-    one = reader(mongo_database, **(SMALL_CHUNKS | {"headrace_slices": "1"}))
+    run = reader(mongo_database, **(SMALL_CHUNKS | {"headrace_slices": "1"}))
     number = 0
-    while not one.offsets[1:] or "snapshot" in one.offsets[-1]:
-        one.step()
+    while not run.offsets[1:] or "snapshot" in run.offsets[-1]:
+        run.step()
         things.update_one({"_id": number * 11}, {"$set": {"n": number}})
         things.delete_one({"_id": 3999 - number})
         things.insert_one({"_id": f"new {number}"})
         number += 1
         if number % 2:
-            one.restart()
+            run.restart()
     assert number > 3
-    count = len(read(one))
+    count = len(read(run))
     things.insert_one({"_id": "end"})
-    one.step_until(lambda: '"end"' in folded(one, "things"))
-    assert folded(one, "things") == {json.dumps(row["_id"]): row for row in things.find()}
-    assert len(set(read(one))) == len(read(one)) == count
-    one.stop()
+    run.step_until(lambda: '"end"' in folded(run, "things"))
+    assert folded(run, "things") == {json.dumps(row["_id"]): row for row in things.find()}
+    assert len(set(read(run))) == len(read(run)) == count
+    run.stop()
 
 
 def test_filters_of_collections_choose_documents(mongo_database: MongoDatabase) -> None:
@@ -185,7 +185,7 @@ def test_filters_of_collections_choose_documents(mongo_database: MongoDatabase) 
         collections[name].insert_many([{"_id": i, "n": i % 4} for i in range(40)])
     override = "snapshot.collection.filter.overrides"
     names = f"{mongo_database.name}.a,{mongo_database.name}.b"
-    one = reader(
+    run = reader(
         mongo_database,
         **{
             override: names,
@@ -194,38 +194,38 @@ def test_filters_of_collections_choose_documents(mongo_database: MongoDatabase) 
             "snapshot_include_collection_list": f"{mongo_database.name}[.][ab]",
         },
     )
-    to_the_end(one)
-    assert read(one) == [("a", str(i)) for i in range(40) if i % 4 == 3]
-    one.stop()
+    to_the_end(run)
+    assert read(run) == [("a", str(i)) for i in range(40) if i % 4 == 3]
+    run.stop()
 
 
 def test_a_filter_that_the_server_refuses_is_reported(mongo_database: MongoDatabase) -> None:
     mongo_database.collections["a"].insert_one({"_id": 1})
     override = "snapshot.collection.filter.overrides"
     name = f"{mongo_database.name}.a"
-    one = reader(mongo_database, **{override: name, f"{override}.{name}": '{"$no": 1}'})
+    run = reader(mongo_database, **{override: name, f"{override}.{name}": '{"$no": 1}'})
     with pytest.raises(HeadraceError, match="unknown top level operator") as caught:
-        to_the_end(one)
+        to_the_end(run)
     assert caught.value.code == "mongodb.filter"
-    one.stop()
+    run.stop()
 
 
 def test_initial_only_ends_behind_the_last_document(mongo_database: MongoDatabase) -> None:
     mongo_database.collections["a"].insert_many([{"_id": i} for i in range(10)])
-    one = to_the_end(reader(mongo_database, snapshot_mode="initial_only"))
+    run = to_the_end(reader(mongo_database, snapshot_mode="initial_only"))
     mongo_database.collections["a"].insert_one({"_id": 10})
     for _ in range(3):
-        one.step(0)
-    assert len(one.records) == 10
-    one.stop()
+        run.step(0)
+    assert len(run.records) == 10
+    run.stop()
 
 
 def test_always_reads_at_every_start(mongo_database: MongoDatabase) -> None:
     mongo_database.collections["a"].insert_many([{"_id": i} for i in range(5)])
-    one = to_the_end(reader(mongo_database, snapshot_mode="always"))
+    run = to_the_end(reader(mongo_database, snapshot_mode="always"))
     mongo_database.collections["a"].insert_one({"_id": 5})
-    one.until(6)
-    one.restart()
-    one.until(12)
-    assert sorted(read(one)) == sorted([("a", str(i)) for i in range(5)] * 2 + [("a", "5")])
-    one.stop()
+    run.until(6)
+    run.restart()
+    run.until(12)
+    assert sorted(read(run)) == sorted([("a", str(i)) for i in range(5)] * 2 + [("a", "5")])
+    run.stop()

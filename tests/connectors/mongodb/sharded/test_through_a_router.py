@@ -21,16 +21,16 @@ pytestmark = pytest.mark.mongodb
 @pytest.fixture
 def router(mongo_database: MongoDatabase) -> Iterator[Router]:
     server = mongo_database.server
-    with Router((server.host, server.port)) as one:
-        yield one
+    with Router((server.host, server.port)) as router:
+        yield router
 
 
 def through(router: Router, **more: str) -> dict[str, str]:
     return {"mongodb_connection_string": router.uri, **more}
 
 
-def operations(one: Reader) -> list[tuple[str, Any]]:
-    values = [json.loads(record["value"]) for record in one.in_order() if record["value"]]
+def operations(run: Reader) -> list[tuple[str, Any]]:
+    values = [json.loads(record["value"]) for record in run.in_order() if record["value"]]
     return [(each["op"], each["source"]["collection"]) for each in values if "op" in each]
 
 
@@ -40,27 +40,27 @@ def test_a_collection_is_read_and_followed_through_a_router(
     orders = mongo_database.collections["orders"]
     orders.insert_many([{"_id": i} for i in range(5)])
     properties = PLAIN | mongo_database.properties(**through(router, snapshot_mode="initial"))
-    one = Reader(properties)
-    one.step_until(lambda: len(one.records) >= 5)
+    run = Reader(properties)
+    run.step_until(lambda: len(run.records) >= 5)
     orders.update_one({"_id": 1}, {"$set": {"n": 1}})
-    one.step_until(lambda: len(one.records) >= 6)
-    one.restart()
+    run.step_until(lambda: len(run.records) >= 6)
+    run.restart()
     orders.delete_one({"_id": 1})
-    one.step_until(lambda: len(one.records) >= 8)
-    one.stop()
-    assert operations(one) == [("r", "orders")] * 5 + [("u", "orders"), ("d", "orders")]
-    assert one.offsets[-1]["system"].startswith("/")  # no replica set has a name
+    run.step_until(lambda: len(run.records) >= 8)
+    run.stop()
+    assert operations(run) == [("r", "orders")] * 5 + [("u", "orders"), ("d", "orders")]
+    assert run.offsets[-1]["system"].startswith("/")  # no replica set has a name
 
 
 def test_an_incremental_snapshot_goes_through_a_router(
     mongo_database: MongoDatabase, router: Router
 ) -> None:
     mongo_database.collections["a"].insert_many([{"_id": i} for i in range(10)])
-    one = begin(mongo_database, **through(router))
+    run = begin(mongo_database, **through(router))
     ask(mongo_database, "a")
-    until_notified(one, "COMPLETED")
-    one.stop()
-    assert operations(one).count(("r", "a")) == 10
+    until_notified(run, "COMPLETED")
+    run.stop()
+    assert operations(run).count(("r", "a")) == 10
 
 
 def test_the_check_takes_a_router_for_a_sharded_cluster(
@@ -80,9 +80,9 @@ def test_reads_through_a_router_that_knows_of_nothing_wait_for_the_last_operatio
     mongo_database.collections["orders"].insert_one({"_id": 1})
     before = mongo_database.client.admin.command("ping")["operationTime"]
     more = through(router, snapshot_mode="initial_only")
-    one = Reader(PLAIN | mongo_database.properties(**more))
-    one.step_until(lambda: bool(one.records))
-    one.stop()
+    run = Reader(PLAIN | mongo_database.properties(**more))
+    run.step_until(lambda: bool(run.records))
+    run.stop()
     finds = [each for each in router.commands if each.get("find") == "orders"]
     assert finds
     assert all(each["readConcern"]["afterClusterTime"] >= before for each in finds)

@@ -28,7 +28,7 @@ def test_an_event_that_the_server_cuts_comes_whole_and_is_not_repeated_after_a_r
 ) -> None:
     create_with_images(cutting_database.collections, "large")
     large = cutting_database.collections["large"]
-    one = Reader.begin(
+    run = Reader.begin(
         cutting_database,
         capture_mode="change_streams_update_full_with_pre_image",
         capture_mode_full_update_type="post_image",
@@ -37,10 +37,10 @@ def test_an_event_that_the_server_cuts_comes_whole_and_is_not_repeated_after_a_r
     )
     large.insert_one({"_id": 1, "text": "a" * MEGABYTES})
     large.update_one({"_id": 1}, {"$set": {"text": "b" * MEGABYTES}})
-    one.until(2)
+    run.until(2)
     large.delete_one({"_id": 1})
-    values = [value for value in one.restart().values(3) if value is not None]
-    one.stop()
+    values = [value for value in run.restart().values(3) if value is not None]
+    run.stop()
     assert [value["op"] for value in values] == ["c", "u", "d"]
     changed = values[1]
     assert json.loads(changed["before"]) == {"_id": 1, "text": "a" * MEGABYTES}

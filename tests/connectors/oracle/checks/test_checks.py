@@ -45,10 +45,10 @@ def bad(findings: list[Finding]) -> list[tuple[str, str]]:
 
 
 def only(findings: list[Finding], code: str) -> Finding:
-    (one,) = (finding for finding in findings if finding.level != "ok")
-    assert one.code == code
-    assert one.remedy
-    return one
+    (finding,) = (finding for finding in findings if finding.level != "ok")
+    assert finding.code == code
+    assert finding.remedy
+    return finding
 
 
 def test_a_database_that_is_ready_has_no_errors(database: OracleDatabase) -> None:

@@ -187,13 +187,13 @@ def test_any_bytes_are_safe(raw: list[bytes], data: st.DataObject) -> None:
 
 def test_tables_are_mixed_in_a_batch_and_slices_are_read() -> None:
     redo = RedoStatements()
-    one, two = redo.add(table("ID")), redo.add(table("NAME", "ID"))
+    first, second = redo.add(table("ID")), redo.add(table("NAME", "ID"))
     texts = pa.array(
         ['delete from "S"."T";', 'insert into "S"."T"("ID") values (\'1\');',
          'insert into "S"."T"("NAME","ID") values (\'a\',\'2\');'],
         pa.large_string(),
     )  # fmt: skip
-    images = redo.parse(texts.slice(1), np.array([one, two]))
+    images = redo.parse(texts.slice(1), np.array([first, second]))
     assert images.operations.tobytes() == b"cc"
     assert [images_of(images, row) for row in (0, 1)] == [
         b"\0\1t\0\0\0\x011",

@@ -203,9 +203,15 @@ def test_relaxed_quotes_are_read_whether_they_are_doubled_or_not(
     if not is_doubled and "''" in name + national:
         return  # no different from one quote that is doubled
     of = table("ID", "NAME", "NATIONAL", relaxed=True)
-    one, other = (text.replace("'", "''") if is_doubled else text for text in (name, national))
-    insert = f"""insert into "S"."T"("ID","NAME","NATIONAL") values ('1','{one}','{other}');"""
-    update = f"""update "S"."T" set "NAME" = '{one}', "NATIONAL" = '{other}' where "ID" = '1';"""
+    name_text, other = (
+        text.replace("'", "''") if is_doubled else text for text in (name, national)
+    )
+    insert = (
+        f"""insert into "S"."T"("ID","NAME","NATIONAL") values ('1','{name_text}','{other}');"""
+    )
+    update = (
+        f"""update "S"."T" set "NAME" = '{name_text}', "NATIONAL" = '{other}' where "ID" = '1';"""
+    )
     cells = [b"1", name.encode(), national.encode()]
     assert shown(parse_statement(insert, of)) == ("c", [], cells)
     assert shown(parse_statement(update, of)) == ("u", [b"1", None, None], cells)

@@ -74,50 +74,50 @@ class Workload:
         if self.random.random() < 0.4:
             self.reader.step(0.02)
 
-    def change(self, one: Open) -> None:
+    def change(self, transaction: Open) -> None:
         """A row is inserted, updated or deleted."""
-        if not one.rows or self.random.random() < 0.75:
+        if not transaction.rows or self.random.random() < 0.75:
             self.inserted += 1
-            one.transaction.insert(T, ID=self.inserted, NAME="new")
-            one.rows.append(self.inserted)
-            one.changes.append(("c", self.inserted))
+            transaction.transaction.insert(T, ID=self.inserted, NAME="new")
+            transaction.rows.append(self.inserted)
+            transaction.changes.append(("c", self.inserted))
             return
-        row = self.random.choice(one.rows)
+        row = self.random.choice(transaction.rows)
         if self.random.random() < 0.5:
-            one.transaction.update(T, {"ID": row}, NAME="changed")
-            one.changes.append(("u", row))
+            transaction.transaction.update(T, {"ID": row}, NAME="changed")
+            transaction.changes.append(("u", row))
         else:
-            one.transaction.delete(T, ID=row)
-            one.rows.remove(row)
-            one.changes.append(("d", row))
+            transaction.transaction.delete(T, ID=row)
+            transaction.rows.remove(row)
+            transaction.changes.append(("d", row))
 
-    def savepoint(self, one: Open) -> None:
+    def savepoint(self, transaction: Open) -> None:
         """A savepoint is set, or gone back to."""
-        if not one.savepoints or self.random.random() < 0.5:
-            one.transaction.savepoint(f"s{len(one.changes)}")
-            one.savepoints.append((len(one.changes), list(one.rows)))
+        if not transaction.savepoints or self.random.random() < 0.5:
+            transaction.transaction.savepoint(f"s{len(transaction.changes)}")
+            transaction.savepoints.append((len(transaction.changes), list(transaction.rows)))
             return
-        count, rows = one.savepoints.pop(self.random.randrange(len(one.savepoints)))
-        one.savepoints = [other for other in one.savepoints if other[0] <= count]
-        one.transaction.rollback_to(f"s{count}")
-        del one.changes[count:]
-        one.rows = list(rows)
+        count, rows = transaction.savepoints.pop(self.random.randrange(len(transaction.savepoints)))
+        transaction.savepoints = [other for other in transaction.savepoints if other[0] <= count]
+        transaction.transaction.rollback_to(f"s{count}")
+        del transaction.changes[count:]
+        transaction.rows = list(rows)
 
-    def end(self, one: Open) -> None:
+    def end(self, transaction: Open) -> None:
         """A transaction is committed, or rolled back."""
         if self.random.random() < 0.75:
-            self.commit(one)
+            self.commit(transaction)
         else:
-            one.transaction.rollback()
-            self.open.remove(one)
+            transaction.transaction.rollback()
+            self.open.remove(transaction)
 
-    def commit(self, one: Open) -> None:
+    def commit(self, transaction: Open) -> None:
         """A transaction is committed."""
-        one.transaction.commit()
-        self.expected += one.changes
-        self.open.remove(one)
+        transaction.transaction.commit()
+        self.expected += transaction.changes
+        self.open.remove(transaction)
 
-    def disturb(self, one: Open) -> None:
+    def disturb(self, transaction: Open) -> None:
         """A log is switched, an error is made ready, or the reader starts again."""
         kind = self.random.choice(("switch", "error", "restart"))
         if kind == "switch":

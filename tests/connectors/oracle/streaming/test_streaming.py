@@ -30,8 +30,12 @@ def test_changes_of_a_transaction_come_when_it_is_committed(
         transaction.update(TABLE, {"ID": 1}, NAME="two")
         transaction.delete(TABLE, ID=1)
     reading.await_changes(3)
-    one, two = {"ID": 1, "NAME": "one"}, {"ID": 1, "NAME": "two"}
-    assert reading.images() == [("c", None, one), ("u", one, two), ("d", two, None)]
+    inserted, updated = {"ID": 1, "NAME": "one"}, {"ID": 1, "NAME": "two"}
+    assert reading.images() == [
+        ("c", None, inserted),
+        ("u", inserted, updated),
+        ("d", updated, None),
+    ]
 
 
 def test_the_source_block_tells_of_the_redo(

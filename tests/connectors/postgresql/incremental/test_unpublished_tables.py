@@ -96,14 +96,16 @@ def test_a_table_that_is_not_published_is_left_out_with_the_way_out(
         found = [e for e in reader.events() if e.get("op") == "r"]
         return sorted((e["source"]["table"], e["after"]["id"]) for e in found)
 
-    one, data = signal(kind, "t", "late", "parts")
-    send(one, data)
+    signal_id, data = signal(kind, "t", "late", "parts")
+    send(signal_id, data)
     wait_for(lambda: reader.step() and len(rows()) == 2)
     assert rows() == [("t", 1), ("t", 2)]
     for table in ("late", "parts"):
         add = f'ALTER PUBLICATION "{name}" ADD TABLE "public"."{table}";'
         what = f"The publication {name} lacks public.{table}: their changes do not arrive until"
-        warnings = [text for text in caplog.messages if text.startswith(f"signal {one} leaves")]
+        warnings = [
+            text for text in caplog.messages if text.startswith(f"signal {signal_id} leaves")
+        ]
         assert [what in text and add in text for text in warnings].count(True) == 1
 
     # Nothing is left of this one. A table that is not captured is another matter.

@@ -447,12 +447,12 @@ def test_several_vectors_in_a_puffin_file_of_somebody_else_are_read(lake: Lake) 
         json.loads(begun.storage.write_vector(file, BitMap([place]), f"v{place}"))
         for place, file in enumerate(begun.files, 0)
     ]
-    one, other = (Path(vector["file-path"]) for vector in written)
-    joined = one.read_bytes() + other.read_bytes()
-    written[1]["content-offset"] += one.stat().st_size
-    one.with_name("both.puffin").write_bytes(joined)
+    puffin, other = (Path(vector["file-path"]) for vector in written)
+    joined = puffin.read_bytes() + other.read_bytes()
+    written[1]["content-offset"] += puffin.stat().st_size
+    puffin.with_name("both.puffin").write_bytes(joined)
     for vector in written:
-        vector["file-path"] = str(one.with_name("both.puffin"))
+        vector["file-path"] = str(puffin.with_name("both.puffin"))
         vector["file-size-in-bytes"] = len(joined)
     vectors = [
         (file, json.dumps(vector), 1) for file, vector in zip((first, second), written, strict=True)

@@ -58,7 +58,7 @@ def test_the_name_of_a_collection_goes_before_patterns_and_two_patterns_are_an_e
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "overlap"),
+    ("first", "second", "overlap"),
     [
         ("*.orders", "shop.*", True),
         ("a*c*", "*b", True),
@@ -69,9 +69,9 @@ def test_the_name_of_a_collection_goes_before_patterns_and_two_patterns_are_an_e
     ],
 )
 def test_patterns_that_could_name_one_collection_are_warned_of(
-    one: str, other: str, overlap: bool, tmp_path: Path
+    first: str, second: str, overlap: bool, tmp_path: Path
 ) -> None:
-    options = {f"target.schema.{one}": "_id INT", f"target.schema.{other}": ORDERS}
+    options = {f"target.schema.{first}": "_id INT", f"target.schema.{second}": ORDERS}
     warnings = DeclaredDocuments.of(options).overlapping()
     assert [warning.code for warning in warnings] == ["replicas.patterns_overlap"] * overlap
     sink = {"type": "iceberg", "mode": "replica", "warehouse": str(tmp_path / "lake"), **options}

@@ -112,9 +112,9 @@ def test_rows_of_the_same_row_id_have_the_same_hash_and_of_others_have_others() 
     ids = ["AAAR3sAAEAAAACXAAA", "AAAR3sAAEAAAACXAAB", "AAAR3sAAEAAAACXAAA", None]
     rows = [redo.change("c", 11, A, new=["1"], ROW_ID=number) for number in ids]
     made = words_of(RowOptions()).of(redo.batch(rows), np.zeros(4, bool)).words
-    one, other, same, none = made[:, hold_kernel.ROW_HASH].tolist()
-    assert one == same
-    assert len({one, other, none}) == 3
+    first, other, same, none = made[:, hold_kernel.ROW_HASH].tolist()
+    assert first == same
+    assert len({first, other, none}) == 3
 
 
 def test_more_names_than_are_looked_up_at_first() -> None:
