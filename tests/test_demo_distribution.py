@@ -69,7 +69,7 @@ def test_both_have_the_version_of_the_package_and_one_licence(wheels: Path) -> N
     assert (ROOT / "LICENSE").read_text() == (DEMO / "LICENSE").read_text()
 
 
-def test_the_version_stands_in_one_file_only() -> None:
+def test_the_version_is_in_one_file_only() -> None:
     files = [ROOT / "pyproject.toml", *DEMO.glob("*.*"), *(ROOT / "src").rglob("*.py")]
     naming = [file for file in files if f'"{headrace.__version__}"' in file.read_text()]
     assert naming == [ROOT / "src/headrace/version.py"]

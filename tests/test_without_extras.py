@@ -138,7 +138,7 @@ def test_everything_but_the_connectors_is_imported(installation: Installation) -
 @pytest.mark.parametrize(
     ("words", "line"), [(["--help"], "demo"), (["describe", "postgresql"], "slot.name")]
 )
-def test_the_command_line_tells_of_itself_and_of_a_connector(
+def test_the_command_line_describes_itself_and_a_connector(
     installation: Installation, words: list[str], line: str
 ) -> None:
     assert line in printed(installation, "headrace", *words)

@@ -65,7 +65,7 @@ def run(resident: Resident, file: Path, state: Path) -> str:
     return done.stderr
 
 
-def test_debezium_servers_file_runs_unchanged_and_goes_on(
+def test_debezium_servers_file_runs_unchanged_and_continues(
     tmp_path, source, kafka, resident: Resident
 ):
     prefix, file, state = fresh_name(), tmp_path / "application.properties", tmp_path / "state"

@@ -128,7 +128,7 @@ def every_text(properties: dict[str, str]) -> str:
         ("errors.tolerance", "${env:HEADRACE_TEST}"),
     ],
 )
-def test_what_a_reference_stands_for_is_in_no_finding(
+def test_what_a_reference_resolves_to_is_in_no_finding(
     name: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADRACE_TEST", CANARY)

@@ -42,7 +42,7 @@ def test_a_long_secret_is_in_no_message(before: str, secret: str, after: str) ->
 
 
 @given(TEXTS, SHORT, TEXTS, st.sampled_from(["", " ", "'", "=", ";", "@", '"']))
-def test_a_short_secret_stands_alone_in_no_message(
+def test_a_short_secret_is_alone_in_no_message(
     before: str, secret: str, after: str, mark: str
 ) -> None:
     shown = without_secrets(f"{before}{mark}{secret}{mark}{after}", [secret])
@@ -150,7 +150,7 @@ def test_private_keys_are_secrets_and_hidden_line_by_line() -> None:
     assert "MIIE" not in without_secrets("cannot read MIIEvQIBADAN", [key])
 
 
-def test_an_answer_that_tells_a_part_of_a_secret_in_the_text_at_work_is_left_out() -> None:
+def test_an_answer_that_shows_a_part_of_a_secret_in_the_text_at_work_is_left_out() -> None:
     query = "SELECT dblink_exec('password=hunter2sales', 'x')"
     hidden = HiddenTexts.of_settings({"heartbeat.action.query": query, "other": "password=exist99"})
     answer = 'syntax error at or near "ter2sal"'

@@ -162,7 +162,7 @@ def test_repr_of_properties_shows_names_only() -> None:
     assert "hunter2" not in repr(read_mapping(CONFIGURATION))
 
 
-def test_errors_tell_the_line_of_a_property() -> None:
+def test_errors_name_the_line_of_a_property() -> None:
     text = format_properties(CONFIGURATION.items()) + "debezium.source.database.port=x\n"
     with pytest.raises(HeadraceError, match=r"app, line 12, as debezium\.source\.database\.port"):
         parse_configuration(read_text(text, origin="app"))

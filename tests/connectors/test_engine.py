@@ -118,7 +118,7 @@ def test_nothing_follows_a_snapshot_without_stream() -> None:
 # -- another process ------------------------------------------------------------------------------
 
 
-def test_another_process_goes_on_in_the_log() -> None:
+def test_another_process_continues_in_the_log() -> None:
     query = streaming()
     query.source.lines = 3
     query.poll()
@@ -149,14 +149,14 @@ def test_a_stream_is_behind_until_it_has_nothing_after_the_end_that_its_log_had(
     assert not situations[-1].is_behind
 
 
-def test_another_process_goes_on_inside_of_a_snapshot() -> None:
+def test_another_process_continues_inside_of_a_snapshot() -> None:
     query = snapshotting()
     query.open()
     query.polls(State.SNAPSHOTTING)
     assert query.happened() == ["open snapshot", "check line 0", "planned 1"]
 
 
-def test_another_process_goes_on_inside_of_a_blocking_snapshot() -> None:
+def test_another_process_continues_inside_of_a_blocking_snapshot() -> None:
     query = blocked()
     query.open()
     query.polls(State.BLOCKED)
@@ -215,7 +215,7 @@ def test_what_follows_an_offset_in_a_snapshot_may_be_asked_again() -> None:
         query.polls(state)
 
 
-def test_behind_an_offset_of_an_older_version_the_next_epoch_begins() -> None:
+def test_after_an_offset_of_an_older_version_the_next_epoch_begins() -> None:
     query = streaming()
     query.source.lines = 1
     query.offsets[-1] = {**query.offsets[-1], "v": 1}
@@ -225,7 +225,7 @@ def test_behind_an_offset_of_an_older_version_the_next_epoch_begins() -> None:
     assert query.poll().position == Line(1)
 
 
-def test_behind_an_offset_of_an_older_version_the_next_epoch_is_acknowledged() -> None:
+def test_after_an_offset_of_an_older_version_the_next_epoch_is_acknowledged() -> None:
     query = streaming()
     query.source.lines = 2
     query.poll()
@@ -305,7 +305,7 @@ def test_a_position_that_is_said_to_be_lost_and_is_not_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_a_snapshot_that_cannot_go_on_begins_again(restarted: bool) -> None:
+def test_a_snapshot_that_cannot_continue_begins_again(restarted: bool) -> None:
     query = snapshotting()
     if restarted:
         query.open()
@@ -317,7 +317,7 @@ def test_a_snapshot_that_cannot_go_on_begins_again(restarted: bool) -> None:
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_a_blocking_snapshot_that_cannot_go_on_begins_again_with_what_is_left(
+def test_a_blocking_snapshot_that_cannot_continue_begins_again_with_what_is_left(
     restarted: bool,
 ) -> None:
     query = blocked()

@@ -139,7 +139,7 @@ def test_a_real_server_that_does_not_know_the_user_says_so_whatever_the_password
 
 @pytest.mark.parametrize("translated", [of_postgresql, of_db2, of_oracle, of_mongodb])
 @pytest.mark.parametrize("password", ["e", "db", "post"])
-def test_every_connector_hides_a_short_password_where_it_stands_alone(
+def test_every_connector_hides_a_short_password_where_it_is_alone(
     translated: Translated, password: str
 ) -> None:
     words = 'the database "postdb" does not exist'

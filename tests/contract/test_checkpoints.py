@@ -65,7 +65,7 @@ def test_a_restart_at_any_record_loses_and_repeats_nothing(
 
 @pytest.mark.needs(Feature.SNAPSHOTS)
 @pytest.mark.parametrize("every", [1, 3, 1000])
-def test_a_snapshot_goes_on_after_a_restart(subject: Subject, every: int) -> None:
+def test_a_snapshot_continues_after_a_restart(subject: Subject, every: int) -> None:
     """Rows change meanwhile; what is read and what is streamed add up to the rows."""
     subject.apply(THINGS, [Fill(1, ROWS, 300)])
     properties = {"snapshot_mode": "initial", "headrace_snapshot_chunk_bytes": CHUNK}
@@ -87,7 +87,7 @@ def test_a_snapshot_goes_on_after_a_restart(subject: Subject, every: int) -> Non
         assert sum(bool(run.of([record])) for record in run.records) >= ROWS
 
 
-def test_a_bounded_run_ends_behind_everything_that_was_there(subject: Subject) -> None:
+def test_a_bounded_run_ends_after_everything_that_was_there(subject: Subject) -> None:
     """The run ends also while more and more is written."""
     with Run.start(subject, bounded=True) as run:
         run_workload(subject, EVERYTHING)
@@ -132,7 +132,7 @@ def test_an_empty_log_ends_a_bounded_run_at_once(subject: Subject) -> None:
         assert not run.step(0)
 
 
-def test_a_large_transaction_is_cut_and_goes_on_after_restarts(subject: Subject) -> None:
+def test_a_large_transaction_is_cut_and_continues_after_restarts(subject: Subject) -> None:
     large = Transaction((Insert(5000, "first"), Fill(1, 700, 50), Insert(5001, "last")))
     with Run.start(subject, headrace_range_max_rows=150) as run:
         run_workload(subject, [large])

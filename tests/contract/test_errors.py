@@ -82,7 +82,7 @@ def test_a_database_that_does_not_answer_is_named_and_tried_again(subject: Subje
         assert fold(run.collection_events()) == {1: "before"}
 
 
-def test_a_stream_that_breaks_is_named_and_goes_on(subject: Subject) -> None:
+def test_a_stream_that_breaks_is_named_and_continues(subject: Subject) -> None:
     with Run.start(subject) as run:
         subject.apply(THINGS, [Insert(1, "before")])
         run.deliver()
@@ -95,7 +95,7 @@ def test_a_stream_that_breaks_is_named_and_goes_on(subject: Subject) -> None:
 
 
 @pytest.mark.needs(Feature.SNAPSHOTS)
-def test_a_snapshot_that_breaks_is_named_and_goes_on(subject: Subject) -> None:
+def test_a_snapshot_that_breaks_is_named_and_continues(subject: Subject) -> None:
     subject.apply(THINGS, [Fill(1, 2000, 300)])
     properties = {"snapshot_mode": "initial", "headrace_snapshot_chunk_bytes": "40kB"}
     with Run.start(subject, headrace_slices=1, **properties) as run:

@@ -79,7 +79,7 @@ def test_a_signal_is_applied_once(
 
 
 @pytest.mark.usefixtures("rows")
-def test_an_incremental_snapshot_reads_every_row_while_the_log_goes_on(
+def test_an_incremental_snapshot_reads_every_row_while_the_log_continues(
     subject: Subject, channel: dict[str, str]
 ) -> None:
     with Run.start(subject, **channel) as run:
@@ -96,7 +96,7 @@ def test_an_incremental_snapshot_reads_every_row_while_the_log_goes_on(
 
 
 @pytest.mark.usefixtures("rows")
-def test_an_incremental_snapshot_goes_on_after_restarts(
+def test_an_incremental_snapshot_continues_after_restarts(
     subject: Subject, channel: dict[str, str]
 ) -> None:
     with Run.start(subject, **channel) as run:

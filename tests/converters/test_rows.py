@@ -302,7 +302,7 @@ def test_a_record_larger_than_arrow_can_hold_is_an_error_that_names_table_and_ls
     assert [error.code for error in errors] == ["converters.text_too_large"]
 
 
-def test_rows_behind_a_large_one_do_not_share_its_buffer() -> None:
+def test_rows_after_a_large_one_do_not_share_its_buffer() -> None:
     """What a batch holds is bounded by a batch's buffers, or is one record."""
     texts = [b"\x01" * 20_000_000, *[b"\x01" * 2_000_000] * 8]
     rows = [

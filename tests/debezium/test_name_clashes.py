@@ -18,17 +18,17 @@ def clashes(
     return [(clash.kind, clash.tables) for clash in found]
 
 
-def test_names_that_kafka_does_not_tell_apart_share_a_topic() -> None:
+def test_names_that_kafka_does_not_distinguish_share_a_topic() -> None:
     assert clashes(("s", "a b"), ("s", "a$b"), ("s", "c")) == [("topic", ("s.a b", "s.a$b"))]
 
 
-def test_a_schema_that_is_left_out_does_not_tell_tables_apart() -> None:
+def test_a_schema_that_is_left_out_does_not_distinguish_tables() -> None:
     default = TopicNames("p", strategy=TopicNamingStrategy.DEFAULT)
     assert clashes(("s", "t"), ("u", "t"), topics=default) == [("topic", ("s.t", "u.t"))]
     assert clashes(("s", "t"), ("u", "t")) == []
 
 
-def test_a_dot_in_a_name_does_not_tell_a_schema_from_a_table() -> None:
+def test_a_dot_in_a_name_does_not_distinguish_a_schema_from_a_table() -> None:
     assert clashes(("s", "t.u"), ("s.t", "u")) == [("topic", ("s.t.u", "s.t.u"))]
 
 

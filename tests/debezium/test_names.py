@@ -37,7 +37,7 @@ def test_an_escaped_topic_name_is_one_kafka_accepts(name: str) -> None:
     assert re.fullmatch(r"[A-Za-z0-9._-]{0,249}", unicode_sanitized(name))
 
 
-def test_a_regex_strategy_joins_tables_and_tells_their_rows_apart() -> None:
+def test_a_regex_strategy_joins_tables_and_distinguishes_their_rows() -> None:
     topics = TopicNames(
         "p",
         strategy=TopicNamingStrategy.SCHEMA_REGEX,
@@ -68,6 +68,6 @@ def test_unicode_adjustment_keeps_names_distinct(found: list[str]) -> None:
     assert len({UNICODE.field(name) for name in found}) == len(found)
 
 
-def test_a_leading_digit_is_kept_behind_an_underscore() -> None:
+def test_a_leading_digit_is_kept_after_an_underscore() -> None:
     assert AVRO.field("1st") == "_1st"
     assert UNICODE.field("1st") == "_u0031st"

@@ -30,7 +30,7 @@ def database() -> Iterator[Shop]:
 
 @pytest.mark.postgres
 @pytest.mark.spark
-def test_a_slot_that_debezium_left_is_gone_on_behind(
+def test_a_slot_that_debezium_left_is_continued_from(
     database: Shop, tmp_path: Path, resident: Resident
 ) -> None:
     terminal = Terminal(tmp_path, database.substitutes, resident)

@@ -36,7 +36,7 @@ def test_the_python_api_does_what_its_page_says(reader: Reader) -> None:
     reader.shop.execute("DROP TABLE inventory.signals")
 
 
-def test_the_readmes_stream_runs_and_tells_of_itself(reader: Reader) -> None:
+def test_the_readmes_stream_runs_and_reports_its_state(reader: Reader) -> None:
     first, second = blocks("README.md", "python")
     reader.terminal = reader.terminal.with_substitutes(
         {

@@ -50,7 +50,7 @@ def test_a_character_is_escaped_at_every_place_of_texts_of_every_length(dialect:
     st.lists(st.sampled_from(["document", "array", "scope"]), min_size=1, max_size=150),
     st.sampled_from(list(Dialect)),
 )
-def test_values_stand_before_and_behind_containers_of_every_depth(
+def test_values_come_before_and_after_containers_of_every_depth(
     neighbours: list[tuple[object, object]], kinds: list[str], dialect: Dialect
 ) -> None:
     value: object = None
@@ -117,7 +117,7 @@ def test_every_type_of_bson_is_among_the_recorded_documents() -> None:
     assert {kind for raw in golden_documents() for kind in kinds_of(raw)} == set(Kind)
 
 
-def test_a_document_that_is_cut_off_anywhere_is_refused_whatever_lies_behind_it() -> None:
+def test_a_document_that_is_cut_off_anywhere_is_refused_whatever_lies_after_it() -> None:
     random = Random("cut off")
     source, text = Guarded(4096), Guarded(MOST_GROWTH * 4096 + SLACK)
     for number, raw in enumerate(golden_documents()):

@@ -106,7 +106,7 @@ def as_shown(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return (row["id"], row["state"], price, row["raw"], row["at"], row["tags"], ratio)
 
 
-def test_a_table_in_avro_behind_a_chain_is_the_table(
+def test_a_table_in_avro_after_a_chain_is_the_table(
     database: Database,
     registry_server: RegistryServer,
     stream: Callable[[Mapping[str, str]], Stream],

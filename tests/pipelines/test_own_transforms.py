@@ -22,7 +22,7 @@ OWN = {
 }
 
 
-def test_a_transform_of_ones_own_runs_in_workers_and_a_dead_letter_stands_beside_good_records(
+def test_a_transform_of_ones_own_runs_in_workers_and_a_dead_letter_is_beside_good_records(
     database: Database, stream: Callable[[Mapping[str, str]], Stream]
 ) -> None:
     database.execute(

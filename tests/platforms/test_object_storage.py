@@ -48,7 +48,7 @@ def s3a_jars() -> list[Path]:
 @pytest.mark.postgres
 @pytest.mark.spark
 @pytest.mark.chaos
-def test_a_query_goes_on_from_a_checkpoint_in_a_bucket(tmp_path: Path) -> None:
+def test_a_query_continues_from_a_checkpoint_in_a_bucket(tmp_path: Path) -> None:
     jars = s3a_jars()
     s3 = S3Server()
     try:

@@ -25,7 +25,7 @@ def literal(value: str) -> str:
 
 
 @given(st.lists(rows), rows)
-def test_the_condition_takes_the_rows_behind_the_bound_and_its_not_the_others(
+def test_the_condition_takes_the_rows_after_the_bound_and_its_not_the_others(
     present: list[tuple[str | None, ...]], bound: tuple[str | None, ...]
 ) -> None:
     connection = sqlite3.connect(":memory:")

@@ -43,7 +43,7 @@ def test_a_change_stream_has_both_images(mongo_database: MongoDatabase) -> None:
 
 @pytest.mark.mongodb
 @pytest.mark.parametrize("end", [MongoServer.kill, MongoServer.stop], ids=["kill", "stop"])
-def test_a_stream_goes_on_after_the_server_ended(
+def test_a_stream_continues_after_the_server_ended(
     mongo_database: MongoDatabase, end: Callable[[MongoServer], None]
 ) -> None:
     server, orders = mongo_database.server, mongo_database.collections["orders"]
@@ -124,7 +124,7 @@ def test_a_port_that_another_server_has_is_left_to_it(
         assert other.running
 
 
-def test_without_the_wheel_the_error_tells_what_to_install(
+def test_without_the_wheel_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(embedded.importlib.util, "find_spec", lambda name: None)

@@ -57,7 +57,7 @@ def test_what_nothing_is_running_for_is_reported_in_one_line(
     ]
 
 
-def test_a_log_signal_shows_where_it_stands(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_signal_shows_the_position(caplog: pytest.LogCaptureFixture) -> None:
     heeding = Heeding(Config(), Snapshots(running=False))  # type: ignore[arg-type]
     with caplog.at_level(logging.INFO, "headrace.signals"):
         heeding.apply_row("s1", ["s1", "log", '{"message": "here: {}"}'], 7)

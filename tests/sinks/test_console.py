@@ -55,7 +55,7 @@ def test_deletes_and_tombstones_are_distinguished():
     assert "tombstone" in event_line("s.t", '{"id":1}', None).plain
 
 
-def test_a_row_is_shown_without_what_its_key_tells():
+def test_a_row_is_shown_without_what_its_key_shows():
     created = '{"before":null,"after":{"id":1,"name":null,"n":0},"op":"c"}'
     assert event_line("s.t", '{"id":1}', created).plain.endswith("s.t  id=1  name: null, n: 0")
     assert event_line("s.t", '{"id":2}', created).plain.endswith("id=2  id: 1, name: null, n: 0")
@@ -63,7 +63,7 @@ def test_a_row_is_shown_without_what_its_key_tells():
     assert event_line("s.t", '{"id":1}', deleted).plain.endswith("s.t  id=1  n: 4")
 
 
-def test_a_long_line_on_a_terminal_goes_on_below_the_operation():
+def test_a_long_line_on_a_terminal_continues_below_the_operation():
     out = io.StringIO()
     console = Console(file=out, width=50, force_terminal=True, color_system=None, highlight=False)
     row = {"id": 1, **{f"column{at}": "some words" for at in range(5)}}

@@ -69,7 +69,7 @@ def past_cache(monkeypatch: pytest.MonkeyPatch, write: Callable[[Call, int, memo
     st.lists(st.integers(0, 30_000), max_size=4),
     st.booleans(),
 )
-def test_the_output_holds_what_was_appended_behind_its_length(
+def test_the_output_holds_what_was_appended_after_its_length(
     tmp_path: Path, length: int, surplus: int, sizes: list[int], sync: bool
 ) -> None:
     path = tmp_path / "out.jsonl"

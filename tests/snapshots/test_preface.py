@@ -100,7 +100,7 @@ def test_the_first_range_has_them_and_its_records_stand_before_the_rows(tmp_path
     assert sequences == sorted(set(sequences))
 
 
-def test_another_process_goes_on_behind_them(tmp_path: Path) -> None:
+def test_another_process_continues_after_them(tmp_path: Path) -> None:
     snapshot = snapshot_of(tmp_path)
     before, behind = ranges(snapshot)[:2]
     place = behind.snapshot.after

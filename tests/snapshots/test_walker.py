@@ -143,7 +143,7 @@ def test_chunks_follow_one_another_without_a_gap_and_carry_the_markers() -> None
     ]  # fmt: skip
 
 
-def test_a_lost_snapshot_goes_on_behind_the_chunks_of_tables_with_a_key() -> None:
+def test_a_lost_snapshot_continues_after_the_chunks_of_tables_with_a_key() -> None:
     source = Source(TABLES)
     planner = snapshot(source)
     first = planner.next_range(planner.begin())
@@ -198,7 +198,7 @@ def test_rows_that_would_come_twice_end_the_attempt(keyless: Sequence[str], stre
 
 
 @pytest.mark.parametrize("streams", [True, False])
-def test_a_lost_snapshot_that_can_still_be_shown_goes_on_where_it_was(streams: bool) -> None:
+def test_a_lost_snapshot_that_can_still_be_shown_continues_where_it_was(streams: bool) -> None:
     source = Source(TABLES, ("t1",))
     planner = snapshot(source, restarts=True, streams=streams)
     first = planner.next_range(planner.begin())

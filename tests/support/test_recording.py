@@ -96,7 +96,7 @@ def test_texts_that_are_numbers_by_their_columns_are_shown_and_others_are_not() 
 
 
 @pytest.mark.parametrize("is_cut", [False, True])
-def test_statements_that_go_on_in_the_next_row_are_masked_together(is_cut: bool) -> None:
+def test_statements_that_continue_in_the_next_row_are_masked_together(is_cut: bool) -> None:
     """`is_cut`: within a character, so that parts are bytes."""
     made = recording()
     question = replace(QUESTION, goes_on="CSF", rows=3)

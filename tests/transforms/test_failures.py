@@ -36,7 +36,7 @@ def headers(made: dict[str, Any]) -> dict[str, str]:
     return {header["name"]: header["payload"] for header in made["headers"]}
 
 
-def test_a_dead_letter_stands_among_good_records_in_the_form_it_had_before() -> None:
+def test_a_dead_letter_is_among_good_records_in_the_form_it_had_before() -> None:
     made = run(LETTERS, "afcfbff")
     assert {place: each["topic"] for place, each in made.items()} == {
         0: "t-x", 1: "dead", 2: "t-x", 3: "dead", 5: "dead", 6: "dead",
@@ -83,7 +83,7 @@ def test_without_a_topic_for_them_they_are_left_out_and_logged_where_that_is_ask
     ]
 
 
-def test_dead_letters_need_not_tell_why() -> None:
+def test_dead_letters_may_have_no_reason() -> None:
     policy = FailurePolicy(tolerates=True, dead_letters="dead", tells=False)
     assert run(policy, "f")[0]["headers"] == []
 

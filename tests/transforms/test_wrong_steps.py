@@ -13,7 +13,7 @@ _FILTER = {"transforms": "f", "transforms.f.type": "KafkaFilter", "transforms.f.
 
 
 @pytest.mark.parametrize("name", ["transforms", "predicates"])
-def test_an_alias_that_stands_twice_is_refused(name: str) -> None:
+def test_an_alias_that_occurs_twice_is_refused(name: str) -> None:
     _, problems = TransformsConfig.examine({name: "a,b,a"})
     assert f"{name} has a more than once" in [problem.message for problem in problems]
 

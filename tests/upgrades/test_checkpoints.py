@@ -61,7 +61,7 @@ def database(folder: Path, request: pytest.FixtureRequest) -> Iterator[StoredDat
 
 @pytest.mark.spark
 @pytest.mark.parametrize("folder", stored(of_chaos=["mongodb", "db2"]), indirect=True)
-def test_a_killed_run_of_a_former_release_goes_on_without_loss_or_duplicates(
+def test_a_killed_run_of_a_former_release_continues_without_loss_or_duplicates(
     folder: Path, database: StoredDatabase, tmp_path: Path, resident: Resident
 ) -> None:
     for name in (STREAM, SNAPSHOT):
@@ -79,7 +79,7 @@ def test_a_killed_run_of_a_former_release_goes_on_without_loss_or_duplicates(
 @pytest.mark.spark
 # What the sink has in a checkpoint is of no database.
 @pytest.mark.parametrize("folder", stored(KAFKA, of_chaos=["mongodb"]), indirect=True)
-def test_a_killed_run_into_kafka_of_a_former_release_goes_on_without_loss_or_duplicates(
+def test_a_killed_run_into_kafka_of_a_former_release_continues_without_loss_or_duplicates(
     folder: Path, database: StoredDatabase, tmp_path: Path, resident: Resident
 ) -> None:
     kafka = StoredKafka()

@@ -75,7 +75,7 @@ def test_no_text_has_a_field_that_is_filled_later() -> None:
     assert [text for text in _texts() if field.search(text)] == []
 
 
-def test_a_word_stands_by_itself() -> None:
+def test_a_placeholder_does_not_touch_other_words() -> None:
     """A placeholder touches neither another word nor the letters of the text: `PREFIXNAME`,
     `NAMEs`; and no two follow each other with nothing said between them: `REASON NAMES`."""
     touching = re.compile(rf"{END}[\w{BEGIN}]|\w{BEGIN}|{END}\s+{BEGIN}")
@@ -108,7 +108,7 @@ def _texts() -> list[str]:
     ]
 
 
-def test_what_stands_for_something_reads_as_english(page: str) -> None:
+def test_placeholders_read_as_english(page: str) -> None:
     words = set(re.findall(r"\b[A-Z][A-Z_]+\b", page))
     # Names of methods and of variables that are no nouns.
     assert not words & {

@@ -232,7 +232,7 @@ def test_mongodb(
 
 
 @pytest.mark.mongodb
-def test_a_filter_stops_no_stream_that_goes_on(
+def test_a_filter_stops_no_stream_that_continues(
     mongo_database: MongoDatabase, preconditions: Preconditions
 ) -> None:
     mongo_database.collections["t"].insert_one({"_id": 1})

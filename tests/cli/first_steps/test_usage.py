@@ -98,7 +98,7 @@ def test_one_error_is_described_by_its_code(capsys: pytest.CaptureFixture[str]) 
         (["InsertField$Key"], "InsertField is not a connector", "describe transforms InsertField"),
     ],
 )
-def test_what_stands_elsewhere_is_pointed_to(
+def test_what_is_documented_elsewhere_is_pointed_to(
     words: list[str], message: str, remedy: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["describe", *words]) == 1

@@ -11,7 +11,7 @@ import headrace.cli
 from headrace.cli.messages import LOG, LogOfMessages, Messages
 
 
-def test_what_is_logged_behind_a_verb_goes_to_its_messages_no_more(
+def test_what_is_logged_after_a_verb_goes_to_its_messages_no_more(
     capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     LogOfMessages(Messages(io.StringIO())).open()

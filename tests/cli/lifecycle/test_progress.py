@@ -33,7 +33,7 @@ def test_a_query_starts_reads_a_snapshot_and_streams() -> None:
     assert lines == ["snapshot: 1 of 2 tables, 10 events", "streaming: 15 events, 15/s, lag 80 ms"]
 
 
-def test_a_snapshot_tells_rows_rate_and_remaining_time() -> None:
+def test_a_snapshot_reports_rows_rate_and_remaining_time() -> None:
     snapshot = {
         "TotalTableCount": 2,
         "RemainingTableCount": 1,

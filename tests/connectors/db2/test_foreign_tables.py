@@ -30,7 +30,7 @@ def changes_of_late(reader: ConnectorReader) -> int:
     return [record["topic"] for record in reader.records].count("headrace.INV.LATE")
 
 
-def test_a_new_table_that_may_not_be_read_stops_a_start_and_no_stream_that_goes_on(
+def test_a_new_table_that_may_not_be_read_stops_a_start_and_no_stream_that_continues(
     guarded_server: DerbyServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     database = Db2Database.create(guarded_server)

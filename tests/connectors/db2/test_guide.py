@@ -93,7 +93,7 @@ def test_the_guides_example_in_spark_has_its_properties(monkeypatch: pytest.Monk
     assert isinstance(config, Db2Config)
 
 
-def test_the_guide_tells_of_logins_and_rights_that_are_refused() -> None:
+def test_the_guide_lists_refused_logins_and_rights() -> None:
     ends = [*errors._BY_CODE.values(), *errors._BY_STATE.values(), errors._LOGIN_KIND]
     ends.append(errors._NO_PROCEDURE)
     codes = {f"db2.{error.code}" for error in ends if not error.retriable}

@@ -29,7 +29,7 @@ LSNS = st.sampled_from((10, 16)).flatmap(
         ("f" * 32, "ffffffff:ffffffff:ffffffffffffffff"),
     ],
 )
-def test_numbers_are_shown_in_lower_case_with_colons_behind_the_fourth_and_eighth_byte(
+def test_numbers_are_shown_in_lower_case_with_colons_after_the_fourth_and_eighth_byte(
     raw: str, text: str
 ) -> None:
     assert format_lsn(bytes.fromhex(raw)) == text
@@ -96,7 +96,7 @@ NUMBERS = st.integers(0, (1 << 128) - 1)
 
 @given(NUMBERS, st.lists(st.tuples(st.integers(0, 1 << 62), st.integers(0, 2)), min_size=1),
        st.data())  # fmt: skip
-def test_a_change_covers_exactly_what_is_not_behind_it(
+def test_a_change_covers_exactly_what_is_not_after_it(
     first: int, changes: list[tuple[int, int]], data: st.DataObject
 ) -> None:
     """The property holds wherever lower halves begin again, and whatever ordinals rows have."""
@@ -135,7 +135,7 @@ def test_an_offset_of_before_there_were_numbers_of_changes_counts_them() -> None
     assert position.has_delivered(rows).tolist() == [True, True, False]
 
 
-def test_behind_an_end_numbers_keep_their_size() -> None:
+def test_after_an_end_numbers_keep_their_size() -> None:
     end = np.zeros(1, END)[0]
     end["position"] = low_half(0x48C31C)
     position = Db2Position.behind_commit(lsn_of(16, 10)).behind(end)

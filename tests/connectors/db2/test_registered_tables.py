@@ -46,18 +46,18 @@ def test_no_change_is_asked_for_where_there_is_one_registration() -> None:
     assert shown(made) == [("ONLY", 0, None)]
 
 
-def test_on_zos_registrations_may_go_on() -> None:
+def test_on_zos_registrations_may_continue() -> None:
     made = spans([registered("T", "NEW", 9), registered("T", "OLD", 5)], with_stops=False)
     assert shown(made) == [("OLD", 5, None), ("NEW", 9, None)]
 
 
-def test_the_active_one_goes_on_where_pruning_moved_both_beginnings_to_one_place() -> None:
+def test_the_active_one_continues_where_pruning_moved_both_beginnings_to_one_place() -> None:
     made = spans([registered("T", "A_NEW", 9), registered("T", "OLD", 9, state="I")])
     assert shown(made) == [("OLD", 9, 9), ("A_NEW", 9, None)]
 
 
 @pytest.mark.parametrize("pruned", [9, 5, 7])
-def test_of_several_that_have_all_changes_the_one_with_most_columns_goes_on(pruned: int) -> None:
+def test_of_several_that_have_all_changes_the_one_with_most_columns_continues(pruned: int) -> None:
     """Pruning moved their beginnings to one place, or not both of them yet."""
     columns = {"A_NEW": 3, "OLD": 2}
     made = spans(
@@ -68,7 +68,7 @@ def test_of_several_that_have_all_changes_the_one_with_most_columns_goes_on(prun
     assert shown(made) == [("OLD", pruned, 7), ("A_NEW", 7, None)]
 
 
-def test_columns_are_not_asked_for_where_one_of_two_begins_behind_what_is_read() -> None:
+def test_columns_are_not_asked_for_where_one_of_two_begins_after_what_is_read() -> None:
     made = spans(
         [registered("T", "A_NEW", 10), registered("T", "OLD", 5)],
         first=10,

@@ -109,7 +109,7 @@ def test_the_guides_example_in_spark_has_its_properties(monkeypatch: pytest.Monk
     check_example_in_spark(PAGE, "collection_include_list")
 
 
-def test_the_guide_tells_of_every_error_that_ends_a_query() -> None:
+def test_the_guide_lists_every_error_that_ends_a_query() -> None:
     answers = [value for value in vars(errors).values() if isinstance(value, errors.Answer)]
     answers += errors._BY_CODE.values()
     answers += [answer for _, answer in errors._BY_TEXT]

@@ -242,7 +242,7 @@ def test_a_first_start_may_begin_in_the_past(mongo_database: MongoDatabase) -> N
     reader.stop()
 
 
-def test_a_bounded_run_ends_behind_what_was_written_before(mongo_database: MongoDatabase) -> None:
+def test_a_bounded_run_ends_after_what_was_written_before(mongo_database: MongoDatabase) -> None:
     rows = mongo_database.collections["rows"]
     reader = Reader.begin(mongo_database)
     reader.stop()

@@ -13,7 +13,7 @@ from tests.servers.mongodb import MongoDatabase
 pytestmark = pytest.mark.mongodb
 
 
-def test_metrics_tell_of_the_stream_by_debeziums_names(mongo_database: MongoDatabase) -> None:
+def test_metrics_describe_the_stream_by_debeziums_names(mongo_database: MongoDatabase) -> None:
     rows = mongo_database.collections["rows"]
     reader = Reader.begin(mongo_database)
     rows.insert_one({"_id": 1})
@@ -78,7 +78,7 @@ def test_a_warning_comes_once_when_the_oplog_becomes_short(
     reader.stop()
 
 
-def test_an_oplog_tells_how_long_it_holds_what_follows_a_place(
+def test_an_oplog_shows_how_long_it_holds_what_follows_a_place(
     mongo_database: MongoDatabase,
 ) -> None:
     now = int(time.time())

@@ -180,7 +180,7 @@ def test_a_mongos_is_of_no_replica_set() -> None:
     assert "Leave replicaSet= out" in finding.remedy
 
 
-def test_an_event_in_fragments_becomes_one_event_and_is_resumed_behind_the_last_one() -> None:
+def test_an_event_in_fragments_becomes_one_event_and_is_resumed_after_the_last_one() -> None:
     whole = order(
         "update",
         3,

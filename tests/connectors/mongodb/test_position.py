@@ -73,13 +73,13 @@ def test_a_token_that_is_stored_as_its_data_alone_is_read(text: str) -> None:
     assert MongoPosition.from_json({"resume_token": text}).token == token(text)
 
 
-def test_a_token_tells_its_time() -> None:
+def test_a_token_has_its_time() -> None:
     assert token_time(token(OF_EVENT)) == token_time(token(OF_TIME)) == TIME
     assert token_time(token(bytes.fromhex(OF_TIME))) == TIME
     assert at_token(token(OF_TIME)) == MongoPosition(TIME, 0, token(OF_TIME))
 
 
-def test_an_offset_of_debezium_behind_which_no_event_came_has_the_time_of_its_token() -> None:
+def test_an_offset_of_debezium_after_which_no_event_came_has_the_time_of_its_token() -> None:
     offset = {"sec": -1, "ord": -1, "resume_token": OF_TIME}
     assert MongoPosition.from_json(offset) == MongoPosition(TIME, 0, token(OF_TIME))
 
@@ -106,7 +106,7 @@ def test_a_token_without_a_time_is_refused(document: dict[str, Any]) -> None:
     assert caught.value.code == "mongodb.broken_token"
 
 
-def test_behind_an_event_of_the_index_the_token_is_still_to_be_read() -> None:
+def test_after_an_event_of_the_index_the_token_is_still_to_be_read() -> None:
     end = np.zeros(1, index.END)[0]
     for name, value in (("time", TIME), ("number", 2), ("token", 4096), ("token_size", 90)):
         end[name] = value

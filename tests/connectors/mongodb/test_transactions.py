@@ -151,7 +151,7 @@ def test_a_transaction_ends_although_nothing_follows_it(mongo_database: MongoDat
     reader.stop()
 
 
-def test_without_metadata_sources_alone_tell_of_transactions(
+def test_without_metadata_sources_alone_have_transactions(
     mongo_database: MongoDatabase,
 ) -> None:
     create(mongo_database, "a")

@@ -163,7 +163,7 @@ def test_the_options_of_statements_are_set_once_for_a_session(
     assert oracle_database.server.call("counted")["ddl_options"] == 1
 
 
-def test_a_table_tells_its_statement(
+def test_a_table_gives_its_statement(
     oracle_database: OracleDatabase, connection: Connection
 ) -> None:
     oracle_database.create_table("T", "ID NUMBER(9,0)", key=["ID"])

@@ -117,13 +117,13 @@ def test_the_guides_example_in_spark_has_its_properties(monkeypatch: pytest.Monk
     assert isinstance(config, OracleConfig)
 
 
-def test_the_guide_tells_of_logins_and_rights_that_are_refused() -> None:
+def test_the_guide_lists_refused_logins_and_rights() -> None:
     ends = [*errors._BY_CODE.values(), *errors._BY_DRIVER.values()]
     codes = {f"oracle.{error.code}" for error in ends if not error.retriable}
     assert codes - {"oracle.table_gone", "oracle.unknown_scn"} <= codes_of_failures(PAGE)
 
 
-def test_every_error_that_the_guide_tells_of_is_one() -> None:
+def test_every_error_of_the_guide_exists() -> None:
     reference = (ROOT / "docs/reference/errors.md").read_text()
     known = set(re.findall(r"^\| `([\w.]+)`", reference, re.M))
     shared = {code.replace("CONNECTOR.", "oracle.") for code in known}

@@ -156,7 +156,7 @@ def test_a_statement_has_a_position_of_debeziums_whose_place_is_its_own() -> Non
     assert history_place(position) == statement.at.place
 
 
-def test_a_snapshot_is_before_every_statement_behind_its_scn() -> None:
+def test_a_snapshot_is_before_every_statement_after_its_scn() -> None:
     assert history_place(snapshot_position(1000050)) == place_of(1000050, 0)
 
 

@@ -85,7 +85,7 @@ def test_a_statement_that_headrace_does_not_send_is_refused(
     assert refused(session, "SELECT CURRENT_SCN FROM V$DATABASE WHERE 1 = 1") == 900
 
 
-def test_a_transaction_writes_its_redo_as_logminer_tells_it(
+def test_a_transaction_writes_its_redo_as_logminer_returns_it(
     session: driver.OracleConnection, oracle_database: OracleDatabase
 ) -> None:
     with oracle_database.transaction() as transaction:

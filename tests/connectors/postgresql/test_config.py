@@ -314,7 +314,7 @@ def test_a_configuration_cannot_be_changed() -> None:
         config.warnings = ()
 
 
-def test_is_set_tells_written_from_default() -> None:
+def test_is_set_distinguishes_written_from_default() -> None:
     config = parse({"skipped.operations": "t"})
     assert config.is_set("skipped.operations")
     assert not config.is_set("slot.name")

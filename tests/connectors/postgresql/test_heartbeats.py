@@ -65,7 +65,7 @@ def test_a_heartbeat_moves_the_position_while_other_tables_are_written(tables: D
     assert {record["topic"] for record in reader.records} == {TOPIC}
 
 
-def test_heartbeats_stand_behind_the_changes_before_them(tables: Database) -> None:
+def test_heartbeats_come_after_the_changes_before_them(tables: Database) -> None:
     reader = Reader(properties(tables, heartbeat__interval__ms="1", headrace__range__max__rows="2"))
     reader.step()
     tables.execute("INSERT INTO t SELECT i FROM generate_series(1, 7) i")
@@ -183,7 +183,7 @@ def test_another_failure_of_the_action_query_is_a_warning(
     assert "division by zero" in caplog.text
 
 
-def test_the_action_query_goes_on_after_its_connection_was_killed(tables: Database) -> None:
+def test_the_action_query_continues_after_its_connection_was_killed(tables: Database) -> None:
     query = "INSERT INTO other SELECT count(*) FROM other"
     reader = Reader(
         properties(

@@ -27,7 +27,7 @@ properties = properties_with(
 )
 
 
-def test_metrics_tell_of_snapshot_stream_and_slot(tables: Database) -> None:
+def test_metrics_describe_snapshot_stream_and_slot(tables: Database) -> None:
     reader = Reader(properties(tables))
     reader.drain()
     snapshot = reader.open().metrics()["snapshot"]

@@ -89,7 +89,7 @@ def test_a_position_as_people_read_it() -> None:
     assert str(read(INSIDE).position) == "0/384 message 7"
 
 
-def test_the_ordinals_of_a_blocking_snapshot_count_as_used_behind_it() -> None:
+def test_the_ordinals_of_a_blocking_snapshot_count_as_used_after_it() -> None:
     inside = read(BETWEEN | {"snapshot": SNAPSHOT | {"blocking": True}})
     behind = inside.after_snapshot()
     assert behind.snapshot is None

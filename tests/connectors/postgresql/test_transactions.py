@@ -84,7 +84,7 @@ EXPECTED = [
 
 
 @pytest.mark.parametrize("stop_each", [False, True])
-def test_counters_go_on_across_ranges_and_restarts(tables: Database, stop_each: bool) -> None:
+def test_counters_continue_across_ranges_and_restarts(tables: Database, stop_each: bool) -> None:
     small = Reader(properties(tables, headrace__range__max__rows="1"))
     small.step()
     for statement in WORKLOAD:

@@ -71,7 +71,7 @@ def test_the_receivers_rows_become_events_with_texts_of_row_and_transaction(tmp_
     assert [record["sequence"] for record in records] == sorted({r["sequence"] for r in records})
 
 
-def test_a_transactions_image_goes_on_in_every_segment(tmp_path: Path) -> None:
+def test_a_transactions_image_continues_in_every_segment(tmp_path: Path) -> None:
     journal = create(tmp_path)
     commit(journal, [(1, None, (9, "not")), *((0, None, (n, "x" * (6 << 20))) for n in range(8))])
     segments = records_by_segment(journal)

@@ -58,7 +58,7 @@ def test_an_int32_may_stand_where_another_document_has_a_small_int64() -> None:
 
 
 @pytest.mark.parametrize("more", [{"regex": bson.Regex("a.*", "i")}, {"x\ufffd": 1}])
-def test_members_behind_values_without_a_length_are_found_one_by_one(
+def test_members_after_values_without_a_length_are_found_one_by_one(
     more: dict[str, object],
 ) -> None:
     _check([_document(text, 1, more=more) for text in ("a", "bcd")])

@@ -27,7 +27,7 @@ def test_a_record_has_debeziums_bytes(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))
-def test_an_event_tells_of_table_changes_what_debezium_tells(number: int) -> None:
+def test_an_event_has_the_table_changes_that_debezium_writes(number: int) -> None:
     event = json.loads(EVENTS.read_text().split("\n")[number])
     schema = changes_schema(AS_NAMED)
     assert schema == load_schema(event["schema"])

@@ -53,7 +53,7 @@ def test_texts_longer_than_a_segment_go_both_ways(db2_database: Db2Database) -> 
     assert db2_database.execute("SELECT A, B FROM INV.TEXTS") == [texts]
 
 
-def test_the_driver_tells_columns_and_keys(db2_database: Db2Database) -> None:
+def test_the_driver_returns_columns_and_keys(db2_database: Db2Database) -> None:
     db2_database.create_table(
         "ITEMS", "B INTEGER NOT NULL, A INTEGER NOT NULL, PRIMARY KEY (A, B)", captured=False
     )
@@ -111,7 +111,7 @@ def test_the_synchpoint_stays_while_capture_does_not_run(db2_database: Db2Databa
     assert capture.await_captured() > before
 
 
-def test_capture_goes_on_when_the_server_comes_back(
+def test_capture_continues_when_the_server_comes_back(
     derby: DerbyServer, db2_database: Db2Database
 ) -> None:
     db2_database.create_table("THINGS", "ID INTEGER NOT NULL PRIMARY KEY")

@@ -33,7 +33,7 @@ def refused(code: str, last: Marker | None, turn: Turn = TURN, *, begins: bool =
     assert (raised.value.code, raised.value.retriable) == (code, False)
 
 
-def test_a_slice_writes_behind_the_micro_batch_before() -> None:
+def test_a_slice_writes_after_the_micro_batch_before() -> None:
     assert next_step(marker(6), TURN, begins=False) is Step.WRITE
 
 
@@ -76,7 +76,7 @@ def test_a_marker_older_than_the_micro_batch_before_is_an_error() -> None:
     st.booleans(),
     st.booleans(),
 )
-def test_a_slice_writes_behind_the_one_before_skips_at_its_own_and_stops_anywhere_else(
+def test_a_slice_writes_after_the_one_before_skips_at_its_own_and_stops_anywhere_else(
     batch: int, last: int | None, first: bool, same: bool
 ) -> None:
     turn = replace(TURN, batch=batch, digest=f"d{batch}" if same else "other")
@@ -194,5 +194,5 @@ def test_a_newer_marker_is_an_error_of_its_own() -> None:
     assert raised.value.code == "kafka.newer_marker"
 
 
-def test_keys_tell_checkpoints_and_slices_apart() -> None:
+def test_keys_distinguish_checkpoints_and_slices() -> None:
     assert len({key_of("a", 1), key_of("a", 2), key_of("b", 1)}) == 3

@@ -151,7 +151,7 @@ def test_another_range_under_the_same_number_is_an_error(query: Query) -> None:
     refused("kafka.batch_changed", query, 0, "other")
 
 
-def test_a_new_checkpoint_begins_and_the_old_run_cannot_go_on(
+def test_a_new_checkpoint_begins_and_the_old_run_cannot_continue(
     kafka: KafkaServer, query: Query, tmp_path: Path
 ) -> None:
     query.run(0, 1, Way.DIRECT)

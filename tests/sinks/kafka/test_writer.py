@@ -229,7 +229,7 @@ def test_a_zombie_is_fenced(
     assert values(read_topic(kafka, topic)) == list(range(10))
 
 
-def test_a_crash_behind_the_commit_is_known(
+def test_a_crash_after_the_commit_is_known(
     kafka: KafkaServer, options: KafkaOptions, topic: str, left_open: NativeProducer
 ) -> None:
     left_open.commit_transaction(30)
@@ -237,7 +237,7 @@ def test_a_crash_behind_the_commit_is_known(
     assert values(read_topic(kafka, topic)) == list(range(20))
 
 
-def test_a_marker_behind_somebodys_open_transaction_is_waited_for(
+def test_a_marker_after_somebodys_open_transaction_is_waited_for(
     kafka: KafkaServer, options: KafkaOptions, topic: str
 ) -> None:
     settings = {**options.settings, "transactional.id": fresh_name()}

@@ -160,7 +160,7 @@ def test_updates_without_documents_are_refused_before_anything_is_written_where_
 
 
 @pytest.mark.parametrize("name", IN_TURN)
-def test_a_value_that_is_not_of_the_schema_stops_its_table_and_others_go_on(
+def test_a_value_that_is_not_of_the_schema_stops_its_table_and_others_continue(
     name: str, spark: SparkSession, mongo_database: MongoDatabase, tmp_path: Path
 ) -> None:
     orders, others = (mongo_database.collections[each] for each in ("orders", "others"))

@@ -55,7 +55,7 @@ def of_source(columns: str, **types: pa.DataType) -> TableSchema:
     return replace(schema(columns, **types), source="shop.orders")
 
 
-def test_a_column_behind_others_that_it_stood_before_may_be_another_one() -> None:
+def test_a_column_after_others_that_it_preceded_may_be_another_one() -> None:
     current, wanted = of_source("id a b c"), of_source("id b c a")
     with pytest.raises(HeadraceError, match=r"shop\.orders: a stands behind columns") as error:
         change(current, wanted)
@@ -189,7 +189,7 @@ def identified(columns: str, **types: pa.DataType) -> TableSchema:
     return TableSchema(made, ("id",))
 
 
-def test_ids_tell_a_renamed_last_column_from_one_that_was_dropped_and_added() -> None:
+def test_ids_distinguish_a_renamed_last_column_from_one_that_was_dropped_and_added() -> None:
     assert change(identified("id=1 a=2"), identified("id=1 b=2")).renamed == {"a": "b"}
     other = change(identified("id=1 a=2"), identified("id=1 b=3"))
     assert (other.dropped, other.added) == (("a",), (Column("b", pa.int32()),))

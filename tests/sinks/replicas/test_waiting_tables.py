@@ -92,7 +92,7 @@ def test_rows_of_a_snapshot_that_began_again_keep_their_values_in_a_staged_copy(
     assert not [*pipeline.state.glob("staged/*"), *pipeline.state.glob("waiting/*")]
 
 
-def test_a_first_copy_that_has_no_room_ends_the_query_and_goes_on_with_other_options(
+def test_a_first_copy_that_has_no_room_ends_the_query_and_continues_with_other_options(
     tmp_path: Path,
 ) -> None:
     pipeline = Pipeline(tmp_path, ReplicaOptions(first_copy=FirstCopy.STAGED, kept_bytes=10))

@@ -53,7 +53,7 @@ def test_places_between_transactions_rise_from_any_stored_offset(
 
 
 @given(heartbeats=st.integers(0, 1 << 40))
-def test_what_is_inserted_inside_a_transaction_stands_behind_the_heartbeat_that_cut_it(
+def test_what_is_inserted_inside_a_transaction_comes_after_the_heartbeat_that_cut_it(
     heartbeats: int,
 ) -> None:
     offset = stored(heartbeat=heartbeats, txn=6000, txn_index=3, lsn=5500)

@@ -64,7 +64,7 @@ def _named(error: HeadraceError) -> list[str]:
 
 
 @pytest.mark.parametrize("verb", ["check", "run", "transform"])
-def test_a_command_tells_all_ten(
+def test_a_command_reports_all_ten(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "wrong.properties"
@@ -75,12 +75,12 @@ def test_a_command_tells_all_ten(
     assert [name for name in WRONG if name not in printed] == []
 
 
-def test_options_and_a_chain_tell_all_ten() -> None:
+def test_options_and_a_chain_report_all_ten() -> None:
     for read in (lambda: headrace.options(GIVEN), lambda: apply_json(GIVEN, [])):
         assert _named(raised(read)) == sorted(WRONG)
 
 
-def test_a_dataframes_transforms_tell_all_ten(spark: SparkSession) -> None:
+def test_a_dataframes_transforms_report_all_ten(spark: SparkSession) -> None:
     records = spark.createDataFrame([(b"k", b"v")], "key binary, value binary")
     assert _named(raised(lambda: apply(records, GIVEN))) == sorted(WRONG)
 

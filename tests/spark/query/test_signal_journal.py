@@ -106,7 +106,7 @@ def test_a_signal_that_nobody_applies_is_an_error(
     assert "[signals.not_heeded]" in capsys.readouterr().err
 
 
-def test_the_journal_of_another_server_tells_nothing(
+def test_the_journal_of_another_server_reports_nothing(
     journal: SignalJournal, given: dict[str, str]
 ) -> None:
     journal.write("one", "COMPLETED", {})
@@ -126,7 +126,7 @@ def test_a_journal_stays_small_and_goes_with_its_process(journal: SignalJournal)
     assert not journal._path.exists()
 
 
-def test_a_restarted_process_tells_what_follows(
+def test_a_restarted_process_reports_what_follows(
     journal: SignalJournal, given: dict[str, str]
 ) -> None:
     config = parse_configuration(given)

@@ -158,7 +158,7 @@ def test_variants_hold_the_values_of_their_types(
     assert whole["source"]["table"] == "items"
 
 
-def test_a_row_behind_unwrap_is_the_row_of_the_table(
+def test_a_row_after_unwrap_is_the_row_of_the_table(
     spark: SparkSession, database: Database, tmp_path: Path
 ) -> None:
     database.execute(TABLE)

@@ -138,7 +138,7 @@ def test_what_leaves_no_doubt_is_no_error(
     assert folded(frame(spark, *changes), order="source.n") == expected
 
 
-def test_a_value_that_the_last_change_does_not_tell_has_an_order_too(spark: SparkSession) -> None:
+def test_a_value_that_the_last_change_does_not_carry_has_an_order_too(spark: SparkSession) -> None:
     last = change("c", "5", text=LACKING)
     ambiguous = frame(spark, change("a", "4", text="x"), change("a", "4", text="y"), last)
     assert "the order (source.n)" in failure(ambiguous, order="source.n").message

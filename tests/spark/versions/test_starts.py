@@ -90,7 +90,7 @@ def test_ranges_follow_one_another_and_are_acknowledged_when_they_are_finished(
     assert driver.log.acknowledged == 9
 
 
-def test_a_restart_goes_on_behind_the_last_micro_batch(checkpoint: Checkpoint) -> None:
+def test_a_restart_continues_after_the_last_micro_batch(checkpoint: Checkpoint) -> None:
     driver = Driver(checkpoint, Log(6))
     driver.batch()
     assert driver.end is not None
@@ -243,7 +243,7 @@ class TestTriggerOfTheUser:
         assert driver.ask() == end
         assert driver.log.acknowledged == 8
 
-    def test_a_query_that_goes_on_with_available_now_is_seen_before_its_start(
+    def test_a_query_that_continues_with_available_now_is_seen_before_its_start(
         self, checkpoint: Checkpoint
     ) -> None:
         driver = Driver(checkpoint, Log(6), is_bounded=None)

@@ -120,7 +120,7 @@ def test_a_text_of_more_characters_than_anybody_writes_is_refused() -> None:
             expression(language, "1" + " " * 10_000)
 
 
-def test_what_stands_in_many_places_is_looked_at_once() -> None:
+def test_a_subexpression_that_occurs_many_times_is_checked_once() -> None:
     tree = expression("python", "(" * 50 + "1 or 1" + ") or 1" * 50).tree
     assert is_constant(tree, Shape("t", None, None))
 

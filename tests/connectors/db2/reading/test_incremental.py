@@ -63,7 +63,7 @@ def read(run: ConnectorReader) -> list[tuple[int, str]]:
 EVERY = [(n // 3, f"b{n % 3}") for n in range(ROWS)]
 
 
-def test_rows_are_read_between_marks_while_the_log_goes_on(database: Db2Database) -> None:
+def test_rows_are_read_between_marks_while_the_log_continues(database: Db2Database) -> None:
     run = started(database)
     ask(database)
     database.execute("INSERT INTO INV.KEYED VALUES (1000, 'late', NULL)")
@@ -81,7 +81,7 @@ def test_rows_are_read_between_marks_while_the_log_goes_on(database: Db2Database
     assert sorted(key for key in set(read(run)) if key[0] < 1000) == EVERY
 
 
-def test_an_incremental_snapshot_goes_on_in_another_process(database: Db2Database) -> None:
+def test_an_incremental_snapshot_continues_in_another_process(database: Db2Database) -> None:
     run = started(database)
     ask(database)
     while not set(EVERY) <= set(read(run)):

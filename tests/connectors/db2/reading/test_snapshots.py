@@ -147,7 +147,7 @@ def test_rows_are_read_in_every_isolation(database: Db2Database, isolation: str)
     run.stop()
 
 
-def test_no_data_tells_tables_and_reads_no_rows_and_initial_only_no_changes(
+def test_no_data_emits_tables_and_reads_no_rows_and_initial_only_no_changes(
     database: Db2Database,
 ) -> None:
     run = reader(database, snapshot_mode="no_data")
@@ -163,7 +163,7 @@ def test_no_data_tells_tables_and_reads_no_rows_and_initial_only_no_changes(
     only.stop()
 
 
-def test_a_snapshot_goes_on_after_any_kill(database: Db2Database) -> None:
+def test_a_snapshot_continues_after_any_kill(database: Db2Database) -> None:
     run = reader(database, table_include_list=r"INV\.KEYED")
     while len(run.offsets) < 3 or "snapshot" in run.offsets[-1]:
         run.step()
@@ -203,7 +203,7 @@ def test_a_tables_own_statement_gives_its_rows_and_what_it_lacks_is_null(
     assert {row["after"]["N"] for row in rows} == {None}
 
 
-def test_what_changes_while_rows_are_read_comes_behind_them(database: Db2Database) -> None:
+def test_what_changes_while_rows_are_read_comes_after_them(database: Db2Database) -> None:
     run = reader(database, table_include_list=r"INV\.KEYED")
     run.step_until(lambda: run.offsets[-1].get("snapshot", {}).get("chunks"))
     with database.transaction() as execute:

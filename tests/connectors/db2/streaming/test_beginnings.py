@@ -48,7 +48,7 @@ def test_a_process_that_knows_only_its_position_takes_a_later_beginning_for_a_ga
     assert not has_gap(Beginnings(), 10, registered("CD", None))
 
 
-def test_a_beginning_that_moved_behind_what_was_read_is_a_gap() -> None:
+def test_a_beginning_that_moved_after_what_was_read_is_a_gap() -> None:
     beginnings = Beginnings([registered("CD", 5)])
     assert not has_gap(beginnings, 10, registered("CD", 9))
     assert has_gap(beginnings, 10, registered("CD", 10))
@@ -148,7 +148,7 @@ def test_one_whose_changes_are_all_read_may_be_pruned() -> None:
     assert not has_gap(beginnings, 10, registered("CD", 20, state="I"), second)
 
 
-def test_pruning_behind_a_fetch_is_a_gap_where_rows_were_still_to_be_fetched() -> None:
+def test_pruning_after_a_fetch_is_a_gap_where_rows_were_still_to_be_fetched() -> None:
     beginnings = Beginnings([registered("CD", 5)])
     assert not has_gap(beginnings, 10, registered("CD", 5))
     assert not has_gap_behind_fetch(beginnings, 15, registered("CD", 14))

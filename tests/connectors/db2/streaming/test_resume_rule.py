@@ -125,7 +125,7 @@ NEAR_HALF = st.integers(0, 6).flatmap(
     st.tuples(SETS.filter(bool), SETS, SETS, SETS),
     st.data(),
 )
-def test_what_comes_is_what_lies_behind_the_last_change(
+def test_what_comes_is_what_lies_after_the_last_change(
     steps: list[tuple[int, int, str]],
     first: int,
     sets: tuple[set[int], set[int], set[int], set[int]],

@@ -43,7 +43,7 @@ def read_all(reading: Reader, database: Db2Database) -> None:
 
 @BEFORE_AND_BEHIND
 @pytest.mark.parametrize("restarts", [False, True])
-def test_it_goes_on_where_both_were_pruned_up_to_what_is_read(
+def test_it_continues_where_both_were_pruned_up_to_what_is_read(
     reading: Reader, db2_database: Db2Database, second: str, restarts: bool
 ) -> None:
     database = db2_database
@@ -57,7 +57,7 @@ def test_it_goes_on_where_both_were_pruned_up_to_what_is_read(
 
 
 @BEFORE_AND_BEHIND
-def test_it_goes_on_where_the_first_one_is_pruned_behind_its_beginning(
+def test_it_continues_where_the_first_one_is_pruned_after_its_beginning(
     reading: Reader, db2_database: Db2Database, second: str
 ) -> None:
     database = db2_database

@@ -98,7 +98,7 @@ def test_commits_without_a_time_belong_to_the_next_one_that_has(
     assert lasts(connection, config, commits) == [5]
 
 
-def test_there_is_no_window_behind_the_newest_commit(
+def test_there_is_no_window_after_the_newest_commit(
     db2_database: Db2Database, connection: Connection, commits: list[int]
 ) -> None:
     config = config_of(db2_database, streaming_query_timespan_seconds="120")
@@ -166,7 +166,7 @@ def _read_all(run: ConnectorReader, before: dict[str, Any], count: int) -> None:
 
 
 @pytest.mark.parametrize(("ignores", "has_stop"), [("false", True), ("true", False)])
-def test_on_zos_a_registration_may_go_on_beside_the_next_one(
+def test_on_zos_a_registration_may_continue_beside_the_next_one(
     db2_database: Db2Database,
     connection: Connection,
     commits: list[int],

@@ -53,7 +53,7 @@ def login(guarded: GuardedServer, folder: Path, *, in_the_string: bool) -> dict[
 
 
 @pytest.mark.parametrize("in_the_string", [True, False], ids=["string", "property"])
-def test_the_stream_goes_on_after_the_password_was_rotated_and_the_connection_cut(
+def test_the_stream_continues_after_the_password_was_rotated_and_the_connection_cut(
     guarded: GuardedServer, rotate: Callable[..., None], tmp_path: Path, in_the_string: bool
 ) -> None:
     database = MongoDatabase(guarded, f"rotated_{in_the_string}", guarded.connect_to_member())

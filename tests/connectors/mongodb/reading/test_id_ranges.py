@@ -85,7 +85,7 @@ def test_a_range_has_a_condition_and_a_limit(
     assert largest_id(mongo_database.client, session, behind) == expected[-1]
 
 
-def test_a_read_whose_cursor_is_killed_goes_on_behind_the_last_document(
+def test_a_read_whose_cursor_is_killed_continues_after_the_last_document(
     mongo_database: MongoDatabase, session: ClientSession
 ) -> None:
     mongo_database.collections["t"].insert_many([{"_id": i} for i in range(1000)])

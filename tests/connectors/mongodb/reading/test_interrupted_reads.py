@@ -49,7 +49,7 @@ def fill(database: MongoDatabase) -> Any:
 
 
 @pytest.mark.parametrize(("disturb", "times"), [(kill_reads, 5), (elect, 2)])
-def test_a_snapshot_goes_on(
+def test_a_snapshot_continues(
     mongo_database: MongoDatabase, disturb: Disturbance, times: int
 ) -> None:
     things = fill(mongo_database)
@@ -74,7 +74,7 @@ def test_a_snapshot_goes_on(
 
 
 @pytest.mark.parametrize(("disturb", "times"), [(kill_cursors, 5), (step_down, 2)])
-def test_an_incremental_snapshot_and_its_stream_go_on(
+def test_an_incremental_snapshot_and_its_stream_continue(
     mongo_database: MongoDatabase, disturb: Callable[[MongoServer], object], times: int
 ) -> None:
     things = fill(mongo_database)

@@ -107,7 +107,7 @@ def test_a_message_of_kafka_starts_an_incremental_snapshot_once(
     check(run, things)
 
 
-def test_a_blocking_snapshot_holds_up_the_stream_and_goes_on_after_restarts(
+def test_a_blocking_snapshot_holds_up_the_stream_and_continues_after_restarts(
     mongo_database: MongoDatabase,
 ) -> None:
     things = mongo_database.collections["things"]

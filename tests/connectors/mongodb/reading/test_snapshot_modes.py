@@ -95,7 +95,7 @@ def test_configuration_based_repairs_a_lost_position_when_asked(
 
 
 @pytest.mark.parametrize("resume", ["chunks", "restart"])
-def test_a_snapshot_that_is_cut_short_goes_on_or_begins_again(
+def test_a_snapshot_that_is_cut_short_continues_or_begins_again(
     mongo_database: MongoDatabase, resume: str
 ) -> None:
     for name, count in (("first", 500), ("second", 2500)):

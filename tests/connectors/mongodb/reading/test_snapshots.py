@@ -210,7 +210,7 @@ def test_a_filter_that_the_server_refuses_is_reported(mongo_database: MongoDatab
     run.stop()
 
 
-def test_initial_only_ends_behind_the_last_document(mongo_database: MongoDatabase) -> None:
+def test_initial_only_ends_after_the_last_document(mongo_database: MongoDatabase) -> None:
     mongo_database.collections["a"].insert_many([{"_id": i} for i in range(10)])
     run = to_the_end(reader(mongo_database, snapshot_mode="initial_only"))
     mongo_database.collections["a"].insert_one({"_id": 10})

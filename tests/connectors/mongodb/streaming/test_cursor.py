@@ -80,7 +80,7 @@ def keys_until(cursor: ChangeStreamCursor, last: int) -> list[int]:
     return keys
 
 
-def test_batches_follow_one_another_and_tell_where_to_go_on(
+def test_batches_follow_one_another_and_say_where_to_continue(
     mongo_database: MongoDatabase, open_cursor: Callable[..., ChangeStreamCursor]
 ) -> None:
     rows = mongo_database.collections["rows"]

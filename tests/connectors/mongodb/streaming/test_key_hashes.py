@@ -197,7 +197,7 @@ def test_keys_of_one_type_are_spread_over_slices() -> None:
         ([{"type": "ReplaceField$Key", "renames": "a:x,b:y"}], 4),
     ],
 )  # fmt: skip
-def test_a_range_is_one_slice_where_keys_do_not_tell_what_they_become(
+def test_a_range_is_one_slice_where_keys_do_not_show_what_they_become(
     steps: list[dict[str, str]], slices: int
 ) -> None:
     predicates = {

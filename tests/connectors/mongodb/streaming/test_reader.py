@@ -163,7 +163,7 @@ def test_a_thousand_collections_are_distinguished() -> None:
     assert rows[1000].collection == rows[0].collection
 
 
-def test_events_of_one_time_are_numbered_also_behind_a_restart() -> None:
+def test_events_of_one_time_are_numbered_also_after_a_restart() -> None:
     changes = [event("insert", 5, 1, key=key) for key in range(6)] + [event("insert", 5, 2, key=9)]
     stream = rows_of(changes[:4], changes[4:])
     places = [(at(5, 1), number) for number in range(6)] + [(at(5, 2), 0)]
@@ -177,14 +177,14 @@ def test_events_of_one_time_are_numbered_also_behind_a_restart() -> None:
     assert [row.place for row in again.rows] == places[3:]
 
 
-def test_the_token_behind_a_batch_is_a_position_of_its_own() -> None:
+def test_the_token_after_a_batch_is_a_position_of_its_own() -> None:
     stream = rows_of([event("insert", 5)], behind=token(9))
     end = MongoPosition().behind(stream.receiver.received.end)
     assert end == at_token(bson.encode(token(9)))
     assert stream.receiver.received.complete == at(9, 2) << 64
 
 
-def test_a_stream_goes_on_behind_the_token_of_its_start() -> None:
+def test_a_stream_continues_after_the_token_of_its_start() -> None:
     cursor = ScriptedCursor([([event("insert", 5)], token(5))])
     start = at_token(bson.encode(token(4)))
     read(cursor, lambda stream: len(stream.rows) == 1, start=start)
@@ -349,7 +349,7 @@ def test_transactions_that_are_counted_have_rows_where_they_begin_and_end() -> N
 
 
 @pytest.mark.parametrize(("cut", "rest"), [(0, 1), (1, 3), (2, 4), (3, 5), (4, 8), (5, 9), (6, 11)])
-def test_behind_each_event_of_a_transaction_the_rest_of_it_follows(cut: int, rest: int) -> None:
+def test_after_each_event_of_a_transaction_the_rest_of_it_follows(cut: int, rest: int) -> None:
     assert counted(cut=cut)[0] == COUNTED[rest:]
 
 

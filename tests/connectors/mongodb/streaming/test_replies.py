@@ -61,7 +61,7 @@ def test_a_reply_that_lacks_something_is_refused(document: dict[str, Any]) -> No
     assert caught.value.code == "mongodb.broken_reply"
 
 
-def test_a_server_without_tokens_behind_its_batches_is_no_mongodb() -> None:
+def test_a_server_without_tokens_after_its_batches_is_no_mongodb() -> None:
     with pytest.raises(HeadraceError) as caught:
         read_reply(bson.encode({**REPLY, "cursor": without(CURSOR, "postBatchResumeToken")}))
     assert caught.value.code == "mongodb.unsupported_server"

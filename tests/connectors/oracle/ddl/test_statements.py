@@ -53,7 +53,7 @@ def after(sql: str, table: Table | None = T) -> Table | None:
 
 
 @pytest.mark.parametrize("written", TYPES)
-def test_a_column_is_as_the_data_dictionary_tells_of_it(written: str) -> None:
+def test_a_column_is_as_the_data_dictionary_describes_it(written: str) -> None:
     definition = Definition.parse(f"C {written}")
     made = after(f"ALTER TABLE T ADD C {written}")
     assert made is not None
@@ -112,7 +112,7 @@ def test_a_key_column_that_is_renamed_stays_in_the_key() -> None:
     assert made.key == ("id",)
 
 
-def test_a_table_has_another_name_behind_rename() -> None:
+def test_a_table_has_another_name_after_rename() -> None:
     for sql in ("RENAME T TO U", "ALTER TABLE S.T RENAME TO U"):
         (change,) = parse_ddl(sql, "S")
         assert (change.kind, change.previous, change.path) == (

@@ -69,7 +69,7 @@ def read(run: ConnectorReader) -> list[tuple[int, str]]:
     return [(row["after"]["A"], row["after"]["B"]) for row in rows]
 
 
-def test_rows_are_read_between_marks_while_the_log_goes_on(database: OracleDatabase) -> None:
+def test_rows_are_read_between_marks_while_the_log_continues(database: OracleDatabase) -> None:
     run = started(database)
     ask(database)
     insert(database, 1000, "late")
@@ -87,7 +87,7 @@ def test_rows_are_read_between_marks_while_the_log_goes_on(database: OracleDatab
     assert sorted(key for key in set(read(run)) if key[0] < 1000) == EVERY
 
 
-def test_an_incremental_snapshot_goes_on_in_another_process(database: OracleDatabase) -> None:
+def test_an_incremental_snapshot_continues_in_another_process(database: OracleDatabase) -> None:
     run = started(database)
     ask(database)
     while not set(EVERY) <= set(read(run)):

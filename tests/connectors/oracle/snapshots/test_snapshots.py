@@ -220,7 +220,7 @@ def test_the_tables_are_emitted_again_as_they_were_when_the_range_is_read_again(
     assert [changes[0]["id"] for _, changes in tables_of(first)] == [f'"{PDB}"."INV"."A"']
 
 
-def test_no_data_tells_tables_and_reads_no_rows_and_initial_only_no_changes(
+def test_no_data_emits_tables_and_reads_no_rows_and_initial_only_no_changes(
     database: OracleDatabase,
 ) -> None:
     run = reader(database, snapshot_mode="no_data")
@@ -239,7 +239,7 @@ def test_no_data_tells_tables_and_reads_no_rows_and_initial_only_no_changes(
     only.stop()
 
 
-def test_a_snapshot_goes_on_after_any_kill_as_of_the_same_scn_without_a_key_too(
+def test_a_snapshot_continues_after_any_kill_as_of_the_same_scn_without_a_key_too(
     database: OracleDatabase,
 ) -> None:
     run = reader(database, include_schema_changes="false")
@@ -307,7 +307,7 @@ def test_a_task_whose_scn_is_gone_for_good_says_what_to_do(database: OracleDatab
     assert "with a new checkpoint" in refused.value.remedy
 
 
-def test_a_snapshot_waits_for_an_scn_behind_the_last_definition(database: OracleDatabase) -> None:
+def test_a_snapshot_waits_for_an_scn_after_the_last_definition(database: OracleDatabase) -> None:
     database.server.apply([{"error": 1466, "when": "AS OF SCN", "times": 2}])
     run = reader(database, table_include_list=r"INV\.KEYLESS")
     assert len(snapshot(run)) == 2
@@ -333,7 +333,7 @@ def test_a_tables_own_statement_gives_its_rows_and_what_it_lacks_is_null(
     assert {row["after"]["AT"] for row in rows} == {1577836800250000}
 
 
-def test_what_changes_while_rows_are_read_comes_behind_them(database: OracleDatabase) -> None:
+def test_what_changes_while_rows_are_read_comes_after_them(database: OracleDatabase) -> None:
     run = reader(database, table_include_list=r"INV\.KEYED")
     run.step_until(lambda: run.offsets[-1].get("snapshot", {}).get("chunks"))
     with database.transaction() as transaction:
@@ -413,7 +413,7 @@ TYPES = {
 
 
 @pytest.mark.parametrize("mode", ["precise", "string"])
-def test_a_row_is_the_same_whether_a_snapshot_or_the_redo_tells_it(
+def test_a_row_is_the_same_whether_a_snapshot_or_the_redo_has_it(
     oracle_database: OracleDatabase, mode: str
 ) -> None:
     values = {name.split()[0]: value for name, value in TYPES.items()}

@@ -20,7 +20,7 @@ Change = tuple[str, int]
 @pytest.mark.parametrize(
     ("error", "when"), [(1291, "START_LOGMNR"), (310, "START_LOGMNR"), (310, "FETCH_REDO")]
 )
-def test_a_log_switch_right_behind_a_restart_loses_nothing_of_an_open_transaction(
+def test_a_log_switch_right_after_a_restart_loses_nothing_of_an_open_transaction(
     oracle_database: OracleDatabase, error: int, when: str
 ) -> None:
     oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])

@@ -282,7 +282,7 @@ def test_a_database_that_was_restored_is_refused_though_it_is_past_the_position(
     assert "RESETLOGS" in error.message
 
 
-def test_a_position_from_before_a_restoration_goes_on(
+def test_a_position_from_before_a_restoration_continues(
     reading: OracleReader, oracle_database: OracleDatabase
 ) -> None:
     add(oracle_database, 1)

@@ -122,7 +122,7 @@ def test_what_is_undone_to_a_savepoint_is_in_no_large_value(
     assert after["C"] == "first"
 
 
-def test_a_large_value_behind_a_rollback_to_a_savepoint_is_not_lost(
+def test_a_large_value_after_a_rollback_to_a_savepoint_is_not_lost(
     reading: OracleReader, oracle_database: OracleDatabase
 ) -> None:
     with oracle_database.transaction() as transaction:

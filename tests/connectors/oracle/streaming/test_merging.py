@@ -340,7 +340,7 @@ def test_large_values_are_read_again_where_the_key_changes() -> None:
     assert out == [("u", [["1", "v", "?", "?"], ["2", "v", "C2", "\\x00"]])]
 
 
-def test_a_row_whose_key_changes_waits_behind_what_it_was() -> None:
+def test_a_row_whose_key_changes_waits_after_what_it_was() -> None:
     moved = frame("u", ("1", "v", ABSENT, ABSENT), ("2", "v", ABSENT, ABSENT))
     gone = frame("d", ("2", "v", ABSENT, ABSENT))
     other = frame("c", ("3", "v", None, None))

@@ -61,7 +61,7 @@ def test_a_table_has_its_new_columns_from_the_statement_on(
     assert schema_changes[0]["tableChanges"][0]["type"] == "ALTER"
 
 
-def test_a_schema_change_stands_between_the_changes_that_it_parts(
+def test_a_schema_change_comes_between_the_changes_that_it_parts(
     reading: OracleReader, oracle_database: OracleDatabase
 ) -> None:
     add(oracle_database, ID=1, NAME="one")

@@ -38,7 +38,7 @@ def test_changes_of_a_transaction_come_when_it_is_committed(
     ]
 
 
-def test_the_source_block_tells_of_the_redo(
+def test_the_source_block_has_places_of_the_redo(
     reading: OracleReader, oracle_database: OracleDatabase
 ) -> None:
     with oracle_database.transaction(user="SCOTT") as transaction:

@@ -225,7 +225,7 @@ def test_a_transaction_that_is_open_over_restarts_is_read_again_from_its_beginni
     assert reading.ids() == [2, 3, 4, 1, 5]
 
 
-def test_a_half_delivered_transaction_goes_on_behind_its_last_event(
+def test_a_half_delivered_transaction_continues_after_its_last_event(
     oracle_database: OracleDatabase,
 ) -> None:
     oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])

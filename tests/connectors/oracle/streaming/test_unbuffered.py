@@ -49,7 +49,7 @@ def test_interleaved_transactions_come_in_the_order_of_commits_over_restarts(
     assert [value["source"]["txSeq"] for value in values] == [1, 1, 1, 1, 1, 2]
 
 
-def test_a_half_delivered_transaction_goes_on_behind_its_last_event(
+def test_a_half_delivered_transaction_continues_after_its_last_event(
     oracle_database: OracleDatabase,
 ) -> None:
     oracle_database.create_table("T", *ID_AND_NAME, key=["ID"])

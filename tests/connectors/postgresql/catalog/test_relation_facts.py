@@ -283,7 +283,7 @@ def test_a_key_column_that_was_renamed_since_keeps_its_name_in_the_log(database:
     assert [key for key, *_ in keys(reader.records)] == ['{"id":1}']
 
 
-def test_what_the_log_does_not_tell_is_asked_for_again_after_a_change(database: Database) -> None:
+def test_what_the_log_does_not_have_is_asked_for_again_after_a_change(database: Database) -> None:
     """A default and NOT NULL are no part of the log; here they change after the start."""
     database.execute("CREATE TABLE t (id int PRIMARY KEY, v int)")
     reader = Reader(database.properties() | NO_ROWS | {"value.converter.schemas.enable": "true"})

@@ -60,7 +60,7 @@ def cut(guarded: Database) -> None:
 
 
 @pytest.mark.parametrize("by", ["file", "command"])
-def test_the_stream_goes_on_after_the_password_was_rotated_and_the_connection_cut(
+def test_the_stream_continues_after_the_password_was_rotated_and_the_connection_cut(
     guarded: Database, rotate: Callable[..., None], tmp_path: Path, by: str
 ) -> None:
     guarded.execute("TRUNCATE t")

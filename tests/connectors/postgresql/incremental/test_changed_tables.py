@@ -162,7 +162,7 @@ def planned_chunk(reader: Reader) -> dict[str, Any]:
         [True, False],
     ),
 )
-def test_a_range_that_was_planned_before_the_change_goes_on_after_a_kill(
+def test_a_range_that_was_planned_before_the_change_continues_after_a_kill(
     reader: Reader, tables: Database, change: str, last: bool, again: bool
 ) -> None:
     ask(tables, data_collections=["public.t"])
@@ -195,7 +195,7 @@ def test_a_range_whose_table_is_gone_is_planned_again_without_its_rows(
     assert_whole(reader, tables, "other")
 
 
-def test_an_offset_of_a_former_release_goes_on_with_the_present_order(
+def test_an_offset_of_a_former_release_continues_with_the_present_order(
     reader: Reader, tables: Database
 ) -> None:
     read_a_chunk(reader, tables)

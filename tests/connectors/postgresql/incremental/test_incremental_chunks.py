@@ -22,7 +22,7 @@ pytestmark = pytest.mark.postgres
     "condition",
     ["id > 5; DROP TABLE t", "pg_sleep(600) IS NULL", "id IN (SELECT 1)", "nothing = 1", "v"],
 )
-def test_a_filter_that_is_not_a_condition_on_the_table_is_refused_and_the_stream_goes_on(
+def test_a_filter_that_is_not_a_condition_on_the_table_is_refused_and_the_stream_continues(
     reader: Reader, tables: Database, condition: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     ask(

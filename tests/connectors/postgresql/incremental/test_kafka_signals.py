@@ -209,7 +209,7 @@ def test_every_partition_of_the_topic_is_read(
     assert [(name, number) for name, number, _ in place(reader)] == [(topic, n) for n in range(3)]
 
 
-def test_the_stream_goes_on_while_the_topic_is_missing_and_reads_it_once_it_exists(
+def test_the_stream_continues_while_the_topic_is_missing_and_reads_it_once_it_exists(
     given: dict[str, str],
     readers: Callable[[dict[str, str]], Reader],
     kafka: KafkaServer,
@@ -233,7 +233,7 @@ def test_the_stream_goes_on_while_the_topic_is_missing_and_reads_it_once_it_exis
     until(reader, lambda: len(read_ids(reader)) == 62)
 
 
-def test_the_stream_goes_on_without_a_broker(
+def test_the_stream_continues_without_a_broker(
     given: dict[str, str],
     readers: Callable[[dict[str, str]], Reader],
     tables: Database,

@@ -110,7 +110,7 @@ def test_places_inside_a_transaction_rise_while_heartbeats_cut_it(
     assert have_rising_places(reader)
 
 
-def test_a_blocking_snapshot_comes_behind_the_heartbeats_before_it(
+def test_a_blocking_snapshot_comes_after_the_heartbeats_before_it(
     reader: Reader, tables: Database, file: Path
 ) -> None:
     wait_for(lambda: reader.step() and count(reader, HEARTBEATS) >= 3)

@@ -154,7 +154,7 @@ def test_a_blocking_snapshot_reads_tables_in_parallel_while_the_stream_waits(
     assert sorted(sequences) == sequences
 
 
-def test_a_blocking_snapshot_goes_on_after_a_restart(tables: Database) -> None:
+def test_a_blocking_snapshot_continues_after_a_restart(tables: Database) -> None:
     tables.execute("INSERT INTO t SELECT i, 'many' FROM generate_series(100, 5000) i; ANALYZE t")
     reader = Reader(properties(tables, headrace__snapshot__chunk__bytes="20kB"))
     reader.step()

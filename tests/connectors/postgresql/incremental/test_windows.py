@@ -73,7 +73,7 @@ def test_a_truncate_in_the_window_drops_the_chunk_even_when_it_gives_no_event(
     assert rows(tables) == {}
 
 
-def test_a_restart_goes_on_behind_the_last_chunk_that_was_delivered(
+def test_a_restart_continues_after_the_last_chunk_that_was_delivered(
     reader: Reader, tables: Database
 ) -> None:
     ask(tables, data_collections=["public.t"])

@@ -106,7 +106,7 @@ def test_a_cell_that_reaches_beyond_its_frame_is_broken() -> None:
     assert Index(begin(9) + insert(0, lying) + commit(9, 10), [2]).status == row_kernel.BROKEN
 
 
-def test_bytes_behind_the_last_cell_are_broken() -> None:
+def test_bytes_after_the_last_cell_are_broken() -> None:
     for change in (
         insert(0, ROW_1 + b"x"),
         update(0, ROW_1 + b"x"),

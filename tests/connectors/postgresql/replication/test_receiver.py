@@ -91,7 +91,7 @@ class LooksFirst(Receiver):
         super()._publish(*published)
 
 
-def test_a_position_is_never_seen_before_the_rows_behind_it() -> None:
+def test_a_position_is_never_seen_before_the_rows_after_it() -> None:
     raw = begin(100) + insert(0, ROW_1, 60) + commit(100, 110) + begin(200) + insert(0, ROW_1, 120)
     spool = Spool(row_kernel.END, 64 << 20)
     receiver = LooksFirst(reader_of(OnceStream(raw)), spool)

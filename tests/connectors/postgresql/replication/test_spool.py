@@ -86,7 +86,7 @@ def bounded(tables: Database) -> Iterator[Reader]:
 
 
 @pytest.mark.parametrize("transactions", [8, 1])
-def test_a_bounded_run_ends_behind_filtered_log_that_is_larger_than_the_spool(
+def test_a_bounded_run_ends_after_filtered_log_that_is_larger_than_the_spool(
     tables: Database, transactions: int
 ) -> None:
     small = {"headrace__range__max__bytes": "1MB", "headrace__spool__max__bytes": "1MB"}
@@ -127,7 +127,7 @@ def test_a_bounded_run_ends_when_a_row_and_more_log_than_the_spool_holds_share_a
 
 
 @pytest.mark.chaos
-def test_a_bounded_run_ends_behind_a_gigabyte_of_filtered_log(
+def test_a_bounded_run_ends_after_a_gigabyte_of_filtered_log(
     tables: Database, bounded: Reader
 ) -> None:
     write_filtered(tables, 1000)
@@ -137,7 +137,7 @@ def test_a_bounded_run_ends_behind_a_gigabyte_of_filtered_log(
     assert [event["after"]["id"] for event in bounded.events()] == [1]
 
 
-def test_rows_of_two_hundred_megabytes_on_the_wire_pass_one_behind_the_other(
+def test_rows_of_two_hundred_megabytes_on_the_wire_pass_one_after_the_other(
     tables: Database,
 ) -> None:
     reader = Reader(properties(tables))
@@ -198,7 +198,7 @@ def test_a_receiver_that_waits_for_the_sink_says_so(
     reader.stop()
 
 
-def test_limits_and_barriers_hold_behind_segments_without_rows(tables: Database) -> None:
+def test_limits_and_barriers_hold_after_segments_without_rows(tables: Database) -> None:
     reader = Reader(properties(tables, skipped__operations="none", headrace__range__max__rows="10"))
     reader.step()
     reader.plan()  # the stream is open

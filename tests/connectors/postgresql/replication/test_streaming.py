@@ -181,7 +181,7 @@ def test_the_position_moves_while_only_other_tables_are_written(tables: Database
     assert reader.records == []
 
 
-def test_a_bounded_run_ends_behind_everything_that_was_there(tables: Database) -> None:
+def test_a_bounded_run_ends_after_everything_that_was_there(tables: Database) -> None:
     reader = Reader(properties(tables), bounded=True)
     reader.step()
     run_workload(tables)
@@ -256,7 +256,9 @@ def test_a_slot_in_use_is_named(tables: Database, reader: Reader) -> None:
     second.stop()
 
 
-def test_the_stream_goes_on_when_the_walsender_was_killed(tables: Database, reader: Reader) -> None:
+def test_the_stream_continues_when_the_walsender_was_killed(
+    tables: Database, reader: Reader
+) -> None:
     reader.configure(properties(tables, retriable__restart__connector__wait__ms="100"))
     tables.execute("INSERT INTO t VALUES (1)")
     reader.drain()

@@ -151,7 +151,7 @@ def test_a_statement_that_names_a_column_which_is_gone_leaves_its_table_out(
     assert "execute-snapshot" in text
 
 
-def test_a_stream_goes_on_from_its_checkpoint_with_a_statement_that_fails(
+def test_a_stream_continues_from_its_checkpoint_with_a_statement_that_fails(
     database: Database, caplog: pytest.LogCaptureFixture
 ) -> None:
     reader = reader_of(database, "SELECT * FROM t WHERE n < 5").drain()

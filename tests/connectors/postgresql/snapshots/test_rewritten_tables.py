@@ -63,7 +63,7 @@ def test_no_session_keeps_a_lock_between_two_chunks(database: Database) -> None:
     assert ranges > 3
 
 
-def test_a_rewritten_table_goes_on_with_a_later_snapshot_that_is_said_to_be_consistent(
+def test_a_rewritten_table_continues_with_a_later_snapshot_that_is_said_to_be_consistent(
     database: Database,
 ) -> None:
     database.execute(KEYED)

@@ -76,7 +76,7 @@ def test_chunks_hold_every_row_once_and_the_log_follows(database: Database) -> N
         "INSERT INTO t SELECT i, 'new', i FROM generate_series(5000, 5100) i",
     ],
 )
-def test_a_keyed_table_goes_on_at_its_next_chunk(database: Database, between: str) -> None:
+def test_a_keyed_table_continues_at_its_next_chunk(database: Database, between: str) -> None:
     database.execute(KEYED)
     reader = Reader(properties(database))
     for _ in range(3):

@@ -70,7 +70,7 @@ def test_always_reads_every_row_at_each_start_and_loses_no_change_between(
 
 @pytest.mark.postgres
 @pytest.mark.usefixtures("small_chunks")
-def test_a_snapshot_of_always_that_was_cut_short_goes_on(database: Database) -> None:
+def test_a_snapshot_of_always_that_was_cut_short_continues(database: Database) -> None:
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY, v text);"
         "INSERT INTO t SELECT i, repeat('v', 900) FROM generate_series(1, 1000) i"

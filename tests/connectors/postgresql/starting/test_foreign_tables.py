@@ -35,7 +35,7 @@ def begun(database: Database, role: str, **more: str) -> Reader:
     return reader
 
 
-def test_a_new_table_that_may_not_be_read_does_not_stop_a_stream_that_goes_on(
+def test_a_new_table_that_may_not_be_read_does_not_stop_a_stream_that_continues(
     database: Database, role: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     database.execute(f"CREATE PUBLICATION {database.name} FOR ALL TABLES")
@@ -100,7 +100,7 @@ def test_a_schema_that_may_not_be_used_stops_a_start_as_its_tables_do(
     reader.stop()
 
 
-def test_a_new_table_that_the_role_may_not_publish_does_not_stop_a_stream_that_goes_on(
+def test_a_new_table_that_the_role_may_not_publish_does_not_stop_a_stream_that_continues(
     database: Database, role: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     database.execute(f"GRANT CREATE ON DATABASE {database.name} TO {role}")

@@ -130,7 +130,7 @@ def test_a_key_change_names_the_old_key_of_rows_that_lack_values() -> None:
     assert changes.rows.column(OLD_KEY).to_pylist() == [None, {"id": "1"}, None]
 
 
-def test_the_row_before_a_key_change_stands_in_for_what_the_new_one_lacks() -> None:
+def test_the_row_before_a_key_change_provides_what_the_new_one_lacks() -> None:
     moved = MOVED | {"counterpart": ("1", "a")}
     (changes,) = changes_of(records(table("id", "name"), rows_of(moved)))
     assert changes.rows.column("name").to_pylist() == ["a"]

@@ -213,7 +213,7 @@ def test_an_id_that_another_one_could_be_equal_to_is_an_error(
     assert "_id VARIANT" in error["remedy"]
 
 
-def test_an_update_without_its_document_tells_the_fields_that_it_changed(
+def test_an_update_without_its_document_has_the_fields_that_it_changed(
     mongo_database: MongoDatabase,
 ) -> None:
     things = mongo_database.collections["things"]

@@ -102,7 +102,7 @@ def test_a_row_whose_key_changed_names_the_old_key_where_it_lacks_values(
     assert any(part.has_old_keys for part in reader.written.of(".notes"))
 
 
-def test_the_full_row_before_stands_in_for_values_that_an_update_does_not_carry(
+def test_the_full_row_before_provides_values_that_an_update_does_not_carry(
     reader: PostgresChanges, database: Database
 ) -> None:
     database.execute("ALTER TABLE notes REPLICA IDENTITY FULL")

@@ -25,7 +25,7 @@ def test_a_table_that_was_renamed_is_refused_also_after_a_restart(tmp_path: Path
         assert error.value.code == RENAMED
 
 
-def test_a_table_that_was_copied_under_its_new_name_goes_on(tmp_path: Path) -> None:
+def test_a_table_that_was_copied_under_its_new_name_continues(tmp_path: Path) -> None:
     known = KnownTables(tmp_path)
     known.require_new(OLD, source("7"))
     known.add(NEW, source("7"))

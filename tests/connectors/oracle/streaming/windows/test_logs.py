@@ -120,7 +120,7 @@ def test_a_session_has_as_many_logs_as_have_the_bytes_and_ends_where_they_do() -
 
 
 @pytest.mark.parametrize(("beyond", "count", "last"), [(100, 2, 299), (299, 3, 399), (500, 5, 599)])
-def test_a_session_has_as_many_logs_as_it_needs_to_go_on(
+def test_a_session_has_as_many_logs_as_it_needs_to_continue(
     beyond: int, count: int, last: int
 ) -> None:
     logs = [log(1, number, 100 * number, 100 * number + 100) for number in range(1, 6)]
