@@ -102,6 +102,6 @@ def test_events_refuses_converters_that_cannot_be_shown_in_json(
     assert main(["events", file, "--output", output, "--state", state]) != 0
     printed = capsys.readouterr().err
     assert "[file.column]" in printed
-    assert f"what {role}.converter={name} makes cannot be shown in JSON" in printed
+    assert f"JSON cannot represent the output of {role}.converter={name}" in printed
     assert f"{role}.converter=json" in printed
     assert not Path(state).exists()

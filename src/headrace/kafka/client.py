@@ -86,7 +86,7 @@ def unreachable(purpose: Purpose, brokers: str | None, error: object) -> Headrac
     """Kafka does not answer, or refuses."""
     return purpose.error(
         "kafka_unreachable",
-        f"Kafka at {brokers} does not give what {purpose.use} needs: {error_text(error)}",
+        f"Kafka at {brokers} is not available to {purpose.use}: {error_text(error)}",
         f"Check {purpose.brokers}, {purpose.settings}.* and that the brokers run.",
         retriable=True,
     )

@@ -125,8 +125,9 @@ def _place_headers(block: np.ndarray, lists: pa.Array) -> tuple[int, object]:
     if given.null_count or names.null_count or pc.any(pc.match_substring(names, "\0")).as_py():
         raise HeadraceError(
             "kafka.header_name",
-            "A record has a header whose name is null or has a null character: Kafka takes none",
-            "Give every header a name, or take it out of the column headers.",
+            "A record has a header whose name is null or contains a null character, which Kafka "
+            "does not accept",
+            "Give every header a name, or remove it from the column headers.",
         )
     encoded = entries.field(0).dictionary_encode()
     texts = [

@@ -213,8 +213,8 @@ class Topics:
     def _impossible(self, topic: str | None) -> HeadraceError:
         return self._purpose.error(
             "topic_name",
-            f"A record has the topic {topic!r}, and no topic of Kafka can have that name",
-            "Kafka takes 1 to 249 letters, digits, dots, underscores and dashes: correct the "
+            f"A record has the topic {topic!r}, which is not a valid name of a topic",
+            "A name has 1 to 249 letters, digits, dots, underscores and dashes: correct the "
             "column topic, or the transform or property that makes it.",
         )
 

@@ -52,9 +52,10 @@ class Offset(Generic[P]):
         if not 0 <= self.epoch <= LARGEST_EPOCH:
             raise HeadraceError(
                 "offset.epochs_used_up",
-                f"The query has been started afresh {LARGEST_EPOCH} times, and `sequence` has room "
-                "for no more: further records would sort before the first ones",
-                "Start with a new checkpoint, and let what compares `sequence` start over too.",
+                f"The query has started from the beginning {LARGEST_EPOCH} times, the most that "
+                f"`sequence` can hold: further records would sort before the first ones",
+                "Start with a new checkpoint, and start the consumers that compare `sequence` "
+                "from the beginning, too.",
             )
 
     @property

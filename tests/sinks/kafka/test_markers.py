@@ -140,7 +140,7 @@ def test_one_transaction_of_all_is_refused_where_a_part_is_written() -> None:
     done = marker(7, kind=Kind.WHOLE)
     assert next_step_of_all([marker(6)] * 3, turn, without_markers=False) is Step.WRITE
     assert next_step_of_all([done] * 3, turn, without_markers=False) is Step.SKIP
-    with pytest.raises(HeadraceError, match="whole"):
+    with pytest.raises(HeadraceError, match="in full"):
         next_step_of_all([done, marker(6), marker(6)], turn, without_markers=False)
 
 

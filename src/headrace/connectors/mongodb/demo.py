@@ -106,7 +106,7 @@ def _open_shop(client: Client, config: MongoConfig, stack: ExitStack) -> dict[st
             raise failure from None
         raise HeadraceError(
             "mongodb.demo_privilege",
-            f"{place(config)} does not let the user make the database {DATABASE}",
+            f"{place(config)} does not permit the user to create the database {DATABASE}",
             f"{grant_roles(config, role_on(DATABASE, 'readWrite'))}{in_shell(config)}, with which "
             "its change stream can be read, too.",
         ) from None

@@ -58,7 +58,7 @@ NO_REPLICA_SET = Answer(
     "is a mongos, and belongs to no replica set",
     "Leave replicaSet= out of mongodb.connection.string.",
 )
-ELECTION = Answer("election", "has no primary at the moment", "It is tried again.", True)
+ELECTION = Answer("election", "has no primary at the moment", "headrace tries again.", True)
 UNREACHABLE = Answer(
     "unreachable",
     "cannot be reached",
@@ -74,8 +74,8 @@ NO_FITTING_SERVER = Answer(
 )
 _TOO_OLD = Answer(
     "server_too_old",
-    "is older than the installed driver reads",
-    "Take a server of version 4.4 or later, or an older pymongo for this one.",
+    "is older than the installed driver supports",
+    "Upgrade the server to 4.4 or later, or install an older pymongo.",
 )
 _LOGIN = Answer(
     "authentication",
@@ -88,10 +88,12 @@ _NO_LOGIN = Answer(
     "asks for a login, and no user is configured",
     "Set mongodb.user and mongodb.password.",
 )
-_NO_PRIVILEGE = Answer("no_privilege", "does not let the user do this", "")
-_CURSOR = Answer("cursor_lost", "ended a cursor", "It is opened again where it was.", True)
-_CONNECTION = Answer("connection_lost", "hung up", "It is tried again.", True)
-_TIMEOUT = Answer("timeout", "took too long", "It is tried again.", True)
+_NO_PRIVILEGE = Answer("no_privilege", "does not permit the user to do this", "")
+_CURSOR = Answer(
+    "cursor_lost", "closed a cursor", "headrace opens it again at the same position.", True
+)
+_CONNECTION = Answer("connection_lost", "closed the connection", "headrace tries again.", True)
+_TIMEOUT = Answer("timeout", "took too long", "headrace tries again.", True)
 _NO_IMAGE = Answer(
     "no_image",
     "has no image of a document that a change needs",
@@ -101,7 +103,7 @@ _NO_IMAGE = Answer(
 _NO_IMAGES = Answer(
     "no_images",
     "keeps no images of documents, which capture.mode or capture.mode.full.update.type asks for",
-    "Take MongoDB 6 or later, or capture.mode=change_streams_update_full with "
+    "Use MongoDB 6 or later, or capture.mode=change_streams_update_full with "
     "capture.mode.full.update.type=lookup.",
 )
 _NO_NAMESPACE = Answer(
@@ -128,8 +130,9 @@ UNSUPPORTED = Answer(
 )
 _ATLAS_FILTER = Answer(
     "atlas_filter",
-    "is a Free or a Flex cluster of Atlas, which does not take the change stream's filter of names",
-    "Set capture.scope and capture.target to one database or collection, and no lists; or take a "
+    "is a Free or a Flex cluster of Atlas, which does not accept the change stream's filter of "
+    "names",
+    "Set capture.scope and capture.target to one database or collection, and no lists; or use a "
     "dedicated cluster (M10 and larger).",
 )
 _TLS = Answer(
@@ -160,7 +163,7 @@ _BY_CODE = {
     51091: Answer(
         "bad_expression",
         "does not understand an expression of the include and exclude lists",
-        "Write it as both Java and PCRE read it, or set filters.match.mode=literal.",
+        "Use only syntax that Java and PCRE share, or set filters.match.mode=literal.",
     ),
     **dict.fromkeys((2, 9, 20), _PIPELINE),
     **dict.fromkeys((26, 73, 166), _NO_NAMESPACE),

@@ -327,7 +327,7 @@ def _driver(config: OracleConfig) -> Any:
         raise HeadraceError(
             "oracle.unknown_driver",
             f"driver.module: {name} cannot be imported ({error})",
-            "Leave driver.module away, and install headrace[oracle].",
+            "Remove driver.module, and install headrace[oracle].",
         ) from None
     if not hasattr(driver, "apilevel"):
         raise HeadraceError(
@@ -371,9 +371,9 @@ def _parameters(config: OracleConfig, driver: Any) -> dict[str, object]:
                 rights = f" {_OWN_RIGHTS}" if parameter == "mode" else ""
                 raise HeadraceError(
                     "oracle.impossible_parameter",
-                    f"driver.{name} is not supported: python-oracledb takes no text for it "
+                    f"driver.{name} is not supported: python-oracledb accepts no text for it "
                     f"({annotation})",
-                    f"Leave driver.{name} out.{rights}",
+                    f"Remove driver.{name}.{rights}",
                 )
             values[parameter] = _value(name, parameter, text, annotation)
         elif takes_any:
@@ -393,7 +393,7 @@ def _twin(name: str, declared: Collection[str]) -> str:
     """What to write in the place of a name of Java's driver."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.rpartition(".")[2]).lower()
     near = difflib.get_close_matches(words, declared, n=1, cutoff=0.8)
-    return f"Write driver.{near[0]}." if near else f"Leave driver.{name} out."
+    return f"Write driver.{near[0]}." if near else f"Remove driver.{name}."
 
 
 def _value(name: str, parameter: str, text: str, annotation: str) -> object:

@@ -102,8 +102,8 @@ _UNREGISTERED = _SERVICE._replace(retriable=True)
 """As while an instance starts."""
 _NOT_OPEN = Refusal(
     "not_open",
-    "The database, or the pluggable database, is not open yet, and is waited for. Open it: ALTER "
-    "PLUGGABLE DATABASE … OPEN; with SAVE STATE it is opened whenever the instance starts.",
+    "The database, or the pluggable database, is not open yet; headrace waits for it. Open it: "
+    "ALTER PLUGGABLE DATABASE … OPEN; with SAVE STATE it opens whenever the instance starts.",
     retriable=True,
 )
 _ARCHIVER = Refusal(
@@ -173,9 +173,8 @@ _COLUMN_GONE = Refusal(
 )
 _LOCKED = Refusal(
     "lock_timeout",
-    "It is tried again. If this persists, V$LOCK and DBA_BLOCKERS tell which session holds locks "
-    "on "
-    "the table: end it.",
+    "headrace tries again. If this persists, V$LOCK and DBA_BLOCKERS tell which session holds "
+    "locks on the table: end it.",
     retriable=True,
 )
 _TIMEOUT = Refusal(
@@ -185,7 +184,7 @@ _TIMEOUT = Refusal(
 )
 _MEMORY = Refusal(
     "memory",
-    "Oracle's process is out of memory, and the mining session is begun again: set "
+    "Oracle's process is out of memory, and the mining session restarts: set "
     "log.mining.session.max.ms (1800000, for example) with log.mining.restart.connection=true, or "
     "raise PGA_AGGREGATE_LIMIT.",
     retriable=True,

@@ -347,7 +347,7 @@ def _lock_timeout(config: PostgresConfig, doing: str) -> HeadraceError:
     return HeadraceError(
         "postgresql.lock_timeout",
         f"{doing}: {what}" if doing else what,
-        "It is tried again by itself; end the session that holds the lock, or raise "
+        "headrace tries again by itself; end the session that holds the lock, or raise "
         "snapshot.lock.timeout.ms.",
         retriable=True,
     )

@@ -30,7 +30,7 @@ class FileOptions:
         if sync not in ("true", "false"):
             raise HeadraceError(
                 "file.impossible_option",
-                f"headrace.sink.sync = {sync!r}: the file sink does not know it",
+                f"headrace.sink.sync = {sync!r} is not a valid value",
                 "Use true or false for headrace.sink.sync.",
             )
         return cls(Path(options["path"]).absolute(), sync == "true")
@@ -43,7 +43,7 @@ def require_texts(config: ConnectorConfig) -> None:
             name = f"{role}.converter"
             raise HeadraceError(
                 "file.column",
-                "The events are written as lines of JSON, and what "
-                f"{name}={config.converter(role).value} makes cannot be shown in JSON",
+                f"The events are written as lines of JSON, and JSON cannot represent the output "
+                f"of {name}={config.converter(role).value}",
                 f"Use {name}=json or {name}=string, or another sink, such as Kafka or Delta.",
             )

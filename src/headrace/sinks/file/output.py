@@ -227,7 +227,7 @@ class Output:
         if self._read() is None and self.path.exists() and self.path.stat().st_size > 0:
             raise HeadraceError(
                 "file.output_exists",
-                f"{self.path} exists and is not empty, and {self.folder} knows nothing of it",
+                f"{self.path} exists and is not empty, and {self.folder} has no record of it",
                 "Name a new output file, or the state folder that belongs to this one.",
             )
 
@@ -235,8 +235,8 @@ class Output:
         if self.path.exists() and not self.path.is_file():
             raise HeadraceError(
                 "file.no_regular_file",
-                f"{self.path} is not a regular file, and commits need one: it is cut and written "
-                "again after a failure",
+                f"{self.path} is not a regular file, and the file sink needs one: after a failure "
+                f"it truncates the file and writes the end again",
                 "Name a file; --output - writes to the standard output.",
             )
 

@@ -172,7 +172,7 @@ class IndexWriter:
             raise HeadraceError(
                 "file.sequence_width",
                 "The sequences of a micro-batch have different widths",
-                "Keep the column `sequence` as the headrace source gives it.",
+                "Do not change the column `sequence` of the headrace source.",
             )
         self._width = width
         self._ends.append(ends.tobytes())

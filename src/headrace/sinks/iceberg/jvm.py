@@ -91,8 +91,8 @@ class IcebergJvm:
             raise HeadraceError(
                 "iceberg.other_release",
                 f"Spark's class path has Iceberg {found}, and headrace needs {RELEASE}",
-                f"Take the other Iceberg out of spark.jars and spark.jars.packages; headrace needs "
-                f"{names}.",
+                f"Remove the other Iceberg from spark.jars and spark.jars.packages; headrace "
+                f"needs {names}.",
             )
 
     def _class(self, name: str) -> Any:
@@ -168,7 +168,7 @@ class IcebergJvm:
             return HeadraceError(
                 CONFLICT,
                 f"{name}: could not {task}, since somebody else changed it meanwhile: {said}",
-                "It is tried again on the current version.",
+                "headrace tries again on the current version.",
                 retriable=True,
             )
         if short == "NoSuchTableException":

@@ -62,8 +62,8 @@ class Bookkeeping:
         if policy is not None and policy.strip() != "compact":
             raise HeadraceError(
                 "kafka.bookkeeping_not_compacted",
-                f"The bookkeeping topic {topic} has cleanup.policy={policy}, which deletes what "
-                "says how far the sink is",
+                f"The bookkeeping topic {topic} has cleanup.policy={policy}, which deletes the "
+                f"sink's progress",
                 f"kafka-configs --alter --entity-type topics --entity-name {topic} "
                 "--add-config cleanup.policy=compact",
             )

@@ -197,7 +197,7 @@ def next_step_of_all(
     if len(steps) != 1:
         raise HeadraceError(
             "kafka.batch_changed",
-            f"A part of micro-batch {turn.batch} is in Kafka, which is to be written whole",
+            f"Kafka already has a part of micro-batch {turn.batch}, which is to be written in full",
             "Use the checkpoint and its state as they were when the stream ended, or start with "
             "new ones.",
         )

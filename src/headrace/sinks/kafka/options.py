@@ -113,7 +113,7 @@ class KafkaOptions:
         if not brokers:
             raise HeadraceError(
                 "kafka.no_brokers",
-                "The kafka sink does not know where Kafka is",
+                "The kafka sink has no bootstrap servers",
                 f"Set {SINK.brokers}=HOST:PORT (Debezium Server: "
                 "debezium.sink.kafka.producer.bootstrap.servers).",
             )

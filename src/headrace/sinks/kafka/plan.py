@@ -97,7 +97,7 @@ class PlanFolder:
             raise HeadraceError(
                 "kafka.bad_plan",
                 f"{self._file} is not a plan of the kafka sink",
-                "Put back the state folder that belongs to the checkpoint.",
+                "Restore the state folder that belongs to the checkpoint.",
             ) from error
 
     def write(self, plan: Plan) -> None:

@@ -92,8 +92,8 @@ def _check_columns(df: DataFrame) -> None:
     if problems:
         raise HeadraceError(
             "frames.columns",
-            "the DataFrame has not the columns of Kafka's records: " + "; ".join(problems),
-            "Give it key and value (string or binary), and where there are some topic (string), "
+            "the DataFrame does not have the columns of Kafka's records: " + "; ".join(problems),
+            "Give it the columns key and value (string or binary), and optionally topic (string), "
             "partition (int), timestamp, and headers (array<struct<key:string,value:binary>>).",
         )
 

@@ -259,7 +259,7 @@ def topics_named(topics: Sequence[str], name: str) -> list[str]:
 
 
 _NONE = "is not the name of a captured table"
-_SEVERAL = "is the name of several captured tables"
+_SEVERAL = "matches the topics of several captured tables"
 
 
 def _asked(config: ConnectorConfig, name: str) -> _Layout:
@@ -272,7 +272,7 @@ def _asked(config: ConnectorConfig, name: str) -> _Layout:
         raise HeadraceError(
             "spark.no_such_table",
             f"{name} {_SEVERAL if chosen else _NONE}; the topics of the captured tables: {known}",
-            "Name a table that the properties capture as in its topic, such as inventory.orders.",
+            "Name a captured table as its topic does, such as inventory.orders.",
         )
     unknown = UnknownFields(config.headrace_table_unknown_columns)
     layout = replace(_layout_of(chosen[0]), unknown=unknown)

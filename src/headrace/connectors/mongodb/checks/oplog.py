@@ -74,4 +74,8 @@ def _warn_unread(checked: Checked, error: OperationFailure | None) -> None:
             "Watch how long the oplog holds changes where the servers are administered; "
             "headrace.oplog.watch.interval=0 ends the attempts to read it."
         )
-    checked.warn("oplog_unread", f"{what}, so nothing warns before it forgets the position", remedy)
+    checked.warn(
+        "oplog_unread",
+        f"{what}, so headrace cannot warn before the position leaves the oplog",
+        remedy,
+    )

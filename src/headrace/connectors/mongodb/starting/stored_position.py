@@ -150,15 +150,15 @@ def _check_system(stored: str, present: str) -> None:
     if name and present_name and name != present_name:
         raise HeadraceError(
             "mongodb.other_replica_set",
-            f"The checkpoint is of the replica set {name}, and mongodb.connection.string leads to "
-            f"{present_name}",
+            f"The checkpoint belongs to the replica set {name}, and mongodb.connection.string "
+            f"leads to {present_name}",
             remedy,
         )
     if identity and present_identity and identity != present_identity:
         raise HeadraceError(
             "mongodb.other_cluster",
-            "The checkpoint is of another cluster than the one that mongodb.connection.string "
-            "leads to, though their names are the same"
+            "The checkpoint belongs to another cluster of the same name than "
+            "mongodb.connection.string leads to"
             f" (admin.system.version: {identity}, {present_identity})",
             remedy,
         )

@@ -93,8 +93,8 @@ def check_managed(checked: Checked) -> None:
     if str(config.database_sslmode) not in ("verify-ca", "verify-full"):
         checked.warn(
             "tls_unverified",
-            f"database.sslmode is {config.database_sslmode}: whoever is between here and "
-            f"{service.name} can read the connection, the password too",
+            f"database.sslmode is {config.database_sslmode}: anybody between this machine and "
+            f"{service.name} can read the connection, including the password",
             "Set database.sslmode=verify-full, and database.sslrootcert to a file with "
             f"{service.certificates}.",
         )

@@ -352,7 +352,7 @@ def _failed(fields: tuple[str, str]) -> HeadraceError:
         return HeadraceError(
             "postgresql.lock_timeout",
             f"Rows could not be read: {message}",
-            "It is tried again by itself; or raise snapshot.lock.timeout.ms.",
+            "headrace tries again by itself; or raise snapshot.lock.timeout.ms.",
             retriable=True,
         )
     return HeadraceError(

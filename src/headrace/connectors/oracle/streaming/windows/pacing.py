@@ -101,8 +101,8 @@ def logs_inconsistent(why: InconsistentLogsError, scn: int) -> HeadraceError:
     """The logs after an SCN do not fit together, and did not in a while."""
     return HeadraceError(
         "oracle.logs_inconsistent",
-        f"The redo logs after SCN {scn} do not fit together: {why}",
-        "Look whether the archiver runs (ARCHIVE LOG LIST) and archived logs were removed "
-        "(V$ARCHIVED_LOG); archive.log.hours must reach as far back as reading does.",
+        f"The redo logs after SCN {scn} are inconsistent: {why}",
+        "Check that the archiver runs (ARCHIVE LOG LIST) and that no archived log was removed "
+        "(V$ARCHIVED_LOG); archive.log.hours must cover the oldest log that headrace reads.",
         retriable=True,
     )
