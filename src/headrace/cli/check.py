@@ -220,7 +220,7 @@ def _sink_findings(pipeline: Pipeline, definition: SinkDefinition) -> Findings:
             "spark.other_release",
             "warning",
             f"Spark's class path has {', '.join(others)} beside {_release(packages[0])}, which the "
-            "sink brings: which of them a class is loaded from is open",
-            "Leave the others out of spark.jars, spark.jars.packages and Spark's own jars.",
+            "sink brings: it is undefined from which of them Spark loads a class",
+            "Remove the others from spark.jars, spark.jars.packages and Spark's own jars.",
         )
     return findings

@@ -122,7 +122,7 @@ class Configuration:
                     "config.exclusive",
                     first,
                     f"{first} and {second} are both set",
-                    f"Keep one: {first} names what to take, {second} what to leave out.",
+                    f"Keep one: {first} lists what to include, {second} what to exclude.",
                 )
 
     def with_warnings(self, warnings: Sequence[PropertyFinding]) -> Self:

@@ -289,8 +289,8 @@ def _lost_case(name: str) -> PropertyFinding:
     return PropertyFinding(
         "config.case_lost",
         name,
-        f"{printable_name(name)} cannot be a bare Spark option: Spark lower-cases option names, "
-        "and the case of this one carries meaning",
+        f"{printable_name(name)} cannot be a bare Spark option: Spark converts option names to "
+        f"lower case, and this name is case-sensitive",
         'Pass it through .options(**headrace.options({...})) or .option("headrace.config", ...)',
     )
 

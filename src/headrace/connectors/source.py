@@ -250,5 +250,5 @@ def _no_snapshots() -> HeadraceError:
     return HeadraceError(
         "connectors.no_snapshots",
         "This connector cannot read existing rows",
-        "Choose a snapshot.mode that reads none, and ask for no blocking snapshots.",
+        "Choose a snapshot.mode that reads no rows, and do not request blocking snapshots.",
     )

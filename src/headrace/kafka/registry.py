@@ -185,8 +185,7 @@ class Registry:
         except (ValueError, TypeError, OSError) as error:
             raise HeadraceError(
                 "registry.setting",
-                "The schema registry's client does not take its settings: "
-                f"{self._shown(str(error))}",
+                f"The schema registry's client refuses its settings: {self._shown(str(error))}",
                 "Correct the converter's schema.registry properties.",
             ) from None
 

@@ -119,7 +119,7 @@ def _reselection(alias: str, options: Mapping[str, str]) -> Reselection:
     if kind not in (CLASS, CLASS.rsplit(".", 1)[1]):
         raise HeadraceError(
             "config.invalid",
-            f"{alias}.type is {kind or 'missing'}; Java classes cannot be loaded here",
+            f"{alias}.type is {kind or 'missing'}; headrace cannot load Java classes",
             f"The available post-processor is {CLASS}.",
         )
     unknown = sorted(set(options) - _OPTIONS - {"type"})

@@ -71,7 +71,7 @@ def _nobody(expression: str, present: Sequence[str]) -> HeadraceError:
     if present:
         return HeadraceError(
             "signals.not_captured",
-            f"{present[0]} is there, but is not captured",
+            f"{present[0]} exists, but is not captured",
             "Add it to the include list of the running configuration, and start that again.",
         )
     return HeadraceError(
@@ -97,7 +97,7 @@ def make_signal(kind: str, data: str | Mapping[str, Any], name: str | None) -> S
     if isinstance(action, WindowMark) or len(signal.id) > 36:
         raise HeadraceError(
             "signals.invalid",
-            f"The signal {kind} with the id {signal.id} is not one to send",
+            f"The signal {kind} with the id {signal.id} cannot be sent",
             "Watermarks are the connector's own; an id has at most 36 characters.",
         )
     for name in unread_members(signal):

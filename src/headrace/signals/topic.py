@@ -202,7 +202,7 @@ class SignalTopic:
         raise HeadraceError(
             "signals.no_place",
             f"The group {self._config.signal_kafka_groupId} has no place in {self._topic}, and "
-            "signal.consumer.auto.offset.reset forbids to choose one",
+            "signal.consumer.auto.offset.reset does not permit headrace to choose one",
             "Set signal.consumer.auto.offset.reset to earliest or latest.",
         )
 

@@ -122,7 +122,7 @@ class Snapshot(Generic[P, H]):
             raise HeadraceError(
                 f"{self._settings.source.connector}.snapshot_unfinished",
                 "The checkpoint is in the middle of a snapshot, which snapshot.mode="
-                f"{self._mode} does not take",
+                f"{self._mode} cannot continue",
                 "Set snapshot.mode=initial until the snapshot is done, or start with a new "
                 "checkpoint.",
             )

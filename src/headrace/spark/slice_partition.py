@@ -57,7 +57,7 @@ def partitions_of(
             raise HeadraceError(
                 "spark.slice_too_large",
                 f"A row change needs a slice of {size} bytes, and on a cluster {_LIMIT} limits "
-                f"what a task is sent to {message_mib} MiB",
+                f"the data of a task to {message_mib} MiB",
                 f"Set {_LIMIT} to {(size >> 20) + 1} or more (--conf or spark-defaults.conf) and "
                 "give driver and executors several times that as memory, or run the query on a "
                 "local master, where slices do not carry their rows.",

@@ -23,7 +23,7 @@ def refuse_file(folder: Path) -> None:
         raise HeadraceError(
             "cli.state_not_writable",
             f"{folder} is a file, and a folder is needed for checkpoint and state",
-            "Name a folder; it is made where it is missing.",
+            "Name a folder; headrace creates it if it does not exist.",
         )
 
 
@@ -62,8 +62,8 @@ def require_known_format(folder: Path) -> None:
     if not version.isdecimal():
         raise HeadraceError(
             "cli.bad_format",
-            f"{file} holds no number, but has to contain the format of the folder",
-            "Put the file back, or name the folder of another query.",
+            f"{file} does not contain a number, which is the format of the folder",
+            "Restore the file, or name the folder of another query.",
         )
     if int(version) > FORMAT:
         raise HeadraceError(
@@ -102,8 +102,8 @@ def _require_sink(folder: Path, sink: str) -> None:
         if former != sink:
             raise HeadraceError(
                 "cli.other_sink",
-                f"The folder {folder} belongs to a query with the sink {former}: the sink {sink} "
-                "would miss the events that went there, and the other way round",
+                f"The folder {folder} belongs to a query with the sink {former}: each of the two "
+                f"sinks would miss the events of the other",
                 "Name another folder for each sink.",
             )
     _note(note, sink)

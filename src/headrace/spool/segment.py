@@ -109,7 +109,7 @@ def _full(error: OSError, size: int) -> HeadraceError:
 def _gone(path: str) -> HeadraceError:
     return HeadraceError(
         "spool.segment_gone",
-        f"The log bytes of a planned range are not there any more ({path})",
+        f"The log bytes of a planned range no longer exist ({path})",
         "The source process ended, or its range is done; the query reads a range again when it "
         "restarts.",
         retriable=True,

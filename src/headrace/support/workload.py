@@ -69,7 +69,7 @@ def exists(place: str, names: list[str]) -> HeadraceError:
         "support.workload_exists",
         f"--workload makes tables of its own in {place}, where these are already: "
         f"{', '.join(sorted(names))}",
-        "Drop them where a former workload left them over, or leave --workload out.",
+        "Drop them if an earlier workload left them, or leave --workload out.",
     )
 
 

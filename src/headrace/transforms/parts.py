@@ -86,12 +86,12 @@ def not_a_struct(part: Part, topic: str, kind: str, purpose: str) -> HeadraceErr
     if kind == Type.ANY.value:
         return HeadraceError(
             "transforms.not_a_struct",
-            f"the {part} of records of {topic} has no schema; {purpose} takes structs",
-            f"Have the records written with schemas ({part}.converter.schemas.enable=true, the "
+            f"the {part} of records of {topic} has no schema; {purpose} needs structs",
+            f"Write the records with schemas ({part}.converter.schemas.enable=true, the "
             "default), or give the transform a predicate.",
         )
     return HeadraceError(
         "transforms.not_a_struct",
-        f"the {part} of records of {topic} is a {kind}; {purpose} takes structs",
+        f"the {part} of records of {topic} is a {kind}; {purpose} needs structs",
         "Give the transform a predicate, or put it where its records are structs.",
     )

@@ -150,7 +150,7 @@ class _Reading:
                 "config.missing",
                 f"{prefix}type",
                 f"{prefix}type is missing (expected a class or a short name)",
-                f"Set {prefix}type, or take {alias} out of {family}.",
+                f"Set {prefix}type, or remove {alias} from {family}.",
             )
             return None
         try:

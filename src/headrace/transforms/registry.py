@@ -138,7 +138,7 @@ def _find(name: str, built_in: Mapping[str, str], kind: str) -> Declaration[Any]
     if _is_java_class(name):
         raise HeadraceError(
             "transforms.java_class",
-            f"{name!r} is a Java class, and headrace loads no {kind}s in Java",
+            f"{name!r} is a Java class, and headrace cannot load {kind}s in Java",
             "Write it in Python and name it as module:name (docs/adding-a-transform.md shows how); "
             f"{listed}",
         )

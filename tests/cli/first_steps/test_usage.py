@@ -186,7 +186,10 @@ def test_a_text_that_nothing_has_is_an_error(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["describe", *words, "--grep", "no such text"]) == 1
-    assert "Nothing has the text 'no such text' [describe.nothing_found]" in capsys.readouterr().err
+    assert (
+        "Nothing contains the text 'no such text' [describe.nothing_found]"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("words", [["array.encoding"], ["transforms", "array.encoding"]])

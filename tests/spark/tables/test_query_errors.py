@@ -71,7 +71,7 @@ def test_a_stream(
     error = headrace.error(query)
     assert error is not None
     if function is folds:
-        assert error.message == "headrace.fold: a TRUNCATE is among the changes, which no key has"
+        assert error.message == "headrace.fold: a TRUNCATE is among the changes, and it has no key"
         assert error.remedy.endswith("fold what comes after it.")
     else:
         assert str(error) == str(RAISED)

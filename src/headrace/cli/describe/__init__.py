@@ -171,9 +171,9 @@ def _print_options(found: Found) -> None:
 def _nothing_has(text: str) -> HeadraceError:
     return HeadraceError(
         "describe.nothing_found",
-        f"Nothing has the text {text!r}",
-        "`headrace describe --grep TEXT` looks into properties and options of transforms, "
-        f"`headrace describe {_ERRORS} --grep TEXT` into errors.",
+        f"Nothing contains the text {text!r}",
+        "`headrace describe --grep TEXT` searches properties and options of transforms, "
+        f"`headrace describe {_ERRORS} --grep TEXT` searches errors.",
     )
 
 

@@ -26,7 +26,7 @@ from headrace.config.properties.worker import WorkerConfig
 from headrace.config.property import REQUIRED, Family, Group, Property, not_needed, refused
 from headrace.debezium.naming.names import NameAdjustmentMode
 
-_JAVA = refused("Java classes cannot be loaded here")
+_JAVA = refused("headrace cannot load Java classes")
 _MICRO_BATCHES = not_needed(
     "micro-batches are limited by headrace.range.max.bytes and headrace.range.max.rows"
 )

@@ -310,7 +310,7 @@ def registry_problems(options: Mapping[str, str], prefix: str = "") -> Iterator[
         yield PropertyFinding(
             "registry.setting",
             name,
-            f"{name}={source} needs what this client has not",
+            f"{name}={source} needs a feature that this client does not have",
             "Use USER_INFO with basic.auth.user.info=USER:PASSWORD, or a URL with user and "
             "password.",
         )

@@ -37,7 +37,7 @@ from headrace.config.property import (
     refused,
 )
 
-_JAVA = refused("Java classes cannot be loaded here")
+_JAVA = refused("headrace cannot load Java classes")
 _AS_READ = not_needed("a chunk has the columns that its table has when it is read")
 
 

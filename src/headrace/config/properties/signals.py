@@ -138,8 +138,8 @@ class SignalConfig(Configuration):
                 "skipped.operations",
                 "skipped.operations has c, but signals and the marks of incremental snapshots are "
                 "inserts into signal.data.collection",
-                "Leave c out of skipped.operations, or signal.data.collection out: the channels "
-                "kafka and file need none.",
+                "Remove c from skipped.operations, or remove signal.data.collection: the channels "
+                "kafka and file do not need it.",
             )
         channels = self.notification_enabled_channels
         yield from _unknown("notification.enabled.channels", channels, _NOTIFICATIONS)

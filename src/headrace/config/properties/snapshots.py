@@ -20,7 +20,7 @@ from headrace.config.kinds import (
 from headrace.config.properties.modes import SnapshotMode, SnapshotResume
 from headrace.config.property import Family, Group, Property, not_needed, refused
 
-_JAVA = refused("Java classes cannot be loaded here")
+_JAVA = refused("headrace cannot load Java classes")
 _ALWAYS_READ = not_needed("the tables' schemas are always read, and have no history")
 _SPARK_READS = not_needed("Spark reads chunks of headrace.snapshot.chunk.bytes on every core")
 

@@ -12,7 +12,7 @@ from headrace.config.property import Group, Property, not_needed, refused
 from headrace.config.regex import compile_java_regex
 from headrace.debezium.naming.topics import TOPIC_NAMING_CLASSES, TopicNamingStrategy
 
-_JAVA = refused("Java classes cannot be loaded here")
+_JAVA = refused("headrace cannot load Java classes")
 
 
 class TopicConfig(Configuration):

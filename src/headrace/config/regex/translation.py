@@ -188,7 +188,9 @@ def _group(text: str, position: int, pattern: Groups) -> tuple[int, int]:
     group = int(text[position])
     position += 1
     if group > pattern.groups:
-        raise ValueError(f"the replacement names group {group} of {pattern.groups}")
+        raise ValueError(
+            f"the replacement names the group {group}, and the expression has {pattern.groups}"
+        )
     # As many digits as make a group that there is.
     while text[position : position + 1].isdecimal():
         longer = 10 * group + int(text[position])

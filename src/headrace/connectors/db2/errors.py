@@ -69,7 +69,7 @@ _UNREACHABLE_STATES = frozenset({"40003", "40504", "57015"})
 _LOGIN = Refusal("authentication", "Check database.user and database.password.")
 _LOGIN_KIND = Refusal(
     "authentication_kind",
-    "Set driver.AUTHENTICATION to what the server takes: SERVER, SERVER_ENCRYPT, "
+    "Set driver.AUTHENTICATION to a method that the server accepts: SERVER, SERVER_ENCRYPT, "
     "SERVER_ENCRYPT_AES, KERBEROS, … (db2 get dbm cfg, AUTHENTICATION).",
 )
 _DATABASE = Refusal("unknown_database", "Check database.dbname: the database's name, or its alias.")
@@ -89,8 +89,8 @@ _CONNECTIONS = Refusal(
 )
 _RESOURCES = Refusal(
     "no_resources",
-    "The server is out of what the message names (memory, log space, a resource of z/OS) at "
-    "present; the statement is tried again. If this persists, raise the limit: APPLHEAPSZ, "
+    "The server has run out of the resource that the message names (memory, log space, a resource "
+    "of z/OS); headrace tries the statement again. If this persists, raise the limit: APPLHEAPSZ, "
     "SORTHEAP, LOGSECOND.",
     retriable=True,
 )
@@ -109,7 +109,9 @@ _COLUMN_GONE = Refusal(
     retriable=True,
 )
 _LOCKED = Refusal(
-    "lock_timeout", "Another session holds locks on the table; it is tried again.", retriable=True
+    "lock_timeout",
+    "Another session holds locks on the table; headrace tries again.",
+    retriable=True,
 )
 _TIMEOUT = Refusal(
     "query_timeout",

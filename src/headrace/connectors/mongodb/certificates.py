@@ -83,7 +83,7 @@ def _client_text(name: str, store: Any, password: Secret) -> bytes:
         raise HeadraceError(
             "mongodb.store_unreadable",
             f"{name} holds no private key with its certificate",
-            "Certificates of the server's side belong into mongodb.ssl.truststore.",
+            "Put the server's certificates into mongodb.ssl.truststore.",
         )
     key: bytes = store.key.private_bytes(
         Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.reveal().encode())
@@ -100,6 +100,6 @@ def _trusted_text(name: str, store: Any) -> bytes:
         raise HeadraceError(
             "mongodb.store_unreadable",
             f"{name} holds no certificate",
-            "Put the certificate of the authority into it that signed the server's.",
+            "Add the certificate of the authority that signed the server's certificate.",
         )
     return b"".join(one.certificate.public_bytes(Encoding.PEM) for one in held)

@@ -259,7 +259,7 @@ class MongoConfig(
             yield PropertyFinding(
                 "config.impossible_value",
                 "capture.target",
-                f"capture.target = {target!r}: MongoDB can have no {scope} of that name",
+                f"capture.target = {target!r}: MongoDB does not allow this name for a {scope}",
                 _NAMES,
             )
 
@@ -293,7 +293,8 @@ class MongoConfig(
             yield PropertyFinding(
                 "config.impossible_value",
                 "signal.data.collection",
-                f"signal.data.collection = {name!r}: MongoDB can have no collection of that name",
+                f"signal.data.collection = {name!r}: MongoDB does not allow this name for a "
+                f"collection",
                 _NAMES,
             )
 

@@ -124,7 +124,7 @@ _PIPELINE = Answer(
 )
 UNSUPPORTED = Answer(
     "unsupported_server",
-    "does not do what MongoDB does",
+    "does not behave as MongoDB does",
     "Capture from MongoDB 4.4 or later, or from Atlas. Amazon DocumentDB, Azure Cosmos DB and "
     "other servers of the same protocol are not supported.",
 )

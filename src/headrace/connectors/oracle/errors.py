@@ -115,7 +115,8 @@ _ARCHIVER = Refusal(
 )
 _NO_COMMON_LOGIN = Refusal(
     "authentication_kind",
-    "Client and server have no version of the login in common: set the password of the user again "
+    "Client and server have no version of the login protocol in common: set the password of the "
+    "user again "
     "(ALTER USER … IDENTIFIED BY …), compare SQLNET.ALLOWED_LOGON_VERSION_SERVER of the server, or "
     "install another version of Oracle Instant Client.",
 )
@@ -138,8 +139,8 @@ _TLS_WORDS = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "ALERT_", "NO
 """Of OpenSSL's reasons those that stay; a listener that starts again breaks handshakes, too."""
 _ALIAS = Refusal(
     "unknown_database",
-    "An alias is looked up in tnsnames.ora: name its folder in driver.config_dir (Java's "
-    "driver.oracle.net.tns_admin), or write //host:port/service in database.url.",
+    "An alias is looked up in tnsnames.ora: name its folder in driver.config_dir "
+    "(driver.oracle.net.tns_admin of Java's driver), or write //host:port/service in database.url.",
 )
 _URL = Refusal(
     "url",
@@ -202,13 +203,13 @@ _LOG_MISSING = Refusal(
 )
 _NO_DICTIONARY = Refusal(
     "no_dictionary",
-    "LogMiner's session is started again. If this persists, look at the server's alert log, or set "
+    "LogMiner's session restarts. If this persists, look at the server's alert log, or set "
     "log.mining.strategy=online_catalog.",
     retriable=True,
 )
 _NO_DICTIONARY_FILE = Refusal(
     "no_dictionary_file",
-    "Have DBMS_LOGMNR_D.BUILD write the file of log.mining.path.dictionary in this database, where "
+    "Let DBMS_LOGMNR_D.BUILD write the file of log.mining.path.dictionary in this database, where "
     "the server may read it, or set log.mining.strategy=online_catalog.",
 )
 _CORRUPT = Refusal(
@@ -219,7 +220,7 @@ _CORRUPT = Refusal(
 )
 _NO_CURSOR = Refusal(
     "no_session",
-    "The mining session is started again. If this persists, look at the server's alert log.",
+    "The mining session restarts. If this persists, look at the server's alert log.",
     retriable=True,
 )
 _NEEDS_CLIENT = Refusal(
@@ -245,7 +246,7 @@ _ROOT_CODES = frozenset({1017, 1031, 1045, 1435, 65011, 65040})
 """ORA codes with which the root is refused."""
 _UNDO = Refusal(
     "snapshot_too_old",
-    "The undo no longer has the rows of the statement; it is tried again, as of a later SCN if "
+    "The undo no longer has the rows of the statement; headrace tries again, as of a later SCN if "
     "possible. If this persists, raise UNDO_RETENTION (ALTER SYSTEM SET UNDO_RETENTION = 21600;) "
     "and the undo table space, or read with more slices.",
     retriable=True,
@@ -281,11 +282,11 @@ _BY_CODE = {
     ),
     8181: Refusal(
         "unknown_scn",
-        "The SCN is not one of this database, or too old for it: start with "
+        "The SCN does not belong to this database, or is too old: start with "
         "snapshot.mode=when_needed, which reads the tables again, or with a new checkpoint.",
     ),
     4030: _MEMORY, 4031: _MEMORY, 4036: _MEMORY, 27102: _MEMORY, 600: Refusal(
-        "internal_error", "Look at the server's alert log, and ask Oracle's support.",
+        "internal_error", "Look at the server's alert log, and contact Oracle's support.",
         retriable=True,
     ),
     1281: Refusal(
@@ -308,8 +309,8 @@ _BY_CODE = {
     ),
     1371: Refusal(
         "no_dictionary",
-        "No log between the SCNs has a whole dictionary: log.mining.strategy=online_catalog needs "
-        "none.",
+        "No log between the SCNs has a complete dictionary: set "
+        "log.mining.strategy=online_catalog, which does not need one.",
         retriable=True,
     ),
 }  # fmt: skip
@@ -318,8 +319,8 @@ _BY_DRIVER = {
     "DPI-1072": _NO_CLIENT,
     "DPY-2019": Refusal(
         "thin_mode",
-        "driver.lib_dir is for the whole process, which has connected without it: begin another "
-        "process, and set it for every Oracle that the process reads.",
+        "driver.lib_dir applies to the whole process, which has already connected without it: "
+        "start a new process, and set it for every Oracle that the process reads.",
     ),
     INVALID_TEXT: _INVALID_TEXT,
     "DPY-4024": _TIMEOUT,
@@ -335,7 +336,9 @@ _BY_DRIVER = {
     "DPY-6003": _UNREGISTERED,
     "DPY-6006": _TLS,
     "DPY-6008": _TLS,
-    "DPY-3010": Refusal("old_server", "The thin driver speaks to Oracle 12.1 and later."),
+    "DPY-3010": Refusal(
+        "old_server", "The thin driver supports Oracle 12.1 and later; this server is older."
+    ),
     "DPY-3015": Refusal(
         "authentication_kind",
         "The user has a password verifier of 10g only: set the password again (ALTER USER … "

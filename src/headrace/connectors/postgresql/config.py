@@ -37,7 +37,7 @@ from headrace.connectors.postgresql.replica_identity_rules import (
     parse_identity_rules,
 )
 
-_JAVA = refused("Java classes cannot be loaded here")
+_JAVA = refused("headrace cannot load Java classes")
 _NO_FLUSH_WAIT = not_needed("an acknowledgement is a message on the open connection")
 _MARK = "session_mark"  # among the values, and no property
 _OWN_STREAM_PARAMETERS = ("proto_version", "publication_names", "binary", "streaming", "two_phase")
@@ -393,5 +393,5 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
                     "config.impossible_value",
                     "slot.stream.params",
                     f"slot.stream.params: {name!r} cannot be set",
-                    "Leave it out; the stream's format and publication are not to choose.",
+                    "Remove it; headrace sets the stream's format and publication.",
                 )

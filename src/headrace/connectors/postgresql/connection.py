@@ -216,8 +216,8 @@ _BY_STATE = {
     "53300": Refusal("too_many_connections", "Raise max_connections or max_wal_senders.", True),
     "53400": Refusal("limit_reached", "Raise max_replication_slots, or drop unused slots.", False),
     "57P03": Refusal("not_ready", "Wait until the server has started.", True),
-    "57P01": Refusal("connection_lost", "The server shut down; it is tried again.", True),
-    "57P02": Refusal("connection_lost", "The server crashed; it is tried again.", True),
+    "57P01": Refusal("connection_lost", "The server shut down; headrace tries again.", True),
+    "57P02": Refusal("connection_lost", "The server crashed; headrace tries again.", True),
     "57014": Refusal(
         "query_timeout",
         "Raise {limit}, or end what holds locks on the catalogue (SELECT pid, "

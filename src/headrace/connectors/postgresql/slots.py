@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not isinstance(config, PostgresConfig):
         raise HeadraceError(
             "cli.usage",
-            f"The configuration is of {config.connector_class}, which has no replication slots",
+            f"The configuration is for {config.connector_class}, which has no replication slots",
             "Name the configuration of a PostgreSQL connector.",
         )
     require_driver(find_definition(str(config.connector_class)))

@@ -103,8 +103,8 @@ class _Writer:
         if schema.type is Type.ANY:
             raise HeadraceError(
                 "avro.no_schema",
-                "a value without a schema has none in Avro",
-                "Leave out the transform that takes the schema away, or use json.",
+                "a value without a schema cannot be written as Avro",
+                "Remove the transform that drops the schema, or use json.",
             )
         members: list[tuple[str, str]]
         symbols = symbols_of(schema, self.options)

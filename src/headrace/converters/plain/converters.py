@@ -105,5 +105,5 @@ def _check_bytes(schema: Schema) -> None:
     raise HeadraceError(
         "converters.not_bytes",
         f"the converter bytes does not accept {type_name}",
-        "It takes bytes only: set its delegate.converter.type, or use json, avro or string.",
+        "It accepts only bytes: set its delegate.converter.type, or use json, avro or string.",
     )

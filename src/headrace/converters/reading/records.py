@@ -276,7 +276,7 @@ _NAMELESS = HeadraceError(
 )
 _NO_TIMESTAMP = HeadraceError(
     "converters.timestamp_without_room",
-    "has a timestamp that no timestamp of Spark holds",
+    "has a timestamp outside of the range of Spark's timestamps",
     "Give milliseconds since 1970-01-01 UTC.",
 )
 _NOTHING = PartForm(Schema(Type.STRING, optional=True), kernel.TEXT_BYTES, bytes.decode)

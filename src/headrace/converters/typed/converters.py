@@ -102,8 +102,7 @@ class RowConverter(ColumnConverter):
             raise HeadraceError(
                 "converters.row_no_struct",
                 f"{self.role}s of {topic} are {node.schema.type.value}, which has no fields",
-                f"Set {self.role}.converter=json, or leave out the transform that takes the fields "
-                "away.",
+                f"Set {self.role}.converter=json, or remove the transform that drops the fields.",
             )
         return self._fitted(typed_values(records, node), self.column, topic, ())
 

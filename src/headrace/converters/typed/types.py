@@ -102,7 +102,7 @@ def typed_array(schema: Schema, array: pa.Array) -> pa.Array:
             "converters.value_not_representable",
             f"a value of {schema.name or schema.type.value} cannot be represented as "
             f"{typed(schema)}",
-            "Leave the column out (column.exclude.list), or have it as text: "
+            "Leave the column out (column.exclude.list), or write it as text: "
             "decimal.handling.mode=string, time.precision.mode=isostring.",
         ) from None
 

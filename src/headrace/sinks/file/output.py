@@ -253,7 +253,7 @@ class Output:
             raise HeadraceError(
                 "file.output_shortened",
                 f"{self.path} has {max(length, 0)} bytes, but {state.length} were written",
-                "Put the file back, or start with a new output, state folder and checkpoint.",
+                "Restore the file, or start with a new output, state folder and checkpoint.",
             )
         if length < 0:
             self.path.touch()
@@ -280,7 +280,7 @@ class Output:
         except (ValueError, KeyError, TypeError) as error:
             raise HeadraceError(
                 "file.bad_state",
-                f"{self.folder / 'state.json'} is not a state of the file sink",
+                f"{self.folder / 'state.json'} is not a valid state of the file sink",
                 "Name the state folder that belongs to the output.",
             ) from error
         if output.name != self.path.name:

@@ -136,6 +136,6 @@ def _check_columns(schema: StructType) -> None:
     if headers is not None and not are_headers(headers):
         raise HeadraceError(
             "file.column",
-            f"The file sink cannot take headers as {headers.simpleString()}",
+            f"The file sink does not accept headers of type {headers.simpleString()}",
             "Keep the column as array<struct<key:string,value:binary>>.",
         )

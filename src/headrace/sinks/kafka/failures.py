@@ -29,7 +29,7 @@ def in_our_words(failure: KafkaFailure, options: KafkaOptions) -> HeadraceError:
     if code in _TOO_LARGE:
         return HeadraceError(
             "kafka.record_too_large",
-            f"Kafka does not take a record{of_topic}: it is larger than the producer "
+            f"Kafka does not accept a record{of_topic}: it is larger than the producer "
             f"(message.max.bytes, {options.settings.get('message.max.bytes', '1000000')} bytes) or "
             "the topic (max.message.bytes) allows",
             f"Raise {SINK.settings}.max.request.size and the topic's max.message.bytes, keep "

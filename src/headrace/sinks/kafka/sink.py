@@ -199,6 +199,6 @@ def _check_columns(schema: StructType, *, with_sequence: bool) -> None:
     if headers is not None and not are_headers(headers):
         raise HeadraceError(
             "kafka.column",
-            f"The kafka sink cannot take headers as {headers.simpleString()}",
+            f"The kafka sink does not accept headers of type {headers.simpleString()}",
             "Keep the column as array<struct<key:string,value:binary>>.",
         )

@@ -24,7 +24,7 @@ KEPT = "__kept"
 
 _TRUNCATED = HeadraceError(
     "spark.truncate_in_fold",
-    "headrace.fold: a TRUNCATE is among the changes, which no key has",
+    "headrace.fold: a TRUNCATE is among the changes, and it has no key",
     "Leave it out (skipped.operations=t), or empty the target and fold what comes after it.",
 )
 _KEYLESS = HeadraceError(
@@ -49,7 +49,7 @@ def fold(
     if changes.isStreaming:
         raise HeadraceError(
             "spark.fold_of_a_stream",
-            "fold takes the changes of a batch, and this DataFrame is a stream",
+            "fold needs the changes of a batch, and this DataFrame is a stream",
             "Call it in foreachBatch, for the batch that the function is given.",
         )
     missing = [name for name in ("op", "before", "after") if name not in changes.columns]

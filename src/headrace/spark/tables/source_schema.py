@@ -29,7 +29,7 @@ def spark_struct(schema: Schema, name: str) -> StructType:
         raise HeadraceError(
             "spark.no_struct",
             f"{name}=row makes columns of fields, and the records have {schema.type.value} there",
-            f"Set {name}=json, or leave out the transform that takes the fields away.",
+            f"Set {name}=json, or remove the transform that drops the fields.",
         )
     struct = spark_type(kind)
     assert isinstance(struct, StructType)

@@ -95,7 +95,7 @@ def _policy(conflict: str) -> ConflictPolicy:
         raise HeadraceError(
             "spark.no_such_policy",
             f"conflict = {conflict!r}: expected one of {', '.join(ConflictPolicy)}",
-            "Say what becomes of a value that its column does not hold exactly: an error (fail), "
+            "Choose the result for a value that its column cannot hold exactly: an error (fail), "
             "null, or null and the value in the column __rest (rest).",
         ) from None
 

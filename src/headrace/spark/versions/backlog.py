@@ -106,9 +106,9 @@ class Backlog:
         if not places:
             raise HeadraceError(
                 "spark.backlog_lost",
-                f"The file {self.path} is gone or empty, which says where a micro-batch of the "
-                "checkpoint ends",
-                "Put the checkpoint back as it was, with this file; or start with a new one.",
+                f"The file {self.path} with the end of a micro-batch of the checkpoint is missing "
+                f"or empty",
+                "Restore the checkpoint with this file, or start with a new one.",
             )
         return places
 

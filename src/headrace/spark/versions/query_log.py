@@ -35,8 +35,8 @@ def checkpoint_folder(options: Mapping[str, str], config: ConnectorConfig) -> Pa
     if not named:
         raise HeadraceError(
             "spark.checkpoint_not_named",
-            f"Spark {pyspark.__version__} does not give a source the start of a micro-batch, and "
-            f"{PROPERTY} names no checkpoint where that is to be read",
+            f"Spark {pyspark.__version__} does not tell a source the start of a micro-batch, and "
+            f"{PROPERTY} does not name the checkpoint from which headrace can read it",
             _NAME_IT,
         )
     folder = Path(local_path(str(named)))

@@ -129,7 +129,8 @@ class HeaderToValue:
             if nulls(records, struct).any():
                 raise HeadraceError(
                     "transforms.struct_is_null",
-                    f"{path} of a record of {shape.topic} is null, so it can get no field",
+                    f"{path} of a record of {shape.topic} is null, so headrace cannot add a field "
+                    f"to it",
                     "Name a struct that every record has, or give the transform a predicate.",
                 )
         return records.with_shape(extended.shape)

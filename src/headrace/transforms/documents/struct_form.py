@@ -83,7 +83,7 @@ def empty_name(parent: str) -> HeadraceError:
     """The error of a field without a name."""
     return HeadraceError(
         "transforms.field_without_name",
-        f"a document of {parent} has a field with an empty name, which no struct has",
+        f"a document of {parent} has a field with an empty name, which a struct cannot have",
         "Rename the field with field.renames, or leave it out with field.exclude.list.",
     )
 

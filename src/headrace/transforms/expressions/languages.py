@@ -82,7 +82,8 @@ class Expression:
             raise HeadraceError(
                 "transforms.expression_failed",
                 f"{self.text!r} has no result for a record of {records.shape.topic}: {reason}",
-                "Make the expression fit for all records, or give the transform topic.regex or a "
+                "Correct the expression so that it has a result for every record, or give the "
+                "transform topic.regex or a "
                 "predicate.",
             )
 

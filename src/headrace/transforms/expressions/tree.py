@@ -271,5 +271,6 @@ def not_understood(text: str, offset: int, what: str) -> HeadraceError:
     return HeadraceError(
         "transforms.expression_not_understood",
         f"{text!r} is not understood at {place}: {what}",
-        "`headrace describe transforms Filter` says what expressions hold; nothing else is run.",
+        "`headrace describe transforms Filter` says what expressions may contain; headrace runs "
+        "nothing else.",
     )

@@ -78,7 +78,7 @@ class ValueToKey:
 def _not_a_struct(shape: Shape, type_name: str) -> HeadraceError:
     return HeadraceError(
         "transforms.not_a_struct",
-        f"the value of records of {shape.topic} is a {type_name}; ValueToKey takes structs",
+        f"the value of records of {shape.topic} is a {type_name}; ValueToKey needs structs",
         "Give the transform a predicate, or put it where its records are structs.",
     )
 

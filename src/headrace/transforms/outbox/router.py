@@ -60,7 +60,7 @@ class OutboxRouter:
         """
         operations = values(records, operation)
         if _is(operations, "u").any():
-            what = f"{records.shape.topic} has updates, which an outbox has not"
+            what = f"{records.shape.topic} has updates, which an outbox does not have"
             remedy = f"Only insert into the outbox, or set {self._prefix}.op.invalid.behavior=warn."
             match self.columns.invalid:
                 case InvalidOperation.FATAL:

@@ -439,7 +439,7 @@ def test_a_table_whose_redo_lacks_columns_is_reported_at_the_start(
     events."""
     oracle_database.create_table("T", *ID_AND_NAME, key=["ID"], supplemental=None)
     reader = OracleReader.of(oracle_database)
-    assert "The redo of INV.T has not all columns" in caplog.text
+    assert "The redo of INV.T does not have all columns" in caplog.text
     with oracle_database.transaction() as transaction:
         transaction.insert(TABLE, ID=1, NAME="one")
         transaction.update(TABLE, {"ID": 1}, NAME="two")

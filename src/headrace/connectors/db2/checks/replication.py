@@ -108,7 +108,7 @@ def ahead(moved: dt.datetime, by_s: int) -> HeadraceError:
         "db2.capture_clock",
         f"The time of Capture's synchpoint, {moved:%Y-%m-%d %H:%M:%S} (SYNCHTIME of "
         f"IBMSNAP_REGISTER), is {by_s} s ahead of the server's clock: Capture has the clock of "
-        "another time zone, and source.ts_ms is as far off",
+        "another time zone, and source.ts_ms is off by the same time",
         "Set headrace.capture.time.zone to the time zone of Capture.",
         retriable=True,
     )

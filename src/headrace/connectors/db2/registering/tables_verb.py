@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not isinstance(config, Db2Config):
         raise HeadraceError(
             "cli.usage",
-            f"The configuration is of {config.connector_class}, whose tables are not registered",
+            f"The configuration is for {config.connector_class}, whose tables are not registered",
             "Name the configuration of a Db2 connector.",
         )
     if config.db2_platform == Db2Platform.ZOS:

@@ -83,7 +83,7 @@ class MongoConnectionConfig(Configuration):
         Group.CONNECTION,
         "Gives the credentials.",
         status=refused(
-            "Java classes cannot be loaded here; other mechanisms are named in the connection "
+            "headrace cannot load Java classes; other mechanisms are named in the connection "
             "string (authMechanism)"
         ),
     )

@@ -103,7 +103,8 @@ class StoredPosition(LostLog[MongoPosition]):
                 "mongodb.position_ahead",
                 f"The checkpoint's position, {position}, is ahead of {place(self._run.config)}, "
                 f"which is at {now}",
-                "It is of another cluster, or the servers were restored from a backup: start with "
+                "It belongs to another cluster, or the servers were restored from a backup: start "
+                "with "
                 "snapshot.mode=when_needed, which reads the collections again, or with a new "
                 "checkpoint.",
             )

@@ -83,7 +83,7 @@ def container_error(state: DatabaseState, container: str | None) -> HeadraceErro
     return HeadraceError(
         "oracle.no_pluggable_database",
         f"{state.name} is a container database (CDB of V$DATABASE), and database.pdb.name is "
-        "not set: the tables of its root are looked for",
+        "not set: headrace looks for the tables in its root",
         "Set database.pdb.name to the pluggable database whose tables are captured (SHOW PDBS), "
         "and database.dbname to the service of the container database.",
     )
@@ -168,7 +168,7 @@ def unlogged(tables: Sequence[Table], container: str | None) -> HeadraceError:
     )
     return HeadraceError(
         "oracle.no_table_logging",
-        f"The redo of {named_tables(tables)} has not all columns (ALL_LOG_GROUPS): events of "
+        f"The redo of {named_tables(tables)} does not have all columns (ALL_LOG_GROUPS): events of "
         "updates have the columns that were changed, and not even the key",
         sql.remedy_in(container, " ".join(remedies)),
     )

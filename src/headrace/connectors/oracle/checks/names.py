@@ -24,8 +24,8 @@ def long_names(tables: Iterable[Table]) -> list[HeadraceError]:
                     "oracle.long_name",
                     f"The table {table.name} has names of more than {LONGEST_NAME} characters "
                     f"({', '.join(names)}): LogMiner mines no change of it",
-                    "Give shorter names, which what uses the old ones has to know, or leave the "
-                    "table out.",
+                    "Give them shorter names, and adapt the programs that use the old ones, or "
+                    "leave the table out.",
                 )
             )
     return found

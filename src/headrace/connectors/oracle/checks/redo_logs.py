@@ -116,7 +116,7 @@ def _check_retention(checked: Checked, connection: Connection, destination: str)
                 "There is no archived log, and log.mining.archive.log.only.mode reads no other "
                 "logs: "
                 "no change comes before a log is archived",
-                "Have logs archived at intervals: "
+                "Let the server archive logs at intervals: "
                 + sql.remedy_in(checked.config.root, "ALTER SYSTEM SET ARCHIVE_LAG_TARGET = 900;"),
             )
             return
@@ -137,7 +137,7 @@ def _check_open_transactions(checked: Checked, connection: Connection) -> None:
         checked.warn(
             "long_transaction",
             f"A transaction is open since SCN {first}, for {(now - began) // _HOUR_US} h: LogMiner "
-            "reads all redo from there on for each window, which takes the longer the older it is",
+            "reads all redo from there on for each window, which takes longer and longer",
             "End the transaction, or set log.mining.window.max.ms=3600000: windows then no longer "
             "begin at transactions that are open for longer.",
         )

@@ -75,7 +75,7 @@ def check_mining_rights(checked: Checked) -> None:
     if lacking:
         error = HeadraceError(
             "oracle.no_privilege",
-            f"The user {config.database_user} lacks what mining the redo needs: "
+            f"The user {config.database_user} lacks privileges for mining the redo: "
             f"{', '.join(lacking)}",
             granted(config, *lacking),
         )
@@ -130,7 +130,7 @@ def check_table_rights(checked: Checked) -> None:
         remedies += [granted_there(config, *tables)] if tables else []
         error = HeadraceError(
             "oracle.no_privilege",
-            f"The user {config.database_user} lacks what reading tables needs: "
+            f"The user {config.database_user} lacks privileges for reading tables: "
             f"{', '.join([*tables, *lacking])}",
             " ".join(remedies),
         )
@@ -163,7 +163,7 @@ def check_flush_table(checked: Checked) -> None:
         quota = f"ALTER USER {user_name(config)} QUOTA UNLIMITED ON {sql.quoted(space)};"
         checked.refuse(
             "no_quota",
-            f"The user {config.database_user} may put nothing into the table space {space}, where "
+            f"The user {config.database_user} may not write into the table space {space}, where "
             f"the table {name} (log.mining.flush.table.name) would be",
             f"{sql.remedy_in(config.container, quota)} Or set log.mining.read.only=true.",
         )

@@ -65,8 +65,8 @@ def refuse(path: Path, reason: str) -> NoReturn:
     raise HeadraceError(
         "oracle.ddl_not_understood",
         f"A statement that changes the table {path[0]}.{path[1]} cannot be read: {reason}",
-        "Nothing is to be done where the table is read from the data dictionary instead; take a "
-        "new snapshot of it if its columns are not those of the redo.",
+        "No action is needed if headrace reads the table from the data dictionary instead; take a "
+        "new snapshot of the table if its columns are not those of the redo.",
     )
 
 

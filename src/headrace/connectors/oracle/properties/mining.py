@@ -306,16 +306,13 @@ class MiningConfig(Configuration):
             entries = self.value_of(name.replace(".", "_"))
             wrong = next((one for one in entries if not _fits(mode, str(one))), None)
             if wrong is not None:
-                takes = (
-                    "names alone" if mode is QueryFilterMode.IN else "what REGEXP_LIKE understands"
-                )
+                takes = "only names" if mode is QueryFilterMode.IN else "expressions of REGEXP_LIKE"
                 yield PropertyFinding(
                     "config.impossible_value",
                     "log.mining.query.filter.mode",
-                    f"log.mining.query.filter.mode = {mode} takes {takes}, and {name} has "
+                    f"log.mining.query.filter.mode = {mode} accepts {takes}, and {name} has "
                     f"{wrong!r}",
-                    "Write names, or leave log.mining.query.filter.mode out: filters run here "
-                    "then.",
+                    "Write names, or remove log.mining.query.filter.mode: then headrace filters.",
                 )
 
     log_mining_sleep_time_default_ms = Property(

@@ -177,5 +177,5 @@ def _refuse(table: RedoTable, operation: str) -> NoReturn:
         f"A redo statement of the table {table.schema}.{table.name} cannot be read: its operation "
         f"{operation} has another form than those that are known",
         "If the table's structure changed while its rows were mined, take a new snapshot of it; "
-        "set event.processing.failure.handling.mode=warn to leave such rows out.",
+        "set event.processing.failure.handling.mode=warn to leave these rows out.",
     )

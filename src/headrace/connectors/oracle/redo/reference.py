@@ -94,7 +94,7 @@ def _refuse(table: RedoTable, reason: str) -> NoReturn:
         "oracle.redo_not_understood",
         f"A redo statement of the table {table.schema}.{table.name} cannot be read: {reason}",
         "If the table's structure changed while its rows were mined, take a new snapshot of it; "
-        "set event.processing.failure.handling.mode=warn to leave such rows out.",
+        "set event.processing.failure.handling.mode=warn to leave these rows out.",
     )
 
 

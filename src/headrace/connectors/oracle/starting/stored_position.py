@@ -62,7 +62,7 @@ class StoredPosition(LostLog[OraclePosition]):
                     _AHEAD,
                     f"The checkpoint's position, {position}, is ahead of the database, which is at "
                     f"SCN {current}",
-                    "It is of another database, or the database was restored: start with "
+                    "It belongs to another database, or the database was restored: start with "
                     "snapshot.mode=when_needed, which reads the tables again, or with a new "
                     "checkpoint.",
                 )

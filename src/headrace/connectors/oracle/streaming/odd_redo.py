@@ -172,5 +172,5 @@ def _not_named(table: str, number: int, name: str) -> HeadraceError:
         f"LogMiner names no table for changes of {table}, whose object number is {number}, only "
         f"{name}",
         "The table was altered or moved since then: set log.mining.strategy=hybrid, or "
-        "event.processing.failure.handling.mode=warn, which leaves such changes out.",
+        "event.processing.failure.handling.mode=warn, which leaves out these changes.",
     )

@@ -351,7 +351,7 @@ class RowWords:
                     f"{one[redo_rows.SCN]}: {one[redo_rows.INFO] or 'STATUS is 2'}",
                     "The table's columns changed since then, or have types that LogMiner does not "
                     "mine: set log.mining.strategy=hybrid, or "
-                    "event.processing.failure.handling.mode=warn, which leaves such changes out.",
+                    "event.processing.failure.handling.mode=warn, which leaves out these changes.",
                 )
             )
 

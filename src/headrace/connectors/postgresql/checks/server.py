@@ -86,8 +86,8 @@ def check_managed(checked: Checked) -> None:
     if service.pooler and service.pooler in host:
         checked.refuse(
             "pooler",
-            f"database.hostname is {host}, a connection pooler of {service.name}, which passes no "
-            "replication on",
+            f"database.hostname is {host}, a connection pooler of {service.name}, which does not "
+            "forward replication",
             f"Set database.hostname to the host of {service.name}'s direct connection.",
         )
     if str(config.database_sslmode) not in ("verify-ca", "verify-full"):

@@ -21,7 +21,7 @@ def check_replication_slot(checked: Checked, *, continues: bool) -> None:
         if used >= limit:
             checked.foresee(
                 "limit_reached",
-                f"The slot {name} cannot be made: {used} of {limit} slots are in use",
+                f"The slot {name} cannot be created: {used} of {limit} slots are in use",
                 "Raise max_replication_slots, or drop unused slots."
                 if checked.is_start or checked.managed is None
                 else f"Raise max_replication_slots {checked.managed.service.settings_place}, or "

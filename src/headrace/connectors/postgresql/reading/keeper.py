@@ -142,7 +142,7 @@ def lost_snapshot(error: psycopg.Error) -> HeadraceError | None:
         return HeadraceError(
             "postgresql.snapshot_gone",
             "The exported snapshot ended before a chunk was read",
-            "The snapshot is resumed by itself with a new one.",
+            "headrace continues the snapshot by itself with a new exported snapshot.",
             retriable=True,
         )
     return None

@@ -82,7 +82,7 @@ class PostgresRanges(KeyRanges[CatalogTable]):
             raise HeadraceError(
                 "postgresql.table_changed",
                 f"Another session changed {target.table.name} while its rows were to be read",
-                "The chunk is read again by itself.",
+                "headrace reads the chunk again by itself.",
                 retriable=True,
             )
 

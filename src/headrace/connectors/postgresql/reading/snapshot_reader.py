@@ -98,7 +98,7 @@ class _Rows(SnapshotRows):
         raise HeadraceError(
             "postgresql.table_changed",
             f"Another session changes {chunk.table.name} again and again while it is read",
-            "The chunk is read again by itself.",
+            "headrace reads the chunk again by itself.",
             retriable=True,
         )
 

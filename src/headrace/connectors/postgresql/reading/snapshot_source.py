@@ -401,7 +401,7 @@ def _changed(change: str) -> HeadraceError:
     return HeadraceError(
         "postgresql.table_changed",
         f"The snapshot cannot begin: {change} by another session",
-        "The snapshot begins again by itself.",
+        "headrace begins the snapshot again by itself.",
         retriable=True,
     )
 

@@ -178,11 +178,12 @@ def create_slot(replication: psycopg.Connection, config: PostgresConfig) -> Crea
         if error.sqlstate == "57014":
             raise HeadraceError(
                 "postgresql.slot_timeout",
-                f"The slot {name} could not be made within {seconds:g} s: the server waits for a "
-                "transaction that was open before; a standby also for news of its primary",
+                f"The slot {name} could not be created within {seconds:g} s: the server waits for "
+                f"a transaction that was already open; a standby also waits for a record from its "
+                f"primary",
                 "End it (SELECT pid, xact_start, query FROM pg_stat_activity WHERE backend_xid IS "
-                "NOT NULL); on the primary of a standby: SELECT pg_log_standby_snapshot(); it is "
-                "tried again.",
+                "NOT NULL); on the primary of a standby: SELECT pg_log_standby_snapshot(); "
+                "headrace tries again.",
                 retriable=True,
             ) from None
         if error.sqlstate == "55000":

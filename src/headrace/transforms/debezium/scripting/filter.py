@@ -56,7 +56,7 @@ class Filter:
 DECLARATION = Declaration(
     "Filter",
     "Keeps the records for which a condition is true. A record for which it is neither true nor "
-    "false is an error; in SQL, null is as false.",
+    "false is an error; in SQL, null counts as false.",
     FilterOptions,
     Filter,
     example=Example(

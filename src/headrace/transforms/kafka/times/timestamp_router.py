@@ -81,8 +81,7 @@ class TimestampRouter:
             raise HeadraceError(
                 "transforms.no_timestamp",
                 f"a record of {records.shape.topic} has no time of its own",
-                "Records of a connector have none; take TimestampRouter out, or give it a "
-                "predicate.",
+                "Records of a connector have none; remove TimestampRouter, or give it a predicate.",
             )
         encoded = self._format.format(np.asarray(times)).dictionary_encode()
         named = self._topic.replace("${topic}", records.shape.topic)

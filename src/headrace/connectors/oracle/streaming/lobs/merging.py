@@ -185,7 +185,7 @@ class Merging:
                     "oracle.redo_not_understood",
                     f"A part of a large value of the table {table.name} cannot be read, at SCN "
                     f"{HEAD.unpack_from(frame)[3]}: {error}",
-                    "Set event.processing.failure.handling.mode=warn to leave such values out.",
+                    "Set event.processing.failure.handling.mode=warn to leave these values out.",
                 )
             )
 
