@@ -1,4 +1,4 @@
-"""How many examples a test tries that has them made."""
+"""The number of generated examples of a test."""
 
 from __future__ import annotations
 

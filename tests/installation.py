@@ -21,11 +21,11 @@ ROOT = Path(headrace.__file__).parents[2]
 DEMO = ROOT / "demo"
 _BUILT_FROM = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "src")
 _VERSION = Path("src/headrace/version.py")
-"""What has the version of both distributions."""
+"""The file with the version of both distributions."""
 
 
 def copied_sources(folder: Path, checkout: Path = ROOT) -> Path:
-    """What a checkout has that is built, in `folder`; `checkout` is its folder of a distribution,
+    """Copies the sources that are built into `folder`; `checkout` is its folder of a distribution,
     which is `DEMO` for headrace-demo."""
     sources = folder / "sources"
     sources.mkdir(parents=True)
@@ -70,7 +70,7 @@ def files_of(wheel: Path) -> set[str]:
 
 
 def contents_of(wheel: Path) -> dict[str, bytes]:
-    """What is in `wheel`, by path, its metadata included."""
+    """The content of `wheel`, by path, its metadata included."""
     with ZipFile(wheel) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
@@ -114,8 +114,8 @@ class Installation:
     def run(
         self, program: str, *arguments: str, has_caches: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """What `program` of the environment prints. Its caches are its own, and empty at first, or
-        those of the tests (`has_caches`)."""
+        """Runs `program` of the environment. Its caches are its own, and empty at first, or those
+        of the tests (`has_caches`)."""
         environment = {
             name: text
             for name, text in os.environ.items()
@@ -143,7 +143,7 @@ def pip(*arguments: str | Path) -> None:
 
 
 def pip_run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """What pip says with what this machine has; no index is asked."""
+    """Runs pip with the packages of this machine, without an index."""
     command = [sys.executable, "-m", "pip", "--no-input", "-q", *map(str, arguments)]
     # Neither an index nor a folder of packages is looked into.
     environment = os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
@@ -152,7 +152,7 @@ def pip_run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def linked_requirements(extras: frozenset[str]) -> Iterator[Distribution]:
-    """What the headrace that runs the tests needs with these extras."""
+    """The requirements of the headrace that runs the tests, with these extras."""
     yield from _required(distribution("headrace"), {}, extras)
 
 

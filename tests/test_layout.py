@@ -116,7 +116,7 @@ def is_named(module: str, sources: list[str]) -> bool:
 
 
 def test_what_kernels_import_is_in_a_contract_or_an_exception() -> None:
-    """What a kernel imports is linked into it."""
+    """Imports of a kernel are linked into it."""
     modules = {
         ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
         for path in paths_with_kernels()

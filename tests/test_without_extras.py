@@ -1,5 +1,4 @@
-"""What a wheel of the sdist, which is that of a checkout, brings works without any database's
-driver."""
+"""A wheel of the sdist, which is that of a checkout, works without any database's driver."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ def texts(root: Path = ROOT) -> Iterator[str]:
 
 
 def count(words: Iterable[str], written: Iterable[str]) -> dict[str, int]:
-    """How often each of the words occurs in the texts as a whole word, also at the beginning of a
-    sentence."""
+    """Counts how often each of the words occurs in the texts as a whole word, also at the beginning
+    of a sentence."""
     patterns = {}
     for word in words:
         spaced = r"\s+".join(word[1:].split(" "))

@@ -57,7 +57,7 @@ class Alteration:
         return self.seconds is not None
 
     def end(self) -> None:
-        """What still waits is cancelled."""
+        """Cancels statements that still wait."""
         if self._thread.is_alive():
             self._connection.cancel_safe()
             self._thread.join()

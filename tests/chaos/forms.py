@@ -11,14 +11,14 @@ _MARK = "__"
 
 
 class Form(ABC):
-    """What a run is configured with, and how its values read."""
+    """The configuration of a run, and how its values are read."""
 
     has_before: ClassVar[bool]
     """Whether events tell what was before."""
 
     @abstractmethod
     def properties(self, database: ChaosDatabase) -> dict[str, str]:
-        """What is to be set; names have `_` in place of dots."""
+        """The properties to set; names have `_` in place of dots."""
 
     @abstractmethod
     def event(self, database: ChaosDatabase, value: Row) -> Row:

@@ -74,7 +74,7 @@ class Killer:
         self.run.planned()  # sees the first offset as long as it is kept
 
     def kill(self, kind: str) -> str:
-        """What is to be said of it."""
+        """Kills processes of the kind; returns a description."""
         run = self.run
         if kind in ("server", "broker"):
             server = run.server if kind == "server" else run.broker

@@ -87,7 +87,7 @@ class Run:
         return ["events", file, "--output", str(self.output), "--state", str(self.state)]
 
     def leave_torn_write(self) -> None:
-        """What a kill during Spark's very first write of an offset leaves behind."""
+        """Leaves files as a kill during Spark's very first write of an offset does."""
         (self.checkpoint / "offsets").mkdir(parents=True)
         (self.checkpoint / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
         (self.checkpoint / "offsets" / f".0.{uuid.uuid4()}.tmp").touch()

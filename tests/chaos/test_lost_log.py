@@ -70,7 +70,7 @@ def ids(run: Run) -> list[int]:
 
 
 def limit(run: Run, rows: int) -> None:
-    """How many rows a micro-batch takes from the next start on."""
+    """Sets the number of rows that a micro-batch takes from the next start on."""
     file = run.folder / "connector.properties"
     kept = [line for line in file.read_text().splitlines() if "headrace.range.max.rows" not in line]
     file.write_text("\n".join([*kept, f"headrace.range.max.rows={rows}\n"]))

@@ -139,7 +139,7 @@ class Tables:
 def changes_of(
     database: ChaosDatabase, output: Path, form: Form = FORMS["envelopes"]
 ) -> list[Change]:
-    """What the events of accounts and ledger say, in the order of the output."""
+    """The changes in the events of accounts and ledger, in the order of the output."""
     member, names = database.collection_member, Tables().rows
     events = (form.event(database, value) for value in _values(output))
     return [

@@ -1,4 +1,4 @@
-"""What bad input gets from the command line: one message, a code, a remedy, and nothing left."""
+"""Bad input of the command line gets one message, a code and a remedy, and leaves nothing."""
 
 from __future__ import annotations
 

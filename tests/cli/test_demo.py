@@ -33,7 +33,7 @@ from tests.servers.mongodb_kinds import GuardedServer
 
 @pytest.fixture
 def rebuilt() -> Iterator[RebuiltTables]:
-    """What events of MongoDB's shop rebuild; nothing connects to its server."""
+    """Tables that events of MongoDB's shop rebuild; nothing connects to its server."""
     with MongoClient("mongodb://127.0.0.1:1/", connect=False) as client:
         yield RebuiltTables(mongodb_demo.ShopDatabase(client, {}))
 
@@ -246,8 +246,8 @@ def test_the_rows_of_tables_equal_those_of_every_database(
 
 
 def demo_of_tables(database: str, table_format: str, output: Path) -> str:
-    """What a demo prints that keeps its tables. It has a session of its own, with the format's
-    jars."""
+    """The output of a demo that keeps its tables. The demo has a session of its own, with the
+    format's jars."""
     words = ("--database", database, "--tables", table_format, "--output", str(output))
     demo = subprocess.run(
         [sys.executable, "-m", "headrace.cli", "demo", *words, "--seconds", "4"],

@@ -1,4 +1,4 @@
-"""What is left in the database when a pipeline on Spark has stopped."""
+"""Objects that remain in the database when a pipeline on Spark has stopped."""
 
 from __future__ import annotations
 

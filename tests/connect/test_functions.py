@@ -106,7 +106,7 @@ def test_python_cannot_call_a_part() -> None:
 
 
 def run(tmp_path: Path, script: str, **variables: str) -> str:
-    """What the script prints."""
+    """The output of the script."""
     return run_all(tmp_path, script, **variables).stdout
 
 

@@ -42,7 +42,7 @@ class ConnectorReader:
             self.offsets.append(HeadraceReader(self.config).initialOffset())
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """What the next source process is configured with; it ends the present one."""
+        """Sets the configuration of the next source process, and ends the present one."""
         self.stop()
         plain = {f"{role}.converter.schemas.enable": "false" for role in ("key", "value", "header")}
         self.properties = properties

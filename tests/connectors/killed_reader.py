@@ -103,7 +103,7 @@ class KilledReader:
         return self.offset is not None and "snapshot" not in self.offset
 
     def failure(self) -> str | None:
-        """What ended a process other than a kill."""
+        """The error that ended a process other than a kill."""
         file = self.folder / "failure"
         return file.read_text() if file.exists() else None
 
@@ -127,7 +127,7 @@ class KilledReader:
 
 @dataclass
 class _Life:
-    """What a process does until it is killed."""
+    """The work of a process until it is killed."""
 
     folder: Path
     death: Death | None
@@ -192,7 +192,8 @@ class _Life:
                 assert old == new, f"range {number} is another one: {new}, not {old}"
 
     def _repeatable(self, record: Record) -> tuple[Any, ...]:
-        """What is the same whenever a record is read: not what is queried beside the log."""
+        """The content of a record that is the same whenever it is read: not what is queried besides
+        the log."""
         if self.described_now:
             record = record | {"value": _without_nulls(record["value"])}
         content = without_clock(record)

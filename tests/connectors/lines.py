@@ -45,7 +45,7 @@ def progress(chunk: int, *, blocking: bool = False) -> SnapshotProgress:
 
 
 class DriverError(Exception):
-    """What a driver raises."""
+    """An error of the driver."""
 
 
 class SliceOf(str):

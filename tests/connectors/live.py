@@ -1,4 +1,4 @@
-"""What tests have in common that run on a live server, in place of a stand-in."""
+"""Functions of tests that run on a live server in place of a stand-in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the processes of killed readers share: imports, and kernels that are loaded."""
+"""State that the processes of killed readers share: imports, and kernels that are loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a connector must bring is asked for by name."""
+"""A missing part of a connector is named in the error."""
 
 from __future__ import annotations
 

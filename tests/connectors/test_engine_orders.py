@@ -51,7 +51,7 @@ class Random(Query):
         super().open()
 
     def count(self, what: str) -> int:
-        """How many snapshots or streams are open."""
+        """The number of open snapshots or streams."""
         opened = sum(event.startswith(f"open {what}") for event in self.source.happened)
         return opened - self.source.happened.count(f"close {what}")
 
@@ -93,7 +93,7 @@ class Random(Query):
                 errors[action] = ERRORS[number % len(ERRORS)]()
 
     def check(self) -> None:
-        """What holds after everything."""
+        """Checks the invariants that hold after every step."""
         assert self.count("snapshot") in (0, 1)
         assert self.count("stream") in (0, 1)
         offsets = [self.source.read_offset(offset) for offset in self.offsets[1:]]

@@ -49,7 +49,7 @@ class Database:
 
 
 def watched(database: Database) -> Mapping[str, Any] | None:
-    """What a watch shows that has heard every answer."""
+    """The facts of a watch that has received every answer."""
     watch = RetentionWatch(database.read, little, database.disconnect, 0.001)
     assert database.asked_all.wait(30)
     watch.close()

@@ -57,7 +57,7 @@ Change = Insert | Update | Delete | Move | Fill
 
 
 class Event(NamedTuple):
-    """What a record says of a row: Debezium's operation (None: a tombstone), its key and, when it
+    """The content of a row's record: Debezium's operation (None: a tombstone), its key and, when it
     has one, its text."""
 
     op: str | None
@@ -167,4 +167,4 @@ EVERYTHING = (
 """A workload with everything that every database has."""
 
 MOVES = (Transaction((Move(4, 30), Update(30, "moved"))), Transaction((Move(5, 31),)))
-"""What follows it where a row's key can change."""
+"""Further transactions if a row's key can change."""

@@ -88,7 +88,7 @@ _MARKS = {
 
 
 def _needed(request: pytest.FixtureRequest) -> Sequence[Feature]:
-    """What the test needs of its database."""
+    """The features that the test needs of its database."""
     marker = request.node.get_closest_marker("needs")
     return marker.args if marker else ()
 

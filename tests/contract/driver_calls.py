@@ -1,4 +1,4 @@
-"""What a folder of sources uses of a database's driver, held against the driver itself.
+"""The parts of a database's driver that a folder of sources uses, compared with the driver itself.
 
 `uses` walks the syntax trees and follows the driver's objects through assignments, loops,
 attributes of `self`, annotations and calls; `faults` compares what it finds with a table of
@@ -87,7 +87,8 @@ def uses(driver: Driver, paths: Iterable[Path]) -> list[Use]:
 
 
 def faults(driver: Driver, found: Iterable[Use]) -> list[str]:
-    """What the table lacks, has too much, or the installed driver does not have or accept."""
+    """The entries that the table lacks, those that it does not need, and those that the installed
+    driver does not have or accept."""
     problems: list[str] = []
     used: set[str] = set()
     for use in found:
@@ -148,7 +149,7 @@ def _returned(driver: Driver, trees: Iterable[ast.Module]) -> dict[str, _Returne
 
 @dataclass(frozen=True)
 class _Returned:
-    """What a function returns, and how many arguments it takes, so that a method of that name of
+    """The result of a function, and the number of its arguments, so that a method of that name of
     something else is not taken for it; `most` is None where there is no limit."""
 
     kind: str

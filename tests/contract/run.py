@@ -58,11 +58,11 @@ class Run(ConnectorReader):
         self.end()
 
     def collection_events(self, collection: str = THINGS) -> list[Event]:
-        """What the records say of the collection, in total order."""
+        """The events of the collection's records, in total order."""
         return [self._event(record) for record in self.of(self.in_order(), collection)]
 
     def _event(self, record: Mapping[str, Any]) -> Event:
-        """What a record of this run says; conditions ask for it after each micro-batch."""
+        """The event of a record of this run; conditions call this after each micro-batch."""
         sequence = record["sequence"]
         kept, event = self._events.get(sequence, (None, None))
         if kept is not record or event is None:  # one that is read again has the same sequence
@@ -95,8 +95,8 @@ def run_workload(subject: Subject, workload: Sequence[Transaction]) -> None:
 
 
 def repeatable(slices: Iterable[Iterable[Mapping[str, Any]]]) -> list[list[tuple[Any, ...]]]:
-    """What of the records must be the same whenever their range is read: all but processing times
-    and the run's id."""
+    """The parts of the records that must be the same whenever their range is read: all but
+    processing times and the run's id."""
     return [[without_clock(record) for record in records] for records in slices]
 
 

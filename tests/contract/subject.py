@@ -1,4 +1,4 @@
-"""What the suite needs of a database, so that any connector can be tested."""
+"""The interface of databases to the suite, with which any connector can be tested."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.contract.changes import Change, Event, Fill, Transaction, apply
 
 
 class Feature(Enum):
-    """What not every database has."""
+    """Features that not every database has."""
 
     KEY_CHANGES = "a row's key can change"
     ROLLBACKS = "transactions can be rolled back"
@@ -58,7 +58,7 @@ class Subject(ABC):
 
     @abstractmethod
     def identifier(self, collection: str) -> str:
-        """How a signal's `data-collections` names it."""
+        """The collection's name in `data-collections` of a signal."""
 
     @abstractmethod
     def stopped(self) -> AbstractContextManager[None]:
@@ -92,11 +92,11 @@ class Subject(ABC):
         ]
 
     def logged(self, events: list[Event]) -> list[Event]:
-        """How the database's log tells of the records of one transaction."""
+        """The records of one transaction as the database's log has them."""
         return events
 
     def event(self, record: Mapping[str, Any]) -> Event:
-        """What a record with JSON values tells."""
+        """The event of a record with JSON values."""
         key = json.loads(record["key"])["id"]
         if record["value"] is None:
             return Event(None, key, None)

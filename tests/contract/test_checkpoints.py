@@ -1,4 +1,4 @@
-"""What survives the process: acknowledged positions, restarts, runs with an end."""
+"""State that survives the process: acknowledged positions, restarts, runs with an end."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ def what_was_before() -> Iterator[None]:
 
 
 def held(subject: Subject) -> Counter[str]:
-    """What this process has open, by kind: threads, sockets by their peers, memory files, mappings
-    of them, other descriptors. Sockets of other servers are not counted: clients that tests share
-    (MongoDB's monitors, Spark's gateway) open and close theirs at any time."""
+    """The open resources of this process, by kind: threads, sockets by their peers, memory files,
+    mappings of them, other descriptors. Sockets of other servers are not counted: clients that
+    tests share (MongoDB's monitors, Spark's gateway) open and close theirs at any time."""
     gc.collect()
     addresses = " ".join(subject.properties("any").values())
     counts = Counter(threads=threading.active_count())

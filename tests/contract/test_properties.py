@@ -112,7 +112,7 @@ TOGETHER: dict[str, Mapping[str, str]] = {
     "capture.scope=database": {"capture.target": "inventory"},
     "capture.scope=collection": {"capture.target": "inventory.orders"},
 }
-"""What a property, or a value of it, needs beside it."""
+"""Further properties that a property, or a value of it, needs."""
 
 
 def _texts(connector: str, declaration: Property[Any]) -> list[str]:

@@ -52,7 +52,7 @@ def unwrap(subject: Subject) -> dict[str, str]:
 
 
 def unwrapped(subject: Subject, record: Mapping[str, Any]) -> Event:
-    """What a record behind `unwrap` tells."""
+    """The event of a record after `unwrap`."""
     key = json.loads(record["key"])["id"]
     if record["value"] is None:
         return Event(None, key, None)

@@ -64,7 +64,7 @@ _LABELS = Schema(Type.MAP, optional=True, keys=Schema(Type.STRING), values=NUMBE
 
 
 def reversed_text(raw: bytes) -> str:
-    """What no compiled encoder does."""
+    """A conversion that no compiled encoder has."""
     return raw.decode()[::-1]
 
 
@@ -78,8 +78,8 @@ def _number_bytes(value: int) -> bytes:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a column of the random images or a made column holds. `stored` draws the bytes of a
-    value at random, `null` and `unavailable` are what may stand in place of one."""
+    """The content of a column of the random images, or of a made column. `stored` draws the bytes
+    of a value at random; `null` and `unavailable` may replace a value."""
 
     schema: Schema
     encoding: Encoding
@@ -195,7 +195,7 @@ def guards(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
 
 _SCALARS = [n for n in range(len(KINDS)) if n not in (*_STRUCTS, *_MAPS)]
 _IN_TEXTS = [n for n in _SCALARS if KINDS[n].encoding is not Encoding.DECIMAL]
-"""What a Part may show: numbers, texts and bytes, but no decimals."""
+"""Columns that a Part may show: numbers, texts and bytes, but no decimals."""
 _OF_TRANSACTION = st.sampled_from(list(TRANSACTION.names or ())[:TRANSACTION_NUMBERS]).map(
     lambda name: TransactionField(NUMBER, name)
 )
@@ -392,7 +392,7 @@ def cells_of(values: Sequence[bytes | int | None], kind: int = TEXT) -> Cells:
 
 
 class Sources(NamedTuple):
-    """What random trees read: rows, and made columns over them."""
+    """The input of random trees: rows, and made columns over them."""
 
     table: RowTable
     columns: Mapping[ColumnIdentity, Cells]

@@ -1,4 +1,4 @@
-"""What node trees say about a row in JSON, in plain Python: the reference for the compiled pass."""
+"""Rendering of node trees in JSON, in plain Python: the reference for the compiled pass."""
 
 from __future__ import annotations
 

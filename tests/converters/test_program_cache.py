@@ -1,4 +1,4 @@
-"""What a worker keeps for the tables it has seen: shapes and their programs."""
+"""State that a worker keeps for the tables it has read: shapes and their programs."""
 
 from __future__ import annotations
 

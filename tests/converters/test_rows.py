@@ -303,7 +303,7 @@ def test_a_record_larger_than_arrow_can_hold_is_an_error_that_names_table_and_ls
 
 
 def test_rows_after_a_large_one_do_not_share_its_buffer() -> None:
-    """What a batch holds is bounded by a batch's buffers, or is one record."""
+    """A batch's memory is bounded by a batch's buffers, or is one record."""
     texts = [b"\x01" * 20_000_000, *[b"\x01" * 2_000_000] * 8]
     rows = [
         insert(0, image(cell(b"%d" % n), cell(text), *[cell(None)] * 4))

@@ -1,5 +1,5 @@
-"""What transforms make of trees: made columns, presence, guards, headers of every record,
-partitions, and nulls that keep their schema."""
+"""Trees after transforms: made columns, presence, guards, headers of every record, partitions, and
+nulls that keep their schema."""
 
 from __future__ import annotations
 

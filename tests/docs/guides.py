@@ -1,4 +1,4 @@
-"""What the guides of all databases have: an example in Spark, properties, a table of failures."""
+"""Parts of the guides of all databases: an example in Spark, properties, a table of failures."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def rows(section: str) -> list[tuple[str, str]]:
 
 
 def declared() -> dict[str, list[tuple[str, str]]]:
-    """What the sections have to say, by the declarations."""
+    """The content of the sections, by the declarations."""
     own = [(metric.name, metric.help) for metric in OWN]
     of_tables = [metric for metric in own if metric[0].startswith("headrace_table_")]
     of_databases = [

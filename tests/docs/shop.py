@@ -31,7 +31,7 @@ class Shop:
 
     @property
     def substitutes(self) -> dict[str, str]:
-        """What pages call the server, and what it is called here."""
+        """The server's names in pages, and its names here."""
         port = str(self.server.port)
         return {
             "5432": port,

@@ -15,7 +15,8 @@ from tests.docs.pages import Block
 from tests.resident.resident import Resident
 
 ENDS = "headrace.trigger=availableNow\n"
-"""What ends a run with the last change that there was when it began: readers type Ctrl-C."""
+"""The property that ends a run with the last change that existed when it began: readers type
+Ctrl-C."""
 _SECONDS = 300
 
 
@@ -51,11 +52,11 @@ class Terminal:
         (self.folder / name).write_text(self.text(block) + more + ENDS)
 
     def run(self, block: Block, *, status: int = 0) -> str:
-        """What the block's commands print: standard output and standard error."""
+        """The output of the block's commands: standard output and standard error."""
         return self.type(self.text(block), status=status)
 
     def type(self, commands: str, *, status: int = 0) -> str:
-        """What commands print, which end with `status`."""
+        """The output of commands, which end with `status`."""
         for name, value in re.findall(r"^export (\w+)=(.*)$", commands, re.M):
             self._environment[name] = value
         ran = subprocess.run(

@@ -1,4 +1,4 @@
-"""What pages say of properties and of other pages is true."""
+"""Statements of pages on properties and on other pages are true."""
 
 from __future__ import annotations
 

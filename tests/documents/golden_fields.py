@@ -1,4 +1,4 @@
-"""What Debezium's FieldSelector is recorded with: rules, and documents for them."""
+"""The input of recordings of Debezium's FieldSelector: rules, and documents for them."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def parsed(exclude: str, renames: str) -> list[FieldRule]:
 
 
 def result(apply: Callable[[Any], Any], value: Any) -> Any:
-    """What it gives; "taken" where a name is taken."""
+    """The result; "taken" if a name is taken."""
     try:
         return apply(copy.deepcopy(value))
     except Taken:

@@ -66,7 +66,7 @@ def _run(name: str, seed: str, seconds: float, inputs: int, only: int, place: mm
 
 
 _ENDS = {1: "differs", -signal.SIGPROF: "takes too long"}
-"""What the exit codes of a kind's process mean."""
+"""Meanings of the exit codes of a kind's process."""
 
 
 def main() -> int:

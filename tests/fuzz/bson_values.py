@@ -149,7 +149,7 @@ class BsonValues:
 
 
 def _plain_text(cell: bytes, dialect: Dialect) -> str | None:
-    """What plain Python writes, where pymongo makes the same bytes of what it reads."""
+    """The text of plain Python, if pymongo makes the same bytes of what it reads."""
     body = cell[:1] + b"v\0" + cell[1:] + b"\0"
     document = struct.pack("<i", len(body) + 4) + body
     try:

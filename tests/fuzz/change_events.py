@@ -94,7 +94,7 @@ class ChangeEvents:
 
 
 def _shown(frame: bytes, head: np.ndarray) -> dict[str, object]:
-    """What a frame says."""
+    """The content of a frame."""
     token = int(head[frames.TOKEN])
     images = {
         name: cells(frame[int(head[word]) :]) if head[word] else None

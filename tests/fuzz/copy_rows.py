@@ -20,7 +20,7 @@ _ESCAPED = {98: 8, 102: 12, 110: 10, 114: 13, 116: 9, 118: 11, 92: 92}
 
 
 class Malformed(Exception):
-    """What the row is refused for."""
+    """The reason for which a row is refused."""
 
 
 def _cell(text: bytes) -> bytes | None:

@@ -67,7 +67,7 @@ class FieldRuleInputs:
 
 
 def _plain(rules: list[PathRule], what: int, raw: bytes) -> bytes | None:
-    """What plain Python makes of it, where pymongo makes the same bytes of what it reads."""
+    """The result of plain Python, if pymongo makes the same bytes of what it reads."""
     plain = PlainRules(rules, as_debezium=False)
     try:
         members: dict[str, Any] = bson.decode(raw)

@@ -196,7 +196,7 @@ def _cells(body: bytes, place: int, columns: int) -> tuple[_Cells, int]:
 
 @dataclass
 class Reference:
-    """What the index should hold."""
+    """The expected content of the index."""
 
     options: int
     rows: list[tuple[int, ...]] = field(default_factory=list)

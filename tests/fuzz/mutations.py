@@ -1,4 +1,4 @@
-"""What is done to sound bytes."""
+"""Mutations of sound bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What servers said while the golden workloads ran, as inputs to begin with: `tests/golden`."""
+"""Answers of servers while the golden workloads ran, as first inputs: `tests/golden`."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ class Records:
         return pa.RecordBatch.from_pylist([row for row in rows if row is not None], INPUT)
 
     def _sound(self, chain: Chain, output: str, properties: dict[str, str]) -> list[dict[str, Any]]:
-        """What becomes of the sound records alone, which also compiles what the chain needs."""
+        """The output for the sound records alone; this call also compiles what the chain needs."""
         place = (chain.name, output)
         if place not in self._expected:
             if len(frames._tasks) > _MOST_TASKS:

@@ -150,7 +150,7 @@ def gather(folder: Path, names: Iterable[str]) -> int:
 
 
 def stale(folder: Path, names: Iterable[str], recorder: str) -> dict[str, str]:
-    """What is wrong with conversations, by workload: it was never recorded, or is older than its
+    """The faults of conversations, by workload: it was never recorded, or is older than its
     recorder or its workload."""
     found = {}
     for name in names:

@@ -1,4 +1,5 @@
-"""What differs between two runs of one workload, whatever the database, and how they are compared.
+"""Values that differ between two runs of one workload, whatever the database, and how they are
+compared.
 
 Wall-clock times, random ids and the run id are replaced by tokens that keep what can be compared.
 Each connector's folder does the same with its positions (`varying.py`). Everything else stays as
@@ -34,7 +35,8 @@ def without_payload(path: Path) -> Path:
 
 
 def kind_of(path: Path) -> str | None:
-    """What varies at this member in every database's events: clock, run, or None."""
+    """The kind of value that varies at this member in every database's events: clock, run, or
+    None."""
     match without_payload(path):
         case ("value", "ts_ms" | "ts_us" | "ts_ns" | "timestamp"):
             return "clock"

@@ -1,4 +1,4 @@
-"""What is used of confluent-kafka, held against the package itself, without a broker.
+"""The parts of confluent-kafka that are used, compared with the package itself, without a broker.
 
 Its clients are written in C and have no signatures: those of its manual, which are in its
 docstrings, stand for them.
@@ -44,7 +44,8 @@ _PARAMETER = re.compile(r"\w+")
 
 
 def manual(function: Callable[..., Any]) -> Callable[..., None]:
-    """What has the signature that a docstring declares; none of the others takes anything."""
+    """A function with the signature that a docstring declares; one without a declaration takes no
+    arguments."""
     declared = _DECLARED.search(function.__doc__ or "")
     parameters = []
     for text in declared[1].split(",") if declared else ():

@@ -16,8 +16,8 @@ JSON = {
 
 
 class Stream:
-    """What `spark.readStream` gives for these properties; each `run` goes on where the last one
-    ended."""
+    """The stream of `spark.readStream` with these properties; each `run` continues where the last
+    one ended."""
 
     def __init__(self, spark: SparkSession, folder: Path, properties: Mapping[str, str]) -> None:
         self._spark, self._folder = spark, folder

@@ -46,5 +46,5 @@ def bare_environment(folder: Path) -> Path:
 
 
 def remove(folder: Path) -> None:
-    """What is large of it."""
+    """Removes a folder, which is large."""
     shutil.rmtree(folder, ignore_errors=True)

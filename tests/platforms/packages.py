@@ -13,8 +13,9 @@ import pytest
 from headrace.connect.cache_folders import cache_folder
 
 _OF_CONNECT = ("grpcio", "grpcio-status", "googleapis-common-protos", "pandas<3", "pyyaml")
-"""What the extras `connect` and `pipelines` of PySpark have, but for what every test has. They are
-in none of the environments of the tests: PySpark behaves otherwise where pandas is installed."""
+"""Packages of PySpark's extras `connect` and `pipelines`, except those that every test has. They
+are in none of the environments of the tests: PySpark behaves otherwise where pandas is
+installed."""
 _OF_ARCHIVES = ("venv-pack",)
 
 
@@ -37,12 +38,12 @@ def fetched(name: str, packages: tuple[str, ...]) -> Path:
 
 
 def connect_packages() -> Path:
-    """What clients and servers of Spark Connect need, and pipelines."""
+    """The packages for clients and servers of Spark Connect, and for pipelines."""
     return fetched("connect", _OF_CONNECT)
 
 
 def archive_packages() -> Path:
-    """What packs an environment."""
+    """The packages that pack an environment."""
     return fetched("venv-pack", _OF_ARCHIVES)
 
 

@@ -40,7 +40,7 @@ def _said(
     folder: Path,
     wanted: re.Pattern[str],
 ) -> str:
-    """What a process of the cluster says when it is ready: the last group of `wanted`."""
+    """The message of a process of the cluster when it is ready: the last group of `wanted`."""
     name, *rest = arguments
     command = [str(spark_home() / "bin/spark-class"), f"org.apache.spark.deploy.{name}", *rest]
     process = subprocess.Popen(

@@ -22,7 +22,7 @@ _CLIENT = Path(__file__).with_name("connect_client.py")
 
 @contextmanager
 def client(url: str, properties: dict[str, str], folder: Path) -> Iterator[Callable[[str], Any]]:
-    """What a step of the client shows, by its name."""
+    """A function that returns the output of a step of the client, by the step's name."""
     command = [sys.executable, str(_CLIENT), url, json.dumps(properties), str(folder)]
     with (
         (folder / "client.log").open("w") as log,

@@ -1,4 +1,4 @@
-"""What becomes of the failures of heartbeat.action.query."""
+"""Failures of heartbeat.action.query."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.relational.heartbeat_query import Failure, HeartbeatQuery
 
 
 class DriverError(Exception):
-    """What the driver raises; `failure` is what it means."""
+    """An error of the driver; `failure` is its kind."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure)

@@ -76,7 +76,7 @@ class Stage:
 
     @property
     def upper(self) -> Path:
-        """What the stage has written, by paths without a slash before them."""
+        """The folder with the files of the stage, by paths without a leading slash."""
         return self.folder / "upper"
 
     def expand(self, text: str) -> str:
@@ -89,7 +89,7 @@ class Stage:
         return self.upper / os.path.normpath(os.path.join(self.work, text)).lstrip("/")
 
     def run(self, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
-        """What a command says that runs in the image; `more` are further variables."""
+        """Runs a command in the image; `more` are further variables."""
         home = "/root" if self.user.startswith("0") else "/home/headrace"
         words = {"HOME": home, **self.environment, **more}
         known = [f"{name}={value}" for name, value in words.items()]
@@ -142,7 +142,7 @@ class Image:
         getattr(self, f"_{name.lower()}")(self.last, arguments)
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """What a command says that runs in the image."""
+        """Runs a command in the image."""
         return self.last.run(*command)
 
     def _arg(self, stage: Stage, text: str) -> None:

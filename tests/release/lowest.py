@@ -15,7 +15,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 FOLLOWING = {"py4j", "llvmlite", "psycopg-binary", "import-linter", "twine"}
-"""What these need, or what needs one of these: pip takes a version that fits."""
+"""Packages that these need, or that need one of these: pip takes a version that fits."""
 TOOLS = ("dev", "golden", "release")
 _BOUND = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,.-]+\])?>=(?P<version>[\d.]+)")
 

@@ -28,7 +28,7 @@ def resources(folder: Path) -> list[Manifest]:
 
 
 def rendered(folder: Path) -> list[Manifest]:
-    """What `kubectl kustomize` makes of a folder."""
+    """The output of `kubectl kustomize` for a folder."""
     command = ["kubectl", "kustomize", str(folder)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr

@@ -29,7 +29,7 @@ EPOCH = 1_700_000_000
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make dist` writes to dist/."""
+    """The folder dist/ that `make dist` writes."""
     folder = tmp_path_factory.mktemp("release") / "dist"
     run = subprocess.run(
         [sys.executable, "-m", "release", folder],

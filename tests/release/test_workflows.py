@@ -27,7 +27,7 @@ def jobs(file: Path) -> dict[str, Any]:
 
 
 def commands(file: Path) -> list[str]:
-    """What the steps of a workflow run, those of a matrix each."""
+    """The commands of a workflow's steps, those of a matrix for each value."""
     found: list[str] = []
     for job in jobs(file).values():
         targets = job.get("strategy", {}).get("matrix", {}).get("target", [])

@@ -87,7 +87,7 @@ class Resident:
         return self._socket.exists()
 
     def log(self) -> str:
-        """What it wrote itself, to its end."""
+        """The process's own output, to its end."""
         self._process.wait(_ENDS_WITHIN_S)
         return self._log.read_text()
 

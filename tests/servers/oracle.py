@@ -52,11 +52,12 @@ class OracleDatabase:
         return self.server.transaction(user, client, thread)
 
     def sent(self, statement: str) -> int:
-        """How often a statement, by its name, was sent to the server."""
+        """The number of times that a statement, by its name, was sent to the server."""
         return int(self.server.call("counted").get(statement, 0))
 
     def change(self, **named: Any) -> None:
-        """What the database is like: `log_mode`, `supplemental`, `privileges`, `hidden_views` …"""
+        """Changes settings of the database: `log_mode`, `supplemental`, `privileges`,
+        `hidden_views` …"""
         self.server.call("change", **named)
 
     def properties(self, **more: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What is appended to the output, through the page cache and past it: the same bytes."""
+"""Bytes that are appended to the output are the same through the page cache and past it."""
 
 from __future__ import annotations
 

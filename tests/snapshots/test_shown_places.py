@@ -1,4 +1,4 @@
-"""What rows show of a place in the log whose lower half says something else."""
+"""The place in the log that rows show if its lower half has another meaning."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Reader(SnapshotReader):
 
 
 def inserts(folder: Path, position: Timed) -> Sequence[Insert]:
-    """What stands between transactions at a position: that there was no initial snapshot."""
+    """The record between transactions at a position: there was no initial snapshot."""
     config = JournalConfig.parse(
         {
             "topic.prefix": "s",

@@ -1,4 +1,4 @@
-"""What the processes of a start load: each import costs every one of them."""
+"""Modules that the processes of a start load: each import costs every one of them."""
 
 import subprocess
 import sys

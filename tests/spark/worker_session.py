@@ -55,7 +55,7 @@ def _delta_jars() -> list[Path]:
 
 
 def _lake_jars() -> list[Path]:
-    """What commits of replicas need; none where it cannot be fetched."""
+    """The jars that commits of replicas need; empty if they cannot be fetched."""
     try:
         rest = {"catalog.type": "rest", "catalog.uri": "http://catalog"}
         on_s3 = iceberg_jars({"warehouse": "s3://bucket"}) if has_s3() else []
@@ -67,7 +67,7 @@ def _lake_jars() -> list[Path]:
 
 
 def _kafka_jars() -> list[Path]:
-    """What a session needs to read from Kafka; none where they cannot be fetched."""
+    """The jars that a session needs to read from Kafka; empty if they cannot be fetched."""
     try:
         folder = fetch_jars(find_java() / "bin" / "java", _KAFKA)
     except NotFetched:

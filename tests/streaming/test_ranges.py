@@ -76,7 +76,7 @@ class Log:
 def expected_count(
     log: Log, done: int, after: PostgresPosition, limit: Limit, cut_open: bool
 ) -> int | None:
-    """How many rows the next range has."""
+    """The number of rows of the next range."""
     rest = log.sizes[done:]
     totals = list(itertools.accumulate(rest))
     allowed = sum(total <= limit.max_bytes for total in totals)

@@ -151,7 +151,7 @@ def assert_oracle_answers(answers: Mapping[str, Any], records: Sequence[Mapping[
 
 
 def of_tables(answer: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """What stands in answers of tables, by their names."""
+    """The answers of tables, by their names."""
     for name, content in answer.items() if isinstance(answer, dict) else ():
         if isinstance(content, dict) and content.keys() >= {"rows", "refused"}:
             yield name, content

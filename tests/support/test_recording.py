@@ -1,4 +1,4 @@
-"""What a recording keeps of answers and errors."""
+"""Parts of answers and errors that a recording keeps."""
 
 from __future__ import annotations
 

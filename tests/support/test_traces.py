@@ -1,4 +1,4 @@
-"""What a workload made is taken back, last first, and what stays is named."""
+"""Objects that a workload made are removed, last first, and those that remain are named."""
 
 from __future__ import annotations
 

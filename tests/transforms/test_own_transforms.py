@@ -91,7 +91,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def transformed(
     installed: Path, tmp_path: Path, **options: str
 ) -> subprocess.CompletedProcess[str]:
-    """What a fresh process that finds the package makes of two orders."""
+    """The result of a fresh process that finds the package, for two orders."""
     (tmp_path / "chain.properties").write_text(
         "\n".join(["transforms=a,b", *(f"transforms.{n}={text}" for n, text in options.items())])
     )

@@ -65,7 +65,7 @@ def records(*, with_schemas: bool) -> list[dict[str, Any]]:
 
 
 def shown(made: list[Any]) -> list[Any]:
-    """What records hold, schemas aside."""
+    """The content of records without their schemas."""
 
     def held(part: Any) -> Any:
         return None if part is None else part["payload"]

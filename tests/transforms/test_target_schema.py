@@ -63,7 +63,7 @@ DOCUMENTS = st.fixed_dictionaries(
 
 
 def made(records: list[dict[str, Any]], **options: str) -> list[Any]:
-    """What the transform makes of records; `options` by their names behind `target.schema`."""
+    """The transform's result for records; `options` by their names after `target.schema`."""
     given = {"target.schema": SCHEMA} | options
     named = {f"transforms.t.{name}": text for name, text in given.items()}
     return apply_json({"transforms": "t", "transforms.t.type": TYPE, **named}, records)

@@ -61,7 +61,7 @@ class StoredDatabase(ABC):
     name: ClassVar[str]
     server: Server
     topics: ClassVar[str]
-    """What comes after the topic prefix."""
+    """The topic name after the topic prefix."""
     rows_change: ClassVar[bool] = True
     """Whether the changes of a block change the rows that a snapshot reads."""
 

@@ -33,8 +33,8 @@ class StoredKafka(KafkaServer):
         self.start()
 
     def values(self, topic: str) -> Iterator[dict[str, Any]]:
-        """What a consumer of committed messages reads of a topic with one partition, each with its
-        key as the member `key`."""
+        """The messages that a consumer of committed messages reads of a topic with one partition,
+        each with its key as the member `key`."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self.address,

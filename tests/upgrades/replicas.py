@@ -10,7 +10,7 @@ from tests.upgrades.databases import StoredDatabase, changes_of, rows_after
 
 
 class Replica:
-    """What a run with the folder `folder` writes to its tables, as delta-rs reads it."""
+    """The tables that a run with the folder `folder` writes, as delta-rs reads them."""
 
     def __init__(self, database: StoredDatabase, folder: Path) -> None:
         self._database = database

@@ -1,5 +1,5 @@
-"""What a newer release wrote is refused by a clear error, whatever else it has in it, and is left
-as it is. The folder of a run has its test in tests/sinks/test_state_folder.py, and a checkpoint in
+"""State of a newer release is refused by a clear error, whatever else it has in it, and is left as
+it is. The folder of a run has its test in tests/sinks/test_state_folder.py, and a checkpoint in
 tests/cli/test_bad_input.py."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the kills ask of a database."""
+"""The interface of databases to the kills."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ChaosDatabase(ABC):
 
     name: ClassVar[str]
     errors: ClassVar[tuple[type[Exception], ...]]
-    """What its driver raises while the server is gone."""
+    """Errors that the driver raises while the server is gone."""
     collection_member: ClassVar[str]
     """Member of `source` that names an event's collection."""
     unwrapping: ClassVar[str]
@@ -83,7 +83,7 @@ class ChaosDatabase(ABC):
 
     @abstractmethod
     def connect(self) -> AbstractContextManager[Any]:
-        """What `commit` needs."""
+        """The connection that `commit` needs."""
 
     @abstractmethod
     def commit(self, connection: Any, transfer: Transfer) -> None:
@@ -116,7 +116,7 @@ class ChaosDatabase(ABC):
 
     @abstractmethod
     def identifier(self, collection: str) -> str:
-        """How signals and lists of names name accounts and ledger."""
+        """The name of a collection in signals and in lists of names: accounts or ledger."""
 
     @abstractmethod
     def create_signals(self) -> str:
@@ -128,7 +128,7 @@ class ChaosDatabase(ABC):
 
     @abstractmethod
     def change(self, value: Row) -> Change:
-        """What an event says."""
+        """The change that an event shows."""
 
     @abstractmethod
     def image(self, row: Row) -> object:
@@ -146,4 +146,4 @@ class ChaosDatabase(ABC):
 
     @abstractmethod
     def rows(self, collection: str) -> dict[int, Row]:
-        """What is there now."""
+        """The present rows."""

@@ -26,7 +26,7 @@ Open = Callable[[int], RandomDatabase]
 
 @contextmanager
 def opened(name: str) -> Iterator[Open]:
-    """What makes a fresh database by a seed, on one server."""
+    """A function that makes a fresh database by a seed, on one server."""
     if name == "oracle":
         from headrace_demo.oracle.server import OracleServer
         from tests.chaos.workloads.oracle import RandomOracle

@@ -1,4 +1,4 @@
-"""What a random workload needs of a database, and what its changes are."""
+"""The interface of databases to random workloads, and their changes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class RolledBack(Exception):
 
 
 class Change(NamedTuple):
-    """What one event says: an operation (`c`, `u`, `d`, `t`), the key of a row, and by which change
-    the row has what it has afterwards, or had what is deleted. 0: of no row."""
+    """The change of one event: an operation (`c`, `u`, `d`, `t`), the key of a row, and by which
+    change the row has what it has afterwards, or had what is deleted. 0: of no row."""
 
     table: str
     op: str
@@ -50,7 +50,7 @@ class RandomDatabase(ABC):
     name: ClassVar[str]
     tables: tuple[str, ...]
     prepare: Callable[[], None]
-    """What each process of the reader does first; it can be pickled."""
+    """The first call in each process of the reader; it can be pickled."""
     most_savepoints: int = 9
     """Savepoints of a transaction at one time, at most."""
     large: int = 1500
@@ -70,7 +70,7 @@ class RandomDatabase(ABC):
     signals: Signals
     """The snapshots that signals asked for."""
     happened: Counter[str]
-    """How often something else than a transaction happened, by its kind."""
+    """Counts of events other than transactions, by kind."""
 
     @abstractmethod
     def properties(self) -> dict[str, str]:
@@ -114,12 +114,12 @@ class RandomDatabase(ABC):
         """The number of the place that `source` of an event shows."""
 
     def logged(self, changes: list[Change]) -> list[Change]:
-        """How the log tells of a transaction's changes."""
+        """A transaction's changes as the log has them."""
         return changes
 
     @abstractmethod
     def settle(self) -> None:
-        """What was shut is open again, and everything that is committed will come to be seen."""
+        """Opens everything that was shut, so that all committed changes will be read."""
 
     @abstractmethod
     def rows(self, table: str) -> dict[int, Row]:
@@ -131,7 +131,7 @@ class RandomDatabase(ABC):
         before the reader. `reads` are `source` of their events, `first` is the first offset."""
 
     def check_source(self, source: Mapping[str, Any]) -> None:  # noqa: B027 - nothing need hold
-        """What must hold of `source` of an event of the log."""
+        """Checks `source` of an event of the log."""
 
     def close(self) -> None:  # noqa: B027 - nothing runs, where it is not overridden
         """Stops everything that runs."""

@@ -56,9 +56,9 @@ _WORDS = ("plain", "it's", "Größe", "a, b); --", "日本語", "\n", 'q"q', "x"
 _HAPPENINGS = (
     *("column",) * 4, *("signal",) * 3, *("prune",) * 3, *("capture",) * 3, *("remove",) * 4,
 )  # fmt: skip
-"""What happens beside transactions, as often as it is here."""
+"""Events other than transactions; their frequency here is their probability."""
 _AHEAD_S = 120.0
-"""How far from this clock the time of a commit may be: machines stall."""
+"""The largest difference in seconds between this clock and the time of a commit: machines stall."""
 _COMMIT = f"SELECT NUMBER FROM {SIMULATOR}.COMMITS"
 _LOCKED = ("40001", "40XL1")
 """SQLSTATEs of Derby: a deadlock, and the end of a wait for a lock."""

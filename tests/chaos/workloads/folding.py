@@ -12,13 +12,13 @@ from tests.chaos.workloads.database import MARK, Change, Place, Row, change_of
 
 _PLACEHOLDER = "__debezium_unavailable_value"
 UNAVAILABLE = (_PLACEHOLDER, _PLACEHOLDER.encode().hex())
-"""What stands for large values that a change does not tell of."""
+"""Placeholders of large values that a change does not carry."""
 RowName = tuple[str, int]
 """A table and a key, which only one row ever has."""
 
 
 class Rules(Protocol):
-    """What events of a database may be like: see RandomDatabase."""
+    """Properties of a database's events: see RandomDatabase."""
 
     @property
     def tables(self) -> tuple[str, ...]: ...
@@ -29,8 +29,8 @@ class Rules(Protocol):
 
 @dataclass
 class Reading:
-    """What rows may be read: `marks` are the changes that made each row what it was when they were
-    committed, with the numbers of their places, in order; `begin` is where the log begins."""
+    """The rows that may be read: `marks` are the changes that made each row what it was when they
+    were committed, with the numbers of their places, in order; `begin` is where the log begins."""
 
     marks: Mapping[RowName, Mapping[int, int]]
     begin: int
@@ -39,7 +39,7 @@ class Reading:
 
     @staticmethod
     def of(committed: list[tuple[Place, list[Change]]], begin: int) -> Reading:
-        """What may be read of these changes."""
+        """The rows that may be read of these changes."""
         marks: defaultdict[RowName, dict[int, int]] = defaultdict(dict)
         for place, changes in committed:
             for change in changes:

@@ -53,7 +53,7 @@ _HAPPENINGS = (
     *("switch",) * 8, *("signal",) * 3, *("ddl",) * 5, "thread", "delete", "delete", "shut",
     "sessions", "fault", "fault", "scn", "unsupported",
 )  # fmt: skip
-"""What happens beside transactions, as often as it is here."""
+"""Events other than transactions; their frequency here is their probability."""
 
 
 class _Client(Transaction):

@@ -43,7 +43,7 @@ class Signals:
         return True
 
     def settle(self) -> None:
-        """What was paused goes on."""
+        """Resumes everything that was paused."""
         if self.is_paused:
             self._write(_RESUME, "{}")
             self.is_paused = False

@@ -1,4 +1,4 @@
-"""What the verdict on a workload's events lets pass, row by row, and what it does not."""
+"""Row states that the verdict on a workload's events accepts, and those that it refuses."""
 
 from __future__ import annotations
 

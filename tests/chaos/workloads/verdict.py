@@ -1,5 +1,5 @@
-"""What must hold of the events of a workload: nothing lost, doubled or out of order, and the tables
-that they make are those of the database."""
+"""Checks of a workload's events: nothing is lost, doubled or out of order, and the tables that they
+make are those of the database."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Story:
-    """What happened: the changes that were committed, the `first` offset of the reader, the rows
-    `before` it where it does not read them, and the place up to which everything was committed when
-    the first snapshot was over (`settled`)."""
+    """The course of a workload: the changes that were committed, the `first` offset of the reader,
+    the rows `before` it where it does not read them, and the place up to which everything was
+    committed when the first snapshot was over (`settled`)."""
 
     committed: list[tuple[Place, list[Change]]]
     first: Mapping[str, Any]
@@ -40,7 +40,7 @@ class Story:
 
 
 class Counts(NamedTuple):
-    """How many changes the log had, and how many rows were read."""
+    """Numbers of the changes in the log, and of the rows that were read."""
 
     changes: int
     reads: int
@@ -121,5 +121,5 @@ def check_merged(
 
 
 def _outcome(change: Change) -> tuple[object, ...]:
-    """What is left of a change when others are put into it."""
+    """The part of a change that remains when others are merged into it."""
     return change.table, change.key, change.mark, change.op == "d"

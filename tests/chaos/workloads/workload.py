@@ -17,13 +17,13 @@ from tests.chaos.workloads.verdict import Event, Story, check, events_of
 from tests.connectors.killed_reader import MOMENTS, Death, KilledReader, Record
 
 PATIENCE_S = 900.0
-"""How long the reader may take for what is left at the end, or for anything at all: what is stuck
-stays so, and a machine with other work to do takes its time."""
+"""The longest time in seconds that the reader may take for the rest at the end, or for any other
+step: a reader that is stuck stays so, and a busy machine is slow."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What a workload was."""
+    """The figures of a workload."""
 
     transactions: int
     changes: int
@@ -33,7 +33,7 @@ class Figures:
     in_snapshots: int
     """Lives that began while a snapshot was read, be it the first one or one that was asked for."""
     happened: Mapping[str, int]
-    """How often something else happened, by its kind."""
+    """Counts of events other than transactions, by kind."""
 
     def __str__(self) -> str:
         happened = ", ".join(f"{kind} {count}" for kind, count in sorted(self.happened.items()))

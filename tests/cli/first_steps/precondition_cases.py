@@ -1,4 +1,4 @@
-"""What a connector needs, each thing missing once: the codes of `check` and of a start for it."""
+"""Preconditions of a connector, each missing once: the codes of `check` and of a start for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `headrace check` finds and what `headrace run` refuses, or warns of, have the same codes."""
+"""`headrace check` and `headrace run` use the same codes for what they find, refuse or warn of."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Preconditions:
             (self._folder / "checkpoint" / name / "0").write_text(text)
 
     def asked(self, properties: Mapping[str, str], *, acts: bool = False) -> Said:
-        """What both say. A start that `acts` goes on until it streams."""
+        """The codes of both. A start that `acts` continues until it streams."""
         file = self._folder / "file.properties"
         escaped = {name: text.replace("\\", "\\\\") for name, text in properties.items()}
         file.write_text("".join(f"{name}={text}\n" for name, text in escaped.items()))
@@ -93,7 +93,7 @@ class Preconditions:
 
 
 def _start(properties: Mapping[str, str]) -> None:
-    """What a source process does until the log is read. Raises HeadraceError."""
+    """Does what a source process does until it reads the log. Raises HeadraceError."""
     reader = ConnectorReader({"errors.max.retries": "0", **properties})
     try:
         for _ in range(50):

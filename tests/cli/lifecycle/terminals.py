@@ -54,7 +54,8 @@ class TerminalRun:
         self._output = bytearray()
 
     def read(self, seconds: float) -> str:
-        """What the terminal shows so far, after `seconds` of reading or the command's end."""
+        """The text that the terminal shows so far, after `seconds` of reading or the command's
+        end."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             ready, _, _ = select.select([self._master], [], [], min(left, 0.1))
@@ -100,7 +101,7 @@ class TerminalRun:
 
     @property
     def output(self) -> str:
-        """What the terminal showed."""
+        """The text that the terminal showed."""
         return self._output.decode(errors="replace")
 
     def left_processes(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""How a run ends that had no events, and one that is killed before Spark runs."""
+"""Ends of a run without events, and of one that is killed before Spark runs."""
 
 from __future__ import annotations
 

@@ -56,8 +56,8 @@ def arguments(verb: str, file: Path, folder: Path) -> list[str]:
 def interrupt(
     verb: str, moment: float | str, file: Path, folder: Path, database: Database
 ) -> list[str]:
-    """What is wrong with the end of a verb that Ctrl-C ends after `moment` seconds, or when the
-    terminal shows that text."""
+    """The faults in the end of a verb that Ctrl-C ends after `moment` seconds, or when the terminal
+    shows that text."""
     run = TerminalRun(arguments(verb, file, folder))
     try:
         if isinstance(moment, str):

@@ -1,4 +1,4 @@
-"""What a verb says on standard error."""
+"""Output of a verb on standard error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the dashboard and the alert rules ask for is there when a run is scraped."""
+"""The metrics of the dashboard and of the alert rules exist when a run is scraped."""
 
 from __future__ import annotations
 

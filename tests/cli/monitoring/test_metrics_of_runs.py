@@ -26,7 +26,7 @@ ONE_DATABASE = pytest.mark.parametrize(
     ],
     indirect=True,
 )
-"""What is of no database: `make test` has it with one."""
+"""Tests that do not depend on the database: `make test` runs them with one."""
 
 
 @pytest.fixture

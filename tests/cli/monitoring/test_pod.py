@@ -1,4 +1,4 @@
-"""What the container of deploy/kubernetes is started with, and what its probes ask."""
+"""The command line of the container in deploy/kubernetes, and its probes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `headrace check` says of a pipeline into replicas."""
+"""Findings of `headrace check` for a pipeline into replicas."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import Self
 from urllib.parse import parse_qs, urlsplit
 
 KEY, WORD, SESSION = "AKIDOFROLE", "the-secret-of-the-role", "session-token-of-the-role"
-"""What AWS's ends give."""
+"""Keys that AWS's endpoints return."""
 Answer = tuple[int, str, str]
 
 
@@ -28,7 +28,7 @@ class Cloud(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.requests: list[str] = []
         self.seconds = 3600
-        """How long what it gives is valid."""
+        """Lifetime of the returned keys in seconds."""
         self.fails = False
         self.scheme = "http"
         if certificate is not None:
@@ -52,7 +52,7 @@ class Cloud(ThreadingHTTPServer):
         self.server_close()
 
     def asked(self, path: str) -> int:
-        """How often."""
+        """The number of requests for a path."""
         return sum(request == path for request in self.requests)
 
     # -- what it gives ----------------------------------------------------------------------------
@@ -83,7 +83,7 @@ class Cloud(ThreadingHTTPServer):
         return 200, "text/xml", text
 
     def authority(self, path: str) -> Answer:
-        """What an authority of Entra ID says of itself."""
+        """The metadata of an authority of Entra ID."""
         tenant = f"{self.url}/{path.split('/')[1]}"
         given = {
             "issuer": f"{tenant}/v2.0",

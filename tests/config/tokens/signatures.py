@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 
 class RdsRequest(NamedTuple):
-    """What a token says."""
+    """The content of a token."""
 
     host: str
     port: int
@@ -25,7 +25,7 @@ class RdsRequest(NamedTuple):
 
 
 def read(token: str, word: str) -> RdsRequest:
-    """What `token` says; `word` is the secret of the key that should have signed it."""
+    """The content of `token`; `word` is the secret of the key that should have signed it."""
     parts = urlsplit(f"https://{token}")
     pairs = dict(parse_qsl(parts.query, strict_parsing=True))
     assert pairs["Action"] == "connect"

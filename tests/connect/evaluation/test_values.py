@@ -1,4 +1,4 @@
-"""What nodes hold over random rows, against the plain renderer."""
+"""Values of nodes over random rows, against the plain renderer."""
 
 from __future__ import annotations
 

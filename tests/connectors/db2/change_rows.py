@@ -63,7 +63,7 @@ def change_table(rows: Sequence[Row], relation: int, sizes: Sequence[int] = (1,)
 
 @dataclass(frozen=True)
 class Change:
-    """What a frame says of a change: its table, the kind of its frame, its number as a text, and
+    """The content of a change's frame: its table, the kind of its frame, its number as a text, and
     the IDs before and after."""
 
     table: int
@@ -74,7 +74,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Transaction:
-    """What frames say of a transaction."""
+    """The content of a transaction's frames."""
 
     commit_lsn: str
     place: int

@@ -1,5 +1,5 @@
-"""What bad input gets from Db2's connector: one message, a code, a remedy, and nothing that is half
-made; a Capture that does not run is warned of, and waited for."""
+"""Bad input of Db2's connector gets one message, a code and a remedy, and leaves nothing that is
+half made; a Capture that does not run is a warning, and is waited for."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def test_a_registration_that_is_not_active_is_an_error(db2_database: Db2Database
 def test_a_registration_that_capture_did_not_read_yet_is_a_warning(
     db2_database: Db2Database, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What is changed until it does is in no change table, whatever STATE says."""
+    """Changes before Capture reads it are in no change table, whatever STATE says."""
     db2_database.create_table("THINGS", KEYED)
     db2_database.capture.stop()
     db2_database.create_table("LATER", KEYED)

@@ -1,4 +1,5 @@
-"""What the Db2 connector uses of IBM's driver, held against the driver itself, without a server.
+"""The parts of IBM's driver that the Db2 connector uses, compared with the driver itself, without a
+server.
 
 The driver is a module in C, whose functions have no signatures: those of its manual stand here, and
 the driver is asked how many arguments it takes.
@@ -76,7 +77,7 @@ _UNCOUNTED = (fetchmany,)
 
 
 def counted(function: Callable[..., Any]) -> tuple[int, int]:
-    """How many arguments a function takes at least and at most, as its errors say."""
+    """The least and the largest number of a function's arguments, from its errors."""
     counts = []
     for given in ((), (None,) * 30):
         with pytest.raises(TypeError) as error:

@@ -20,7 +20,7 @@ CODE = "db2.no_privilege"
 
 
 def grant_all(database: Db2Database, reader: ConnectorReader) -> None:
-    """What `check` asks for."""
+    """Grants the privileges that `check` asks for."""
     while errors := [finding for finding in check(reader.config) if finding.level == "error"]:
         for statement in (each for error in errors for each in statements(error.remedy)):
             database.execute(statement.rstrip(";").replace("TO USER", "TO"))

@@ -33,7 +33,7 @@ def prepared(guarded_server: DerbyServer) -> Db2Database:
 
 
 def where(database: Db2Database) -> dict[str, str]:
-    """What stands in place of the guide's server."""
+    """The address that replaces the guide's server."""
     names = ("database.hostname", "database.port", "database.dbname", "driver.AUTHENTICATION")
     return {name: database.properties()[name] for name in names}
 

@@ -1,5 +1,5 @@
-"""What bad input gets: one message, a code, a remedy, and nothing that is half made; and where
-Debezium goes on, the connector does, too."""
+"""Bad input gets one message, a code and a remedy, and leaves nothing that is half made; where
+Debezium continues, the connector does, too."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ statistics.metrics.enabled mongodb.connection.mode mongodb.connection.string.sha
 
 @pytest.mark.parametrize("name", PROPERTIES_OF_DEBEZIUM.split())
 def test_every_property_of_debezium_is_known(name: str) -> None:
-    """What its value is, and whether it is supported, is another matter."""
+    """Its value and whether it is supported are not tested here."""
     try:
         words = [str(warning) for warning in parse({name: "1"}).warnings]
     except HeadraceError as error:

@@ -1,4 +1,4 @@
-"""What the servers refuse, as a running MongoDB says it."""
+"""Refusals of servers, with the messages of a running MongoDB."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def _first(client: Client, start: dict[str, Any]) -> object:
 
 @pytest.mark.mongodb
 class TestStreams:
-    """What ends a change stream."""
+    """Errors that end a change stream."""
 
     def events(
         self, database: MongoDatabase, properties: dict[str, str], change: Callable[[], object],

@@ -60,7 +60,7 @@ def test_the_guides_commands_prepare_a_server(
 
 
 def program(line: str) -> str:
-    """What a line of the guide prints that tells where the embedded server's program is."""
+    """The output of a line of the guide that prints the path of the embedded server's program."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path}
     return subprocess.run(

@@ -1,4 +1,5 @@
-"""What happens to the server, and the query goes on by itself or ends with one clear error."""
+"""Failures of the server, after which the query continues by itself or ends with one clear
+error."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from tests.servers.mongodb import MongoDatabase, kill_cursors, lose_history, ste
 pytestmark = pytest.mark.mongodb
 
 FATAL = {"errors_max_retries": "0"}
-"""What does not go on by itself ends the test."""
+"""Properties for which an error that is not retried ends the test."""
 
 
 def keys(reader: Reader) -> list[int]:

@@ -276,7 +276,7 @@ def _where(named: Mapping[str, Any], before: int = 0) -> str:
 
 
 def _run(session: Any, statement: str, binds: Iterable[Any] = (), *, passed: int = 0) -> int:
-    """How many rows a statement changed; 0 if it raised the ORA error `passed`."""
+    """The number of rows that a statement changed; 0 if it raised the ORA error `passed`."""
     with session.cursor() as cursor:
         try:
             cursor.execute(statement, list(binds))

@@ -25,7 +25,7 @@ class OracleReader(ConnectorReader):
         return reader.step_until(lambda: len(reader.offsets) > 1)
 
     def failure(self) -> HeadraceError:
-        """What the stream ends with."""
+        """The error with which the stream ends."""
         with pytest.raises(HeadraceError) as caught:
             self.step_until(lambda: False)
         return caught.value

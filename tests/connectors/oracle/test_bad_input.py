@@ -1,4 +1,4 @@
-"""What is wrong on the user's side, or between the server and us: one clear message each."""
+"""Errors on the user's side, or between the server and us: one clear message each."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def database(oracle_database: OracleDatabase) -> OracleDatabase:
 
 
 def refusal(database: OracleDatabase, **more: str) -> HeadraceError:
-    """What a reader of existing rows is refused with."""
+    """The error with which a reader of existing rows is refused."""
     properties = database.properties(errors_max_retries="0") | more
     reader = ConnectorReader(properties)
     try:

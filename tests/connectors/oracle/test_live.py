@@ -1,4 +1,4 @@
-"""What the tests would ask of a live Oracle: SQL that it can read, and nothing that only the
+"""Statements of the tests for a live Oracle: SQL that it can read, and nothing that only the
 stand-in can do."""
 
 from __future__ import annotations

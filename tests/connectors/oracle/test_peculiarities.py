@@ -1,5 +1,5 @@
-"""What servers show and the stand-in does not by itself, one by one: it is read all the same.
-`tests/chaos/workloads` has them together."""
+"""Peculiarities of servers that the stand-in does not have by itself, one by one: they are read all
+the same. `tests/chaos/workloads` has them together."""
 
 from __future__ import annotations
 

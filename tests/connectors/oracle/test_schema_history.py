@@ -48,7 +48,7 @@ def kept(table: Table) -> HistoryTable:
 
 
 def rendered(table: Table) -> list[tuple[object, ...]]:
-    """How events have the columns."""
+    """The columns as events have them."""
     made = (
         column.type.resolve(DEFAULT_OPTIONS, optional=True, default=None, column=NO_COLUMN)
         for column in table.columns

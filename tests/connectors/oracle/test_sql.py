@@ -18,7 +18,7 @@ from headrace.connectors.oracle.statement_page import instances, page
 
 PAGE = Path(__file__).parents[3] / "docs/reference/oracle-statements.md"
 BUILT_ELSEWHERE = ("FILLED", "COUNTED", "BOUNDS", "FILTERED", "OVERRIDDEN", "PROBED")
-"""What `relational.reading` and the dialect put together; the page has instances of it."""
+"""Statements that `relational.reading` and the dialect build; the page has instances of them."""
 RESERVED = (
     "ACCESS ADD ALL ALTER AND ANY AS ASC AUDIT BETWEEN BY CHAR CHECK CLUSTER COLUMN COMMENT "
     "COMPRESS CONNECT CREATE CURRENT DATE DECIMAL DEFAULT DELETE DESC DISTINCT DROP ELSE EXCLUSIVE "

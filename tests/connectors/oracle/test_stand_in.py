@@ -37,7 +37,7 @@ def connection_to(server: OracleServer, user: str = "c##dbzuser") -> driver.Orac
 
 @pytest.fixture
 def oracle_database(stand_in: OracleDatabase) -> OracleDatabase:
-    """What is tried here is the stand-in itself."""
+    """A database of the stand-in, which is tested here."""
     return stand_in
 
 

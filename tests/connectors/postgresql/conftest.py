@@ -1,4 +1,4 @@
-"""What most modules begin with: `TABLES` is the SQL that makes their tables, `properties` their
+"""Fixtures of most modules: `TABLES` is the SQL that makes their tables, `properties` their
 configuration (see `properties_with`)."""
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from headrace.relational.types.column_type import ColumnType
 from headrace.streaming.changes.key_columns import KeyRendering
 
 KEYS = KeyRendering(PostgresSettings("", PostgresSource(""), converting="skip"))
-"""How keys are rendered by default."""
+"""The default rendering of keys."""
 
 
 def column(
@@ -31,5 +31,5 @@ def column(
 
 
 def resolve(facts: TypeFacts, typmod: int = NO_TYPMOD, **rendering: Any) -> ColumnType | None:
-    """How a column of a type is rendered."""
+    """The rendering of a column of a type."""
     return PostgresType(facts, typmod).resolve(**rendering)

@@ -1,4 +1,4 @@
-"""What the supervisor asks of PostgreSQL's definition."""
+"""Calls of the supervisor to PostgreSQL's definition."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ properties = properties_with(
 
 
 def metadata(reader: Reader) -> list[tuple]:
-    """What the records say of their transactions, in total order; ids without the LSN."""
+    """The records' transactions, in total order; ids without the LSN."""
     found: list[tuple] = []
     for record in sorted(reader.records, key=lambda record: record["sequence"]):
         if record["value"] is None:

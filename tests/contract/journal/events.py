@@ -1,4 +1,4 @@
-"""What the journal's records say."""
+"""The events of the journal's records."""
 
 from __future__ import annotations
 

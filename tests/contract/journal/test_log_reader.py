@@ -29,7 +29,7 @@ SETTINGS = EventSettings("s", JournalSource())
 
 
 def records_by_segment(journal: Journal) -> list[list[dict[str, Any]]]:
-    """What a receiver indexes, by segment: each is read without the ones before it."""
+    """The records that a receiver indexes, by segment: each is read without the ones before it."""
     versions = RelationVersions(KeyRendering(SETTINGS), first=[FACTS])
     versions.append(JournalFacts("", "marks"), captured=False)
     reader = JournalReader(journal, "r", PlacePosition(), versions, TOMBSTONES)

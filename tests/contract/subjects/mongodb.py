@@ -15,7 +15,7 @@ from tests.contract.subject import Feature, Subject
 from tests.servers.mongodb import MongoDatabase, create_with_images, lose_history
 
 _SELECTION_MS = 1500
-"""How long the driver looks for a server that is stopped."""
+"""The time in milliseconds that the driver looks for a server that is stopped."""
 
 
 class MongoSubject(Subject):

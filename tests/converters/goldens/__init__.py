@@ -1,1 +1,1 @@
-"""What the real converters of Kafka Connect, Confluent and Debezium write."""
+"""Output of the real converters of Kafka Connect, Confluent and Debezium."""

@@ -193,7 +193,7 @@ EVENTS = {
 
 
 def written(records: list[Records], key: Converter, value: Converter) -> list[Written]:
-    """What converters write of the records, at a fixed time."""
+    """Converters' output for the records, at a fixed time."""
     converter = SliceConverter(key, value, WITH_SCHEMAS)
 
     def raw(shown: str | bytes | None) -> bytes | None:

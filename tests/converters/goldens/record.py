@@ -49,13 +49,13 @@ class JavaConverters:
         return self._jpype.JArray(self._jpype.JByte)(raw)
 
     def bytes_of(self, converter: Any, case: Case) -> str | None:
-        """What a converter writes, in base64."""
+        """A converter's output, in base64."""
         record = self.record(case)
         raw = converter.fromConnectData(TOPIC, record.schema(), record.value())
         return None if raw is None else base64.b64encode(bytes(raw)).decode()
 
     def header(self, converter: Any, case: Case) -> str | None:
-        """What a converter of headers writes, in base64."""
+        """The output of a converter of headers, in base64."""
         record = self.record(case)
         raw = converter.fromConnectHeader(TOPIC, "name", record.schema(), record.value())
         return None if raw is None else base64.b64encode(bytes(raw)).decode()

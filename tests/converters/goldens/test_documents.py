@@ -25,7 +25,7 @@ each_kind_of_events = pytest.mark.parametrize("name", EVENTS)
 
 
 def as_text(recorded: Any) -> bytes | None:
-    """What Java wrote of JSON."""
+    """The JSON that Java wrote."""
     if isinstance(recorded, list):
         number, payload = recorded
         recorded = f'{{"schema":{SCHEMAS[number]},"payload":{payload}}}'

@@ -59,7 +59,7 @@ _ITEMS: dict[str, tuple[Any, bytes | Callable[[], bytes], int]] = {
 
 
 def measured(function: Callable[[], T]) -> tuple[T, float]:
-    """What a call gives, and the seconds of processor time that it took."""
+    """The result of a call, and the seconds of processor time that it took."""
     begun = time.process_time()
     made = function()
     return made, time.process_time() - begun

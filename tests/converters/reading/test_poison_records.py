@@ -59,7 +59,7 @@ SOUND = row({"type": "int32"}, "7")
 def made_of(
     value: bytes, properties: dict[str, str] = READ, key: bytes = b"k", sound: bytes = SOUND
 ) -> list[dict[str, Any]]:
-    """What becomes of a record; its neighbours come out."""
+    """The output for a record; its neighbours are written."""
     values = [sound, value, sound]
     rows = [{"key": key, "value": each, "number": n} for n, each in enumerate(values)]
     batch = pa.RecordBatch.from_pylist(rows, INPUT)
@@ -69,7 +69,7 @@ def made_of(
 
 
 def reason(letter: dict[str, Any]) -> str:
-    """What a dead letter says."""
+    """The reason in a dead letter."""
     assert letter["topic"] == LETTERS
     headers = {each["key"]: each["value"] for each in letter["headers"]}
     return bytes(headers["__connect.errors.exception.message"]).decode()

@@ -1,4 +1,4 @@
-"""What the log carries of values, without what converters show in place of the others."""
+"""Values that the log carries, without the placeholders of converters."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tests.converters.typed.plain_variant import read
 
 
 def shown(converter: ColumnConverter, given_: Sources, node: Node, rows: np.ndarray) -> list[Any]:
-    """What a converter of keys makes of these rows of the table."""
+    """The keys that a converter makes of these rows of the table."""
     records = Records(Shape("t", node, None), given_.table, rows, rows, given_.columns)
     with mock.patch("headrace.connect.evaluation.values.time.time_ns", return_value=NOW):
         array = converter.column_of(records)

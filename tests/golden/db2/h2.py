@@ -67,7 +67,7 @@ class H2Server:
         statement.close()
 
     def number(self, query: str) -> int:
-        """What a query for one number gives."""
+        """The result of a query for one number."""
         statement: Any = self._connection.createStatement()
         rows = statement.executeQuery(query)
         rows.next()

@@ -1,5 +1,5 @@
-"""What differs between two runs of one workload: commit times. LSNs are those that the workload's
-Capture gives."""
+"""Values that differ between two runs of one workload: commit times. LSNs are those that the
+workload's Capture gives."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Case:
         return 30 if self.kind is MongoDatabase else 40
 
     def workload(self) -> Workload:
-        """What happens in the database."""
+        """The statements of the workload."""
         return read(HERE / "workloads" / f"orders{self.kind.suffix}")
 
     @property
@@ -127,7 +127,7 @@ def _pair(connector: Mapping[str, str], converters: Mapping[str, str]) -> Write:
 
 
 def _body(connector: Mapping[str, str]) -> Write:
-    """What is posted to Kafka Connect."""
+    """The body that is posted to Kafka Connect."""
 
     def write(database: Mapping[str, str], brokers: str) -> Files:
         config = {

@@ -1,4 +1,4 @@
-"""What an independent client reads of a case's topics, as lines."""
+"""A case's topics as an independent client reads them, in lines."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ HERE = Path(__file__).parent
 
 
 def run(case: Case, database: Database, kafka: KafkaServer, folder: Path) -> list[str]:
-    """What an independent client reads when `headrace run` has ended."""
+    """The lines that an independent client reads when `headrace run` has ended."""
     for topic in topics(kafka):
         kafka.delete_topic(topic)
     phases = case.workload().phases

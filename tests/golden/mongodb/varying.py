@@ -1,4 +1,5 @@
-"""What differs between two runs of one workload: cluster times, wall-clock times and session ids.
+"""Values that differ between two runs of one workload: cluster times, wall-clock times and session
+ids.
 
 They are replaced by tokens that keep what can be compared: which events have one place in the
 oplog, and which sessions are one.
@@ -67,7 +68,7 @@ def _with_places(line: str, places: dict[tuple[str, str], int]) -> str:
 
 
 def _cluster_second(millis: int, wall: int) -> str:
-    """What events of format 2.5 show: the second of the cluster time."""
+    """The time that events of format 2.5 show: the second of the cluster time."""
     is_second = millis % 1000 == 0 and abs(millis - wall) < _LONGEST_LAG_MS
     return '"<second of the cluster>"' if is_second else f'"<unrelated time {millis}>"'
 

@@ -160,7 +160,7 @@ class OracleDatabase(ScriptedDatabase):
 
     @property
     def unanswered(self) -> list[str]:
-        """What Debezium asked without an answer."""
+        """Debezium's statements without an answer."""
         return self._server.unanswered
 
     def streaming(self) -> bool:

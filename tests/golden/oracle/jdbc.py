@@ -28,7 +28,7 @@ class Session(Protocol):
         `count` of rows it changed. Raises OracleError."""
 
     def tables(self) -> list[Table]:
-        """What the metadata tells of."""
+        """The tables of the metadata."""
 
 
 class JdbcServer:

@@ -58,7 +58,7 @@ def answer(names: str, rows: Iterable[Iterable[Any]]) -> Answer:
 
 
 def metadata(method: str, schema: str | None, table: str | None, tables: list[Table]) -> Answer:
-    """What a method of java.sql.DatabaseMetaData gives. Raises ValueError for an unknown one."""
+    """The result of a method of java.sql.DatabaseMetaData. Raises ValueError for an unknown one."""
     schema, table = (name and name.replace('"', "") for name in (schema, table))
     named = [
         each

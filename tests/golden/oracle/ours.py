@@ -24,7 +24,7 @@ _ENDS_OF_REDO = ("now", "archived_until")
 """Statements by which ours learns how far the redo goes, before it reads on."""
 
 _ASKED = 3
-"""How often the end is asked for until the redo was read to it: by a window that may have begun
+"""The number of queries for the end until the redo was read to it: by a window that may have begun
 before, by the next one, and by a stream when it is opened."""
 
 

@@ -72,7 +72,7 @@ class JdbcSession(Session):
         self.has_formats = True
 
     def tables(self) -> list[Table]:
-        """What the metadata tells of."""
+        """The tables of the metadata."""
         with self.database.lock:
             return list(self.database.state.tables.values())
 
@@ -127,7 +127,7 @@ class JdbcSession(Session):
         getattr(self, f"_{called}")(slots, binds)
 
     def _own_answer(self, sql: str, binds: Sequence[Any]) -> Answer | None:
-        """What views of the stand-in do not tell."""
+        """The answers that views of the stand-in do not have."""
         state, upper = self.database.state, sql.upper()
         if _FLUSH_TABLE in upper and "V$LOGMNR" not in upper:
             return _single(1) if upper.startswith("SELECT") else {"count": 1}

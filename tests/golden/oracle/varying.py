@@ -1,6 +1,6 @@
-"""What differs between two runs of one workload: clocks, and how many heartbeats come while nothing
-else does. SCNs, times and ROWIDs are those that the script gives; the script's clock stands in the
-year 2024."""
+"""Values that differ between two runs of one workload: clocks, and how many heartbeats come while
+nothing else does. SCNs, times and ROWIDs are those that the script gives; the script's clock stands
+in the year 2024."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNITS = {"ts_ms": 1_000, "ts_us": 1_000_000, "ts_ns": 1_000_000_000}
 _SCRIPTED = 1_735_689_600
 """Times before 2025 are scripted (seconds since 1970)."""
 HEARTBEATS = "__debezium-heartbeat."
-"""How topics of heartbeats begin."""
+"""The prefix of topics of heartbeats."""
 _HEARTBEAT = f'{{"topic":"{HEARTBEATS}'
 
 

@@ -22,7 +22,7 @@ from tests.golden.postgresql.wire import (
 )
 
 _FLUSH = b"SELECT pg_log_standby_snapshot()"
-"""What the tests ask when the end of the log does not come soon: it comes, here."""
+"""The statement that the tests run when the end of the log does not come soon: it comes, here."""
 _DONE = b"C\0\0\0\x0dSELECT 0\0Z\0\0\0\5I"
 
 
@@ -74,7 +74,7 @@ class Player:
         return answer is not None
 
     def _stream(self, client: socket.socket) -> None:
-        """What a stream said, each part when its moment has come."""
+        """Sends the parts of a stream, each when its moment has come."""
         with contextlib.suppress(OSError, ValueError, Closed):
             for moment, message in self._prompter.stream():
                 while not self._stage.await_moment(moment, 0.5):

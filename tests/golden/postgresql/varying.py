@@ -1,4 +1,4 @@
-"""What differs between two runs of one workload: LSNs, transaction ids and the slot's xmin.
+"""Values that differ between two runs of one workload: LSNs, transaction ids and the slot's xmin.
 
 They are replaced by tokens that keep what can be compared: which are equal, and in which order
 they come.
@@ -96,7 +96,8 @@ def _next_row(value: int, rows: list[int]) -> int:
 
 
 def _kind(path: Path) -> str | None:
-    """What varies at this member: clock, run, xmin, time, lsn, sequence, tx, txlsn, or None."""
+    """The kind of value that varies at this member: clock, run, xmin, time, lsn, sequence, tx,
+    txlsn, or None."""
     match without_payload(path):
         case ("value", "source", "ts_ms" | "ts_us" | "ts_ns"):
             return "time"

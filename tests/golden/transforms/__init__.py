@@ -1,1 +1,1 @@
-"""What the real transforms and predicates make of records, and that ours make the same."""
+"""Results of the real transforms and predicates for records, and that ours are the same."""

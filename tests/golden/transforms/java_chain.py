@@ -106,7 +106,7 @@ class JavaRecords:
 
 
 def message(error: Any) -> str:
-    """What a Java exception says, without what differs from run to run."""
+    """The message of a Java exception, without the parts that differ from run to run."""
     text = re.sub(r"@[0-9a-f]{4,}\b", "@…", str(error.getMessage()))
     return f"{error.getClass().getSimpleName()}: {text}"[:_LONGEST]
 
@@ -161,7 +161,7 @@ class JavaChain:
         return record
 
     def results(self, records: Sequence[dict[str, Any]]) -> list[dict[str, Any] | None]:
-        """What becomes of each record: a record, null when it is dropped, or an error."""
+        """The result of each record: a record, null when it is dropped, or an error."""
         made: list[dict[str, Any] | None] = []
         for record in records:
             try:

@@ -1,6 +1,5 @@
-"""What we declare is recorded: every option of every transform and predicate, every value of an
-enumeration, eight cases of every class, over events of every database.
-"""
+"""All declarations are recorded: every option of every transform and predicate, every value of an
+enumeration, eight cases of every class, over events of every database."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ BSON_TYPES = ("$oid", "$numberLong", "$date", "$timestamp", "$binary", "$regex",
 
 @dataclass
 class Recorded:
-    """What is recorded of a class: how many cases, the texts of each option, the databases."""
+    """The recordings of a class: the number of cases, the texts of each option, the databases."""
 
     cases: int = 0
     options: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))

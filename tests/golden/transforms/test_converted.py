@@ -1,4 +1,4 @@
-"""What the JSON converter writes behind a chain is what `apply_json` says of it.
+"""The JSON converter writes after a chain what `apply_json` returns.
 
 `apply_json` evaluates nodes, the converter compiles them: both see the recorded cases.
 """

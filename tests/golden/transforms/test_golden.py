@@ -102,7 +102,7 @@ def comparable(record: Any) -> Any:
 
 
 def outcome_difference(ours: Any, theirs: Any) -> str | None:
-    """How what became of a record differs; the words of an error do not count."""
+    """The difference between two results of a record; the words of an error do not count."""
     shown = [
         "dropped" if result is None else "fails" if "error" in result else "passes"
         for result in (ours, theirs)
@@ -115,7 +115,7 @@ def outcome_difference(ours: Any, theirs: Any) -> str | None:
 
 
 def differences(case: Case) -> Iterator[str]:
-    """What is ours → theirs, a line per record."""
+    """The differences as ours → theirs, a line per record."""
     try:
         ours = apply_json(case.properties, case.records())
     except HeadraceError as error:

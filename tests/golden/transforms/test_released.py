@@ -16,7 +16,7 @@ REFUSED = {
         "add.headers=foo.bar | refused (config.invalid) → configured",
     ]
 }
-"""What can never be in an event, and which Debezium only misses when it writes the event."""
+"""Fields that can never be in an event, which Debezium only notices when it writes the event."""
 
 
 def as_released(case: Case) -> Case:

@@ -28,7 +28,7 @@ class JavaHistory:
         self._relational = "io.debezium.relational."
 
     def line(self, record: HistoryRecord) -> str:
-        """What HistoryRecord and DocumentWriter make of a record."""
+        """The JSON that HistoryRecord and DocumentWriter make of a record."""
         made = self._of(f"{self._relational}history.HistoryRecord")(
             self._map(record.source),
             self._map(record.position),

@@ -1,4 +1,4 @@
-"""What the bridge does to DRDA's bytes."""
+"""Changes that the bridge makes to DRDA's bytes."""
 
 from __future__ import annotations
 

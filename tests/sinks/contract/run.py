@@ -87,7 +87,7 @@ class SinkRun:
         self.end(self.start(**more))
 
     def error(self, **more: str) -> str:
-        """What a run ends with."""
+        """The error with which a run ends."""
         try:
             self.run(**more)
         except (HeadraceError, StreamingQueryException, Py4JJavaError) as error:

@@ -1,4 +1,4 @@
-"""What every sink keeps to, whatever is killed, full or wrong (docs/adding-a-sink.md)."""
+"""The contract of every sink, whatever is killed, full or wrong (docs/adding-a-sink.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of the sink share."""
+"""Fixtures that tests of the sink share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a configuration says of the kafka sink."""
+"""Options of the kafka sink in a configuration."""
 
 from __future__ import annotations
 

@@ -54,11 +54,11 @@ class ReadLake(ABC):
 
     @abstractmethod
     def commits(self, namespace: str, name: str) -> int:
-        """How many commits of rows a table remembers."""
+        """The number of commits of rows that a table has kept."""
 
     @abstractmethod
     def files(self, namespace: str, name: str) -> int:
-        """How many data files a table has."""
+        """The number of data files of a table."""
 
     @abstractmethod
     def add_column(self, namespace: str, name: str, column: str) -> None:
@@ -156,7 +156,7 @@ class IcebergOnS3(IcebergLake):
         )  # fmt: skip
 
     def vectors(self, namespace: str, name: str) -> int:
-        """How many deletion vectors a reader of a table has to look into."""
+        """The number of deletion vectors that a reader of a table has to read."""
         planned = self.catalog.load_table((namespace, name)).scan().plan_files()
         return len({each.file_path for file in planned for each in file.delete_files})
 

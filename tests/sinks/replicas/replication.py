@@ -62,7 +62,7 @@ class Replication:
             query.stop()
 
     def error(self, **options: str) -> HeadraceError:
-        """What a run ends with."""
+        """The error with which a run ends."""
         try:
             self.run(**options)
         except HeadraceError as error:

@@ -1,5 +1,5 @@
-"""What `headrace.replicate` holds for a query is let go when this run of it ends, and what is known
-of the query meanwhile."""
+"""`headrace.replicate` releases what it holds for a query when this run of it ends; and the query's
+status meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a table's columns when those of its source change."""
+"""The columns of a table when those of its source change."""
 
 from __future__ import annotations
 

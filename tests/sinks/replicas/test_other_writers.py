@@ -21,8 +21,7 @@ pytestmark = [pytest.mark.postgres, pytest.mark.spark, pytest.mark.chaos]
 
 
 def change(spark: SparkSession, warehouse: Path, rows: dict[str, list[object]]) -> None:
-    """What somebody else does to the replica `a`: its seventh row is deleted, and rows are
-    inserted."""
+    """Changes the replica `a` as another writer does: deletes its seventh row, and inserts rows."""
     lake = FORMAT.open(spark, {"warehouse": str(warehouse)})
     table = lake.table(TableName(("public",), "a"))
     assert table is not None

@@ -1,4 +1,4 @@
-"""What the tests of DataFrames need of the session."""
+"""Fixtures of the session for tests of DataFrames."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_a_file_stream_is_transformed_as_a_batch_is(spark: SparkSession, tmp_pat
 
 
 def collected(stream: DataFrame, folder: Path) -> list[Any]:
-    """What a stream has now."""
+    """The present content of a stream."""
     query = (
         stream.writeStream.format("parquet")
         .option("path", str(folder / "out"))

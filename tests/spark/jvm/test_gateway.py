@@ -1,4 +1,4 @@
-"""What a JVM and the processes under it write to standard error."""
+"""Output of a JVM and the processes under it on standard error."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def loaded() -> list[str]:
 
 
 def in_a_process(name: str) -> list[str]:
-    """What a process loads that converts by this converter."""
+    """The modules that a process loads which converts by this converter."""
     reading, writing = os.pipe()
     if os.fork() == 0:
         convert(name)

@@ -20,7 +20,7 @@ KERNELS = {"a": ("x",)}
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Kernels]:
-    """What was asked for."""
+    """The kernels that were asked for."""
     asked: list[Kernels] = []
     monkeypatch.setattr(beforehand, "compile_beforehand", asked.append)
     return asked

@@ -1,4 +1,4 @@
-"""What a configuration needs of the kernels: whatever its modules import, and no more."""
+"""The kernels that a configuration needs: those that its modules import, and no more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report makes of what is known."""
+"""The content of a report."""
 
 from __future__ import annotations
 

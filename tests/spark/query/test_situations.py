@@ -1,4 +1,4 @@
-"""What sources do, read as rows: the way of Spark Connect."""
+"""Situations of sources, read as rows: the way of Spark Connect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def situation(server: str, state: str) -> str:
 
 
 def session_with(*written: str) -> Any:
-    """What `newest_on_server` asks of a session, whose driver has sources that wrote this."""
+    """A session for `newest_on_server`, whose driver has sources that wrote this."""
     answers = SimpleNamespace(collect=lambda: [(text,) for text in written])
     options = SimpleNamespace(load=lambda: answers)
     reader = SimpleNamespace(option=lambda _name, _value: options)

@@ -1,4 +1,4 @@
-"""What is said of a query and its source."""
+"""Status of a query and its source."""
 
 from __future__ import annotations
 

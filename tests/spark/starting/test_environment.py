@@ -1,4 +1,4 @@
-"""How Spark's processes come to headrace.spark.starting."""
+"""The way in which Spark's processes get headrace.spark.starting."""
 
 from __future__ import annotations
 

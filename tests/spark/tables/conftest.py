@@ -1,4 +1,4 @@
-"""What the tests of tables need of the session."""
+"""Fixtures of the session for tests of tables."""
 
 from __future__ import annotations
 

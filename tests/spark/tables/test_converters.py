@@ -64,7 +64,7 @@ FIRST = {
 def events(
     spark: SparkSession, properties: Mapping[str, str], folder: Path, *, schema: str | None = None
 ) -> DataFrame:
-    """What the stream has now, in a table of parquet files."""
+    """The present content of the stream, in a table of parquet files."""
     headrace.register(spark)
     checkpoint = str(folder / "checkpoint")
     options = headrace.options(properties, headrace_checkpoint_dir=checkpoint)

@@ -89,7 +89,7 @@ def taken(replica: Replica, step: tuple[Any, ...]) -> None:
 
 
 def merged(target: dict[int, tuple[Any, ...]], folded: DataFrame) -> dict[int, tuple[Any, ...]]:
-    """What a MERGE of the fold makes of a target."""
+    """A target after a MERGE of the fold."""
     merged_rows = dict(target)
     for row in folded.collect():
         kept = row["__kept"]

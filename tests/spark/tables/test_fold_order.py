@@ -50,7 +50,7 @@ def folded(changes: DataFrame, **options: Any) -> tuple[Any, ...]:
 
 
 def failure(changes: DataFrame, **options: Any) -> HeadraceError:
-    """What ends the query, whatever it asks of the fold."""
+    """The error that ends the query, whatever it reads of the fold."""
     for asked in (lambda made: made.collect(), lambda made: made.count()):
         with pytest.raises(PySparkException) as raised:
             asked(headrace.fold(changes, **options))

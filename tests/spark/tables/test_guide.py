@@ -82,7 +82,7 @@ def stream(spark: SparkSession, properties: Mapping[str, str]) -> DataFrame:
 
 
 def place(spark: SparkSession, properties: Mapping[str, str], folder: Path) -> dict[str, Any]:
-    """What the guide's code names."""
+    """The names that the guide's code uses."""
     names = {"spark": spark, "headrace": headrace, "properties": properties, "os": os}
     return names | {"folder": str(folder)}
 

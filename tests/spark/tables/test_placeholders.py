@@ -1,4 +1,4 @@
-"""What stands for values that a log does not carry, by types: a fold keeps the target's own."""
+"""Placeholders of values that a log does not carry, by types: a fold keeps the target's values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ends a query is headrace's own sentence, without what Spark writes around it."""
+"""The error that ends a query is headrace's own sentence, without what Spark writes around it."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def change(database: MongoDatabase) -> None:
 
 
 def written(spark: SparkSession, properties: dict[str, str], folder: Path) -> DataFrame:
-    """What the stream has now, in a table of parquet files."""
+    """The present content of the stream, in a table of parquet files."""
     headrace.register(spark)
     checkpoint = str(folder / "checkpoint")
     options = headrace.options(properties, headrace_checkpoint_dir=checkpoint)

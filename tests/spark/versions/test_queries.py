@@ -71,7 +71,7 @@ class Query:
         return [row.sequence for row in rows]
 
     def acknowledged(self) -> str:
-        """What the database was told."""
+        """The position that was acknowledged to the database."""
         statement = "SELECT confirmed_flush_lsn::text FROM pg_replication_slots"
         ((place,),) = self.database.execute(statement)
         return str(place)

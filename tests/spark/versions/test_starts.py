@@ -218,7 +218,7 @@ def test_a_bounded_source_says_when_it_has_given_all(checkpoint: Checkpoint) -> 
 
 
 class TestTriggerOfTheUser:
-    """What Spark asks shows whether the trigger is availableNow."""
+    """Spark's calls show whether the trigger is availableNow."""
 
     def test_a_query_that_begins_has_an_empty_micro_batch_first(
         self, checkpoint: Checkpoint

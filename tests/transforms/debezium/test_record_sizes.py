@@ -28,7 +28,7 @@ PRICE = Schema(Type.BYTES, optional=True, name=DECIMAL, parameters=(("scale", "2
 
 
 def java_size(schema: Schema, value: Any) -> int:
-    """What ApproximateStructSizeCalculator says of a value."""
+    """The size of a value by ApproximateStructSizeCalculator."""
     if schema.type not in (
         Type.STRING, Type.BYTES, Type.STRUCT, Type.ARRAY, Type.MAP, Type.ANY
     ):  # fmt: skip

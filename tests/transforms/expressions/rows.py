@@ -58,7 +58,7 @@ def constants(shown: list[tuple[str, Any]]) -> st.SearchStrategy[Condition]:
 
 
 def outcome(condition: Condition, row: Row, *, null_is_false: bool = False) -> str:
-    """What becomes of a row."""
+    """The outcome of a row."""
     try:
         result = condition[1](row)
     except NoResultError:
@@ -71,7 +71,7 @@ def outcome(condition: Condition, row: Row, *, null_is_false: bool = False) -> s
 
 
 def filtered(language: str, text: str, rows: list[Row]) -> list[str]:
-    """What becomes of each row behind a Filter with this condition."""
+    """The outcome of each row after a Filter with this condition."""
     described = [{"field": n, "type": kind, "optional": True} for n, kind in FIELDS.items()]
     schema = {"type": "struct", "optional": False, "fields": described}
     records = [

@@ -1,4 +1,4 @@
-"""What expressions may hold, and where the rest is refused."""
+"""Content of expressions that is accepted, and where the rest is refused."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_condition_that_is_not_understood_is_reported_with_its_transform() -> 
 
 
 def kept(language: str, condition: str, **members: object) -> str:
-    """What becomes of a record with these members: kept, dropped, or fails."""
+    """The outcome of a record with these members: kept, dropped, or fails."""
     kinds = {bool: "boolean", int: "int64", float: "double", str: "string", type(None): "string"}
     fields = [
         {"field": name, "type": kinds[type(value)], "optional": True}

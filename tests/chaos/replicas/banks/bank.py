@@ -1,4 +1,4 @@
-"""What replicas need of a database beside what the kills need."""
+"""The interface of databases to replicas, besides that to the kills."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIRST_CARDS = 60
 
 
 class Step(StrEnum):
-    """What a transaction does beside its transfer."""
+    """Statements of a transaction besides its transfer."""
 
     ISSUE = "a card is inserted"
     RENAME = "a card's holder changes"
@@ -58,8 +58,8 @@ class Bank(ChaosDatabase):
     stops. And nothing is truncated: each TRUNCATE makes a snapshot begin again."""
 
     def steps(self, transfer: Transfer) -> Iterator[tuple[Step, random.Random]]:
-        """What the transaction of a transfer does besides, and chance of its own: the same for the
-        same transfer."""
+        """Further steps of a transfer's transaction, and a random generator of its own: the
+        same for the same transfer."""
         chance = random.Random(repr(transfer))
         for step in chance.choices([*_WEIGHTS], [*_WEIGHTS.values()], k=chance.randint(0, 3)):
             yield (step if self.is_copied else _BEFORE.get(step, step)), chance

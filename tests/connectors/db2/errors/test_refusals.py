@@ -1,4 +1,4 @@
-"""What Db2 and its driver refuse at first contact: each has a code and a remedy of its own. The
+"""Refusals of Db2 and its driver at first contact: each has a code and a remedy of its own. The
 texts are those of IBM's messages."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What the tests would ask of a live Db2: registrations and signals that it can read, and nothing
-that only the stand-in can do. No server is there."""
+"""Statements of the tests for a live Db2: registrations and signals that it can read, and nothing
+that only the stand-in can do. No server runs."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.servers.db2 import SCHEMA, Db2Database
 pytestmark = pytest.mark.db2
 
 AHEAD_MS = 2 * 60 * 60 * 1000
-"""How far the server's clock is ahead of UTC."""
+"""The time in milliseconds by which the server's clock is ahead of UTC."""
 _MINUTES_MS = 10 * 60 * 1000
 
 

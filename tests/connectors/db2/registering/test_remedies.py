@@ -1,4 +1,4 @@
-"""What the errors say that registers a table."""
+"""Remedies of the errors for tables that are not registered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each type of Db2 becomes, in every mode: schema, and the value of a text."""
+"""The result of each type of Db2, in every mode: schema, and the value of a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is captured, by the lists of databases and collections."""
+"""Captured collections by the lists of databases and collections."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def test_stages_are_those_of_debezium(case: dict[str, Any]) -> None:
 
 
 def condition(properties: dict[str, str]) -> dict[str, Any]:
-    """What the pipeline says of names."""
+    """The pipeline's condition on names."""
     stages = pipeline(properties)
     conditions: list[dict[str, Any]] = next(s["$match"]["$and"] for s in stages if "$match" in s)
     return conditions[0]

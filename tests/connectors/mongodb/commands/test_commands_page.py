@@ -65,7 +65,7 @@ def rows() -> dict[str, list[str]]:
 
 
 def calls() -> Iterator[tuple[Path, ast.Call, str]]:
-    """What the connector calls by a name that methods of the driver have."""
+    """Calls of the connector by a name that methods of the driver have."""
     owners = (MongoClient, Database, Collection, ClientSession)
     public = {name for owner in owners for name in dir(owner) if not name.startswith("_")}
     for path in sorted(CONNECTOR.rglob("*.py")):
@@ -113,7 +113,8 @@ def test_each_cell_of_the_page_has_its_source() -> None:
 
 
 def features(command: Mapping[str, Any]) -> Iterator[str]:
-    """What the page has to say of a command: its name, options, stages and namespace."""
+    """The parts of a command that the page has to describe: its name, options, stages and
+    namespace."""
     name = next(iter(command))
     yield name
     if command["$db"] == "local":

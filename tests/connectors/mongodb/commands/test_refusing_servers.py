@@ -64,7 +64,7 @@ def findings(scripted: ScriptedServer, **more: str) -> dict[str, Finding]:
 
 
 def refusal(scripted: ScriptedServer, **more: str) -> HeadraceError:
-    """What a start says."""
+    """The error of a start."""
     with scripted:
         reader = Reader(properties(scripted.uri, **more))
         with pytest.raises(HeadraceError) as caught:

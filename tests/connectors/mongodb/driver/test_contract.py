@@ -1,4 +1,5 @@
-"""What the MongoDB connector uses of PyMongo, held against its own classes, without a server."""
+"""The parts of PyMongo that the MongoDB connector uses, compared with its classes, without a
+server."""
 
 from __future__ import annotations
 
@@ -117,8 +118,8 @@ TABLE = Driver(
     named={path.name: {"client": _CLIENT, "session": _SESSION} for path in FILES},
 )
 _OF_OTHERS = {("bson.timestamp.Timestamp", "close"), ("bson.timestamp.Timestamp", "read")}
-"""What the walk takes for attributes of a time of operations, because a method has the name of one
-that gives such a time."""
+"""Attributes that the walk takes for those of a time of operations, because a method has the name
+of one that gives such a time."""
 
 
 def _is_of_the_driver(use: Use) -> bool:

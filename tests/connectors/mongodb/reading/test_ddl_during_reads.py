@@ -20,7 +20,7 @@ pytestmark = pytest.mark.mongodb
 
 COUNT = 4010  # the last chunk of an incremental snapshot is not full
 FATAL = {"errors_max_retries": "0"}
-"""What does not go on by itself ends the test."""
+"""Properties for which an error that is not retried ends the test."""
 SMALL = FATAL | {
     "headrace_snapshot_chunk_bytes": "20kB",
     "headrace_slices": "1",

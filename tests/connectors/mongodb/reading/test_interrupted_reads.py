@@ -19,7 +19,7 @@ pytestmark = pytest.mark.mongodb
 
 COUNT = 2000
 FATAL = {"errors_max_retries": "0"}
-"""What does not go on by itself ends the test."""
+"""Properties for which an error that is not retried ends the test."""
 Disturbance = Callable[[MongoDatabase], object]
 
 

@@ -42,7 +42,7 @@ def done(run: Reader) -> bool:
 
 
 def documents(run: Reader) -> int:
-    """How many were read."""
+    """The number of documents that were read."""
     return sum(event.get("op") == "r" for event in run.events())
 
 

@@ -76,7 +76,7 @@ class ScriptedCursor(ChangeStreamCursor):
 
 
 def reply(events: Sequence[Event | bytes], behind: Event, operation_time: int = 0) -> Reply:
-    """What a server sends; events may be bytes, sound or not."""
+    """A reply of the server; events may be bytes, sound or not."""
     raw = [e if isinstance(e, bytes) else bson.encode(e) for e in events]
     body = b"".join(b"\x03%d\0" % number + document for number, document in enumerate(raw))
     batch = (len(body) + 5).to_bytes(4, "little") + body + b"\0"
@@ -109,7 +109,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Read:
-    """What came of a stream, and the position behind each row that a range may end at."""
+    """The result of a stream, and the position after each row at which a range may end."""
 
     rows: list[Row]
     ends: list[MongoPosition]

@@ -33,7 +33,7 @@ SESSION = {"id": bson.Binary(b"s" * 16, 4), "uid": b"u" * 32}
 
 
 def rows_of(*batches: Sequence[Event], behind: Event | None = None, **more: Any) -> Read:
-    """What is received of these batches."""
+    """The rows that are received of these batches."""
     last = batches[-1][-1]
     scripted = [(batch, batch[-1]["_id"]) for batch in batches]
     scripted[-1] = (scripted[-1][0], behind or last["_id"])

@@ -62,7 +62,7 @@ def test_a_database_that_is_ready_has_no_errors(database: OracleDatabase) -> Non
 
 
 def server(database: OracleDatabase, **more: str) -> str:
-    """What is said of the server."""
+    """The finding on the server."""
     first = found(database, **more)[0]
     assert (first.code, first.level) == ("oracle.server", "ok")
     return first.message.partition(" at ")[0]

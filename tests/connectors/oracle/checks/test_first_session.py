@@ -116,12 +116,12 @@ def test_a_driver_that_gives_no_arrow_reads_rows_all_the_same(
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What may pass is tried again at once."""
+    """Lets retries happen at once."""
     monkeypatch.setattr(mining, "_WAITS", (0, 0, 0))
 
 
 def counted(database: OracleDatabase) -> dict[str, int]:
-    """How often statements of LogMiner ran, and those that write."""
+    """The counts of LogMiner's statements, and of those that write."""
     names = ("add_logfile", "start_logmnr", "contents", "committed_contents", "end_logmnr",
              "build_dictionary", "flush_table_create", "flush_table_update")  # fmt: skip
     ran = database.server.call("counted")

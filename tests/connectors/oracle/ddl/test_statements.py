@@ -1,4 +1,4 @@
-"""What statements do to tables, and that odd ones end in an error of ours."""
+"""Effects of statements on tables; unusual statements end in an error of ours."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the Oracle connector and its stand-in use of python-oracledb, held against its own classes,
-without a server."""
+"""The parts of python-oracledb that the Oracle connector and its stand-in use, compared with its
+classes, without a server."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_the_benchmark_gives_the_drivers_frames_too(
 
 
 def raised(message: str, code: int = 0) -> Callable[[], None]:
-    """What raises an error as the driver wraps it."""
+    """A function that raises an error as the driver wraps it."""
     detail = errors._Error(message, code=code)
 
     def fail() -> None:
@@ -181,7 +181,7 @@ def raised(message: str, code: int = 0) -> Callable[[], None]:
 
 
 def failed(fail: Callable[[], None]) -> DriverError:
-    """What a connection makes of an error of the driver."""
+    """The error of a connection for an error of the driver."""
 
     class Native:
         def commit(self) -> None:
@@ -334,7 +334,7 @@ def test_the_driver_reads_the_data_source_name_of_hosts_and_nodes(node: str | No
 
 
 def connecting(number: int, **named: object) -> DriverError:
-    """What the driver makes of an error while it connects: another one around it."""
+    """The driver's error while it connects: another one is around it."""
     inner = errors._create_err(number, **named)
     outer = errors._create_err(
         errors.ERR_CONNECTION_FAILED, cause=inner.exc_type(inner), connection_id="c"

@@ -112,7 +112,7 @@ def mutated(draw: st.DrawFn) -> str:
 
 
 def expected(sql: str, of: RedoTable) -> bytes:
-    """What the plain parser makes of a statement: nothing where it refuses it."""
+    """The plain parser's result for a statement: empty if it refuses it."""
     try:
         change = parse_statement(sql, of)
     except HeadraceError:

@@ -22,7 +22,7 @@ COLUMNS = ("A", "B")
 
 
 def statements() -> RedoStatements:
-    """What reads their statements: S.T1 has the number 0."""
+    """The reader of the tables' statements: S.T1 has the number 0."""
     made = RedoStatements()
     for count in (1, 2):
         columns = tuple(RedoColumn(name, Form.TEXT) for name in COLUMNS[:count])

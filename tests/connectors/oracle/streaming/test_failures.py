@@ -1,4 +1,4 @@
-"""What goes wrong while redo is read: what is tried again, and what ends the stream with a word."""
+"""Failures while redo is read: some are tried again, others end the stream with an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the database leaves out of the redo (log.mining.query.filter.mode), and whose changes."""
+"""Redo that the database leaves out (log.mining.query.filter.mode), by table and user."""
 
 from __future__ import annotations
 

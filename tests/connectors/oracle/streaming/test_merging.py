@@ -97,7 +97,7 @@ def undo(operation: int, row_id: str = "A", record: str | None = None) -> bytes:
 def reselect(
     table: RelationalTable, columns: Sequence[int], key: Sequence[int], row: Sequence[bytes | None]
 ) -> dict[int, bytes | None]:
-    """What a row has now: the names of its columns, and its key."""
+    """The present values of a row: the names of its columns, and its key."""
     names = [table.columns[place].name.encode() for place in columns]
     (number,) = (row[place] for place in key)
     assert number is not None
@@ -105,7 +105,7 @@ def reselect(
 
 
 def made(held: list[tuple[bytes, bool]]) -> list[bytes]:
-    """What comes out, the same whether simple rows wait like others or not."""
+    """The merged frames, which are the same whether simple rows wait like others or not."""
     survey = surveyed(lambda: held, TABLES)
     out = list(Merging(TABLES, reselect, failed).merged(lambda: held, survey))
     waiting = Survey(survey.undone, np.zeros_like(survey.simple))

@@ -1,4 +1,4 @@
-"""What headrace.metrics tells of mining."""
+"""Metrics of mining in headrace.metrics."""
 
 from __future__ import annotations
 

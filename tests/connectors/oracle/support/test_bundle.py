@@ -25,7 +25,7 @@ from tests.servers.oracle import OracleDatabase
 pytestmark = pytest.mark.oracle
 
 _SLOT = re.compile(r"\\\{\w+\\\}")
-"""What stands in a listed statement for what differs, in a regular expression."""
+"""A slot of a listed statement, as a regular expression."""
 _WITHOUT_DRIVER = """
 import sys
 sys.modules["oracledb"] = None
@@ -181,8 +181,8 @@ def test_a_dry_run_lists_every_statement_and_sends_none(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is listed has other names in the place of some: of the container, and of what is read of
-    which table and where."""
+    """The list has other names in place of some: of the container, and of the columns, table and
+    condition of a read."""
     before = oracle_database.server.call("counted")
     assert main(["support-bundle", str(file), "--dry-run"]) == 0
     listed = capsys.readouterr().out.splitlines()

@@ -1,5 +1,5 @@
-"""What goes wrong while a support bundle of Oracle is recorded is in it, and takes away nothing of
-what was recorded."""
+"""Failures while a support bundle of Oracle is recorded are in it, and remove nothing that was
+recorded."""
 
 from __future__ import annotations
 

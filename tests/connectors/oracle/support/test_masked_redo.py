@@ -1,4 +1,4 @@
-"""What of a captured row is in a bundle, where its SQL_REDO takes several rows (CSF = 1)."""
+"""The parts of a captured row in a bundle whose SQL_REDO takes several rows (CSF = 1)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def redo(bundle: Path) -> pa.Table:
 
 
 def redo_of(contents: Mapping[str, Any]) -> str:
-    """What is recorded of SQL_REDO, all of it."""
+    """All recorded SQL_REDO."""
     places = [described[0] for described in contents.get("columns", ())]
     return "".join(row[places.index(SQL_REDO)][1] or "" for row in contents.get("rows", ()))
 

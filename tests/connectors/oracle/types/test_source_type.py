@@ -1,4 +1,4 @@
-"""What each type of Oracle becomes, in every mode: schema, and the value of an image's text."""
+"""The result of each type of Oracle, in every mode: schema, and the value of an image's text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the catalogue says of tables, keys and types, also to a role that may only read."""
+"""The catalogue's facts of tables, keys and types, also to a role that may only read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How the guide says to change the primary key of a captured table, and what happens otherwise."""
+"""The guide's procedure to change the primary key of a captured table, and the effects of
+others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the catalogue adds to the log: how often it is asked, by whom, and as of which moment."""
+"""The catalogue's additions to the log: how often it is read, by whom, and as of which moment."""
 
 from __future__ import annotations
 

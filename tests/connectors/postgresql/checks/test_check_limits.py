@@ -15,7 +15,8 @@ from headrace.errors import HeadraceError
 from tests.servers.postgresql import Database
 
 HANGS_FOR_S = 20
-"""How long what would hang does so: then the check ends, too, and with other words."""
+"""The time in seconds that a hanging statement takes: then the check ends, too, with another
+message."""
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.postgres
 
 
 class Service(NamedTuple):
-    """What a server of a service has, and what its remedies say."""
+    """The facts of a service's server, and the texts of its remedies."""
 
     name: str
     roles: tuple[str, ...] = ()

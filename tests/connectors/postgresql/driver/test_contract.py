@@ -1,4 +1,5 @@
-"""What the PostgreSQL connector uses of psycopg, held against its own classes, without a server."""
+"""The parts of psycopg that the PostgreSQL connector uses, compared with its classes, without a
+server."""
 
 from __future__ import annotations
 

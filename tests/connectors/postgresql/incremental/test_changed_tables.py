@@ -76,7 +76,7 @@ def read(reader: Reader, table: str = "t") -> list[dict[str, Any]]:
 
 
 def assert_whole(reader: Reader, database: Database, table: str = "t") -> None:
-    """What the events make of the present rows is what the table holds: each under the key that
+    """Checks that the events of the present rows give the table's content: each under the key that
     the table has now."""
     query = (
         "SELECT array_agg(a.attname::text) FROM pg_index i JOIN pg_attribute a"

@@ -393,7 +393,7 @@ def test_every_example_of_a_kafka_message(
 
 
 def applied(reader: Reader, topic: str) -> int:
-    """How many messages of the topic are applied according to the offset."""
+    """The number of messages of the topic that are applied according to the offset."""
     reader.step(0.1)
     places = reader.offsets[-1].get("signals", {}).get("kafka", [])
     return sum(place[2] for place in places if place[0] == topic)

@@ -1,4 +1,4 @@
-"""What is delivered besides the log has places of its own, and they only rise."""
+"""Records that are not of the log have places of their own, which only rise."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def count(reader: Reader, topic: str) -> int:
 
 
 def notifications_of(reader: Reader, kind: str) -> int:
-    """How many notifications of `kind` came."""
+    """The number of notifications of `kind`."""
     found = [r for r in reader.records if r["topic"] == NOTIFICATIONS]
     return sum(json.loads(record["value"])["type"] == kind for record in found)
 

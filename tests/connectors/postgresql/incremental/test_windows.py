@@ -1,4 +1,4 @@
-"""What the log says of rows while a window is open."""
+"""Log records of rows while a window is open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens when the publication and the captured tables differ, on a real server."""
+"""Differences between the publication and the captured tables, on a real server."""
 
 from __future__ import annotations
 

@@ -80,7 +80,8 @@ def reader_of(stream: OnceStream) -> PgoutputReader:
 
 
 class LooksFirst(Receiver):
-    """What another thread sees while the compiled pass is done and its rows are not there yet."""
+    """A receiver as another thread sees it after the compiled pass and before its rows are
+    stored."""
 
     def __init__(self, reader: LogReader, spool: Spool) -> None:
         super().__init__(reader, spool, orphaned=lambda: False)

@@ -1,4 +1,4 @@
-"""What the properties of slot, position and publication do, on the whole connector."""
+"""Effects of the properties of slot, position and publication, on the whole connector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the spool holds back and lets pass: filtered log, large rows, narrow rows."""
+"""Log that the spool holds back, and log that it lets pass: filtered log, large rows, narrow
+rows."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ EVERY_RUN = {
 
 
 class Blocking:
-    """How long sessions of ours keep the session `pid` waiting without a break, at most
+    """Measures how long sessions of ours keep the session `pid` waiting without a break, at most
     (`seconds`). The server is asked all the time, and what passes between two answers counts as
     `_SAMPLE_SECONDS` at most: where the machine has too much to do for this thread, it has for
     ours. `times`: how many answers said that one does."""
@@ -394,7 +394,7 @@ def folded(reader: Reader, table: str) -> dict[int, dict[str, Any]]:
 def assert_same(
     reader: Reader, database: Database, change: str, before: dict[int, dict[str, Any]]
 ) -> None:
-    """What the events make of the tables is what they hold."""
+    """Checks that the tables from the events are equal to the tables."""
     assert folded(reader, "other") == contents(database, "other")
     rebuilt = folded(reader, "t")
     if change == "drop table":

@@ -63,7 +63,7 @@ class Watched:
 
     @property
     def waits(self) -> list[str]:
-        """What was waited for so far."""
+        """The locks that were waited for so far."""
         return [s.waits for s in list(self.situations) if s.waits is not None]
 
     def stop(self) -> None:

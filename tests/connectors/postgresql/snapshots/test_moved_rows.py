@@ -36,7 +36,7 @@ OTHER_ROWS = "SELECT i + {shift}, {part}, 'other ' || i FROM generate_series(1, 
 
 @dataclass(frozen=True)
 class Change:
-    """What happens to the partition `m_a`, whose rows are being read, and to `m_c`, which comes
+    """A statement on the partition `m_a`, whose rows are being read, and to `m_c`, which comes
     last. `loses`: their rows of before may stay in the events, because no event takes them away.
     `once`: no row is read twice."""
 

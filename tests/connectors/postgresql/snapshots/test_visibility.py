@@ -1,4 +1,5 @@
-"""What a snapshot sees of transactions whose ids wrap around, and what was delivered before it."""
+"""The transactions whose ids wrap around that a snapshot sees, and those that were delivered before
+it."""
 
 from __future__ import annotations
 

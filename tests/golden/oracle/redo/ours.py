@@ -1,4 +1,4 @@
-"""What our parsers, types and converters make of the recorded statements."""
+"""Results of our parsers, types and converters for the recorded statements."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ class OurReading:
         return json.loads(schema.json)
 
     def read(self, statements: Sequence[str]) -> list[Answer]:
-        """What each statement becomes: as tests/golden/oracle/StatementRecorder.java writes it, but
-        for the words of errors."""
+        """The result of each statement: as tests/golden/oracle/StatementRecorder.java writes it,
+        but for the words of errors."""
         answers: list[Answer] = [{} for _ in statements]
         changes = [
             place

@@ -35,7 +35,7 @@ DATABASE = "ORCLPDB1."
 
 
 def shown(column: Column) -> dict[str, Any]:
-    """What both say of a column."""
+    """The part of a column's description that both have."""
     declared = column.type
     assert isinstance(declared, OracleType)
     length: int | None = None
@@ -71,7 +71,7 @@ class Tables:
         }
 
     def change(self, statement: str) -> dict[str, Any]:
-        """What a statement does; members as the recording has them."""
+        """The effect of a statement; members as the recording has them."""
         try:
             changes = parse_ddl(statement, "S")
         except HeadraceError as error:
@@ -109,7 +109,7 @@ def recorded_table(given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def differences(case: Case) -> Iterator[str]:
-    """What ours does in another way than Debezium."""
+    """The differences between our result and Debezium's."""
     _, recorded = case.recorded()
     ours = Tables(case)
     for number, (statement, theirs) in enumerate(zip(case.statements, recorded, strict=True), 1):
@@ -142,7 +142,7 @@ def outcome(answer: Mapping[str, Any]) -> str:
 
 
 def unlike(what: str, expected: Mapping[str, Any], came: Mapping[str, Any]) -> Iterator[str]:
-    """How two descriptions of a table differ."""
+    """The differences between two descriptions of a table."""
     if expected["key"] != came["key"]:
         yield f"{what} key: expected {expected['key']}, came {came['key']}"
     theirs = {column["name"]: column for column in expected["columns"]}

@@ -32,7 +32,7 @@ def comparable(recorded: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def differences(case: Case) -> Iterator[str]:
-    """What ours has in another way than the recording."""
+    """The differences between our result and the recording."""
     schema, recorded = case.recorded()
     reading = OurReading(case)
     ours = reading.schema()

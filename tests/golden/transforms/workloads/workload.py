@@ -1,4 +1,5 @@
-"""What a workload is: the configurations of one transform that are recorded, and their records.
+"""The content of a workload: the configurations of one transform that are recorded, and their
+records.
 
 A table of options and their values makes the first cases, so each value occurs by construction.
 """

@@ -42,7 +42,7 @@ def arrow_rows(schema: TableSchema, rows: Iterable[Row]) -> pa.Table:
 
 
 def batch_properties(batch: int, query: str = "q1") -> dict[str, str]:
-    """What the sink writes down with a batch."""
+    """The properties that the sink stores with a batch."""
     position = json.dumps({"lsn": batch})
     return {QUERY: query, BATCH: str(batch), POSITION: position, TIME: "2026-01-02T03:04:05Z"}
 

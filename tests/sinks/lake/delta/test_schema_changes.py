@@ -161,7 +161,7 @@ def test_a_table_with_a_type_that_delta_has_not_is_not_created(lake: Lake, tmp_p
 
 
 def _protocols(root: Path) -> str:
-    """What the log says about features."""
+    """The log's entries on features."""
     lines = [
         line
         for file in sorted((root / "_delta_log").glob("*.json"))

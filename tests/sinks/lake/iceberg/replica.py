@@ -91,7 +91,7 @@ class KeptTable:
         return TableChange(added, vectors, removed)
 
     def conflict(self, lake: Lake, rows: Sequence[Mapping[str, Any]]) -> HeadraceError:
-        """What a commit ends with when somebody else compacts the table, as `lake` has it, in
+        """The error of a commit when somebody else compacts the table, as `lake` has it, in
         between."""
         begun = self.table.begin(NO_CHANGE)
         change = self.prepare(begun, rows, [])

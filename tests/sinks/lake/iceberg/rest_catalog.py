@@ -39,7 +39,7 @@ class RestCatalog:
         self._server.server_close()
 
     def answer(self, method: str, path: str, body: str) -> Any:
-        """What Iceberg's handlers answer: an object of Java's, or a text."""
+        """The answer of Iceberg's handlers: an object of Java's, or a text."""
         handlers, catalog = self.java.iceberg.rest.CatalogHandlers, self.catalog
         match [unquote(part) for part in path.strip("/").split("/")]:
             case ["v1", "config"]:

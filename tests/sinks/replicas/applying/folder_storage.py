@@ -122,6 +122,6 @@ class FolderTable:
         return FolderTransaction(self)
 
     def rows(self) -> list[dict[str, object]]:
-        """What a reader sees."""
+        """The rows that a reader sees."""
         tables = [live_rows(self.storage, file) for file in self.files.values()]
         return [row for table in tables for row in table.to_pylist()]

@@ -41,7 +41,7 @@ Step = Change | Truncate
 
 
 class Replay:
-    """What a table is after changes."""
+    """The content of a table after changes."""
 
     def __init__(self) -> None:
         self.rows: dict[Key, dict[str, object]] = {}

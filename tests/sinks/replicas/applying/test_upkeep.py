@@ -1,4 +1,4 @@
-"""What a replica does for its files beside the changes."""
+"""A replica's maintenance of its files besides the changes."""
 
 from __future__ import annotations
 

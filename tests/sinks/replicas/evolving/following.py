@@ -103,7 +103,7 @@ class Following:
             self._query = None
 
     def error(self) -> HeadraceError:
-        """What the query ends with."""
+        """The error with which the query ends."""
         assert self._query is not None
         with contextlib.suppress(StreamingQueryException):
             assert self._query.awaitTermination(LATEST_S)

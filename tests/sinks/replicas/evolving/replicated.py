@@ -130,7 +130,7 @@ class Replicated:
         return rows_by_duckdb(path)
 
     def difference(self, table: str) -> str:
-        """What is not equal; empty: the replica equals the source, names of columns and rows."""
+        """The difference; empty: the replica equals the source, names of columns and rows."""
         source, replica = self.source(table), self.replica(table)
         if replica is None:
             return f"{table}: there is no replica"

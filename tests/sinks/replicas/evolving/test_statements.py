@@ -1,5 +1,5 @@
-"""What becomes of replicas when the tables of their source change under load: they equal the
-source, or stop with an error and are copied again."""
+"""Replicas when the tables of their source change under load: they equal the source, or stop with
+an error and are copied again."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ CHANNEL = {"signal.data.collection": "public.signals", "incremental.snapshot.chu
 
 
 def ask(replication: Replication, table: str) -> None:
-    """What `headrace resync` does."""
+    """Asks for a copy as `headrace resync` does."""
     state = replication.state / replication.lake.name / RESYNC
     name = str(uuid.uuid4())
     Resync(state, TableName(("public",), table), name).write()

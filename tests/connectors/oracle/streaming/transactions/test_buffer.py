@@ -60,7 +60,7 @@ class _Buffered:
             self.written += target[:size].tobytes()
 
     def transactions(self) -> list[dict[str, Any]]:
-        """What was written, by transaction."""
+        """The transactions that were written."""
         transactions: list[dict[str, Any]] = []
         at = 0
         while at < len(self.written):

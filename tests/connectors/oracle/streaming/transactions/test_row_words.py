@@ -66,7 +66,7 @@ def _text(words: np.ndarray, word: int) -> str | None:
 
 
 def _assert_plain(words: np.ndarray, row: dict[str, Any], users: Names) -> None:
-    """What a row's words say is what the row says."""
+    """Checks that a row's words have the content of the row."""
     code, undone = row["OPERATION_CODE"], bool(row["ROLLBACK"])
     is_captured = row["SEG_OWNER"] == "S" and row["TABLE_NAME"] in ("T1", "T2")
     action = _ACTIONS.get(code, hold_kernel.NOTHING)

@@ -195,7 +195,7 @@ def test_transactions_of_which_the_server_does_not_know_the_start_are_left_out(
 
 
 GAP = {"redo": "MISSING_SCN", "status": 1291, "info": "Missing SCN #1 to #2"}
-"""What LogMiner gives in place of redo whose log it does not have."""
+"""The row that LogMiner returns in place of redo whose log it does not have."""
 
 
 def test_a_gap_that_logminer_leaves_is_mined_again_before_anything_after_it_is_delivered(

@@ -1,4 +1,4 @@
-"""How often the redo is read: windows, pauses between them, and what each asks of the server."""
+"""Pacing of reads of the redo: windows, pauses between them, and the statements of each."""
 
 from __future__ import annotations
 
