@@ -358,7 +358,7 @@ def oracle_database(oracle_server: OracleServer) -> OracleDatabase:
 @pytest.fixture(scope="session")
 def oracle_stand_in(request: pytest.FixtureRequest) -> OracleServer:
     """The stand-in; tests with it are skipped where HEADRACE_ORACLE_DSN names a server: those are
-    of what it says, or breaks, as no server can be told to."""
+    of what it says, or breaks, as no server does on request."""
     if live.DSN in os.environ:
         live.unscripted("be the stand-in")
     server: OracleServer = request.getfixturevalue("oracle_server")

@@ -14,7 +14,7 @@ class Form(ABC):
     """The configuration of a run, and how its values are read."""
 
     has_before: ClassVar[bool]
-    """Whether events tell what was before."""
+    """Whether events have the row before the change."""
 
     @abstractmethod
     def properties(self, database: ChaosDatabase) -> dict[str, str]:

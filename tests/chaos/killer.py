@@ -49,7 +49,7 @@ class Killer:
         time.sleep(self.chance.uniform(0, latest))
 
     def streams(self) -> Callable[[], bool]:
-        """Whether everything is behind it that is in the log now."""
+        """Whether it has read everything that is in the log now."""
         head = self.run.database.head()
 
         def reached() -> bool:

@@ -181,7 +181,7 @@ class Run:
         return found
 
     def has_reached(self, head: int) -> bool:
-        """Whether a finished micro-batch ends at or behind a position of the log."""
+        """Whether a finished micro-batch ends at or after a position of the log."""
         with contextlib.suppress(OSError, ValueError):
             offset = self.offset(newest_of(self.checkpoint / "commits"))
             return "snapshot" not in offset and self.database.place(offset) >= head

@@ -28,7 +28,7 @@ def run(database: ChaosDatabase, tmp_path: Path, kafka: KafkaServer) -> Iterator
         signal_poll_interval_ms="100",
         incremental_snapshot_chunk_size="20",
         notification_enabled_channels="sink",
-        notification_sink_topic_name="told",
+        notification_sink_topic_name="notifications",
     )
     yield found
     found.close()

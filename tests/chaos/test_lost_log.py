@@ -54,7 +54,7 @@ def kill(run: Run) -> None:
 
 def lose(run: Run, *logs: str) -> None:
     """The end of Spark's log: of `logs` the micro-batch that the output ends with, and of both what
-    lies behind it, which Spark would go on from."""
+    is after it, from which Spark would continue."""
     last = int(str(state(run)["batchId"]))
     for log in ("offsets", "commits"):
         for file in (run.checkpoint / log).iterdir():

@@ -1,4 +1,4 @@
-"""A workload whose sum never changes, and what must hold of the events that tell of it."""
+"""A workload whose sum never changes, and what must hold of its events."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Tables:
         self.sum = 0
 
     def add(self, name: str, rows: dict[int, Row]) -> None:
-        """Rows that no event tells of."""
+        """Rows without an event."""
         self.rows[name] |= rows
         if name == "accounts":
             self.sum += sum(row["balance"] for row in rows.values())

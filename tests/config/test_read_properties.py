@@ -53,7 +53,7 @@ def _refuses(function: ast.FunctionDef) -> bool:
 
 
 def _is_seen_by(connector: str, path: Path) -> bool:
-    """Whether a file is the connector's own, or stands above all connectors."""
+    """Whether a file is the connector's own, or is above all connectors."""
     parts = path.relative_to(SOURCES).parts
     return parts[0] != "connectors" or len(parts) < 3 or parts[1] == connector
 

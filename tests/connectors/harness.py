@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 300.0  # what a loaded machine may take for a moment's work
 
 @dataclass
 class ConnectorReader:
-    """One source process after another over one checkpoint, which `offsets` stands for.
+    """One source process after another over one checkpoint, for which `offsets` is used.
 
     `records` are those of all ranges, each range in the order of its slices.
     """

@@ -8,5 +8,5 @@ import pytest
 
 
 def unscripted(database: str, what: str) -> NoReturn:
-    """The test asks for what only a stand-in can be told to do."""
-    pytest.skip(f"a live {database} cannot be told to {what}")
+    """The test asks for what only a stand-in can be made to do."""
+    pytest.skip(f"a live {database} cannot be made to {what}")

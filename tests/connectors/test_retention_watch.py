@@ -71,4 +71,4 @@ def test_it_warns_once_until_the_danger_is_over(caplog: pytest.LogCaptureFixture
 def test_a_question_that_fails_is_asked_again_on_another_connection() -> None:
     database = Database(Room(20), RuntimeError("it is gone"), Room(15))
     assert watched(database) == {"left": 15}
-    assert database.disconnected == 2  # behind the failure, and at the end
+    assert database.disconnected == 2  # after the failure, and at the end

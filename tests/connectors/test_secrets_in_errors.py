@@ -1,4 +1,4 @@
-"""Errors of drivers: they are told apart by what the driver said, and shown without secrets."""
+"""Errors of drivers: they are distinguished by the driver's message, and shown without secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes that any database can make, and the records that must tell of them."""
+"""Changes that any database can make, and the records that they must make."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Transaction:
 
 
 def apply(rows: dict[int, str], changes: Iterable[Change]) -> list[Event]:
-    """Make the changes to `rows`, and say which records tell of them."""
+    """Makes the changes to `rows`; returns their records."""
     events = []
     for change in changes:
         match change:
@@ -98,7 +98,7 @@ def apply(rows: dict[int, str], changes: Iterable[Change]) -> list[Event]:
 
 
 def in_pairs(events: Sequence[Event]) -> list[Event]:
-    """The records of a transaction as a log tells them that writes an update as a delete and an
+    """The records of a transaction as a log has them that writes an update as a delete and an
     insert: an insert of the row that was deleted right before it is an update."""
     pairs: list[Event] = []
     for event in events:

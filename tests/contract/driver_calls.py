@@ -34,8 +34,8 @@ class Member:
 class Driver:
     """A driver as a folder uses it.
 
-    `classes` are its modules and classes by the names that stand here, a module by its import name;
-    instances stand for classes whose attributes only instances have. `members` has
+    `classes` are its modules and classes by the names used here, a module by its import name;
+    instances replace classes whose attributes only instances have. `members` has
     `Class.attribute`. `named` are, by file, variables and parameters without an annotation that
     hold an object of a class; `given` are functions of the folder that return one. `through`:
     functions of the folder that call what they are given, with the arguments after it."""

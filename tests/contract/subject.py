@@ -74,7 +74,7 @@ class Subject(ABC):
         raise NotImplementedError
 
     def place(self, offset: OffsetObject) -> Any:
-        """The position of an offset of this connector, as `acknowledged` tells it."""
+        """The position of an offset of this connector, in the form of `acknowledged`."""
         raise NotImplementedError
 
     def lose(self, reader: str) -> None:

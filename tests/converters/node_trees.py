@@ -289,7 +289,7 @@ _RANDOMS = st.integers(0, 2**64 - 1).map(Random)
 
 
 class Memory:
-    """Images one behind the other, as a segment holds them."""
+    """Images one after the other, as a segment holds them."""
 
     def __init__(self) -> None:
         self._images: list[bytes] = []

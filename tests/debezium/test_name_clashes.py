@@ -1,4 +1,4 @@
-"""Tables whose events nobody could tell apart."""
+"""Tables whose events nobody could distinguish."""
 
 from __future__ import annotations
 

@@ -36,11 +36,11 @@ class Reader:
     names: dict[str, Any]
 
     def follow(self, code: Block) -> None:
-        """Runs a block of Python behind those before."""
+        """Runs a block of Python after those before."""
         exec(compile(self.terminal.text(code), str(code), "exec"), self.names)
 
     def configure(self, more: str = "") -> None:
-        """Writes the file of the first steps; `more` lines stand behind it."""
+        """Writes the file of the first steps; `more` lines follow it."""
         self.terminal.write("application.properties", block(FIRST, "connector.class"), more)
 
 

@@ -21,7 +21,7 @@ _SECONDS = 300
 
 
 class Terminal:
-    """Commands run in `folder`. Names and ports of the pages stand for those of the servers that
+    """Commands run in `folder`. Names and ports of the pages mean those of the servers that
     run: `substitutes`, which are all that is changed, besides ENDS in a connector's file. What an
     `export` sets, stays. `resident` is the `headrace` of commands; None: each starts its own."""
 
@@ -48,7 +48,7 @@ class Terminal:
         return text
 
     def write(self, name: str, block: Block, more: str = "") -> None:
-        """A connector's properties as a file; `more` lines stand behind them."""
+        """A connector's properties as a file; `more` lines follow them."""
         (self.folder / name).write_text(self.text(block) + more + ENDS)
 
     def run(self, block: Block, *, status: int = 0) -> str:

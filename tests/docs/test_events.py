@@ -39,7 +39,7 @@ def test_an_example_is_a_record_of_a_recording(
     shown, record = json.loads(text), recorded(database, workload, line)
     headers = shown.pop("headers", {})
     assert headers.items() <= record["headers"].items()
-    # As texts: members stand in their order.
+    # As texts: members are in their order.
     assert json.dumps(shown) == json.dumps({name: record[name] for name in shown})
     assert {*shown} == {"topic", "key", "value"}
 

@@ -35,7 +35,7 @@ def test_a_slot_that_debezium_left_is_continued_from(
 ) -> None:
     terminal = Terminal(tmp_path, database.substitutes, resident)
     database.run(block(FIRST, "CREATE ROLE"))
-    # What is written while neither of the two runs lies behind the slot's place.
+    # What is written while neither of the two runs is after the slot's place.
     for statement in LEFT_BY_DEBEZIUM.strip().split("\n"):
         database.execute(statement)
     database.run(block(PAGE, "confirmed_flush_lsn"))

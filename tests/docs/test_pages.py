@@ -29,7 +29,7 @@ CONNECTORS = {
     "docs/guides/postgresql.md": SHOP,
     "docs/guides/mongodb.md": DOCUMENTS,
 }
-"""Properties that stand before those of a page."""
+"""Properties before those of a page."""
 PARTS = [
     block
     for page in CONNECTORS

@@ -43,7 +43,7 @@ json_values = st.recursive(
 
 
 def cells_of(texts: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
-    """Cells of texts that lie one behind the other, and the memory they are in."""
+    """Cells of texts that are one after the other, and the memory they are in."""
     memory = np.frombuffer(b"".join(texts) + bytes(PADDING), np.uint8)
     lengths = np.array([len(text) for text in texts], np.int64)
     ends = np.cumsum(lengths)
@@ -96,7 +96,7 @@ def test_documents_of_pymongo_are_parsed_as_by_pymongo(
     try:
         expected = bson.encode(json_util.loads(text, json_options=_PYMONGO))
     except (TypeError, ValueError, KeyError, OverflowError, BSONError):
-        # A field of the document has a name that stands for a type.
+        # A field of the document has a name that means a type.
         assume(False)
         raise
     assert parse(text) == [b"\3" + expected]

@@ -20,7 +20,7 @@ def test_a_text_that_was_read_is_written_as_the_same_text(value: object, dialect
         text = value_to_extended_json(encode_value(value), dialect)
         parsed = bson_of(text)
     except HeadraceError:
-        # Fields of documents may have the names that stand for types.
+        # Fields of documents may have the names that mean types.
         assume(False)
         raise
     assert value_to_extended_json(parsed, dialect) == text

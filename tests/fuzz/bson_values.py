@@ -98,7 +98,7 @@ def _value(kind: int, raw: bytes, depth: int) -> int:
 
 
 def is_sound(cell: bytes) -> bool:
-    """Whether a type byte and the bytes behind it are a value of BSON."""
+    """Whether a type byte and the bytes after it are a value of BSON."""
     try:
         return bool(cell) and _value(cell[0], cell[1:], 0) == len(cell) - 1
     except Broken:

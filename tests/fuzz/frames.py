@@ -334,7 +334,7 @@ class Reference:
             old_at = start + 6
             old, place = _cells(body, 6, columns)
         if operation != b"D":
-            # Only an update has a second tag behind the old image.
+            # Only an update has a second tag after the old image.
             tag = body[place : place + 1] if operation == b"U" else body[5:6]
             if tag != b"N":
                 raise Broken

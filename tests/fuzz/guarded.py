@@ -1,4 +1,4 @@
-"""Memory with an unreadable page right behind it: one byte too far is a SIGSEGV."""
+"""Memory with an unreadable page right after it: one byte too far is a SIGSEGV."""
 
 from __future__ import annotations
 

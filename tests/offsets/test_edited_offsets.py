@@ -121,7 +121,7 @@ def read(data: Any, position: type[Any]) -> None:
 
 
 def refusal(data: Any, position: type[Any]) -> str:
-    """The code of the error that tells of an offset; empty: it is read."""
+    """The code of the error for an offset; empty: it is read."""
     try:
         read(data, position)
     except HeadraceError as error:

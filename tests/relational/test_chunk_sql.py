@@ -25,7 +25,7 @@ _WORDS = frozenset(
 
 
 class FoldingDialect:
-    """See Dialect; quoted names stand between ⟨ and ⟩."""
+    """See Dialect; quoted names are between ⟨ and ⟩."""
 
     def quoted(self, *names: str) -> str:
         return ".".join(f"⟨{name}⟩" for name in names)

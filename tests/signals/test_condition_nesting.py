@@ -1,4 +1,4 @@
-"""Filters that are nested, and what a statement may have behind its condition."""
+"""Filters that are nested, and what may follow a statement's condition."""
 
 from __future__ import annotations
 

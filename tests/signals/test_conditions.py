@@ -50,7 +50,7 @@ snippets = st.lists(
 
 
 def assert_harmless(sql: str) -> None:
-    """Parsed again behind a WHERE, it is one condition of allowed nodes over the columns."""
+    """Parsed again after a WHERE, it is one condition of allowed nodes over the columns."""
     statements = sqlglot.parse(f"SELECT * FROM public.t WHERE {sql}", read="postgres")
     assert len(statements) == 1
     select = statements[0]

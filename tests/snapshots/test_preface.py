@@ -40,7 +40,9 @@ class Prefaced(JournalSnapshot):
 
     def preface(self, position: PlacePosition) -> Sequence[PrefaceRecord]:
         images = (make_image([n, "T", str(position.committed), "{}", "7"]) for n in "ab")
-        return [PrefaceRecord(NotificationFacts("told"), ord("n"), image) for image in images]
+        return [
+            PrefaceRecord(NotificationFacts("notifications"), ord("n"), image) for image in images
+        ]
 
     def transaction_image(self, position: PlacePosition, kind: int) -> bytes:
         return make_image([f"at {position.committed}, {RowKind(kind).name}"])
@@ -64,7 +66,7 @@ def snapshot_of(folder: Path, *, empty: bool = False, mode: str = "initial") -> 
 
 
 def ranges(snapshot: Any) -> list[Offset[PlacePosition]]:
-    """The offsets of a snapshot, the one before it and the one behind it included."""
+    """The offsets of a snapshot, the one before it and the one after it included."""
     offsets = [snapshot.begin(Offset("s", PlacePosition(5), 1))]
     while offsets[-1].snapshot is not None:
         offsets.append(snapshot.poll(offsets[-1]))
@@ -89,7 +91,7 @@ def test_the_first_range_has_them_and_its_records_stand_before_the_rows(tmp_path
     ranges_read = [
         read(snapshot.slices(a, b)) for a, b in pairwise(offsets) if b.snapshot is not None
     ]
-    assert [record["topic"] for record in ranges_read[0]] == ["told", "told"]
+    assert [record["topic"] for record in ranges_read[0]] == ["notifications", "notifications"]
     assert [json.loads(r["value"])["id"] for r in ranges_read[0]] == ["a", "b"]
     assert json.loads(ranges_read[0][0]["value"])["aggregate_type"] == "5"
     rows = [record for records in ranges_read[1:] for record in records]

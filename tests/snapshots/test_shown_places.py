@@ -65,7 +65,7 @@ def inserts(folder: Path, position: Timed) -> Sequence[Insert]:
             "journal.folder": str(folder),
             "journal.reader": "r",
             "notification.enabled.channels": "sink",
-            "notification.sink.topic.name": "told",
+            "notification.sink.topic.name": "notifications",
         }
     )
     stream = SignalStream[Timed](greets=True)
@@ -79,7 +79,7 @@ def inserts(folder: Path, position: Timed) -> Sequence[Insert]:
 
 def test_a_notification_shows_what_its_position_shows(tmp_path: Path) -> None:
     (insert,) = inserts(tmp_path, Timed(PLACE))
-    rows = notification_block(insert, "told").rows
+    rows = notification_block(insert, "notifications").rows
     assert rows["place"].tolist() == [INCREMENT]
     assert [place_of(row) for row in rows] == [PLACE]
 

@@ -15,7 +15,7 @@ TYPE = "io.debezium.connector.mongodb.transforms.ExtractNewDocumentState"
 
 
 def unwrapped(record: dict[str, Any], **options: str) -> Any:
-    """The payload behind the transform with these options, `_` for `.`."""
+    """The payload after the transform with these options, `_` for `.`."""
     named = {f"transforms.t.{name.replace('_', '.')}": text for name, text in options.items()}
     (made,) = apply_json({"transforms": "t", "transforms.t.type": TYPE, **named}, [record])
     assert made is not None

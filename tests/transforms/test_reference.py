@@ -73,7 +73,7 @@ def test_an_example_shows_what_its_transform_or_predicate_does(
 
 @pytest.mark.parametrize("name", short_names().values())
 def test_a_page_has_the_options_and_an_example_that_does_what_the_page_says(name: str) -> None:
-    """Classes for keys and for values share a page. The properties are run as they stand on it."""
+    """Classes for keys and for values share a page. The properties are run as the page has them."""
     page = page_of(name)
     entries = [each for each in DECLARED if short_name(each[0]).partition("$")[0] == name]
     for java_class, declaration in entries:

@@ -87,7 +87,7 @@ class Clients:
             self._end(self.open[0])
 
     def last(self) -> None:
-        """A last transaction, behind which there is nothing."""
+        """A last transaction; no change follows it."""
         client = self._begin()
         self._insert(client, self._database.tables[0], 1)
         self._commit([client])

@@ -31,7 +31,7 @@ class Change(NamedTuple):
 
 
 def change_of(table: str, value: Mapping[str, Any]) -> Change:
-    """The change that the value of an event tells of."""
+    """The change that the value of an event shows."""
     row = value["before" if value["op"] == "d" else "after"] or {}
     return Change(table, value["op"], int(row.get(KEY) or 0), int(row.get(MARK) or 0))
 
@@ -107,7 +107,7 @@ class RandomDatabase(ABC):
 
     @abstractmethod
     def now(self) -> int:
-        """The number of a place: everything up to it is committed, and nothing behind it."""
+        """The number of a place: everything up to it is committed, and nothing after it."""
 
     @abstractmethod
     def place_of(self, source: Mapping[str, Any]) -> int:

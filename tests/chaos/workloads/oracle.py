@@ -126,7 +126,7 @@ class RandomOracle(RandomDatabase):
         for column in self._columns[table][2:]:
             name, kind = column.split()[:2]
             if kind in ("CLOB", "BLOB") and is_own:
-                continue  # how the redo tells that a value is shorter than before is not known
+                continue  # how the redo writes that a value is shorter than before is not known
             if chance.random() < (0.8 if is_new else 0.3):
                 made[name] = None if chance.random() < 0.1 else _value(kind, chance)
         return made

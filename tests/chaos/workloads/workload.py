@@ -150,7 +150,7 @@ class Workload:
 
     def _shows(self, event: Event, change: Change, place: Place) -> bool:
         """Whether an event is a change that was committed at a place, or a row that was read there
-        or behind it: a snapshot that begins late has it, too."""
+        or after it: a snapshot that begins late has it, too."""
         if event.change[2:] != change[2:]:
             return False
         source = event.value["source"]

@@ -42,8 +42,8 @@ def _nothing(_database: Any) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """`code` is what both say where `given` is added to a sound configuration, in which NAME stands
-    for the database's name, and `broken` has changed the database. `patched` are constants that
+    """`code` is what both say where `given` is added to a sound configuration, in which NAME means
+    the database's name, and `broken` has changed the database. `patched` are constants that
     take the place of a server of another version, or shorten a wait.
 
     `meets`: the start meets it by itself, and refuses or warns; else it asks what `check` asks, and
@@ -74,7 +74,7 @@ class Case:
 
 
 def sql(*statements: str) -> Callable[[Database], None]:
-    """Runs statements, in which NAME stands for the database's name."""
+    """Runs statements, in which NAME means the database's name."""
 
     def run(database: Database) -> None:
         for statement in statements:

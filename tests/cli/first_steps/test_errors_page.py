@@ -70,7 +70,7 @@ OF_TESTS = {"area.kafka_setting", "kafka.bookkeeping"}
 
 def test_no_text_has_a_field_that_is_filled_later() -> None:
     """`{user}` of a text that is formatted when it is raised has a word, too; what is written as
-    `${env:NAME}`, or as JSON, is meant as it stands."""
+    `${env:NAME}`, or as JSON, is meant literally."""
     field = re.compile(r"(?<!\$)\{\w+\}")
     assert [text for text in _texts() if field.search(text)] == []
 

@@ -1,4 +1,4 @@
-"""Phases told from Spark's progress."""
+"""Phases that Spark's progress shows."""
 
 from __future__ import annotations
 

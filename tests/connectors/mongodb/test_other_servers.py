@@ -109,7 +109,7 @@ def test_events_of_two_shards_at_one_time_are_distinguished_and_have_the_id_as_t
         reader = Reader(properties(server.uri))
         reader.step_until(lambda: len(reader.records) >= 4)
         records = reader.in_order()
-        # In the middle of one cluster time a restart goes on behind the event's own token.
+        # In the middle of one cluster time a restart continues after the event's own token.
         reader.stop()
     assert [record["key"] for record in records] == [
         '{"id":"1"}',
@@ -143,7 +143,7 @@ def test_a_sharded_collection_is_read_through_the_mongos() -> None:
 
 
 def test_reads_through_a_mongos_see_what_any_shard_did_before_them() -> None:
-    """A ping of a mongos tells what this mongos knows; the stream may have begun at another one,
+    """A ping of a mongos shows what this mongos knows; the stream may have begun at another one,
     which knew more."""
     cluster = Cluster()
     later = Timestamp(SECONDS + 7, 1)

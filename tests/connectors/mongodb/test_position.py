@@ -15,7 +15,7 @@ from headrace.connectors.mongodb.position import MongoPosition, at_token, token_
 from headrace.connectors.mongodb.streaming import index
 from headrace.errors import HeadraceError
 
-# What MongoDB 6.0.5 sent: behind an event, and where there was none at the time.
+# What MongoDB 6.0.5 sent: after an event, and at a time without events.
 OF_EVENT = (
     "826B02AA99000000022B022C0100296E5A100461C08B1E1CE04C3A82BDDB4B15DEFC9D461E5F6964002B020004"
 )

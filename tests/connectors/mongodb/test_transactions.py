@@ -51,7 +51,7 @@ def orders(reader: Reader) -> list[Any]:
 
 
 def identifiers(reader: Reader) -> list[str]:
-    """The ids of the transactions that records tell of, without repetition."""
+    """The ids of the records' transactions, without repetition."""
     unique: list[str] = []
     for record in reader.in_order():
         value: Mapping[str, Any] = json.loads(record["value"])

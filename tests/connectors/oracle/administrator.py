@@ -69,7 +69,7 @@ class Administrator:
         raise ValueError(f"no administrator says {text}")
 
     def run_all(self, text: str) -> None:
-        """Statements, one behind the other; each ends with a semicolon or its line."""
+        """Statements, one after the other; each ends with a semicolon or its line."""
         for statement in re.split(r";\s*\n|\n", text.strip()):
             if statement.strip():
                 self.run(statement)

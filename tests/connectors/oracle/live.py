@@ -26,7 +26,7 @@ _TRANSACTION = (
 
 
 def unscripted(what: str) -> NoReturn:
-    """The test asks for what only the stand-in can be told to do."""
+    """The test asks for what only the stand-in can be made to do."""
     live.unscripted("Oracle", what)
 
 
@@ -270,7 +270,7 @@ def _path(table: str) -> str:
 
 
 def _where(named: Mapping[str, Any], before: int = 0) -> str:
-    """`before`: how many binds stand before."""
+    """`before`: the number of binds before."""
     conditions = [f"{sql.quoted(name)} = :{n}" for n, name in enumerate(named, before + 1)]
     return f" WHERE {' AND '.join(conditions)}" if conditions else ""
 

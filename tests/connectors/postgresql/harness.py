@@ -125,7 +125,7 @@ def log_end_of(config: Any) -> int:
 
 
 def flush(config: Any) -> None:
-    """Have the server write what is in its log: a record behind which no transaction commits stays
+    """Have the server write what is in its log: a record after which no transaction commits stays
     in its memory, until it notes which transactions run, four times in a minute."""
     with _connected(config) as connection:
         connection.execute(_FLUSH)

@@ -59,7 +59,7 @@ class Journal:
             return file.read(size)
 
     def end(self) -> int:
-        """The place behind the last transaction."""
+        """The place after the last transaction."""
         with self.file.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH)
             return place_of(file.seek(0, 2))

@@ -41,7 +41,7 @@ class State(ChunkTransaction[JournalFacts], HeldSnapshot, SnapshotRows):
         return SeenBefore(self.upto)
 
     def rows(self, collection: str, lower: Any = None, upper: Any = None) -> dict[int, bytes]:
-        """The images of the rows behind the bound `lower` and up to `upper`, by key."""
+        """The images of the rows after the bound `lower` and up to `upper`, by key."""
         after, last = (None if bound is None else int(bound[0]) for bound in (lower, upper))
         return {
             key: image

@@ -54,7 +54,7 @@ class Db2Subject(Subject):
                 self._make(execute, collection, change)
             if rolled_back:
                 raise _RolledBack
-        # A reader that begins now begins behind what Capture has written.
+        # A reader that begins now begins after what Capture has written.
         self._database.capture.await_captured()
 
     def _make(self, execute: Execute, collection: str, change: Change) -> None:

@@ -126,7 +126,7 @@ _CHANGES = (
 
 
 class _Memory:
-    """Images one behind the other, and where each begins."""
+    """Images one after the other, and where each begins."""
 
     def __init__(self) -> None:
         self._raw = bytearray()

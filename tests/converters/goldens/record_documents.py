@@ -45,7 +45,7 @@ class SchemaNumbers:
 
 class Recorder:
     """Runs records through converters of Java. Of Avro the schema that an id names is recorded, and
-    what is behind the id; of JSON with schemas, the schema and what is around it."""
+    what follows the id; of JSON with schemas, the schema and what is around it."""
 
     def __init__(self, jpype: Any) -> None:
         self._jpype = jpype

@@ -1,4 +1,4 @@
-"""Types that Derby lacks: the catalog tells of them as the workload declares them, and their values
+"""Types that Derby lacks: the catalog shows them as the workload declares them, and their values
 are read as they are stored (see tests/golden/db2/derby.py)."""
 
 from __future__ import annotations

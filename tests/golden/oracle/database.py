@@ -30,7 +30,7 @@ _HISTORY = "io.debezium.storage.file.history.FileSchemaHistory"
 _FIRST_SCN = 1_000_050
 """A while after the tables were made, so that a snapshot may be taken."""
 _POLLS = 3
-"""Windows of Debezium's behind which everything was mined: one may have begun before."""
+"""Windows of Debezium's after which everything was mined: one may have begun before."""
 
 
 class ScriptedDatabase(Database):

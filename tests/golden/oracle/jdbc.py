@@ -1,4 +1,4 @@
-"""The server behind ScriptedDriver.java: each connection is a session of what answers."""
+"""The server behind ScriptedDriver.java: each connection is a session of the answering database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metadata of tables as Oracle's JDBC driver tells it, which is where Debezium has them from.
+"""The metadata of tables as Oracle's JDBC driver returns it, which is where Debezium has them from.
 
 The driver (ojdbc11 23.26) selects them from ALL_TAB_COLS with these DECODEs.
 """

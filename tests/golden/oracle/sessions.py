@@ -195,7 +195,7 @@ class JdbcSession(Session):
                 heads.append([description[0], kind(column), jdbc_type(column.type)])
         shown = [described.get(head[0]) for head in heads]
         made = [[*map(_value, shown, row)] for row in rows]
-        # An asterisk does not stand for the pseudo-column, which the store keeps as a column.
+        # An asterisk does not include the pseudo-column, which the store keeps as a column.
         kept = [place for place, head in enumerate(heads) if head[0] != "ROWID" or "ROWID" in sql]
         return {
             "columns": [heads[place] for place in kept],

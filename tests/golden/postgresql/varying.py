@@ -76,7 +76,7 @@ def normalise(lines: Iterable[str]) -> list[str]:
                 microseconds = number if path[-1] == "ts_us" else number // 1000
             if microseconds not in rank["time"] or (path[-1] == "ts_ns" and number % 1000):
                 return f'"<unrelated time {raw}>"'
-            # Milliseconds cannot tell neighbours apart: they are only known to be consistent.
+            # Milliseconds cannot distinguish neighbours: they are only known to be consistent.
             return '"<time>"' if path[-1] == "ts_ms" else f'"{token("time", microseconds)}"'
         if kind == "tx":
             return f'"{token("tx", int(raw))}"'

@@ -82,7 +82,7 @@ def test_a_history_that_is_not_understood_is_an_error() -> None:
         kept.tables_before(9)
 
 
-# -- what a stream tells ------------------------------------------------------------------------
+# -- what a stream records ----------------------------------------------------------------------
 
 
 def test_a_table_is_recorded_when_it_is_new_and_when_it_changes(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tables whose rows a snapshot read later than what the log tells at first."""
+"""Tables whose rows a snapshot read later than the first changes of the log."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_inserts_stand_where_their_places_are_and_keep_their_images(
     blocks = []
     for number, (insert, images) in enumerate(given_inserts):
         if insert.notification is not None:
-            blocks.append(notification_block(insert, "told"))
+            blocks.append(notification_block(insert, "notifications"))
             continue
         offsets = np.cumsum([0, *map(len, images)], dtype=np.int64)
         array = np.frombuffer(b"".join(images), np.uint8)

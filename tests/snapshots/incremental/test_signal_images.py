@@ -1,4 +1,4 @@
-"""Signals that stand in the log are read from whatever images their collection has."""
+"""Signals in the log are read from whatever images their collection has."""
 
 from __future__ import annotations
 

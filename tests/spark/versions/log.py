@@ -12,7 +12,7 @@ RANGE = 3
 
 
 class Log(Ranges):
-    """`acknowledged` is what the database was told, `told` whether the source said that it has
+    """`acknowledged` is the place that was acknowledged, `told` whether the source said that it has
     given all. It is its own session."""
 
     def __init__(self, length: int) -> None:

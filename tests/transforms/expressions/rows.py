@@ -1,4 +1,4 @@
-"""Random rows, and what becomes of them behind a Filter: what the languages' tests share."""
+"""Random rows, and their outcomes after a Filter: shared by the languages' tests."""
 
 from __future__ import annotations
 

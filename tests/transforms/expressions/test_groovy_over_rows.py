@@ -27,7 +27,7 @@ from tests.transforms.expressions.rows import (
 
 
 class Long(int):
-    """A value of a long field or literal; `in` tells it from an int."""
+    """A value of a long field or literal; `in` distinguishes it from an int."""
 
 
 def is_character(value: Any) -> bool:

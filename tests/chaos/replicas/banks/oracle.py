@@ -89,7 +89,7 @@ class OracleBank(ChaosOracle, Bank):
             self._cards ^= {number, new}
             self._drawn |= {new} if number in self._drawn else set()
         if step is Step.REDRAW and number not in self._drawn:
-            # How the redo tells that a value is shorter than before is not known.
+            # How the redo writes that a value is shorter than before is not known.
             transaction.update(_CARDS, where, picture=picture(chance))
             self._drawn.add(number)
         if step is Step.RETURN:

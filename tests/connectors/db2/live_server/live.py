@@ -29,7 +29,7 @@ _CAPTURED_SECONDS, _PAUSE_SECONDS = 120.0, 0.2
 
 
 def unscripted(what: str) -> NoReturn:
-    """The test asks for what only the stand-in can be told to do."""
+    """The test asks for what only the stand-in can be made to do."""
     live.unscripted("Db2", what)
 
 

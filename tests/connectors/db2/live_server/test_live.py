@@ -123,7 +123,7 @@ def test_a_test_leaves_nothing(
     ],
 )
 def test_tests_of_what_only_the_stand_in_can_do_are_skipped(live: LiveDatabase, asked: Any) -> None:
-    with pytest.raises(pytest.skip.Exception, match="a live Db2 cannot be told to"):
+    with pytest.raises(pytest.skip.Exception, match="a live Db2 cannot be made to"):
         asked(live)
 
 

@@ -76,7 +76,7 @@ def test_the_longest_text_of_a_decfloat_has_room() -> None:
 
 @given(TEXTS, st.sampled_from(TYPES))
 def test_no_text_of_a_bound_leaves_its_literal(text: str, name: str) -> None:
-    """Bounds stand in offsets, which may have been edited."""
+    """Bounds are in offsets, which may have been edited."""
     assert LITERAL.fullmatch(literal(text, name))
 
 

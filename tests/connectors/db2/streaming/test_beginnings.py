@@ -26,7 +26,7 @@ def has_gap(beginnings: Beginnings, first: int, *now: Registration, knows: bool 
 
 
 def has_gap_behind_fetch(beginnings: Beginnings, unread: int, *now: Registration) -> bool:
-    """Whether a look behind fetching CD from `unread` on finds one."""
+    """Whether a check after fetching CD from `unread` on finds a gap."""
     paths = {("ASNCDC", "CD"): unread}
     return code_of(lambda: beginnings.check_fetched(now, paths, 16)) == PRUNED
 

@@ -60,7 +60,7 @@ def before_step(
 
 
 def fill(database: Db2Database, first: int) -> None:
-    """Rows of two tables in one window, which Capture tells of at once."""
+    """Rows of two tables in one window, which Capture announces at once."""
     database.capture.stop()
     for number in range(first, first + ROWS):
         for table in ("T", "OTHER"):

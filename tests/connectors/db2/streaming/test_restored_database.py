@@ -16,7 +16,7 @@ COMMITS = 1000
 
 
 def move_log(database: Db2Database, commits: int) -> bytes:
-    """Capture's synchpoint, so many commits on, or back; the program stands still."""
+    """Capture's synchpoint, so many commits on, or back; the program does not run."""
     number = int.from_bytes(database.capture.synchpoint()) + commits
     synchpoint = number.to_bytes(database.capture.width)
     database.execute(

@@ -78,7 +78,7 @@ def read(made: Sequence[Made], captured: set[int], altered: set[int], start: Db2
         ]
         opened = change_table(rows, table, (2, 5))
         if table in altered:
-            opened.schema_change = lambda *_: SchemaChange(make_image(["told"]), TOLD)
+            opened.schema_change = lambda *_: SchemaChange(make_image(["altered"]), TOLD)
         tables.append(opened)
     data = written(tables, delivered=delivered)
     spool = Spool(reader.end_type, 256 << 20)
@@ -91,7 +91,7 @@ def read(made: Sequence[Made], captured: set[int], altered: set[int], start: Db2
 
 
 def stop(read: Read, row: int) -> Db2Position:
-    """The position behind a row, as an offset gives it back."""
+    """The position after a row, as read back from an offset."""
     start = Db2Offset("s", Db2Position(), 1)
     end = start.at(Db2Position().inside(read.rows[row]))
     spool = read.spool

@@ -27,7 +27,7 @@ _UNITS = "ASNCDC.IBMSNAP_UOW"
 
 @pytest.fixture
 def before(db2_database: Db2Database) -> dict[str, Any]:
-    """The offset of a stream that stands before the backlog."""
+    """The offset of a stream before the backlog."""
     db2_database.create_table("T", "ID INTEGER NOT NULL PRIMARY KEY")
     run = _reader(db2_database)
     run.step_until(lambda: len(run.offsets) > 1)

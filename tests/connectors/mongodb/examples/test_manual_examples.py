@@ -165,7 +165,7 @@ def test_capture_modes_say_which_images_there_are(
     create_with_images(mongo_database.collections, "rows")
     rows = mongo_database.collections["rows"]
     reader = Reader.begin(mongo_database, capture_mode=mode)
-    # The server tells of small changes to large documents, or else of the document.
+    # The server sends small changes to large documents, or else the document.
     rows.insert_one({"_id": 1, "a": [1, 2, 3], "b": 1, "text": "x" * 1000})
     rows.update_one({"_id": 1}, [{"$set": {"a": [1, 2]}}, {"$unset": "b"}])
     rows.replace_one({"_id": 1}, {"c": 1})

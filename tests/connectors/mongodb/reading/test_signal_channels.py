@@ -132,7 +132,7 @@ def test_a_blocking_snapshot_holds_up_the_stream_and_continues_after_restarts(
     shown = [value(row) for row in run.in_order() if row["value"]]
     operations = "".join(e["op"] for e in shown if e["source"]["collection"] == "things")
     assert operations[0] == "u"
-    # What changed meanwhile comes behind the last document.
+    # What changed meanwhile comes after the last document.
     assert operations[1 : count + 1] == "r" * count
     sequences = [record["sequence"] for record in run.records]
     assert len(set(sequences)) == len(sequences)

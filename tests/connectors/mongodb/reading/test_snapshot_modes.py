@@ -139,7 +139,7 @@ def test_a_mode_without_snapshots_refuses_half_of_one(mongo_database: MongoDatab
 def test_the_offset_says_from_where_on_documents_agree_with_the_log(
     mongo_database: MongoDatabase,
 ) -> None:
-    """Chunks are read one after the other, so an early change may come behind a later document."""
+    """Chunks are read one after the other, so an early change may come after a later document."""
     for name in ("a", "b"):
         mongo_database.collections[name].insert_many(
             [{"_id": i, "n": 0, "text": "x" * 200} for i in range(500)]

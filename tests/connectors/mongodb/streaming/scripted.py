@@ -55,7 +55,7 @@ def event(operation: str, seconds: int, increment: int = 1, key: object = 1, **m
 
 
 class ScriptedCursor(ChangeStreamCursor):
-    """Gives these batches, one per request: events, and the token behind them; then empty ones.
+    """Gives these batches, one per request: events, and the token after them; then empty ones.
     `starts` are the beginnings of the streams that were opened."""
 
     def __init__(self, batches: Sequence[tuple[Sequence[Event | bytes], Event]]) -> None:

@@ -295,7 +295,7 @@ def test_a_field_that_gets_a_name_that_is_taken_ends_the_stream() -> None:
 
 def counted(*, cut: int | None = None) -> tuple[list[tuple[str, int, int]], list[MongoPosition]]:
     """Two transactions and what is around them: operation, ordinal and number of the place of each
-    row; a `cut` begins a new reader behind that end."""
+    row; a `cut` begins a new reader after that end."""
     of_first = {"lsid": SESSION, "txnNumber": Int64(1)}
     of_second = {"lsid": SESSION, "txnNumber": Int64(2)}
     changes = [

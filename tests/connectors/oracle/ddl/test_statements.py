@@ -47,7 +47,7 @@ STATEMENTS = (
 
 
 def after(sql: str, table: Table | None = T) -> Table | None:
-    """The table behind a statement."""
+    """The table after a statement."""
     (change,) = parse_ddl(sql, "S")
     return change.applied(table)
 

@@ -136,7 +136,7 @@ def test_most_statements_are_read_by_the_kernel(sql: str) -> None:
 
 
 def before_a_guard(texts: list[bytes], page: mmap.mmap) -> pa.Array:
-    """The texts in memory behind which no byte can be read."""
+    """The texts in memory after which no byte can be read."""
     raw = b"".join(texts)
     start = mmap.PAGESIZE * 16 - len(raw)
     assert start >= 0
@@ -149,7 +149,7 @@ def before_a_guard(texts: list[bytes], page: mmap.mmap) -> pa.Array:
 
 @pytest.fixture(scope="module")
 def guarded() -> mmap.mmap:
-    """Sixteen pages, and one behind them that cannot be read."""
+    """Sixteen pages, and one after them that cannot be read."""
     page = mmap.mmap(-1, mmap.PAGESIZE * 17)
     libc = ctypes.CDLL(None, use_errno=True)
     address = ctypes.addressof(ctypes.c_char.from_buffer(page)) + mmap.PAGESIZE * 16
@@ -167,7 +167,7 @@ def test_no_statement_is_read_outside_of_its_bytes(guarded: mmap.mmap, texts: li
 
 
 def assert_same(images: RedoImages, texts: list[str]) -> None:
-    """Each statement is what it is alone, whatever stands behind it."""
+    """Each statement is what it is alone, whatever follows it."""
     for row, text in enumerate(texts):
         assert images_of(images, row) == images_of(parsed([text], TABLE), 0)
 

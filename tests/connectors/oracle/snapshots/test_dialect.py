@@ -70,7 +70,7 @@ def test_a_value_is_written_as_its_column_compares_it(name: str, text: str, writ
 
 @given(TEXTS, st.sampled_from(TYPES))
 def test_no_text_of_a_bound_leaves_its_literal(text: str, name: str) -> None:
-    """Bounds stand in offsets, which may have been edited."""
+    """Bounds are in offsets, which may have been edited."""
     assert LITERAL.fullmatch(literal(text, name))
 
 

@@ -1,4 +1,4 @@
-"""Restarts in mid-transaction with faults of the logs behind them: nothing is lost or doubled."""
+"""Restarts in mid-transaction with faults of the logs after them: nothing is lost or doubled."""
 
 from __future__ import annotations
 

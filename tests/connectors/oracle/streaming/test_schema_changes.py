@@ -82,7 +82,7 @@ def test_a_table_that_is_altered_inside_of_anothers_transaction_stops_nothing(
     reading: OracleReader, oracle_database: OracleDatabase, is_held: bool
 ) -> None:
     """Rows are those of the table as it was where they were written, whether they were read before
-    the statement was run, or behind that."""
+    the statement was run, or after that."""
     oracle_database.create_table("OTHER", *ID_AND_NAME, key=["ID"])
     long = oracle_database.server.begin()
     long.insert("INV.OTHER", ID=1, NAME="one")

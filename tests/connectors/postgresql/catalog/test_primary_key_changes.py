@@ -71,7 +71,7 @@ def test_a_key_that_changes_as_the_guide_says_is_right_in_every_event(tables: Da
 def test_what_was_written_before_the_key_changed_and_is_read_after_it_has_the_key_of_then(
     tables: Database,
 ) -> None:
-    """The replica identity is the primary key by default, so the log tells its columns."""
+    """The replica identity is the primary key by default, so the log has its columns."""
     reader = Reader(tables.properties())
     reader.drain()
     read = len(reader.records)
@@ -102,7 +102,7 @@ def test_with_replica_identity_full_what_was_written_before_has_the_new_key(
 def test_with_an_index_as_replica_identity_what_was_written_before_has_the_new_key(
     tables: Database,
 ) -> None:
-    """The log tells the index's columns. A delete has no others, so its key is made up."""
+    """The log has the index's columns. A delete has no others, so its key is made up."""
     tables.execute(
         "ALTER TABLE t ADD COLUMN w int NOT NULL DEFAULT 7; CREATE UNIQUE INDEX i ON t (w, id);"
         "ALTER TABLE t REPLICA IDENTITY USING INDEX i"

@@ -147,7 +147,7 @@ def test_a_service_is_known_by_its_own_facts(imitated: Database, service: Servic
     name, _, facts = found.message.removesuffix(")").partition("'s (")
     assert name == f"The server is {service.name}"
     known = service.facts
-    if service.function:  # RDS's facts do not tell it from RDS
+    if service.function:  # RDS's facts do not distinguish it from RDS
         known = {f"function {service.function}"}
     assert set(facts.split(", ")) == known
 

@@ -17,7 +17,7 @@ from tests.servers.postgresql import Database
 pytestmark = pytest.mark.postgres
 
 ROWS = 60
-# In the order of `b`, `c` and `name` rows stand in other places than in that of `a`.
+# In the order of `b`, `c` and `name` rows have other places than in that of `a`.
 TABLES = f"""
 CREATE TABLE t (a int PRIMARY KEY, b int NOT NULL, c int NOT NULL, name text COLLATE "C" NOT NULL,
   v text);

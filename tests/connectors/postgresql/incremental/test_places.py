@@ -52,7 +52,7 @@ def reader(tables: Database, file: Path) -> Iterator[Reader]:
 
 
 def have_rising_places(reader: Reader) -> bool:
-    """Whether every record has a place behind the record that was delivered before it."""
+    """Whether every record has a place after the record that was delivered before it."""
     places = [record["sequence"] for record in reader.records]
     return places == sorted(set(places))
 

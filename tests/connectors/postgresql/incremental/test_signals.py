@@ -29,7 +29,7 @@ def test_stopping_everything_delivers_no_further_chunk(tables: Database) -> None
         properties(
             tables,
             notification__enabled__channels="sink",
-            notification__sink__topic__name="told",
+            notification__sink__topic__name="notifications",
         )
     )
     reader.step()
@@ -48,7 +48,7 @@ def test_slices_that_carry_their_bytes_hold_chunks_and_notifications(tables: Dat
         properties(
             tables,
             notification__enabled__channels="sink,log",
-            notification__sink__topic__name="told",
+            notification__sink__topic__name="notifications",
         ),
         inline=True,
     )
@@ -221,7 +221,7 @@ def test_the_initial_snapshot_is_notified(tables: Database, inline: bool) -> Non
             snapshot__mode="initial",
             headrace__snapshot__chunk__bytes="20kB",
             notification__enabled__channels="sink",
-            notification__sink__topic__name="told",
+            notification__sink__topic__name="notifications",
         ),
         inline=inline,
     )

@@ -66,7 +66,7 @@ def test_a_range_that_is_planned_again_shows_the_same_xmin(tables: Database) -> 
         reader.step()
     start, end = reader.offsets[-2:]
     first = reader.records[-1]
-    # The offset is what a process that knows nothing else has: another xmin stands for a server
+    # The offset is what a process that knows nothing else has: another xmin means a server
     # that has moved on.
     assert end["xmin"] == source(first)["xmin"]
     reader.stop()

@@ -122,7 +122,7 @@ def test_a_bounded_run_ends_when_a_row_and_more_log_than_the_spool_holds_share_a
     run = Background(reader, 1000)
     assert run.ends(60)
     assert [event["after"]["id"] for event in reader.events()] == [1, 2]
-    # The end of the transaction, which stands in a segment without rows, was reached, too.
+    # The end of the transaction, which is in a segment without rows, was reached, too.
     assert "txn" not in reader.offsets[-1]
     reader.stop()
 

@@ -162,7 +162,7 @@ def events_of_last_epoch(reader: Reader) -> list[dict[str, Any]]:
 
 
 def folded(reader: Reader) -> dict[tuple[int, int], str]:
-    """The table out of the last epoch's events, by the columns that tell its rows apart."""
+    """The table out of the last epoch's events, by the columns that distinguish its rows."""
     rows: dict[tuple[int, int], str] = {}
     for event in events_of_last_epoch(reader):
         row = event["after"] or event["before"]

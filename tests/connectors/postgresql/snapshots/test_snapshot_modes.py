@@ -57,7 +57,7 @@ def test_always_reads_every_row_at_each_start_and_loses_no_change_between(
     database.execute("DELETE FROM t WHERE id = 3; INSERT INTO t VALUES (21, 'new')")
     late = wal_position(database)
     reader.drain()
-    # Debezium goes on behind the snapshot: the delete would never be told.
+    # Debezium continues after the snapshot: the delete would never be reported.
     assert operations(reader) == "r" * 20 + "r" * 20 + "dc"
     assert reader.fold("t") == table(database)
     assert reader.offsets[-1]["epoch"] == 2
@@ -139,7 +139,7 @@ def test_initial_only_begins_again_when_its_snapshot_was_lost(database: Database
         reader.step()
     assert 0 < len(reader.records) < 1000
     reader.restart()
-    # No stream would tell of it.
+    # No stream would report it.
     database.execute("UPDATE t SET v = 'later'; DELETE FROM t WHERE id = 1")
     reader.drain().stop()
     last = [e for e in reader.events() if e["sequence"].startswith("0002")]
@@ -214,7 +214,7 @@ def test_when_needed_leaves_what_was_planned_last_to_the_new_snapshot(
     if how == "gone":
         lose(database, how)
     else:
-        # No further than what was planned: behind it, the slot would look right.
+        # No further than what was planned: after it, the slot would look right.
         there = f"{end['lsn_commit'] >> 32:X}/{end['lsn_commit'] & 0xFFFFFFFF:X}"
         database.advance_slot(there)
     assert reader.read(end) == []

@@ -41,7 +41,7 @@ Answer = dict[str, Any]
 
 
 def described(definition: Definition) -> Table:
-    """A table as the catalogue tells of it."""
+    """A table as the catalogue describes it."""
     columns = tuple(
         Column(
             column.name,

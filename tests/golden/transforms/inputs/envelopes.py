@@ -63,7 +63,7 @@ class Database:
     source_name: str
     prefix: str
     catalog: str
-    own: Mapping[str, Schema]  # fields of the source block behind the shared ones
+    own: Mapping[str, Schema]  # fields of the source block after the shared ones
     changed: Mapping[str, Any]  # and their values, for a change
     snapshotted: Mapping[str, Any] = field(default_factory=dict)  # and for a snapshot's row
     sequence: str | None = None

@@ -227,7 +227,7 @@ def plain_records() -> dict[str, Record]:
 
 
 def routed_records() -> dict[str, Record]:
-    """Records whose topics are told apart by routers."""
+    """Records whose topics routers distinguish."""
     topics = ["shop.public.orders_1", "shop.public.orders_22", "shop.sales.items", "a", "ORDERS",
               "shop.public.orders_1.more", "träume", "a$b\\c"]  # fmt: skip
     return {

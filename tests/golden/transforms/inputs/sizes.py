@@ -46,7 +46,7 @@ NOTES = Table(
     {"id": INT32},
     {"id": INT32, "title": optional(STRING), "body": optional(STRING), "file": optional(BYTES)},
 )
-# What is cut of the one long text tells the whole estimate.
+# What is cut of the one long text shows the whole estimate.
 _INNER = struct("inner", {"n": INT32, "price": optional(decimal(2)), "file": optional(BYTES)})
 _NESTED = {
     "body": STRING,

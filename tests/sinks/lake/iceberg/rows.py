@@ -92,7 +92,7 @@ def pyiceberg_table(warehouse: Path, name: TableName = NAME) -> Any:
 
 
 def by_duckdb(warehouse: Path, query: str, name: TableName = NAME) -> list[tuple[Any, ...]]:
-    """The rows of a query, in which `{table}` stands for the table."""
+    """The rows of a query, in which `{table}` means the table."""
     metadata = pyiceberg_table(warehouse, name).metadata_location
     with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
         for extension in ("avro", "iceberg"):

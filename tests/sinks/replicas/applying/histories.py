@@ -99,7 +99,7 @@ DRAWN = st.lists(
     min_size=1,
     max_size=4,
 )
-"""Batches of what happens, and in which part of the batch it stands."""
+"""Batches of steps, with the part of the batch that has each."""
 
 Drawn = Sequence[tuple[str, int, int, int, int]]
 

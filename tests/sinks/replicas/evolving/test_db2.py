@@ -179,7 +179,7 @@ def test_tables_that_are_registered_again_while_the_query_is_stopped_are_equal_o
         run.catch_up()
         run.assert_equal("ADDED", "WIDER")
         assert run.stopped() == {}
-        # Nobody can tell that these rows are other ones, but who accepted the gap.
+        # Only who accepted the gap knows that these rows are other ones.
         assert run.replica("AGAIN") != source.rows("AGAIN")
         run.resync("AGAIN")
         run.assert_equal("ADDED", "WIDER", "AGAIN")

@@ -1,4 +1,4 @@
-"""Logs that are missing for a while or for good: what is waited for, gone on with, and told."""
+"""Logs that are missing for a while or for good: waits, continuation and messages."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def transaction(number: int, first: int, commit: int) -> list[Line]:
 
 
 def read(database: OracleDatabase, *lines: list[Line]) -> OracleReader:
-    """A reader, of which three rows are fetched at once, behind what is in the redo then."""
+    """A reader, of which three rows are fetched at once, after what is in the redo then."""
     reader = OracleReader.of(database, query_fetch_size="3", log_mining_read_only="true")
     reader.stop()
     database.change(by_arrival=True)
