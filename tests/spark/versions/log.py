@@ -12,14 +12,14 @@ RANGE = 3
 
 
 class Log(Ranges):
-    """`acknowledged` is the place that was acknowledged, `told` whether the source said that it has
+    """`acknowledged` is the place that was acknowledged, `over` whether the source said that it has
     given all. It is its own session."""
 
     def __init__(self, length: int) -> None:
         self.length = length
         self.acknowledged = 0
         self.target: int | None = None
-        self.told: list[bool] = []
+        self.over: list[bool] = []
         self.polls: list[int] = []
 
     def initialOffset(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class Log(Ranges):
         self.target = self.length if self.target is None else self.target
 
     def tell(self, *, is_over: bool) -> None:
-        self.told.append(is_over)
+        self.over.append(is_over)
 
     def slices(self, start: OffsetObject, end: OffsetObject) -> list[int]:
         return list(range(int(start.get("n", 0)), int(end.get("n", 0))))

@@ -212,9 +212,9 @@ def test_a_bounded_source_says_when_it_has_given_all(checkpoint: Checkpoint) -> 
     driver.batch()
     driver.log.length = 9
     assert driver.batch() == [3, 4, 5]
-    assert driver.log.told == [False, False]
+    assert driver.log.over == [False, False]
     assert driver.ask() is driver.end
-    assert driver.log.told[-1] is True
+    assert driver.log.over[-1] is True
 
 
 class TestTriggerOfTheUser:

@@ -31,7 +31,7 @@ from tests.connectors.db2.change_rows import Row, change_table, written
 from tests.contract.journal.events import JournalSource
 
 TABLES = 3
-TOLD = TABLES
+SCHEMA_CHANGES = TABLES
 """The relation of schema changes."""
 COMMIT = (7 << 64) + 99
 
@@ -78,7 +78,7 @@ def read(made: Sequence[Made], captured: set[int], altered: set[int], start: Db2
         ]
         opened = change_table(rows, table, (2, 5))
         if table in altered:
-            opened.schema_change = lambda *_: SchemaChange(make_image(["altered"]), TOLD)
+            opened.schema_change = lambda *_: SchemaChange(make_image(["altered"]), SCHEMA_CHANGES)
         tables.append(opened)
     data = written(tables, delivered=delivered)
     spool = Spool(reader.end_type, 256 << 20)
@@ -155,11 +155,13 @@ def test_what_comes_is_what_lies_after_the_last_change(
     count = rows_until(again.rows, position)
     behind = again.rows[count:]
     rest = [change for change in made if change.table in later and change.place > last.place]
-    shown = [row for row in behind if row["relation"] != TOLD and row["operation"]]
+    shown = [row for row in behind if row["relation"] != SCHEMA_CHANGES and row["operation"]]
     assert [(int(row["relation"]), row["place"]) for row in shown] == [
         (change.table, low_half(change.place)) for change in rest
     ]
-    schema_changes = [number for number, row in enumerate(behind) if row["relation"] == TOLD]
+    schema_changes = [
+        number for number, row in enumerate(behind) if row["relation"] == SCHEMA_CHANGES
+    ]
     firsts = {change.table: change.place for change in reversed(rest)}
     expected = {low_half(place) for table, place in firsts.items() if table in altered_later}
     assert {behind[number]["place"] for number in schema_changes} == expected
@@ -171,7 +173,9 @@ def test_what_comes_is_what_lies_after_the_last_change(
     if later == captured and altered_later == altered:
         whole = before.rows[cut + 1 :]
         assert [row["ordinal"] for row in shown] == [
-            row["ordinal"] for row in whole if row["relation"] != TOLD and row["operation"]
+            row["ordinal"]
+            for row in whole
+            if row["relation"] != SCHEMA_CHANGES and row["operation"]
         ]
     assert place_of(position.change.lsn) == position.change.place
     assert replace(position, change=None).has_delivered(before.rows[: cut + 1]).all()

@@ -76,7 +76,7 @@ def workload(database: Database) -> None:
     database.execute("INSERT INTO u VALUES (2)")
 
 
-TOLD = [
+ORIGINS = [
     ("c", "t", None, None),
     ("c", "t", "headrace a", 0x100),
     ("d", "t", "headrace a", 0x100),
@@ -102,7 +102,7 @@ def test_every_record_of_a_replicated_transaction_names_its_origin(
     workload(origins)
     reader.drain()
     reader.stop()
-    assert origins_of(reader) == TOLD
+    assert origins_of(reader) == ORIGINS
 
 
 def test_a_restart_inside_a_transaction_keeps_its_origin(origins: Database) -> None:
@@ -112,4 +112,4 @@ def test_a_restart_inside_a_transaction_keeps_its_origin(origins: Database) -> N
     while reader.step():
         reader.stop()
     reader.stop()
-    assert origins_of(reader) == TOLD
+    assert origins_of(reader) == ORIGINS
