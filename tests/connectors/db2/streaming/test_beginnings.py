@@ -25,7 +25,7 @@ def has_gap(beginnings: Beginnings, first: int, *now: Registration, knows: bool 
     return code_of(lambda: beginnings.check(spans(now), first, 16, lambda *_: knows)) == PRUNED
 
 
-def has_gap_behind_fetch(beginnings: Beginnings, unread: int, *now: Registration) -> bool:
+def has_gap_after_fetch(beginnings: Beginnings, unread: int, *now: Registration) -> bool:
     """Whether a check after fetching CD from `unread` on finds a gap."""
     paths = {("ASNCDC", "CD"): unread}
     return code_of(lambda: beginnings.check_fetched(now, paths, 16)) == PRUNED
@@ -89,7 +89,7 @@ def test_a_registration_under_the_same_name_is_a_gap_though_capture_uses_it_late
     beginnings = Beginnings([registered("CD", 5)])
     assert not has_gap(beginnings, 10, registered("CD", None))
     assert not has_gap(beginnings, 12, registered("CD", None))
-    assert not has_gap_behind_fetch(beginnings, 12, registered("CD", 13))
+    assert not has_gap_after_fetch(beginnings, 12, registered("CD", 13))
     assert has_gap(beginnings, 14, registered("CD", 13)), "and wherever it begins"
 
 
@@ -118,7 +118,7 @@ def test_a_second_registration_has_a_gap_where_the_first_one_goes_before_it_is_r
 def test_a_reader_that_begins_again_sees_what_was_pruned_after_the_one_before() -> None:
     beginnings = Beginnings([registered("CD", 5)])
     assert not has_gap(beginnings, 10, registered("CD", 5))
-    assert not has_gap_behind_fetch(beginnings, 21, registered("CD", 20))
+    assert not has_gap_after_fetch(beginnings, 21, registered("CD", 20))
     assert not has_gap(beginnings, 21, registered("CD", 20))
     assert has_gap(beginnings, 12, registered("CD", 20))
 
@@ -151,16 +151,16 @@ def test_one_whose_changes_are_all_read_may_be_pruned() -> None:
 def test_pruning_after_a_fetch_is_a_gap_where_rows_were_still_to_be_fetched() -> None:
     beginnings = Beginnings([registered("CD", 5)])
     assert not has_gap(beginnings, 10, registered("CD", 5))
-    assert not has_gap_behind_fetch(beginnings, 15, registered("CD", 14))
-    assert has_gap_behind_fetch(beginnings, 15, registered("CD", 15))
-    assert not has_gap_behind_fetch(beginnings, 15, registered("OTHER", 15))
+    assert not has_gap_after_fetch(beginnings, 15, registered("CD", 14))
+    assert has_gap_after_fetch(beginnings, 15, registered("CD", 15))
+    assert not has_gap_after_fetch(beginnings, 15, registered("OTHER", 15))
 
 
 def test_a_registration_that_is_made_or_used_inside_of_a_window_has_no_gap() -> None:
     beginnings = Beginnings([])
     assert not has_gap(beginnings, 10, registered("CD", 12), registered("CD2", None))
-    assert not has_gap_behind_fetch(beginnings, 10, registered("CD", 12), registered("CD2", 14))
-    assert has_gap_behind_fetch(beginnings, 10, registered("CD", 13))
+    assert not has_gap_after_fetch(beginnings, 10, registered("CD", 12), registered("CD2", 14))
+    assert has_gap_after_fetch(beginnings, 10, registered("CD", 13))
 
 
 @pytest.mark.parametrize("size", [10, 16])

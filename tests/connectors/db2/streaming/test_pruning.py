@@ -196,7 +196,7 @@ def test_pruning_of_the_transaction_that_a_restart_is_inside_of_is_a_gap(
 
 
 @contextmanager
-def lost_behind_window(
+def lost_after_window(
     monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]
 ) -> Iterator[threading.Event]:
     """Calls `act` when the rows of a window are fetched and the next window is read; the first
@@ -256,7 +256,7 @@ def test_pruning_of_what_was_fetched_is_a_gap_where_the_connection_is_lost_then(
         return any(value["after"]["ID"] == 1000 for value in reader.values())
 
     fill(database, 0)
-    with lost_behind_window(monkeypatch, act) as lost:
+    with lost_after_window(monkeypatch, act) as lost:
         database.capture.advance()
         with pytest.raises(HeadraceError) as caught:
             reader.step_until(is_behind)
