@@ -33,7 +33,7 @@ _PAUSE_S = 0.05
 
 
 class CapturedDatabase(Database):
-    """A server on which workloads are run with a Capture program, which is made anew for each."""
+    """A server on which workloads run, with a Capture program that is created again for each."""
 
     folder = Path(__file__).parent
     suffix = ".sql"

@@ -21,7 +21,7 @@ _BATCHES = 3
 
 
 class MongoDatabase(Database):
-    """A server without databases, anew for every workload, and a client whose sessions are new."""
+    """A server without databases for each workload, and a client whose sessions are new."""
 
     folder = Path(__file__).parent
     suffix = ".mongodb"

@@ -16,7 +16,7 @@ DATABASE = PREFIX
 
 
 class PostgresDatabase(Database):
-    """A database and a replication slot of one name, anew for every workload."""
+    """A database and a replication slot of one name, created again for every workload."""
 
     folder = Path(__file__).parent
     suffix = ".sql"
