@@ -44,6 +44,7 @@ class TableIdentityConfig(Configuration):
         "name",
         Group.HEADRACE,
         "How a table or collection is identified: by its `name`, as in Debezium, or by the "
-        "database's `id`, by which a table that was dropped and created again, renamed or "
-        "exchanged is another one. Sinks of replicas set `id`, and stop a table whose id changed.",
+        "database's `id`, so that a table that was dropped and created again, renamed or "
+        "exchanged counts as another one. Sinks of replicas set `id`, and stop a table whose id "
+        "changed.",
     )

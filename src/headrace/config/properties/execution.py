@@ -196,9 +196,8 @@ class CredentialsConfig(Configuration):
         duration(),
         "600000",
         Group.HEADRACE,
-        "How long a process uses the output of the program of headrace.credentials.command "
-        "printed for new "
-        "connections; tokens of RDS are valid for 15 minutes.",
+        "How long a process uses the output of the program of headrace.credentials.command for "
+        "new connections; tokens of RDS are valid for 15 minutes.",
     )
 
     def secret_source(self) -> tuple[str, SecretSource] | None:

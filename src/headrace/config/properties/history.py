@@ -13,7 +13,7 @@ from headrace.config.properties.modes import SnapshotMode
 from headrace.config.properties.snapshots import SnapshotConfig
 from headrace.config.property import SUPPORTED, Family, Group, PassThrough, Property, not_needed
 
-_NO_DDL = not_needed("no statement is parsed: tables are read from the catalogue")
+_NO_DDL = not_needed("headrace parses no statements: it reads tables from the catalogue")
 _IN_HISTORY = not_needed(
     "the captured tables are always written into the schema history where a stream begins"
 )
@@ -40,8 +40,8 @@ class SchemaHistoryConfig(Configuration):
 
     snapshot_mode = SnapshotConfig.snapshot_mode.with_refused("custom").with_meaning(
         "When existing rows are read, and whether streaming follows. `recovery` is `no_data`, and "
-        "writes a lost schema history again from the tables as they are: nobody may have altered "
-        "them since the stored position."
+        "writes a lost schema history again from the tables as they are: this is correct only if "
+        "nobody altered them since the stored position."
     )
     snapshot_mode_configuration_based_snapshot_schema = (
         SnapshotConfig.snapshot_mode_configuration_based_snapshot_schema.with_status(_IN_HISTORY)
@@ -75,7 +75,8 @@ class SchemaHistoryConfig(Configuration):
         BOOLEAN,
         "true",
         Group.TOPICS,
-        "Tables and their changes as records of the topic that has the name of topic.prefix.",
+        "Writes tables and changes of their structure as records to the topic that is named as "
+        "topic.prefix.",
     )
     schema_history_internal = Property(
         "schema.history.internal",
@@ -83,9 +84,9 @@ class SchemaHistoryConfig(Configuration):
         None,
         Group.HISTORY,
         "Where the schema history is kept. By default in the Kafka topic or the file that one of "
-        "the properties below names; else in a file in headrace.checkpoint.dir (or --checkpoint); "
-        "without these in memory, so that a restart begins with the tables as they are at that "
-        "time.",
+        "the properties below names; otherwise in a file in headrace.checkpoint.dir (or "
+        "--checkpoint); "
+        "without these in memory, so that a restart begins with the tables' current structure.",
     )
     schema_history_internal_file_filename = Property(
         "schema.history.internal.file.filename",
@@ -161,7 +162,7 @@ class SchemaHistoryConfig(Configuration):
         "false",
         Group.HISTORY,
         "Keeps captured tables only.",
-        status=not_needed("captured tables alone are kept"),
+        status=not_needed("only captured tables are kept"),
     )
     schema_history_internal_store_only_captured_databases_ddl = Property(
         "schema.history.internal.store.only.captured.databases.ddl",
@@ -169,14 +170,14 @@ class SchemaHistoryConfig(Configuration):
         "false",
         Group.HISTORY,
         "Keeps captured databases only.",
-        status=not_needed("captured tables alone are kept"),
+        status=not_needed("only captured tables are kept"),
     )
     schema_history_internal_skip_unparseable_ddl = Property(
         "schema.history.internal.skip.unparseable.ddl",
         BOOLEAN,
         "false",
         Group.HISTORY,
-        "Ignores statements that are not understood.",
+        "Ignores statements that cannot be parsed.",
         status=_NO_DDL,
     )
     schema_history_internal_ddl_filter = Property(
@@ -184,7 +185,7 @@ class SchemaHistoryConfig(Configuration):
         STATEMENTS,
         "",
         Group.HISTORY,
-        "Statements that are not kept.",
+        "Statements that the history leaves out.",
         status=_NO_DDL,
     )
     schema_history_internal_options = Family(
@@ -193,7 +194,7 @@ class SchemaHistoryConfig(Configuration):
         Group.CONNECT,
         "Other options of Debezium's schema histories.",
         pattern=r"schema\.history\.internal\.(.*)",
-        status=not_needed("they are of stores that are not here"),
+        status=not_needed("headrace does not have these stores"),
         case_matters=False,
     )
 

@@ -55,7 +55,7 @@ class RelationalConfig(ConnectorConfig):
         REGEX_LIST,
         "",
         Group.CAPTURED,
-        "Expressions for schemas; none takes every schema.",
+        "Expressions for schemas; if it is empty, every schema.",
         formerly=("schema.whitelist",),
     )
     schema_exclude_list = Property(
@@ -71,7 +71,7 @@ class RelationalConfig(ConnectorConfig):
         REGEX_LIST,
         "",
         Group.CAPTURED,
-        "Expressions for `schema.table`; none takes every table.",
+        "Expressions for `schema.table`; if it is empty, every table.",
         formerly=("table.whitelist",),
     )
     table_exclude_list = Property(
@@ -128,7 +128,7 @@ class RelationalConfig(ConnectorConfig):
         BOOLEAN,
         "false",
         Group.CAPTURED,
-        "Drops updates of which no captured column changed, if the log contains the whole old row.",
+        "Drops updates that change no captured column, if the log contains the whole old row.",
     )
     include_schema_comments = Property(
         "include.schema.comments",
@@ -312,7 +312,7 @@ class RelationalConfig(ConnectorConfig):
         "snapshot.select.statement.overrides.TABLE",
         TEXT,
         Group.SNAPSHOT,
-        "The SELECT of one of these tables. Columns it does not give are null.",
+        "The SELECT of one of these tables. Columns that it does not return are null.",
         pattern=r"snapshot\.select\.statement\.overrides\.(.+)",
         alias_of=("snapshot.select.statement.overrides",),
     )
@@ -321,8 +321,8 @@ class RelationalConfig(ConnectorConfig):
         one_of("disabled", "ascending", "descending"),
         "disabled",
         Group.SNAPSHOT,
-        "Reads small or large tables first, by the statistics' number of rows. What could not be "
-        "resumed is read before all others.",
+        "Reads small or large tables first, by the statistics' number of rows. Large tables "
+        "whose read cannot continue after a restart are read before all others.",
     )
     incremental_snapshot_allow_schema_changes = Property(
         "incremental.snapshot.allow.schema.changes",

@@ -40,8 +40,8 @@ class SignalConfig(Configuration):
         TEXT,
         None,
         Group.SIGNALS,
-        "Topic of the kafka channel; by default `topic.prefix` and `-signal`. Only messages count "
-        "whose key is `topic.prefix`.",
+        "Topic of the kafka channel; by default `topic.prefix` and `-signal`. Messages with "
+        "another key than `topic.prefix` are ignored.",
     )
     signal_kafka_bootstrap_servers = Property(
         "signal.kafka.bootstrap.servers",
@@ -62,7 +62,7 @@ class SignalConfig(Configuration):
         milliseconds(),
         "100",
         Group.SIGNALS,
-        "How long a poll of the kafka channel waits; it holds nothing up.",
+        "How long a poll of the kafka channel waits; this does not delay the stream.",
     )
     signal_file = Property(
         "signal.file",

@@ -147,8 +147,8 @@ class SnapshotConfig(Configuration):
         integer(1),
         "1",
         Group.SNAPSHOT,
-        "Most connections that read the snapshot at once; as many as Spark has cores where the "
-        "property is not set (Debezium: 1).",
+        "The largest number of connections that read the snapshot at once; if it is not set, the "
+        "number of Spark's cores (Debezium: 1).",
     )
     snapshot_max_threads_multiplier = Property(
         "snapshot.max.threads.multiplier",
@@ -194,7 +194,8 @@ class SnapshotConfig(Configuration):
         one_of("insert_insert", "insert_delete"),
         "insert_insert",
         Group.SNAPSHOT,
-        "What is written to the signal table.",
+        "The rows that are written to the signal table: two inserts for each chunk, or an insert "
+        "and its deletion.",
     )
 
     read_only = Property(

@@ -104,7 +104,7 @@ class TopicConfig(Configuration):
         TEXT,
         None,
         Group.TOPICS,
-        "Whole name of the heartbeat topic.",
+        "Full name of the heartbeat topic.",
     )
     heartbeat_interval_ms = Property(
         "heartbeat.interval.ms",

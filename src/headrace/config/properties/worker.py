@@ -87,8 +87,8 @@ class WorkerConfig(Configuration):
         "producer.override.*",
         TEXT,
         Group.SINK,
-        "Settings of the `kafka` sink's producer, as Java's or librdkafka's documentation has "
-        "them.",
+        "Settings of the `kafka` sink's producer, named as in the documentation of Java's client "
+        "or of librdkafka.",
         clients=r".+",
     )
     client_overrides = Family(

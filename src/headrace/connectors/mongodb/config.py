@@ -95,7 +95,7 @@ class MongoConfig(
         "snapshot.collection.filter.overrides.COLLECTION",
         TEXT,
         Group.SNAPSHOT,
-        "The filter of one of these collections, as `find` takes it, in JSON.",
+        "The filter of one of these collections, in JSON, as for `find`.",
         pattern=r"snapshot\.collection\.filter\.overrides\.(.+)",
         alias_of=("snapshot.collection.filter.overrides",),
     )
@@ -113,7 +113,7 @@ class MongoConfig(
         "",
         Group.VALUES,
         "Aliases of post-processors.",
-        status=refused("they read columns of tables again"),
+        status=refused("they apply to columns of tables"),
     )
     field_name_adjustment_mode = Property(
         "field.name.adjustment.mode",
@@ -121,7 +121,7 @@ class MongoConfig(
         "none",
         Group.VALUES,
         "Adjusts field names to Avro.",
-        status=not_needed("documents are texts, in which names stay as they are"),
+        status=not_needed("documents are texts, in which names do not change"),
     )
     event_converting_failure_handling_mode = Property(
         "event.converting.failure.handling.mode",

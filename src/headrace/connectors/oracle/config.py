@@ -59,14 +59,15 @@ class OracleConfig(
     )
 
     database_port = RelationalConfig.database_port.with_default("1528").with_meaning(
-        "TCP port of the listener. The default is Debezium's; servers mostly have 1521."
+        "TCP port of the listener. The default is Debezium's; most servers use 1521."
     )
     database_user = RelationalConfig.database_user.with_meaning(
         "A common user (`c##…`) that may mine the redo and read the captured tables; "
         "`headrace check` says what it lacks."
     )
     database_dbname = RelationalConfig.database_dbname.with_meaning(
-        "The database's service; the container database's where database.pdb.name is set."
+        "The database's service; if database.pdb.name is set, the service of the container "
+        "database."
     )
     schema_history_internal_store_only_captured_tables_ddl = (
         SchemaHistoryConfig.schema_history_internal_store_only_captured_tables_ddl.with_status(

@@ -76,7 +76,7 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
     )
     driver = RelationalConfig.driver.with_meaning("Connection parameters of libpq, by its names.")
     skip_messages_without_change = RelationalConfig.skip_messages_without_change.with_meaning(
-        "Drops updates of which no captured column changed, under REPLICA IDENTITY FULL."
+        "Drops updates that change no captured column, under REPLICA IDENTITY FULL."
     )
     database_sslmode = Property(
         "database.sslmode",
@@ -295,7 +295,7 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
         REGEX_LIST,
         "",
         Group.CAPTURED,
-        "Expressions for prefixes of logical messages; none takes every message.",
+        "Expressions for prefixes of logical messages; if it is empty, every message.",
     )
     message_prefix_exclude_list = Property(
         "message.prefix.exclude.list",
@@ -338,7 +338,8 @@ class PostgresConfig(TokensConfig, WithoutHistoryConfig, RelationalConfig):
         one_of("serializable", "repeatable_read", "read_committed", "read_uncommitted"),
         "serializable",
         Group.SNAPSHOT,
-        "Isolation of a snapshot that is not the one of a new slot. All tables are read as of one "
+        "Isolation of a snapshot, except the one that a new slot exports. All tables are read as "
+        "of one "
         "moment in any case, so the last three are the same.",
     )
     snapshot_locking_mode = RelationalConfig.snapshot_locking_mode.with_default("none")

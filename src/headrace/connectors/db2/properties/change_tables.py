@@ -53,7 +53,8 @@ class ChangeTablesConfig(Configuration):
         _SCHEMA,
         "ASNCDC",
         Group.REPLICATION,
-        "Schema of the change tables, where a registration (CD_OWNER) names none. It is converted "
+        "Schema of the change tables, if a registration does not name one (CD_OWNER). It is "
+        "converted "
         "to upper case, unless it is in quotation marks.",
     )
     streaming_query_timespan_seconds = Property(
@@ -61,8 +62,8 @@ class ChangeTablesConfig(Configuration):
         integer(0),
         "0",
         Group.REPLICATION,
-        "Reads the changes of at most so many seconds of commit times at once, by IBMSNAP_UOW; 0 "
-        "reads all. Memory is limited in either case.",
+        "The most seconds of commit times whose changes are read at once, by IBMSNAP_UOW; 0 reads "
+        "all. Memory is limited in either case.",
     )
     z_stop_lsn_ignore = Property(
         "z.stop.lsn.ignore",
@@ -99,8 +100,9 @@ class ChangeTablesConfig(Configuration):
         _ZONE,
         None,
         Group.HEADRACE,
-        "The time zone of Capture's clock, whose local times IBMSNAP_UOW and IBMSNAP_REGISTER have "
-        "for commits and for the synchpoint: an identifier (`Europe/Berlin`), by which each commit "
+        "The time zone of Capture's clock, in which IBMSNAP_UOW and IBMSNAP_REGISTER contain the "
+        "times of commits and of the synchpoint: an identifier (`Europe/Berlin`), by which each "
+        "commit "
         "has the daylight saving time of its own day, or a distance from UTC (`+02:00`, `+00:00`). "
         "By default the server's time zone at each reading (CURRENT TIMEZONE).",
     )
@@ -109,9 +111,9 @@ class ChangeTablesConfig(Configuration):
         one_of("fail", "accept"),
         "fail",
         Group.HEADRACE,
-        "What is done if a change table begins after the place that was read last (it was "
+        "The action if a change table begins after the place that was read last (it was "
         "pruned, or its table was registered again): an error (snapshot.mode=when_needed: a new "
-        "snapshot), or reading on.",
+        "snapshot), or headrace continues.",
     )
 
     def check(self) -> Iterator[PropertyFinding]:

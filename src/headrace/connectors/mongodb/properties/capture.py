@@ -55,8 +55,8 @@ class MongoCaptureConfig(Configuration):
         TEXT,
         "",
         Group.CAPTURED,
-        "Databases, as filters.match.mode says; without it every database except admin, local and "
-        "config, which are never captured.",
+        "Databases, in the form that filters.match.mode sets; if it is empty, every database "
+        "except admin, local and config, which are never captured.",
         formerly=("database.whitelist",),
     )
     database_exclude_list = Property(
@@ -72,7 +72,7 @@ class MongoCaptureConfig(Configuration):
         TEXT,
         "",
         Group.CAPTURED,
-        "Collections, `database.collection`; none takes every collection.",
+        "Collections, `database.collection`; if it is empty, every collection.",
         formerly=("collection.whitelist",),
     )
     collection_exclude_list = Property(
@@ -210,8 +210,8 @@ class MongoCaptureConfig(Configuration):
         choice(SampleConflict),
         "string",
         Group.CONVERTERS,
-        "The type of a field of a sampled schema whose values have no common type: text, "
-        "VARIANT, or none: the start fails.",
+        "The type of a field of a sampled schema whose values have no common type: text, VARIANT, "
+        "or an error at the start.",
     )
     json_serialization_mode = Property(
         "json.serialization.mode",

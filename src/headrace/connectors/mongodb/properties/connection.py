@@ -38,7 +38,7 @@ CONNECTION_STRING: Kind[ConnectionString] = Kind(
 _IN_THE_STRING = not_needed(
     "mongodb.connection.string names hosts, and the driver finds the others"
 )
-_RETRIES = not_needed("the driver tries to connect until mongodb.server.selection.timeout.ms")
+_RETRIES = not_needed("the driver tries to connect for mongodb.server.selection.timeout.ms")
 _STORE = one_of("PKCS12", "PEM", "JKS")
 
 
@@ -99,7 +99,7 @@ class MongoConnectionConfig(Configuration):
         BOOLEAN,
         "false",
         Group.CONNECTION,
-        "Whether the server's certificate may be one of another host.",
+        "Whether the server's certificate may name another host.",
     )
     mongodb_ssl_keystore = Property(
         "mongodb.ssl.keystore",
@@ -120,7 +120,7 @@ class MongoConnectionConfig(Configuration):
         _STORE,
         "PKCS12",
         Group.CONNECTION,
-        "Format of that file; PEM needs no package of its own.",
+        "Format of that file; PEM needs no additional package.",
         refused_values=("JKS",),
     )
     mongodb_ssl_truststore = Property(
@@ -128,7 +128,7 @@ class MongoConnectionConfig(Configuration):
         PATH,
         None,
         Group.CONNECTION,
-        "File with the certificates that sign the server's; the system's without it.",
+        "File with the certificates that sign the server's; by default those of the system.",
     )
     mongodb_ssl_truststore_password = Property(
         "mongodb.ssl.truststore.password",
@@ -178,7 +178,7 @@ class MongoConnectionConfig(Configuration):
         milliseconds(),
         "30000",
         Group.CONNECTION,
-        "How often members of the cluster are looked for.",
+        "How often Debezium looks for members of the cluster.",
         status=not_needed("the driver follows the cluster"),
     )
     mongodb_connection_mode = Property(
@@ -228,7 +228,7 @@ class MongoConnectionConfig(Configuration):
         BOOLEAN,
         "true",
         Group.CONNECTION,
-        "Whether other members are looked for, up to Debezium 2.1.",
+        "Whether Debezium looks for other members, up to Debezium 2.1.",
         status=_IN_THE_STRING,
     )
     connect_max_attempts = Property(
@@ -253,5 +253,5 @@ class MongoConnectionConfig(Configuration):
         None,
         Group.VALUES,
         "Form of the source block, up to Debezium 1.9.",
-        status=not_needed("event.format.version says which format events have"),
+        status=not_needed("event.format.version sets the format of events"),
     )

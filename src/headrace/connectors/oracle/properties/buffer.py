@@ -7,7 +7,7 @@ from headrace.config.kinds import BOOLEAN, LONG_MAX, TEXT, choice, integer, mill
 from headrace.config.property import Family, Group, Property, not_needed
 from headrace.connectors.oracle.properties.modes import BufferType
 
-_OWN_BUFFER = not_needed("open transactions are in memory, and in files beyond a bound")
+_OWN_BUFFER = not_needed("open transactions are in memory, and above a limit in files")
 
 
 class BufferConfig(Configuration):
@@ -34,15 +34,15 @@ class BufferConfig(Configuration):
         "0",
         Group.REPLICATION,
         "Transactions that are open for longer are given up: their changes are lost, with a "
-        "warning. 0: none is.",
+        "warning. 0 is no limit.",
     )
     log_mining_buffer_transaction_events_threshold = Property(
         "log.mining.buffer.transaction.events.threshold",
         integer(0, LONG_MAX),
         "0",
         Group.REPLICATION,
-        "Transactions with more changes are given up: their changes are lost, with a warning. 0: "
-        "none is.",
+        "Transactions with more changes are given up: their changes are lost, with a warning. 0 "
+        "is no limit.",
     )
     log_mining_buffer_deferred_transaction_start = Property(
         "log.mining.buffer.deferred.transaction.start",
@@ -72,14 +72,14 @@ class BufferConfig(Configuration):
         "false",
         Group.REPLICATION,
         "Debezium drops the open transactions when the connector stops.",
-        status=not_needed("nothing of the buffer outlives the process"),
+        status=not_needed("the buffer is gone when the process ends"),
     )
     log_mining_buffer_track_rs_id = Property(
         "log.mining.buffer.track.rs_id",
         BOOLEAN,
         "true",
         Group.REPLICATION,
-        "Events have the place of their redo (`source.rs_id`).",
+        "Events contain the place of their redo (`source.rs_id`).",
     )
     log_mining_buffer_track_client_id = Property(
         "log.mining.buffer.track.client_id",
@@ -93,7 +93,7 @@ class BufferConfig(Configuration):
         BOOLEAN,
         "true",
         Group.REPLICATION,
-        "Events have the user of their transaction (`source.user_name`).",
+        "Events contain the user of their transaction (`source.user_name`).",
     )
     log_mining_buffer_track_commit_timestamp = Property(
         "log.mining.buffer.track.commit_timestamp",
@@ -135,5 +135,5 @@ class BufferConfig(Configuration):
         "256",
         Group.REPLICATION,
         "Tables by their object numbers.",
-        status=not_needed("the tables that are captured are remembered"),
+        status=not_needed("all captured tables are kept"),
     )

@@ -96,7 +96,7 @@ class OracleConnectionConfig(Configuration):
         None,
         Group.CONNECTION,
         "Whether names of tables are in lower case, up to Debezium 1.9.",
-        status=not_needed("names are as Oracle has them, and filters take them in any case"),
+        status=not_needed("names are spelled as in Oracle, and filters ignore the case"),
     )
     capture_mode = Property(
         "capture.mode",

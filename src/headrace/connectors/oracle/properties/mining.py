@@ -43,7 +43,7 @@ def _fits(mode: QueryFilterMode, entry: str) -> bool:
     return is_short and _BEYOND_ORACLE.search(entry) is None
 
 
-_BY_LOGS = not_needed("a window reaches as far as log.mining.log.count.min logs do")
+_BY_LOGS = not_needed("log.mining.log.count.min determines the size of a window")
 
 
 class MiningConfig(Configuration):
@@ -116,14 +116,14 @@ class MiningConfig(Configuration):
         milliseconds(1),
         "10000",
         Group.REPLICATION,
-        "Pause before another archived log is looked for.",
+        "Pause before headrace looks for another archived log.",
     )
     archive_log_hours = Property(
         "archive.log.hours",
         integer(0),
         "0",
         Group.REPLICATION,
-        "Archived logs that began longer ago are ignored; 0: none is.",
+        "Archived logs that began longer ago are ignored; 0 is no limit.",
         formerly=("log.mining.archive.log.hours",),
     )
     archive_destination_name = Property(
@@ -139,8 +139,8 @@ class MiningConfig(Configuration):
         matching(r"[A-Za-z][A-Za-z0-9_$#]*", "the name of a table"),
         "LOG_MINING_FLUSH",
         Group.REPLICATION,
-        "The connector's own table, of one row, which is updated so that the redo is written to "
-        "its log.",
+        "The connector's own table with one row: an update of it makes the server write the redo "
+        "to its log.",
     )
     log_mining_read_only = Property(
         "log.mining.read.only",
@@ -161,14 +161,14 @@ class MiningConfig(Configuration):
         BOOLEAN,
         "false",
         Group.VALUES,
-        "Events have the statement of their change (`source.redo_sql`).",
+        "Events contain the statement of their change (`source.redo_sql`).",
     )
     log_mining_username_include_list = Property(
         "log.mining.username.include.list",
         COMMA_LIST,
         "",
         Group.CAPTURED,
-        "Users whose changes are captured; none: those of all.",
+        "Users whose changes are captured; if it is empty, those of all users.",
     )
     log_mining_username_exclude_list = Property(
         "log.mining.username.exclude.list",
@@ -182,7 +182,7 @@ class MiningConfig(Configuration):
         COMMA_LIST,
         "",
         Group.CAPTURED,
-        "Client identifiers whose changes are captured; none: all.",
+        "Client identifiers whose changes are captured; if it is empty, all.",
     )
     log_mining_clientid_exclude_list = Property(
         "log.mining.clientid.exclude.list",
@@ -269,25 +269,23 @@ class MiningConfig(Configuration):
         "4",
         Group.REPLICATION,
         "The largest number of logs of each redo thread by which sessions grow.",
-        status=not_needed("sessions have the logs of the oldest open transaction"),
+        status=not_needed("sessions include the logs of the oldest open transaction"),
     )
     log_mining_continuous_mine = Property(
         "log.mining.continuous.mine",
         BOOLEAN,
         "false",
         Group.REPLICATION,
-        "Leaves it to LogMiner to find logs, up to Oracle 18c.",
-        status=not_needed("Oracle 19c has no CONTINUOUS_MINE: logs are found here"),
+        "Lets LogMiner find the logs, up to Oracle 18c.",
+        status=not_needed("Oracle 19c has no CONTINUOUS_MINE; headrace finds the logs"),
     )
     log_mining_include_internal_events = Property(
         "log.mining.include.internal.events",
         BOOLEAN,
         "false",
         Group.REPLICATION,
-        "Reads rows of the operation INTERNAL, which may say which row a rollback is of.",
-        status=not_needed(
-            "a row that rolls a change back is recognised by the row that it rolls back"
-        ),
+        "Reads rows of the operation INTERNAL, which may identify the row of a rollback.",
+        status=not_needed("headrace recognises a rollback by the row that it rolls back"),
     )
 
     @property
@@ -350,21 +348,22 @@ class MiningConfig(Configuration):
         "false",
         Group.REPLICATION,
         "Filters LogMiner's rows by transactions first.",
-        status=not_needed("transactions are put together here"),
+        status=not_needed("headrace assembles transactions"),
     )
     internal_log_mining_redo_thread_scn_adjustment = Property(
         "internal.log.mining.redo.thread.scn.adjustment",
         integer(0),
         "1",
         Group.REPLICATION,
-        "SCNs that a window ends before the last redo of the slowest thread.",
+        "Number of SCNs by which a window ends before the last redo of the slowest thread.",
     )
     internal_log_mining_log_query_max_retries = Property(
         "internal.log.mining.log.query.max.retries",
         integer(0),
         "5",
         Group.REPLICATION,
-        "How often inconsistent logs are looked for again, with pauses of 1 to 60 seconds.",
+        "How often headrace looks for logs again if they are inconsistent, with pauses of 1 to 60 "
+        "seconds.",
     )
     internal_log_mining_sql_relaxed_quote_detection = Property(
         "internal.log.mining.sql.relaxed.quote.detection",

@@ -46,5 +46,5 @@ class OracleSnapshotConfig(Configuration):
         TEXT,
         None,
         Group.SNAPSHOT,
-        "What ` AS OF SCN n` takes the place of in snapshot.select.statement.overrides.",
+        "The text in snapshot.select.statement.overrides that ` AS OF SCN n` replaces.",
     )
