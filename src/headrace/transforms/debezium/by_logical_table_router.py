@@ -40,36 +40,36 @@ class _RouterOptions(Configuration):
         ROW_REGEX,
         REQUIRED,
         Group.CONVERTERS,
-        "The expression that the whole topic matches; others pass unchanged.",
+        "An expression for the whole topic; records of other topics pass unchanged.",
     )
     topic_replacement = Property(
         "topic.replacement",
         templated(TEXT),
         REQUIRED,
         Group.CONVERTERS,
-        "The new topic: `$1` and `${name}` are what the expression's groups matched.",
+        "The new topic: `$1` and `${name}` are the groups of the expression.",
     )
     key_enforce_uniqueness = Property(
         "key.enforce.uniqueness",
         BOOLEAN,
         "true",
         Group.CONVERTERS,
-        "Whether keys get a field that says which table they are of.",
+        "Whether keys get a field that identifies the table.",
     )
     key_field_regex = Property(
         "key.field.regex",
         ROW_REGEX,
         "",
         Group.CONVERTERS,
-        "An expression for the old topic, whose groups make that field; without it, and where the "
-        "topic does not match, it is the old topic.",
+        "An expression for the old topic, whose groups make that field; without it, or if the "
+        "topic does not match, the field is the old topic.",
     )
     key_field_replacement = Property(
         "key.field.replacement",
         templated(TEXT),
         "",
         Group.CONVERTERS,
-        "What the field becomes: `$1` and `${name}` are what key.field.regex matched.",
+        "The value of the field: `$1` and `${name}` are the groups of key.field.regex.",
     )
     schema_name_adjustment_mode = Property(
         "schema.name.adjustment.mode",
@@ -81,7 +81,7 @@ class _RouterOptions(Configuration):
 
 
 _FIELD_MEANING = "The name of the field that keys get."
-_CACHE_MEANING = "Has no effect: schemas are kept as long as there are records of them."
+_CACHE_MEANING = "No effect: schemas are kept as long as there are records of them."
 
 
 class ByLogicalTableRouterOptions(_RouterOptions):
@@ -207,8 +207,8 @@ class LogicalRouter:
 
 
 _MEANING = (
-    "Sends the events of several tables to one topic, with a field in the key that says which "
-    "table an event is of."
+    "Sends the events of several tables to one topic, with a field in the key that identifies the "
+    "table."
 )
 _EXAMPLE = Example(
     {"before": None, "after": {"id": 1}, "op": "c"},

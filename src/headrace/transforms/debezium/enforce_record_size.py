@@ -45,14 +45,15 @@ class EnforceRecordSizeOptions(Configuration):
         number_above(0),
         "1.0",
         Group.CONVERTERS,
-        "The estimate is multiplied by it.",
+        "A factor for the estimated size.",
     )
     min_field_size = Property(
         "min.field.size",
         integer(),
         "25000",
         Group.CONVERTERS,
-        "Texts of at most so many characters, and as many bytes, are never cut.",
+        "Texts of at most this number of characters, and binary values of at most this number of "
+        "bytes, are never cut.",
     )
 
 
@@ -233,7 +234,7 @@ def _is_cut(node: Node) -> bool:
 DECLARATION = Declaration(
     "EnforceRecordSize",
     "Cuts the texts and bytes of rows before and after a change, each in proportion to its "
-    "length, where a record is too large.",
+    "length, if a record is too large.",
     EnforceRecordSizeOptions,
     EnforceRecordSize,
     example=Example(

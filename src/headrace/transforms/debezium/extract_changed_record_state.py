@@ -35,14 +35,14 @@ class ExtractChangedRecordStateOptions(Configuration):
         TEXT,
         "",
         Group.CONVERTERS,
-        "The header with the names of changed columns; none: there is no such header.",
+        "The header with the names of changed columns; if it is empty, there is no header.",
     )
     header_unchanged_name = Property(
         "header.unchanged.name",
         TEXT,
         "",
         Group.CONVERTERS,
-        "The header with the names of unchanged columns; none: there is no such header.",
+        "The header with the names of unchanged columns; if it is empty, there is no header.",
     )
 
 
@@ -210,7 +210,8 @@ def _lists(names: list[str], chosen: np.ndarray) -> tuple[list[list[str]], np.nd
 
 DECLARATION = Declaration(
     "ExtractChangedRecordState",
-    "Names the columns that an update changed, and those that it did not, in headers.",
+    "Adds headers with the names of the columns that an update changed, and of those that it did "
+    "not.",
     ExtractChangedRecordStateOptions,
     ExtractChangedRecordState,
     example=Example(

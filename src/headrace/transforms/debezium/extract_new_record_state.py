@@ -51,7 +51,8 @@ class ExtractNewRecordStateOptions(UnwrappingOptions, CompatibilityConfig):
         TEXT,
         "",
         Group.CONVERTERS,
-        "A column with the topic that each record goes to; null or blank: it stays.",
+        "A column with the topic of each record; if it is null or blank, the topic does not "
+        "change.",
     )
     drop_fields_header_name = Property(
         "drop.fields.header.name",
@@ -79,7 +80,7 @@ class ExtractNewRecordStateOptions(UnwrappingOptions, CompatibilityConfig):
         BOOLEAN,
         "true",
         Group.CONVERTERS,
-        "Whether null becomes the column's default where deletes are rewritten.",
+        "Whether null becomes the column's default when deletes are rewritten.",
     )
 
 

@@ -37,7 +37,7 @@ class HeaderToValueOptions(Configuration):
         one_of("move", "copy"),
         REQUIRED,
         Group.CONVERTERS,
-        "`move` takes the headers off the record, `copy` leaves them.",
+        "`move` removes the headers from the record, `copy` leaves them.",
     )
 
 

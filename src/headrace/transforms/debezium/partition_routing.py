@@ -35,14 +35,14 @@ class PartitionRoutingOptions(Configuration):
         REQUIRED,
         Group.CONVERTERS,
         "The fields that are hashed, by their paths in the envelope (`source.table`, `after.id`); "
-        "`change.` is the row after the change, and of a delete the one before it.",
+        "`change.` is the row after the change, or for a delete the row before it.",
     )
     partition_topic_num = Property(
         "partition.topic.num",
         integer(1),
         REQUIRED,
         Group.CONVERTERS,
-        "How many partitions the topic has.",
+        "The number of the topic's partitions.",
     )
     partition_hash_function = Property(
         "partition.hash.function",

@@ -46,7 +46,7 @@ class SchemaChangeEventFilterOptions(Configuration):
         REQUIRED,
         Group.CONVERTERS,
         "The kinds of events to leave out: `CREATE`, `ALTER`, `DROP`, `TRUNCATE` (of tables), "
-        "`DATABASE` (of no table).",
+        "`DATABASE` (events without a table).",
     )
 
 

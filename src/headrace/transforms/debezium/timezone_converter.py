@@ -117,7 +117,8 @@ class TimezoneConverterOptions(Configuration):
         _RULES,
         None,
         Group.CONVERTERS,
-        "What is converted: `source:table[:field]`, `topic:topic[:field]`, `name:field`; a field "
+        "The times that are converted: `source:table[:field]`, `topic:topic[:field]`, "
+        "`name:field`; a field "
         "may begin with `before.`, `after.` or `source.`. Without a list, all times of all rows.",
     )
     exclude_list = Property(
@@ -125,7 +126,7 @@ class TimezoneConverterOptions(Configuration):
         _RULES,
         None,
         Group.CONVERTERS,
-        "What is not converted; the same rules.",
+        "The times that are not converted; the same rules.",
     )
 
 
@@ -385,8 +386,8 @@ def _joined(
 
 DECLARATION = Declaration(
     "TimezoneConverter",
-    "Converts the times of rows to another zone: those with an offset get the zone's, those "
-    "without one are read as the zone's local times.",
+    "Converts the times of rows to another zone: times with an offset get the zone's offset, "
+    "times without one are taken as local times of the zone.",
     TimezoneConverterOptions,
     TimezoneConverter,
     example=Example(

@@ -171,7 +171,8 @@ class EventRouter(OutboxRouter):
 
 DECLARATION = Declaration(
     "MongoEventRouter",
-    "Makes of each document that is inserted into an outbox collection an event: topic, key, value "
+    "Makes an event from each document that is inserted into an outbox collection: topic, key, "
+    "value "
     "and headers are fields of the document.",
     EventRouterOptions,
     EventRouter,

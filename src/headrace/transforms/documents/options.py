@@ -74,7 +74,7 @@ class ExtractNewDocumentStateOptions(UnwrappingOptions, RecordBoundsConfig):
         choice(DeleteMode),
         "tombstone",
         Group.CONVERTERS,
-        "What becomes of deletes and of the tombstones after them. `drop`: both are left out. "
+        "The result of deletes and of the tombstones after them. `drop`: both are left out. "
         "`tombstone` and `delete-to-tombstone`: the delete becomes a null value without a schema, "
         "a tombstone for Kafka; the tombstone is left out. `rewrite`: the document before the "
         "delete, where the event has it, with `__deleted=true` (and `__deleted=false` in all other "
@@ -106,7 +106,7 @@ class ExtractNewDocumentStateOptions(UnwrappingOptions, RecordBoundsConfig):
         EXACT_TEXT,
         "_",
         Group.CONVERTERS,
-        "Stands between the names of a path of a flattened field.",
+        "The separator between the names of a path of a flattened field.",
     )
     delete_tombstone_handling_mode_rewrite_with_id = Property(
         f"{MODE}.rewrite-with-id",
@@ -127,8 +127,7 @@ class ExtractNewDocumentStateOptions(UnwrappingOptions, RecordBoundsConfig):
         choice(UnsetHandling),
         "null",
         Group.CONVERTERS,
-        "What becomes of fields that an update removed: null, or left out (omit) as in "
-        "Debezium 3.6.",
+        "The result of fields that an update removed: null, or left out (omit) as in Debezium 3.6.",
     )
     target_schema = Property(
         "target.schema",
@@ -136,9 +135,9 @@ class ExtractNewDocumentStateOptions(UnwrappingOptions, RecordBoundsConfig):
         None,
         Group.CONVERTERS,
         "The schema that all records get: columns as Spark's DDL declares them (`_id STRING, total "
-        "DECIMAL(10,2)`), the JSON of a StructType, or `sampled`: found out from documents of the "
-        "connector's collection when the options are made. Left out: each record has the schema of "
-        "its document.",
+        "DECIMAL(10,2)`), the JSON of a StructType, or `sampled`: derived from documents of the "
+        "connector's collection when headrace.options runs. Without it, each record has the schema "
+        "of its document.",
     )
     target_schema_conflict = Property(
         "target.schema.conflict",
@@ -146,7 +145,8 @@ class ExtractNewDocumentStateOptions(UnwrappingOptions, RecordBoundsConfig):
         "fail",
         Group.CONVERTERS,
         "The effect of a value that its field of target.schema cannot hold exactly: the record "
-        "fails, the value is null, or it is null and stands in the field `__rest` (rest), with the "
+        "fails, the value is null, or it is null and the value is in the field `__rest` (rest), "
+        "with the "
         "fields that target.schema lacks.",
     )
     target_schema_unknown = Property(
@@ -163,14 +163,15 @@ class ExtractNewDocumentStateOptions(UnwrappingOptions, RecordBoundsConfig):
         TEXT,
         "",
         Group.CONVERTERS,
-        "Without effect, as in Debezium; ByLogicalTableRouter and others route.",
+        "No effect, as in Debezium; use a router such as ByLogicalTableRouter.",
     )
     headrace_compatibility = Property(
         "headrace.compatibility",
         one_of("none", "debezium-3.6"),
         "none",
         Group.CONVERTERS,
-        "Whose quirks to reproduce; left out: the connector's `headrace.compatibility`.",
+        "The release whose quirks are reproduced; by default the connector's "
+        "`headrace.compatibility`.",
     )
 
 

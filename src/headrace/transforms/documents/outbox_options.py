@@ -23,7 +23,7 @@ class EventRouterOptions(OutboxOptions):
         "collection.field.event.key", "aggregateid", "The field that becomes the key."
     )
     collection_field_event_type = text(
-        "collection.field.event.type", "type", "Without effect, as in Debezium; place it instead."
+        "collection.field.event.type", "type", "No effect, as in Debezium; use a placement instead."
     )
     collection_field_event_payload = text(
         "collection.field.event.payload", "payload", "The field that becomes the value."
@@ -36,7 +36,7 @@ class EventRouterOptions(OutboxOptions):
     collection_field_event_schema_version = text(
         "collection.field.event.schema.version",
         "",
-        "The field that becomes the version of the value's schema, where fields are placed in it.",
+        "The field that becomes the version of the value's schema, if fields are placed in it.",
     )
     collection_fields_additional_placement = placement(
         "collection.fields.additional.placement", "field"
@@ -49,7 +49,7 @@ class EventRouterOptions(OutboxOptions):
         BOOLEAN,
         "false",
         Group.CONVERTERS,
-        "Whether a payload that is a document becomes a struct; else it is a text of JSON.",
+        "Whether a payload that is a document becomes a struct; otherwise it is a text of JSON.",
     )
     collection_op_invalid_behavior = invalid(_INVALID)
 

@@ -29,8 +29,8 @@ class ExtractFieldOptions(NullsOptions):
         one_of("V1", "V2"),
         "V1",
         Group.CONVERTERS,
-        "V1: `field` is a name; V2: a path, with dots between names and backticks around those "
-        "that have dots.",
+        "V1: `field` is a name; V2: `field` is a path, with dots between names and backticks "
+        "around names that contain dots.",
     )
 
 
@@ -90,7 +90,7 @@ def _parsed(text: str) -> tuple[str, ...]:
         ) from None
 
 
-_MEANING = "Makes one field all of the key or value."
+_MEANING = "Replaces the key or value by one of its fields."
 OF_KEY = Declaration(
     "ExtractField$Key",
     _MEANING,

@@ -26,7 +26,7 @@ class Filter:
 
 DECLARATION = Declaration(
     "KafkaFilter",
-    "Leaves all records out; with a predicate, those that it matches.",
+    "Leaves out all records, or with a predicate the records that it matches.",
     NoOptions,
     Filter,
     example=Example({"id": 1}),

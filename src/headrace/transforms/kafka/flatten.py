@@ -24,7 +24,11 @@ class FlattenOptions(Configuration):
     """Options of Flatten."""
 
     delimiter = Property(
-        "delimiter", TRIMMED_TEXT, ".", Group.CONVERTERS, "Stands between the names of a path."
+        "delimiter",
+        TRIMMED_TEXT,
+        ".",
+        Group.CONVERTERS,
+        "The separator between the names of a path.",
     )
 
 
@@ -104,7 +108,7 @@ def flattened(
             yield name, with_defaults(with_schema(inner, described))
 
 
-_MEANING = "Makes fields of inner structs fields of the outer one, named by their paths."
+_MEANING = "Moves the fields of inner structs to the outer struct, named by their paths."
 OF_KEY = Declaration("Flatten$Key", _MEANING, FlattenOptions, partial(Flatten, part=Part.KEY))
 OF_VALUE = Declaration(
     "Flatten$Value",

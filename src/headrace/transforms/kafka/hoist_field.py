@@ -64,7 +64,7 @@ class HoistField:
         return self._part.in_shape(shape, struct_of(None, {self._field: node}))
 
 
-_MEANING = "Puts all of the key or value into one field of a struct."
+_MEANING = "Puts the whole key or value into one field of a struct."
 OF_KEY = Declaration(
     "HoistField$Key", _MEANING, HoistFieldOptions, partial(HoistField, part=Part.KEY)
 )

@@ -57,26 +57,30 @@ FIELD: Kind[InsertedField] = Kind(
 class InsertFieldOptions(NullsOptions):
     """Options of InsertField."""
 
-    topic_field = Property("topic.field", FIELD, None, Group.CONVERTERS, "Gets the topic.")
+    topic_field = Property("topic.field", FIELD, None, Group.CONVERTERS, "The field for the topic.")
     partition_field = Property(
-        "partition.field", FIELD, None, Group.CONVERTERS, "Gets the partition, where there is one."
+        "partition.field",
+        FIELD,
+        None,
+        Group.CONVERTERS,
+        "The field for the partition, if there is one.",
     )
     offset_field = Property(
         "offset.field",
         FIELD,
         None,
         Group.CONVERTERS,
-        "Gets the offset, which records of a source do not have.",
+        "The field for the offset, which records of a source do not have.",
         status=refused("records of a source have no offset yet"),
     )
     timestamp_field = Property(
-        "timestamp.field", FIELD, None, Group.CONVERTERS, "Gets the record's own time."
+        "timestamp.field", FIELD, None, Group.CONVERTERS, "The field for the record's own time."
     )
     static_field = Property(
-        "static.field", FIELD, None, Group.CONVERTERS, "Gets the text of static.value."
+        "static.field", FIELD, None, Group.CONVERTERS, "The field for the text of static.value."
     )
     static_value = Property(
-        "static.value", TRIMMED_TEXT, None, Group.CONVERTERS, "What static.field gets."
+        "static.value", TRIMMED_TEXT, None, Group.CONVERTERS, "The value of static.field."
     )
 
     def check(self) -> Iterator[PropertyFinding]:

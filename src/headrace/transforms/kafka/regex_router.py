@@ -28,7 +28,7 @@ class RegexRouterOptions(Configuration):
         templated(TRIMMED_TEXT),
         REQUIRED,
         Group.CONVERTERS,
-        "The new topic: `$1` and `${name}` are what the expression's groups matched.",
+        "The new topic: `$1` and `${name}` are the groups of the expression.",
     )
 
 
@@ -52,7 +52,7 @@ class RegexRouter:
 
 DECLARATION = Declaration(
     "RegexRouter",
-    "Renames topics: one that the expression matches as a whole becomes the replacement.",
+    "Renames topics: if the expression matches the whole topic, the topic becomes the replacement.",
     RegexRouterOptions,
     RegexRouter,
     example=Example("x", {"regex": "shop\\.(.*)", "replacement": "$1"}, topic="shop.orders"),

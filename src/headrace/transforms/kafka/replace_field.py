@@ -46,7 +46,7 @@ class ReplaceFieldOptions(NullsOptions):
         COMMA_LIST,
         "",
         Group.CONVERTERS,
-        "Fields to keep; none: all.",
+        "Fields to keep; if it is empty, all.",
         formerly=("whitelist",),
     )
     renames = Property("renames", RENAMES, "", Group.CONVERTERS, "New names of fields, `old:new`.")
@@ -109,7 +109,7 @@ class ReplaceField:
         ]
 
 
-_MEANING = "Leaves fields out, keeps some only, or gives them other names."
+_MEANING = "Leaves out fields, keeps only some fields, or renames them."
 OF_KEY = Declaration(
     "ReplaceField$Key", _MEANING, ReplaceFieldOptions, partial(ReplaceField, part=Part.KEY)
 )

@@ -22,14 +22,18 @@ class SetSchemaMetadataOptions(NullsOptions):
     """Options of SetSchemaMetadata."""
 
     schema_name = Property(
-        "schema.name", TRIMMED_TEXT, None, Group.CONVERTERS, "The schema's name; none: it stays."
+        "schema.name",
+        TRIMMED_TEXT,
+        None,
+        Group.CONVERTERS,
+        "The schema's name; if it is empty, the name does not change.",
     )
     schema_version = Property(
         "schema.version",
         integer(-INT_MAX - 1),
         None,
         Group.CONVERTERS,
-        "The schema's version; none: it stays.",
+        "The schema's version; if it is empty, the version does not change.",
     )
 
 

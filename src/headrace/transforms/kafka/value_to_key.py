@@ -85,7 +85,7 @@ def _not_a_struct(shape: Shape, type_name: str) -> HeadraceError:
 
 DECLARATION = Declaration(
     "ValueToKey",
-    "Makes a key of fields of the value.",
+    "Makes a key from fields of the value.",
     ValueToKeyOptions,
     ValueToKey,
     example=Example({"id": 1, "region": "eu"}, {"fields": "region,id"}),

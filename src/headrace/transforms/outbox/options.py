@@ -54,7 +54,8 @@ def invalid(name: str) -> Property[InvalidOperation]:
         choice(InvalidOperation),
         "warn",
         Group.CONVERTERS,
-        "What becomes of updates: left out with a warning or an error in the log, or an error.",
+        "The result of updates: they are left out with a warning or an error in the log, or are "
+        "an error.",
     )
 
 
@@ -62,21 +63,22 @@ class OutboxOptions(RecordBoundsConfig):
     """Options that both routers have by the same names."""
 
     route_by_field = text(
-        "route.by.field", "aggregatetype", "The column or field that topics are made of."
+        "route.by.field", "aggregatetype", "The column or field from which topics are made."
     )
     route_topic_regex = Property(
         "route.topic.regex",
         ROW_REGEX,
         "(?<routedByValue>.*)",
         Group.CONVERTERS,
-        "What that field matches as a whole; where it does not, it is the topic.",
+        "An expression that must match the whole field; if it does not match, the field is the "
+        "topic.",
     )
     route_topic_replacement = Property(
         "route.topic.replacement",
         templated(EXACT_TEXT),
         "outbox.event.${routedByValue}",
         Group.CONVERTERS,
-        "The topic; `${name}` is what a group of the expression matched.",
+        "The topic; `${name}` is a group of the expression.",
     )
     route_tombstone_on_empty_payload = Property(
         "route.tombstone.on.empty.payload",
@@ -86,17 +88,17 @@ class OutboxOptions(RecordBoundsConfig):
         "Whether a payload that is null or a blank text gives a tombstone.",
     )
     tracing_span_context_field = text(
-        "tracing.span.context.field", "tracingspancontext", "Without effect: nothing is traced."
+        "tracing.span.context.field", "tracingspancontext", "No effect: headrace does not trace."
     )
     tracing_operation_name = text(
-        "tracing.operation.name", "debezium-read", "Without effect: nothing is traced."
+        "tracing.operation.name", "debezium-read", "No effect: headrace does not trace."
     )
     tracing_with_context_field_only = Property(
         "tracing.with.context.field.only",
         BOOLEAN,
         "false",
         Group.CONVERTERS,
-        "Without effect: nothing is traced.",
+        "No effect: headrace does not trace.",
     )
 
 

@@ -29,7 +29,7 @@ class UnwrappingOptions(Configuration):
         choice(DeleteMode),
         "tombstone",
         Group.CONVERTERS,
-        "What becomes of deletes and of the tombstones after them. `drop`: both are left out. "
+        "The result of deletes and of the tombstones after them. `drop`: both are left out. "
         "`tombstone`: the delete becomes a null value with the row's schema, which JSON shows as "
         "the text `null`, as in Kafka Connect, and Kafka does not take for a tombstone; the "
         "tombstone is left out. `delete-to-tombstone`: likewise, without a schema, a tombstone for "
@@ -48,7 +48,7 @@ class UnwrappingOptions(Configuration):
         EXACT_TEXT,
         "__",
         Group.CONVERTERS,
-        "Goes before the names of added fields.",
+        "The prefix of the names of added fields.",
     )
     add_headers = Property(
         "add.headers",
@@ -62,5 +62,5 @@ class UnwrappingOptions(Configuration):
         EXACT_TEXT,
         "__",
         Group.CONVERTERS,
-        "Goes before the names of headers.",
+        "The prefix of the names of headers.",
     )

@@ -158,8 +158,8 @@ def _integer(shape: Shape, field: Field, text: str | None) -> int | None:
 
 DECLARATION = Declaration(
     "ExtractSchemaToNewRecord",
-    "Adds `sourceSchema` to change events: the table's name, and of each column its name, type, "
-    "length, scale and comment in the source. The connector has to say them: "
+    "Adds `sourceSchema` to change events: the table's name, and for each column, its name, type, "
+    "length, scale and comment in the source. The connector must provide them: "
     "`column.propagate.source.type=.*` or `datatype.propagate.source.type=.*` (and "
     "`include.schema.comments=true`, where the connector has it); without them every change event "
     "is an error. Truncations, tombstones and other records pass as they are.",

@@ -203,7 +203,8 @@ DECLARATION = Declaration(
     "SwapGeometryCoordinates",
     "Swaps x and y (longitude and latitude) in the bytes of geometries of some SRIDs, within "
     "structs, arrays and maps, too. Geometries without an SRID, points (`Point`) and geographies "
-    "stay. A null whose column has a default becomes the default, as in Debezium. Bytes that are "
+    "do not change. A null whose column has a default becomes the default, as in Debezium. Bytes "
+    "that are "
     "not well-known binary are an error.",
     SwapGeometryCoordinatesOptions,
     SwapGeometryCoordinates,

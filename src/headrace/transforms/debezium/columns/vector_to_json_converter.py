@@ -140,7 +140,7 @@ DECLARATION = Declaration(
     "VectorToJsonConverter",
     "Replaces vectors (`vector`, `halfvec` and `sparsevec` of pgvector) by JSON texts. A dense "
     'vector becomes `{ "values": [1.0, 2.0] }`, and a sparse one `{ "dimensions": 9, "vector": '
-    '{ "3": 1.0 } }`. Vectors in arrays and maps are left as they are. A record whose value is not '
+    '{ "3": 1.0 } }`. Vectors in arrays and maps do not change. A record whose value is not '
     "a struct is an error.",
     VectorToJsonConverterOptions,
     VectorToJsonConverter,

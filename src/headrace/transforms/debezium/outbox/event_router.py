@@ -244,7 +244,7 @@ class EventRouter(OutboxRouter):
 
 DECLARATION = Declaration(
     "EventRouter",
-    "Makes of each row that is inserted into an outbox table an event: topic, key, value and "
+    "Makes an event from each row that is inserted into an outbox table: topic, key, value and "
     "headers are columns of the row.",
     EventRouterOptions,
     EventRouter,

@@ -17,7 +17,7 @@ class EventRouterOptions(OutboxOptions):
         "table.field.event.key", "aggregateid", "The column that becomes the key."
     )
     table_field_event_type = text(
-        "table.field.event.type", "type", "Without effect, as in Debezium; place it instead."
+        "table.field.event.type", "type", "No effect, as in Debezium; use a placement instead."
     )
     table_field_event_payload = text(
         "table.field.event.payload", "payload", "The column that becomes the value."
@@ -26,13 +26,12 @@ class EventRouterOptions(OutboxOptions):
         "table.field.event.timestamp",
         "",
         "A Timestamp, MicroTimestamp or NanoTimestamp that becomes the record's time; without it, "
-        "and where it is null, the event's `ts_ms`.",
+        "or if it is null, the event's `ts_ms`.",
     )
     table_field_event_schema_version = text(
         "table.field.event.schema.version",
         "",
-        "The column that becomes the version of the value's schema, where columns are placed in "
-        "it.",
+        "The column that becomes the version of the value's schema, if columns are placed in it.",
     )
     table_fields_additional_placement = placement("table.fields.additional.placement", "column")
     table_field_additional_missing = missing("table.field.additional.missing", "row", "column")
@@ -48,13 +47,13 @@ class EventRouterOptions(OutboxOptions):
         one_of("ignore", "optional_bytes"),
         "ignore",
         Group.CONVERTERS,
-        "What becomes of members of such a payload that are null: left out, or optional bytes.",
+        "The result of null members of this payload: they are left out, or become optional bytes.",
     )
     table_json_payload_empty_array_behavior = Property(
         "table.json.payload.empty.array.behavior",
         one_of("ignore", "optional_string"),
         "ignore",
         Group.CONVERTERS,
-        "Without effect, as in Debezium: empty arrays are left out.",
+        "No effect, as in Debezium: empty arrays are left out.",
     )
     table_op_invalid_behavior = invalid("table.op.invalid.behavior")

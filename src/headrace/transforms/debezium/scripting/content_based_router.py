@@ -22,7 +22,7 @@ class ContentBasedRouterOptions(ScriptedOptions):
         templated(TEXT),
         REQUIRED,
         Group.CONVERTERS,
-        "The topic of each record; null or blank: it stays. " + HOLDS,
+        "The topic of each record; if it is null or blank, the topic does not change. " + HOLDS,
     )
 
 

@@ -45,7 +45,8 @@ class ScriptedOptions(Configuration):
         one_of(*LANGUAGES),
         REQUIRED,
         Group.CONVERTERS,
-        "The language of the expression, of which a part is read and nothing is run.",
+        "The language of the expression. headrace supports a part of each language, and "
+        "translates expressions instead of running them.",
     )
     topic_regex = Property(
         "topic.regex",
@@ -59,7 +60,7 @@ class ScriptedOptions(Configuration):
         choice(NullHandling),
         "keep",
         Group.CONVERTERS,
-        "Whether tombstones pass, are left out, or are given to the expression.",
+        "Whether tombstones pass, are left out, or are passed to the expression.",
     )
 
 

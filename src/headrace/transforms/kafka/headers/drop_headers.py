@@ -41,7 +41,7 @@ class DropHeaders:
 
 DECLARATION = Declaration(
     "DropHeaders",
-    "Leaves headers out by their names.",
+    "Removes headers by their names.",
     DropHeadersOptions,
     DropHeaders,
     example=Example({"id": 1}, {"headers": "trace"}, headers={"trace": "t-1", "kept": "x"}),

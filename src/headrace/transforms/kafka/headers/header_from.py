@@ -35,7 +35,7 @@ class HeaderFromOptions(NullsOptions):
         one_of("move", "copy"),
         REQUIRED,
         Group.CONVERTERS,
-        "`move` takes the fields out of the key or value, `copy` leaves them.",
+        "`move` removes the fields from the key or value, `copy` leaves them.",
     )
 
 

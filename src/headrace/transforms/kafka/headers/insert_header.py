@@ -23,7 +23,7 @@ class InsertHeaderOptions(Configuration):
         TRIMMED_TEXT,
         REQUIRED,
         Group.CONVERTERS,
-        "The header's value; its type is that of what is written: `3`, `1.5`, `true`, "
+        "The header's value; its type follows from the notation: `3`, `1.5`, `true`, "
         "`2026-01-31`, `[1,2]`, a text.",
     )
 

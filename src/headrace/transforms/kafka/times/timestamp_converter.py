@@ -60,21 +60,21 @@ class TimestampConverterOptions(NullsOptions):
         TEXT,
         None,
         Group.CONVERTERS,
-        "The field with the time; none: the whole key or value is one.",
+        "The field with the time; if it is empty, the whole key or value is the time.",
     )
     target_type = Property(
         "target.type",
         _exactly(*_TARGETS),
         REQUIRED,
         Group.CONVERTERS,
-        "What it becomes: a text, a number since 1970, or Connect's Date, Time or Timestamp.",
+        "The new type: a text, a number since 1970, or Connect's Date, Time or Timestamp.",
     )
     format = Property(
         "format",
         TRIMMED_TEXT,
         None,
         Group.CONVERTERS,
-        "How texts are written and read: a pattern of Java's SimpleDateFormat; in UTC.",
+        "The format of texts: a pattern of Java's SimpleDateFormat; in UTC.",
     )
     unix_precision = Property(
         "unix.precision",
@@ -288,7 +288,7 @@ def _truncated(numbers: np.ndarray, divisor: int) -> np.ndarray:
     return numbers if divisor == 1 else np.sign(numbers) * (np.abs(numbers) // divisor)
 
 
-_MEANING = "Makes a time a text, a number, or Connect's Date, Time or Timestamp."
+_MEANING = "Converts a time to a text, a number, or Connect's Date, Time or Timestamp."
 OF_KEY = Declaration(
     "TimestampConverter$Key",
     _MEANING,

@@ -27,14 +27,14 @@ class TimestampRouterOptions(Configuration):
         templated(TRIMMED_TEXT),
         "${topic}-${timestamp}",
         Group.CONVERTERS,
-        "The new topic: `${topic}` is the one before, `${timestamp}` the record's time.",
+        "The new topic: `${topic}` is the old one, `${timestamp}` the record's time.",
     )
     timestamp_format = Property(
         "timestamp.format",
         TRIMMED_TEXT,
         "yyyyMMdd",
         Group.CONVERTERS,
-        "How times are written: a pattern of Java's SimpleDateFormat; in UTC.",
+        "The format of times: a pattern of Java's SimpleDateFormat; in UTC.",
     )
 
 
