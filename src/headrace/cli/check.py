@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--state",
         "--checkpoint",
         metavar="DIR",
-        help="folder for checkpoint and state of the query that will continue, as `headrace run "
-        "--checkpoint` and `headrace events --state` take it (default: headrace.checkpoint.dir)",
+        help="folder for checkpoint and state of the query that will continue, as for `headrace "
+        "run --checkpoint` and `headrace events --state` (default: headrace.checkpoint.dir)",
     )
     parser.add_argument(
         "--json", action="store_true", help="print an array of findings, a JSON object each"
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fix-sql",
         action="store_true",
-        help="print the SQL of the remedies as a script; nothing is run",
+        help="print the SQL of the remedies as a script, without running it",
     )
 
 

@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "name",
         nargs="*",
         metavar="CONNECTOR",
-        help="a connector, or a converter or sink that its queries use (with a converter "
-        "transforms are left out); nothing: all kernels",
+        help="a connector, or a converter or sink that its queries use (with a converter, "
+        "transforms are left out); default: all kernels",
     )
 
 

@@ -166,8 +166,8 @@ def add_file_argument(parser: argparse.ArgumentParser) -> None:
         "file",
         nargs="+",
         metavar="FILE",
-        help="Debezium configuration, properties or JSON; or two: those of a worker of "
-        "Kafka Connect and of its connector, as connect-standalone takes them",
+        help="Debezium configuration, properties or JSON; or two files: a worker of Kafka Connect "
+        "and its connector, as for connect-standalone",
     )
 
 
@@ -373,13 +373,15 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seconds",
         type=positive_seconds,
-        help="stop so many seconds after the source began to read rows or the log, or first failed",
+        help="stop this many seconds after the source began to read rows or the log, or first "
+        "failed",
     )
     parser.add_argument(
         "--idle-exit",
         type=positive_seconds,
         metavar="SECONDS",
-        help="stop when the log was read to its end and no event but heartbeats came for so long",
+        help="stop when the log was read to its end and no event except heartbeats came for this "
+        "time",
     )
     parser.add_argument(
         "--metrics-port",
@@ -410,7 +412,7 @@ def add_session_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="GROUP:ARTIFACT:VERSION",
-        help="packages of Maven for Spark, as spark-submit takes them; may be repeated",
+        help="Maven packages for Spark, as for spark-submit; may be repeated",
     )
     parser.add_argument(
         "--conf",
@@ -418,7 +420,7 @@ def add_session_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_setting,
         metavar="spark.NAME=VALUE",
-        help="a setting of Spark; may be repeated, and wins over lines spark.* of the file",
+        help="a setting of Spark; may be repeated, and overrides lines spark.* of the file",
     )
     add_message_arguments(parser)
 
@@ -444,14 +446,14 @@ def spark_settings(pipeline: Pipeline, arguments: argparse.Namespace) -> dict[st
 
 def add_message_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments about what a verb says on standard error."""
-    parser.add_argument("--quiet", action="store_true", help="say nothing but warnings and errors")
+    parser.add_argument("--quiet", action="store_true", help="print only warnings and errors")
     parser.add_argument(
         "--log-format",
         type=LogFormat,
         choices=list(LogFormat),
         default=LogFormat.TEXT,
         metavar="FORMAT",
-        help="text or json: how messages on standard error look (default: text)",
+        help="the format of messages on standard error: text or json (default: text)",
     )
 
 

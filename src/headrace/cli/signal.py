@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--channel",
         choices=("source", "kafka", "file"),
-        help="how it travels (default: the first that the configuration has)",
+        help="the signal channel (default: the first one of the configuration)",
     )
     add_wait_argument(parser)
 
@@ -51,8 +51,9 @@ def add_wait_argument(parser: argparse.ArgumentParser) -> None:
         type=positive_seconds,
         const=_WAIT_SECONDS,
         metavar="SECONDS",
-        help="report its outcome, if a query on this host takes it up within so many seconds "
-        "(default: 60); exit status 1 if it is ignored, given up or not taken up",
+        help="wait for a query on this host to take up the signal, this many seconds at most "
+        "(default: 60), and report its outcome; exit status 1 if it is ignored, given up or not "
+        "taken up",
     )
 
 

@@ -38,17 +38,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--fail-above-lag", type=_of(duration(bare_unit="s")), metavar="TIME",
-        help="end with status 1 where changes may be older than this before they arrive: 60s, 5m",
+        help="exit with status 1 if the lag is longer than this: 60s, 5m",
     )  # fmt: skip
     parser.add_argument(
         "--fail-above-slot-bytes", type=_of(size()), metavar="SIZE",
-        help="end with status 1 where the database keeps more log than this for the query: 10GB",
+        help="exit with status 1 if the database retains more log than this for the query: 10GB",
     )  # fmt: skip
     parser.add_argument(
         "--fail-on-errors",
         action="store_true",
-        help="end with status 1 where the query failed, tries again after an error, or a replica "
-        "has stopped",
+        help="exit with status 1 if the query failed, if it tries again after an error, or if a "
+        "replica has stopped",
     )
 
 

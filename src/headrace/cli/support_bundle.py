@@ -31,12 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workload",
         action="store_true",
-        help="then make tables of its own, change them, record what comes of it, and drop them",
+        help="also create test tables, change them, record the result, and drop them",
     )
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="list every statement that would be sent, and send none",
+        help="list all statements without sending them",
     )
 
 

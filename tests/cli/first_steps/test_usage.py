@@ -110,7 +110,7 @@ def test_what_is_documented_elsewhere_is_pointed_to(
 def test_the_demo_names_its_databases(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["demo", "--help"])
-    assert "whose demo: postgresql, mongodb" in " ".join(capsys.readouterr().out.split())
+    assert "the connector: postgresql, mongodb" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_property_that_does_not_exist_gets_a_suggestion(

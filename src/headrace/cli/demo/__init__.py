@@ -36,13 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--database",
         metavar="NAME",
-        help="whose demo: "
+        help="the connector: "
         + ", ".join(one.name for one in definitions())
         + " (default: the first of them whose driver is installed)",
     )
     parser.add_argument(
         "--uri",
-        help="connection string of a server of your own, on which the demo makes a database and "
+        help="connection string of your own server, on which the demo creates a database and "
         "drops it (default: a server that the demo starts)",
     )
     parser.add_argument(
@@ -56,8 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output",
         metavar="DIR",
-        help="with --tables: an empty folder for the tables, which stay there (default: a folder "
-        "that goes with the demo)",
+        help="with --tables: an empty folder for the tables, which are kept (default: a folder "
+        "that the demo deletes)",
     )
 
 

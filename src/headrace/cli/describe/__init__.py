@@ -50,14 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--grep",
         metavar="TEXT",
-        help="only properties, options of transforms, or errors that have this text",
+        help="only properties, options of transforms, or errors that contain this text",
     )
     parser.add_argument("--markdown", action="store_true", help="print the reference page")
     parser.add_argument(
         "--pages",
         type=Path,
         metavar="FOLDER",
-        help="of transforms: write a page for each below this folder",
+        help="with transforms: write a page for each one below this folder",
     )
 
 

@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "table",
         metavar="TABLE",
-        help="as the connector names it: schema.table, or db.collection; a regular expression is "
-        "for every table that it matches",
+        help="as the connector names it: schema.table, or db.collection; a regular expression "
+        "selects every table that it matches",
     )
     parser.add_argument(
         "--checkpoint",
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--where",
         metavar="CONDITION",
-        help="copy only the rows for which this holds at the source, and keep the others",
+        help="copy only the rows that match this condition at the source, and keep the others",
     )
     add_wait_argument(parser)
 

@@ -46,8 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-data-capture",
         action="store_true",
-        help="do not change DATA CAPTURE of the source table; remove-table with --change-table "
-        "does so, because the table may have another one",
+        help="do not change DATA CAPTURE of the source table; this is the default of remove-table "
+        "with --change-table, because the table may have another change table",
     )
     parser.add_argument(
         "--run", dest="runs", action="store_true", help="run the statements, in one transaction"
