@@ -160,7 +160,7 @@ class TableChecks(ConnectorChecks, Generic[T]):
         described = [reading.describe(identity) for identity in ids]
         error = signal_table_error(self.connector, [one for one in described if one], name)
         if error is None:
-            self.ok("signal_table", f"The signal table {name} is there")
+            self.ok("signal_table", f"The signal table {name} exists")
         else:
             remedy = self.where_tables_are(error.remedy)
             self.findings.add_error(HeadraceError(error.code, error.message, remedy))

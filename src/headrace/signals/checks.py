@@ -19,4 +19,4 @@ def check_channels(config: ConnectorConfig, findings: Findings) -> None:
             raise
         findings.add_error(error, "warning")
     else:
-        findings.add("signals.topic", "ok", f"The signal topic {config.signal_topic()} is there")
+        findings.add("signals.topic", "ok", f"The signal topic {config.signal_topic()} exists")

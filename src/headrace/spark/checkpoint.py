@@ -136,7 +136,7 @@ def refuse_torn(folder: Path) -> None:
             "spark.checkpoint_torn",
             f"Spark's log in {folder} has lost its end: micro-batch {torn[0].name} is not complete",
             f"Delete {' and '.join(map(str, torn))}: then the micro-batch is planned again, and "
-            "the file sink replaces what it has of it.",
+            f"the file sink replaces its part of it.",
         )
 
 

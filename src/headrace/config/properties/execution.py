@@ -227,7 +227,7 @@ class CredentialsConfig(Configuration):
                 "config.exclusive",
                 COMMAND,
                 f"{COMMAND} and {self.password_property} are both set",
-                f"Keep one: the program prints what {self.password_property} would have.",
+                f"Keep one: the program prints the value of {self.password_property}.",
             )
 
 

@@ -220,7 +220,7 @@ _BY_STATE = {
     "57P02": Refusal("connection_lost", "The server crashed; headrace tries again.", True),
     "57014": Refusal(
         "query_timeout",
-        "Raise {limit}, or end what holds locks on the catalogue (SELECT pid, "
+        "Raise {limit}, or end the sessions that hold locks on the catalogue (SELECT pid, "
         "query FROM pg_stat_activity WHERE wait_event_type = 'Lock').",
         True,
     ),

@@ -254,7 +254,7 @@ def _error(what: str, exception: Any) -> HeadraceError:
     if any(name in _CONFLICTS for name in names):
         return HeadraceError(
             CONFLICT,
-            f"{what} was changed by somebody else: {said}",
+            f"{what} was changed by another writer: {said}",
             "The changes are applied again to the new version.",
             retriable=True,
         )

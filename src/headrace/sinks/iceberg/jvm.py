@@ -167,14 +167,15 @@ class IcebergJvm:
         if short in _CONFLICTS or (commits and short == _REFUSED):
             return HeadraceError(
                 CONFLICT,
-                f"{name}: could not {task}, since somebody else changed it meanwhile: {said}",
+                f"{name}: could not {task}, because another writer changed it in the meantime: "
+                f"{said}",
                 "headrace tries again on the current version.",
                 retriable=True,
             )
         if short == "NoSuchTableException":
             return HeadraceError(
                 "iceberg.no_table",
-                f"{name}: could not {task}, since the table is gone: {said}",
+                f"{name}: could not {task}, because the table no longer exists: {said}",
                 "Let headrace copy the table again, or take it out of table.include.list.",
             )
         return HeadraceError(

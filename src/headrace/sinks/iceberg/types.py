@@ -180,7 +180,7 @@ def table_schema(
             raise HeadraceError(
                 "iceberg.column_not_understood",
                 f"Column {field['name']} of the Iceberg table {table} is required, and headrace "
-                "keeps tables all of whose columns may be null",
+                f"keeps only tables in which every column may be null",
                 f"ALTER TABLE {table} ALTER COLUMN {field['name']} DROP NOT NULL, or let headrace "
                 "keep a table of another name.",
             )

@@ -54,7 +54,7 @@ def in_our_words(failure: KafkaFailure, options: KafkaOptions) -> HeadraceError:
     if code in _GONE:
         return HeadraceError(
             "kafka.topic_gone",
-            f"The topic does not exist any more{of_topic} ({text})",
+            f"The topic no longer exists{of_topic} ({text})",
             "It is created again.",
             retriable=True,
         )

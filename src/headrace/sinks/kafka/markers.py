@@ -164,7 +164,7 @@ def topic_lost(topic: str, partition: int) -> HeadraceError:
     """The bookkeeping topic, or a partition of it, is not there, and was."""
     return HeadraceError(
         "kafka.bookkeeping_lost",
-        f"The bookkeeping topic {topic} has no partition {partition} any more: it was deleted",
+        f"The bookkeeping topic {topic} no longer has the partition {partition}: it was deleted",
         _GO_ON_WITHOUT,
     )
 

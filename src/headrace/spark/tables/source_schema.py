@@ -64,8 +64,8 @@ def row_shape(config: ConnectorConfig) -> Shape:
     if len({(_type_of(shape.key), _type_of(shape.value)) for shape in shapes}) != 1:
         raise HeadraceError(
             "spark.row_of_unknown_columns",
-            f"{roles}: the transforms make records of {tables[0].topic} whose fields are only "
-            "known when the records are",
+            f"{roles}: the transforms make records of {tables[0].topic} whose fields are known "
+            f"only when the records exist",
             "Declare the columns with .schema(...) of the reader.",
         )
     return shapes[0]

@@ -172,7 +172,7 @@ def test_a_slot_beyond_the_offset_is_followed_when_it_is_trusted(
     reader.drain().stop()
     assert [e["after"]["id"] for e in reader.events()] == [1, 2, 4]
     assert reader.offsets[-1]["epoch"] == (1 if planned else 2)
-    assert "the changes between are gone" in caplog.text
+    assert "the changes in between are lost" in caplog.text
 
 
 @pytest.mark.postgres

@@ -227,7 +227,7 @@ def test_a_repeated_batch_is_seen_after_all_snapshots_expired(lake: Lake, tmp_pa
 def test_a_table_that_somebody_dropped_is_named(lake: Lake) -> None:
     table = lake.create(NAME, EVERY_TYPE, {})
     lake._catalog.dropTable(lake._identifier(NAME))  # type: ignore[attr-defined]
-    gone = r"shop\.items: could not .*, since the table is gone"
+    gone = r"shop\.items: could not .*, because the table no longer exists"
     with pytest.raises(HeadraceError, match=gone) as raised:
         table.begin(NO_CHANGE)
     assert (raised.value.code, raised.value.retriable) == ("iceberg.no_table", False)

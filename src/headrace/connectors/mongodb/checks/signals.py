@@ -45,7 +45,7 @@ def check_signals(checked: Checked) -> None:
             f"{grant_roles(config, role_on(database, 'readWrite'))}; or read.only=true.",
         )
     else:
-        checked.ok("signal_collection", f"The signal collection {name} is there")
+        checked.ok("signal_collection", f"The signal collection {name} exists")
 
 
 def signal_targets(config: MongoConfig, name: str | None) -> SignalTargets:

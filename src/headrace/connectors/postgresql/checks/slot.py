@@ -51,4 +51,4 @@ def check_replication_slot(checked: Checked, *, continues: bool) -> None:
             "Start the pipeline soon, or raise max_slot_wal_keep_size.",
         )
     else:
-        checked.ok("slot", f"The slot {name} is there and free")
+        checked.ok("slot", f"The slot {name} exists and is free")

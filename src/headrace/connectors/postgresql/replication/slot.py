@@ -114,9 +114,8 @@ def lost_position(
     if state is None:
         return HeadraceError(
             SLOT_MISSING,
-            f"The slot {name} does not exist any more, but the checkpoint is at "
-            f"{format_lsn(position)}",
-            "The changes since then are gone: start with a new checkpoint, or set "
+            f"The slot {name} no longer exists, but the checkpoint is at {format_lsn(position)}",
+            "The changes since then are lost: start with a new checkpoint, or set "
             "snapshot.mode=when_needed (either takes a new snapshot).",
         )
     try:
@@ -132,7 +131,7 @@ def lost_position(
         SLOT_MOVED,
         f"The slot {name} is at {format_lsn(confirmed)}, beyond the checkpoint's "
         f"{format_lsn(position)}: a second query or an older copy of the checkpoint moved it, or "
-        "the slot was created again; the changes between are gone",
+        "the slot was created again; the changes in between are lost",
         "Give each query its own slot.name; to go on, drop the slot and start with a new "
         "checkpoint (a new snapshot).",
     )
