@@ -1,4 +1,4 @@
-"""What checks find: each finding says how bad it is, and what mends it."""
+"""Findings of checks: each one has a severity and a remedy."""
 
 from __future__ import annotations
 

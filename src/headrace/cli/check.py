@@ -120,9 +120,9 @@ def _print_lines(findings: Sequence[CheckResult]) -> None:
 
 
 def script(findings: Sequence[CheckResult]) -> Iterator[str]:
-    """Lines of a script that mends findings. Statements of warnings are comments, because they are
-    a choice, and so are those with a `…`, for which the user has to write something; what else a
-    remedy says, a restart of the server for example, is a comment at its place.
+    """Lines of a script that corrects findings. Statements of warnings are comments, because the
+    user may choose, and so are statements with a `…`, which the user has to complete. Other parts
+    of a remedy, a restart of the server for example, are comments at their places.
 
     A remedy's ALTER SESSION SET says where its statements after it run. All that runs in one place
     is one section, which begins with it; sections come as they are named first, after what runs

@@ -60,7 +60,7 @@ class Configuration:
 
     @classmethod
     def supports(cls, name: str) -> bool:
-        """Whether a property is declared, and its value is heeded: what remedies may name."""
+        """Whether a property is declared and has an effect, so that remedies may name it."""
         declaration = cls.properties().get(name)
         return declaration is not None and declaration.status.support is Support.SUPPORTED
 

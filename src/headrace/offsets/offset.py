@@ -32,7 +32,7 @@ class Offset(Generic[P]):
     `system` identifies the database's cluster. `slices` and `order` say how the range that ends
     here is cut. `consistent` is the place of the log at which the snapshot was taken. `heartbeat`
     counts heartbeats: a range whose end has one more than its start has one as its last record.
-    `snapshot` is there while one is read, `signals` once a signal was heeded. `version`
+    `snapshot` exists while one is read, `signals` once a signal was applied. `version`
     says which sequences the records of the range have.
     """
 

@@ -40,7 +40,7 @@ class Channels:
             self._topic.forget(held.kafka)
 
     def take(self, progress: SignalProgress) -> tuple[list[Signal], SignalProgress]:
-        """Signals that nobody has heeded after `progress`, and the progress with them."""
+        """Signals after `progress` that were not applied yet, and the progress with them."""
         taken: list[Signal] = []
         if self._file is not None:
             signals, number = self._file.take(progress.file)

@@ -1,5 +1,5 @@
-"""Heeds signals of any channel: what each asks for is checked, and done by who runs
-snapshots."""
+"""Applies signals of any channel: each request is checked, and carried out by the component that
+runs snapshots."""
 
 from __future__ import annotations
 

@@ -28,7 +28,9 @@ def tables_to_read(
         filtered = named(entry.collection, list(names), qualifier)
         if not filtered:
             log.warning(
-                "signal %s: its filter for %s is for none of its tables", identity, entry.collection
+                "signal %s: its filter for %s matches none of its tables",
+                identity,
+                entry.collection,
             )
         filters |= dict.fromkeys(filtered, entry.filter)
     return [
@@ -41,7 +43,7 @@ def followed_tables(
     identity: str, tables: Sequence[Pending], silent: Mapping[str, str]
 ) -> list[Pending]:
     """The `tables` of the signal `identity` without those of `silent`, whose changes never arrive;
-    it has why, and what mends it, by name. Raises ValueError when none is left."""
+    `silent` has the reason and the remedy by name. Raises ValueError when none is left."""
     followed = [table for table in tables if table.name not in silent]
     if silent and not followed:
         raise ValueError("; ".join(silent.values()))

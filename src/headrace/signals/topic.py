@@ -1,6 +1,6 @@
 """The kafka channel: messages `{"id": …, "type": …, "data": {…}}` whose key is topic.prefix.
 
-The place of each partition is kept in the offset, so a signal is heeded once, whenever the
+The place of each partition is kept in the offset, so a signal is applied once, whenever the
 process dies. A thread reads ahead of it: whoever plans never waits for Kafka, but for a moment at
 the start. What goes wrong with Kafka is warned of, and the stream goes on.
 """
@@ -76,13 +76,13 @@ class SignalTopic:
         self._consumer = open_consumer(config, on_error=self._on_error, on_commit=self._on_commit)
 
     def forget(self, places: Places) -> None:
-        """The checkpoint holds that everything before `places` was heeded; the group commits
+        """The checkpoint holds that all signals before `places` were applied; the group commits
         them."""
         with self._changed:
             self._held = places
 
     def take(self, places: Places) -> tuple[list[Signal], Places]:
-        """Signals that nobody has heeded from `places` on, and the places behind them."""
+        """Signals from `places` on that were not applied yet, and the places after them."""
         with self._changed:
             if places != self._taken:
                 # The first time, or what was taken is planned again.
@@ -303,7 +303,7 @@ class SignalTopic:
         """Warns of a problem, once while it stays the same, and waits for the next round."""
         with self._changed:
             if self._complaint != problem.message:
-                log.warning("no signals come from Kafka until this is mended: %s", problem)
+                log.warning("no signals come from Kafka until this is fixed: %s", problem)
                 self._complaint = problem.message
             self._changed.notify_all()
         self._ended.wait(max(self._interval, 1.0))

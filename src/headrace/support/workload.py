@@ -41,7 +41,7 @@ class Traces:
             left += reversed(self.statements)
             if left:
                 log.warning(
-                    "What the workload made may still be there. Run these statements: %s",
+                    "Objects that the workload created may still exist. Run these statements: %s",
                     " ".join(f"{one};" for one in left),
                 )
         return left

@@ -309,7 +309,7 @@ PLAIN = _Part is None
 if PLAIN and not os.environ.get(PLAIN_PARTS):
     log.warning(
         "Numba %s has other private names than headrace knows: kernels take about three times as "
-        "long to compile, and give the same. Versions that were tried: %d.%d, and the one that "
+        "long to compile, with the same result. Tested versions: %d.%d, and the one that "
         "constraints.txt names",
         numba_version,
         *LOWEST,

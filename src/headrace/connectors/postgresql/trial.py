@@ -44,7 +44,7 @@ def trial(config: PostgresConfig) -> Iterator[None]:
         except HeadraceError as error:
             if not has_slot:
                 log.warning(
-                    "the slot %s may still be there, keeping WAL until `headrace slots drop FILE` "
+                    "the slot %s may still exist, and keeps WAL until `headrace slots drop FILE` "
                     "drops it: %s",
                     name,
                     error,

@@ -247,7 +247,7 @@ class SnapshotTables(ABC, Generic[T]):
         """See SnapshotSource."""
         described = self._describe(table)
         if described is None:
-            log.warning("%s is gone; its rows are left out", table.name)
+            log.warning("%s no longer exists; its rows are left out", table.name)
             return None
         condition = None
         try:

@@ -187,7 +187,7 @@ class Kernel:
                     hook.threadSafeInvoke(self._engine)
                 checkpoint = checkpoint or kind == "CHECKPOINT"
             except HeadraceError as error:
-                _log.warning("A commit was made, but its %s was not written: %s", kind, error)
+                _log.warning("A commit succeeded, but its %s was not written: %s", kind, error)
         return checkpoint
 
     def _rows(self, actions: Sequence[Mapping[str, Any]]) -> Any:

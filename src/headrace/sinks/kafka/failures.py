@@ -1,4 +1,4 @@
-"""Kafka's errors in our words: what waiting mends, and what it does not."""
+"""Kafka's errors in our words: those that pass by waiting, and those that do not."""
 
 from __future__ import annotations
 

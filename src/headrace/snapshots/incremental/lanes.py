@@ -82,7 +82,7 @@ class Lanes(Generic[T, S]):
             try:
                 lane = self._open_lane()
             except HeadraceError as problem:
-                log.warning("a chunk is not read at the same time as others: %s", problem)
+                log.warning("a chunk is not read in parallel with others: %s", problem)
                 return None
             self._lanes[number] = lane
         try:

@@ -1,4 +1,4 @@
-"""Runs incremental snapshots: heeds signals where they stand in the log, reads chunks, and inserts
+"""Runs incremental snapshots: applies signals at their places in the log, reads chunks, and inserts
 what their windows leave of them.
 
 One thread calls it, the one that polls. What it decides is in the end offset of the range before
@@ -214,13 +214,13 @@ class IncrementalSnapshots(Generic[P]):
     # -- the log --------------------------------------------------------------------------------
 
     def passed(self, passage: Passage) -> None:
-        """The log's next rows: signals are heeded, windows opened and closed."""
+        """The log's next rows: signals are applied, windows opened and closed."""
         rows = passage.rows
         done = 0
         for index in self._signal_rows(passage):
             self._see(passage, rows[done:index])
             done = index
-            self._heed(passage, rows[index])
+            self._apply_row(passage, rows[index])
         self._see(passage, rows[done:])
 
     def _signal_rows(self, passage: Passage) -> list[int]:
@@ -242,7 +242,7 @@ class IncrementalSnapshots(Generic[P]):
             self._wave.events(rows, passage.transactions, passage.facts, passage.image)
         self._source.delivered.add(rows, passage.transactions)
 
-    def _heed(self, passage: Passage, row: np.void) -> None:
+    def _apply_row(self, passage: Passage, row: np.void) -> None:
         created = row["operation"] == ord("c")
         image = passage.image(int(row["new"] if created else row["old"]))
         texts = self._stream.texts(cells(image))

@@ -1,4 +1,4 @@
-"""What became of signals, told by the source process that heeded them: `headrace signal --wait`."""
+"""Outcomes of signals, as the source process reports them: `headrace signal --wait`."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ class SignalJournal:
 
 
 def wait_for_outcome(config: ConnectorConfig, signal: str, seconds: float) -> Iterator[Outcome]:
-    """What becomes of a signal, until it is done with; the last outcome is HEEDED for one that asks
-    for no incremental snapshot. A source process that was restarted tells what follows.
+    """The outcomes of a signal, until its work is done; the last outcome is HEEDED if the signal
+    does not request an incremental snapshot. A restarted source process reports the later ones.
 
-    Raises HeadraceError: "signals.not_heeded" when no query on this host heeded it for `seconds`;
+    Raises HeadraceError: "signals.not_heeded" when no query on this host applied it for `seconds`;
     "signals.query_ended" when one did, and for `seconds` none has been running.
     """
     deadline = Deadline(seconds)
@@ -103,7 +103,7 @@ def _unfinished(
         return HeadraceError(
             "signals.query_ended",
             f"The query of {config.topic_prefix} that took up the signal {signal} has ended, and "
-            f"none has been running on this host for {seconds:g} s",
+            f"no other one has been running on this host for {seconds:g} s",
             "Start the query with the same checkpoint: it continues with the signal's work.",
         )
     return HeadraceError(
@@ -121,7 +121,7 @@ def _name(config: ConnectorConfig) -> str:
 
 
 def _read(path: Path, signal: str, after: int) -> Iterator[tuple[int, Outcome]]:
-    """What a journal tells of a signal behind the line `after`, with the number of each line."""
+    """The outcomes of a signal that a journal has after the line `after`, with the line numbers."""
     try:
         lines = path.read_text().splitlines()
     except OSError:

@@ -163,7 +163,10 @@ class LogicalRouter:
     def _shape(self, shape: Shape) -> Shape:
         topic = self._renamed(shape.topic)
         if not topic:
-            log.warning("topic.replacement makes nothing of %s: its records stay", shape.topic)
+            log.warning(
+                "topic.replacement gives an empty topic for %s: its records do not change",
+                shape.topic,
+            )
             return shape
         key = None if shape.key is None else self._key(shape, topic)
         return replace(shape, topic=topic, key=key, value=self._value(shape, topic))

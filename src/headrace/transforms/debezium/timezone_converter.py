@@ -274,7 +274,7 @@ def _logical(image: str, name: str, node: Node) -> str | None:
         return name if name in _SOURCE_UNITS and node.schema.type is Type.INT64 else None
     logical = node.schema.name
     if logical in _NOT_CONVERTED:
-        log.warning("%s is a %s, which has no zone: it stays", name, logical)
+        log.warning("%s is a %s, which has no zone: it does not change", name, logical)
         return None
     return logical if logical in (_ZONED_TIMESTAMP, _ZONED_TIME) or logical in _UNITS else None
 

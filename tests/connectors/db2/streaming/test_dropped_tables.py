@@ -103,4 +103,4 @@ def test_a_dropped_table_that_nobody_knows_any_more_has_no_key_with_a_word(
     reader.await_changes(1)
     reader.stop()
     assert reader.events()[-1]["key"] is None
-    assert f"{SCHEMA}.T is gone, and the schema history does not have it" in caplog.text
+    assert f"{SCHEMA}.T no longer exists, and the schema history does not have it" in caplog.text

@@ -77,7 +77,7 @@ def test_chunks_are_read_one_after_the_other_when_the_server_has_no_more_connect
         reader.stop()
     finally:
         tables.execute("DROP OWNED BY limited; DROP ROLE limited")
-    assert "not read at the same time" in caplog.text
+    assert "not read in parallel" in caplog.text
     assert [e["after"]["id"] for e in reads(reader)] == list(range(1, 1001))
 
 

@@ -58,7 +58,7 @@ def test_what_a_failed_start_made_is_dropped_on_another_connection(
     run.undo_making(config_with(), "the slot debezium", "SELECT drop()", drop, NOWHERE)
     assert tried == ([NOWHERE] if fails_again else [NOWHERE, other])
     is_reported = (
-        "the slot debezium that it made stays" in caplog.text and "SELECT drop();" in caplog.text
+        "the slot debezium that it created stays" in caplog.text and "SELECT drop();" in caplog.text
     )
     assert is_reported == fails_again
 
@@ -66,7 +66,7 @@ def test_what_a_failed_start_made_is_dropped_on_another_connection(
 def test_what_is_in_use_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     run.undo_making(config_with(), "the slot s", "SELECT 1", lambda _: False, NOWHERE)
-    assert "the slot s that it made stays: it is in use" in caplog.text
+    assert "the slot s that it created stays: it is in use" in caplog.text
 
 
 def test_a_slot_that_vanishes_leaves_the_position_where_it_was(

@@ -189,7 +189,7 @@ class RegisteredTables:
             if change_path(one) not in self._gone:
                 self._gone.add(change_path(one))
                 log.warning(
-                    "The change table %s.%s of %s is gone: its changes end here",
+                    "The change table %s.%s of %s no longer exists: its changes end here",
                     *change_path(one),
                     source_of(one),
                 )
@@ -236,8 +236,8 @@ class RegisteredTables:
         if told not in self._told:
             self._told.add(told)
             log.warning(
-                "%s is gone, and %s: its last changes have no key, unless message.key.columns "
-                "says one",
+                "%s no longer exists, and %s: its last changes have no key, unless "
+                "message.key.columns names one",
                 source_of(one),
                 why,
             )

@@ -59,7 +59,7 @@ class OracleSnapshotRows(SnapshotRows):
                 if rows.later and error.code in GONE and attempt < self._most_scns:
                     scn = self._now()
                     reason = self._config.hidden.in_error(error.text)
-                    log.warning("%s is read on as of SCN %d: %s", facts.name, scn, reason)
+                    log.warning("%s is read further as of SCN %d: %s", facts.name, scn, reason)
                     continue
                 problem = translated_error(error, self._config, f"Reading rows of {facts.name}")
                 if error.code in UNDO_GONE and not rows.later:

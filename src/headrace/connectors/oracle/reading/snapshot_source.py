@@ -179,9 +179,9 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
             oldest = min(pending, default=before)
         elif pending and self._streams:
             log.warning(
-                "%d transactions are open at SCN %d: what they have changed so far comes in no "
-                "event; internal.log.mining.transaction.snapshot.boundary.mode="
-                "transaction_view_only captures them whole",
+                "%d transactions are open at SCN %d: their changes up to then do not become "
+                "events; internal.log.mining.transaction.snapshot.boundary.mode="
+                "transaction_view_only captures them completely",
                 len(pending),
                 before,
             )

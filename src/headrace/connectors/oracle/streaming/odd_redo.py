@@ -73,7 +73,7 @@ class OddRedo:
             if captured is None:
                 log.warning(
                     "LogMiner names no table for changes of the object %d, only %s.%s: it was "
-                    "dropped or altered since then. They are in no event",
+                    "dropped or altered since then. These changes do not become events",
                     number,
                     schema,
                     name,
@@ -113,8 +113,8 @@ class UnsupportedRows:
                 last = known.last
                 log.warning(
                     "LogMiner does not support operations on %s: %d rows, the last one in "
-                    "transaction %s at SCN %d, RS_ID %s, redo thread %d: %s. These changes are in "
-                    "no event",
+                    "transaction %s at SCN %d, RS_ID %s, redo thread %d: %s. These changes do not "
+                    "become events",
                     table,
                     known.count,
                     (last[redo_rows.XID] or b"").hex(),

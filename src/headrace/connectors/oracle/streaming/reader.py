@@ -439,7 +439,7 @@ class RedoReader(SegmentReader):
             if refused is not None and refused.is_archived and known.code == _MISSING:
                 raise self._redo.removed(refused) from None
             raise error
-        log.info("%s; it is tried again", known.message)
+        log.info("%s; headrace tries again", known.message)
         self._redo.forget_logs()
         self._batches, self._carried, self._parts = None, [], StatementParts()
         self._next = max(self._next, self._held)

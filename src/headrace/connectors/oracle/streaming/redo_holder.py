@@ -204,7 +204,7 @@ class RedoHolder:
         if given_up:
             log.warning(
                 "%d transactions have reached log.mining.buffer.transaction.events.threshold and "
-                "are given up: their changes are lost. Open are of these: %s",
+                "are given up: their changes are lost. Of these are still open: %s",
                 given_up,
                 ", ".join(map(format_xid, self.buffer.given_up())) or "none",
             )

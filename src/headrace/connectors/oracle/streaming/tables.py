@@ -305,7 +305,7 @@ class StreamTables:
             return self._captured(self._identified(told, None, ""))
         table = self._describe(schema, name)
         if table is None:
-            log.warning("The table %s.%s is gone: its changes are left out", schema, name)
+            log.warning("The table %s.%s no longer exists: its changes are left out", schema, name)
             return None
         if not self._told.knows(schema, name):
             self._tell(ChangeType.CREATE, table, at, table.path)
@@ -337,7 +337,7 @@ class StreamTables:
         try:
             changes = parse_ddl(statement.text or "", schema)
         except HeadraceError as error:
-            log.warning("%s: the data dictionary is asked", error.message)
+            log.warning("%s: headrace reads the data dictionary instead", error.message)
             changes = (TableDdl(DdlKind.ALTER, (schema, name), steps=(Unstated("?"),)),)
         for one in changes:
             is_silent = one.kind is DdlKind.COMMENT and not self._options.has_comments

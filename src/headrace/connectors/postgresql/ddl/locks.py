@@ -41,7 +41,7 @@ class TableLocks:
             with self._connection.transaction():  # a savepoint
                 self._connection.execute(f"LOCK TABLE {name} IN ACCESS SHARE MODE".encode())
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
-            log.warning("%s is gone; it is not locked", table)
+            log.warning("%s no longer exists; it is not locked", table)
 
     @property
     def is_held(self) -> bool:

@@ -180,7 +180,7 @@ class _Rows(SnapshotRows):
         path = (query.facts.schema, query.facts.table)  # as it was planned
         name = ".".join(path)
         if table is None or (query.chunk.kind is Cut.WHOLE and table.path != path):
-            log.warning("%s is gone; its rows are left out", name)
+            log.warning("%s no longer exists; its rows are left out", name)
             return None
         leaf = chunk.leaf
         if chunk.leaves:

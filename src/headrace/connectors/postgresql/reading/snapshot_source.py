@@ -172,8 +172,8 @@ class PostgresSnapshotSource(
         if rewritten:
             names = [t.name for t in tables if rewritten & ({t.id} | _leaves_of([t]))]
             log.warning(
-                "%s: another session rewrote or truncated what the snapshot reads; it continues "
-                "with a later one",
+                "%s: another session rewrote or truncated the table that the snapshot reads; the "
+                "snapshot continues with a later one",
                 ", ".join(names),
             )
         return self._has_new_rows(current, tables) or bool(rewritten)

@@ -210,7 +210,7 @@ def _makes_failover(replication: psycopg.Connection, config: PostgresConfig) -> 
         why = "the server is a standby"
     else:
         return True
-    log.warning("slot.failover: %s; a slot without failover is made", why)
+    log.warning("slot.failover: %s; headrace creates a slot without failover", why)
     return False
 
 

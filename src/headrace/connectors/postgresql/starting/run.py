@@ -73,4 +73,6 @@ def undo_making(
     except HeadraceError as error:
         why = str(error)
     if why:
-        log.warning("The start failed, and %s that it made stays: %s. Drop it: %s;", what, why, sql)
+        log.warning(
+            "The start failed, and %s that it created stays: %s. Drop it: %s;", what, why, sql
+        )

@@ -155,7 +155,7 @@ class _Groups:
         if not taken:
             log.warning(
                 "A change of the row %s is rolled back to a savepoint, but is not among the "
-                "changes that its transaction has left: nothing is left out",
+                "remaining changes of its transaction: nothing is left out",
                 row.row_id.decode() or "without ROWID",
             )
 
