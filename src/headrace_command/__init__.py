@@ -7,7 +7,7 @@ _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 
 def main() -> int:
-    """As `headrace.cli.main`, which heeds SIGINT by itself."""
+    """As `headrace.cli.main`, which handles SIGINT by itself."""
     from headrace.cli import main as run
 
     try:

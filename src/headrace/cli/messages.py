@@ -205,7 +205,7 @@ class LogOfMessages(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             self._messages.foreign(f"{record.levelname} headrace: {record.getMessage()}")
-        except (OSError, ValueError):  # a log that cannot be written must not end what it tells of
+        except (OSError, ValueError):  # a log that cannot be written must not end what it reports
             self.handleError(record)
 
     def open(self) -> None:

@@ -32,7 +32,7 @@ _LEFT_OUT: dict[str, LeftOut | None] = {
 
 
 def left_out(config: ConnectorConfig) -> LeftOut | None:
-    """What tells of a record that is left out; None: the failure ends the query."""
+    """The function that reports a record that is left out; None: the failure ends the query."""
     chosen = _LEFT_OUT[str(config.event_processing_failure_handling_mode)]
     if chosen is None and config.errors_tolerance == "all":
         return _warned if config.errors_log_enable else _skipped

@@ -281,7 +281,7 @@ class Reading:
         )
 
     def _missing(self, declaration: Property[Any], unknown: Sequence[str]) -> None:
-        """One problem: an unknown property that is refused under this name tells of it, too."""
+        """One problem: an unknown property that is refused under this name reports it, too."""
         name = declaration.name
         if any(self._fails(other) and self._suggestions.find(other) == name for other in unknown):
             return

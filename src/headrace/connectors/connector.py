@@ -41,7 +41,7 @@ class Connector(Protocol):
 
     def is_settled(self, offset: OffsetObject) -> bool:
         """Whether the log up to an offset has everything that rows of snapshots have: between a
-        snapshot and there it tells of rows as they were before."""
+        snapshot and there it has rows in their earlier state."""
         ...
 
     def bounded(self) -> None:

@@ -1,4 +1,4 @@
-"""What a connector tells of itself before it is opened: the contract of `headrace.connectors`.
+"""The description of a connector before it is opened: the contract of `headrace.connectors`.
 
 A package that adds a connector names its definition in an entry point:
 
@@ -55,7 +55,7 @@ class DatabaseMetric:
 
 
 class CheckResult(Protocol):
-    """One answer of `headrace check`. `remedy` is what mends it (SQL where that is possible);
+    """One answer of `headrace check`. `remedy` corrects it (by SQL if possible);
     it is empty for the level `ok`."""
 
     @property

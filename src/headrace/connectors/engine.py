@@ -233,7 +233,7 @@ class Engine(Generic[P]):
         """The log from `after` on is gone."""
         self._close_stream()
         if lost.is_followed:
-            log.warning("%s; following the slot (offset.mismatch.strategy)", lost.error.message)
+            log.warning("%s; continuing from there (offset.mismatch.strategy)", lost.error.message)
             return self._answers().follow(after)
         log.warning("%s; a new snapshot begins (snapshot.mode)", lost.error.message)
         self._close_snapshot()

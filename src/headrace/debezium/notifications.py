@@ -1,4 +1,4 @@
-"""Notifications: what a connector tells of its snapshots, as Debezium's records."""
+"""Notifications: a connector reports on its snapshots, in Debezium's records."""
 
 from __future__ import annotations
 

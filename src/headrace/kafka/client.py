@@ -124,7 +124,7 @@ class Complaints:
             self.last = Complaint(code, text)
 
     def forget(self) -> None:
-        """Kafka answered: what was told before is over."""
+        """Kafka answered: an earlier complaint is over."""
         self.last = None
 
     @property

@@ -213,7 +213,7 @@ class TableChecks(ConnectorChecks, Generic[T]):
         self.capture.relation(table, table)
 
     def check_names(self) -> None:
-        """Whether events of all tables can be told apart."""
+        """Whether events of all tables can be distinguished."""
         for error in shared_names(self.connector, self.tables, self.capture):
             self.findings.add_error(error, "warning")
 

@@ -1,4 +1,4 @@
-"""Schema change events: records of the topic that has the name of topic.prefix, which tell of a
+"""Schema change events: records of the topic that is named as topic.prefix, which describe a
 table and its columns.
 
 A schema change is a row of the log like any other (decision 14): it stands before the changes that
@@ -139,8 +139,8 @@ def schema_change_image(record: HistoryRecord, own: Sequence[str | None] = ()) -
 
 
 def _event_change(change: TableChange) -> dict[str, Any]:
-    """What an event tells of a change: its table has the comment, and only what Debezium's schema
-    has."""
+    """The content of an event of a change: its table has the comment, and only what Debezium's
+    schema has."""
     members = change.to_json()
     told = {"type": members["type"], "id": members["id"]}
     table = members.get("table")

@@ -22,9 +22,9 @@ class Filler:
 class Column:
     """A column. `default` is the default's expression in the database's SQL, None: none (also for
     generated columns, whose values other columns determine). `defaults_to_null`: a schema history
-    tells of null as its default although it accepts none, since it once did. `id` tells it from
-    others of its table, also from one that had its name before (empty: it is not known); `filler`
-    None: what older rows have is its default."""
+    has null as its default although it does not accept null, because it once did. `id` tells it
+    from others of its table, also from one that had its name before (empty: it is not known);
+    `filler` None: what older rows have is its default."""
 
     name: str
     type: DeclaredType

@@ -33,9 +33,9 @@ from headrace.streaming.facts import EventSettings, Facts, NotificationFacts, sh
 
 @dataclass(frozen=True)
 class ChunkQuery:
-    """How a chunk is read. `query` is what its database is asked, `facts` what the cells of its
-    rows are. `filtered`: with a signal's filter, which may fail on a row. `count` asks for the
-    number of the table's rows, when the chunk is not all of the table and somebody is to be told.
+    """How a chunk is read. `query` is the query for its database, `facts` describes the cells of
+    its rows. `filtered`: with a signal's filter, which may fail on a row. `count` asks for the
+    number of the table's rows, if the chunk is not the whole table and the number is reported.
     Picklable."""
 
     chunk: Chunk

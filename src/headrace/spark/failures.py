@@ -1,7 +1,7 @@
 """Errors on their way from Spark's Python processes to whoever runs the query.
 
 They cross the JVM as text. One of ours is its own sentence there, without a trace: what happened
-and what mends it is all that a user needs. Any other error keeps its trace.
+and its remedy are all that a user needs. Any other error keeps its trace.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class Facts(Protocol):
         ...
 
     def shape(self, settings: EventSettings) -> Shape:
-        """The shape of its records. Raises HeadraceError for names that cannot be told apart."""
+        """The shape of its records. Raises HeadraceError for names that cannot be distinguished."""
         ...
 
 

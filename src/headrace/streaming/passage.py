@@ -68,7 +68,7 @@ class Inserter(Protocol[P]):
     def insert(
         self, range_rows: RangeRows, end: Offset[P], reserve: Callable[[int], Segment]
     ) -> None:
-        """Put the records that `end` tells of between the rows of the range; `reserve` gives
+        """Put the records that `end` describes between the rows of the range; `reserve` gives
         memory of so many bytes for their images."""
         ...
 

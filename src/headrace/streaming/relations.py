@@ -30,7 +30,7 @@ class RelationVersions:
         first: Iterable[Facts] = (),
     ) -> None:
         """`rendering` is that of keys. `compared`: updates without change are dropped, by what
-        events under these settings show. `first`: versions that the log does not tell of."""
+        events under these settings show. `first`: versions that the log does not contain."""
         self.facts: list[Facts] = []
         self.collections: list[str] = []
         self.table = np.zeros((_FIRST_VERSIONS, row_kernel.RELATION_WORDS), np.int64)

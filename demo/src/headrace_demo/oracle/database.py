@@ -1,4 +1,4 @@
-"""The database of the stand-in: tables, redo logs, and what V$ views tell of them.
+"""The database of the stand-in: tables, redo logs, and their V$ views.
 
 It is as a script says (`headrace_demo.oracle.script`), and takes transactions
 (`headrace_demo.oracle.transactions`), of which it writes the redo that Oracle would write.
@@ -160,7 +160,7 @@ class Database:
     def add_rows(
         self, full_name: str, rows: Iterable[Sequence[Any]], first: int = 0, end: int = UNLIMITED
     ) -> None:
-        """Rows of a table that no redo tells of, and that are seen from one SCN until another."""
+        """Rows of a table without redo, which are seen from one SCN until another."""
         table = self.table(full_name)
         marks = ", ".join("?" * (len(table.columns) + 3))
         columns = ", ".join(name(one.name) for one in table.columns)

@@ -227,7 +227,7 @@ class Table:
 
 
 def _create(schema: str, name: str, columns: list[str], key: list[str]) -> str:
-    """What DBMS_METADATA tells of a table without storage clauses, in its layout."""
+    """The DDL that DBMS_METADATA returns for a table without storage clauses, in its layout."""
     texts = [
         re.sub(r"\s+(GENERATED|HIDDEN|INVISIBLE|IDENTITY|COMMENT .*)$", "", text)
         for text in columns

@@ -116,7 +116,7 @@ def reference(names: Sequence[str] = ()) -> str:
 
 
 def told_as(names: Sequence[str]) -> Sequence[Told]:
-    """The different ways in which codes are told, in order; of all codes without `names`. Raises
+    """The different messages and remedies of codes, in order; of all codes without `names`. Raises
     HeadraceError as `reference`."""
     chosen = told() if not names else [one for name in names for one in _named(name)]
     return sorted({replace(one, place="") for one in chosen})
@@ -287,7 +287,7 @@ class _Module:
         return f"{self._path}: {ast.unparse(call.args[0]) if call.args else ''}"
 
     def _is_told(self, call: ast.Call, form: _Form) -> bool:
-        """Whether it is what its name says; an `ok` of a check tells of nothing wrong."""
+        """Whether it is what its name says; an `ok` of a check reports nothing wrong."""
         if len(call.args) <= form.code:
             return False
         if _name_of(call.func) in _METHODS:

@@ -67,8 +67,8 @@ class Db2Database(Source[Db2Position]):
             self._position.check(stored)
 
     def begin(self, epoch: int) -> tuple[Db2Offset, OpenSnapshot[Db2Position] | None]:
-        """The stream begins behind what Capture has written before the first row is read. Without
-        rows there is a snapshot all the same, where the tables' structures are told."""
+        """The stream begins after the changes that Capture wrote before the first row is read.
+        Without rows there is a snapshot, too, which describes the tables' structures."""
         self._readiness.prepare()
         self._beginnings = Beginnings(self._readiness.registered)
         run, reads_rows = self._run, self._rule.reads(epoch)

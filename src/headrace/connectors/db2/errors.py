@@ -18,8 +18,8 @@ _TRAILING = re.compile(r"\s*SQLSTATE=\w*\s*(?:SQLCODE=-?\d+)?\s*$")
 
 
 class DriverError(Exception):
-    """An error that the driver raised: its text, and what that tells of SQLSTATE and SQLCODE (empty
-    and 0 where it tells none)."""
+    """An error that the driver raised: its text, and the text's SQLSTATE and SQLCODE (empty and 0
+    if it has none)."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

@@ -82,8 +82,8 @@ class OracleDatabase(Source[OraclePosition]):
             self._position.check(stored, self._readiness.incarnation)
 
     def begin(self, epoch: int) -> tuple[OracleOffset, OpenSnapshot[OraclePosition] | None]:
-        """The stream begins behind the SCN as of which rows are read. Without rows there is a
-        snapshot all the same, where the tables' structures are told."""
+        """The stream begins after the SCN as of which rows are read. Without rows there is a
+        snapshot, too, which describes the tables' structures."""
         self._readiness.prepare()
         run, reads_rows = self._run, self._rule.reads(epoch)
         source = run.snapshot_source(reads_rows=reads_rows)

@@ -388,7 +388,7 @@ def opened(
 
 
 def is_plain(connection: PGconn) -> bool:
-    """Whether nothing encrypts it. libpq does not tell of GSS encryption: it counts as used where
+    """Whether nothing encrypts it. libpq does not report GSS encryption: it counts as used where
     it was not ruled out. With HEADRACE_LIBPQ_READER in the environment libpq reads in any case."""
     if connection.ssl_in_use or os.environ.get("HEADRACE_LIBPQ_READER"):
         return False

@@ -211,7 +211,7 @@ def _run(form, program, row, transaction, texts, state, cells, image_bytes, out)
 
 @inlined_part
 def _size_of(row, transaction, shape, state):
-    """Bytes of the row's images and made cells; the latter are told to the interpreters."""
+    """Bytes of the row's images and made cells; the latter are passed to the interpreters."""
     size = load64(row + _SIZE) + load64(transaction + _SIZE_OF_TRANSACTION)
     made = load64(shape + 8 * SHAPE_MADE)
     if made:

@@ -50,8 +50,8 @@ from headrace.errors import HeadraceError
 
 @dataclass(frozen=True)
 class _Null:
-    """What a null does: `back` bytes are taken back, `text` stands instead (None: a null is an
-    error), and with `jumps` the program goes on somewhere else; they are told who jumps."""
+    """The effect of a null: `back` bytes are removed, `text` replaces them (None: a null is an
+    error), and with `jumps`, which collects the jumps, the program continues elsewhere."""
 
     text: bytes | None
     back: int = 0

@@ -25,7 +25,7 @@ class NameClash:
 
 
 _TOPIC_REMEDY = (
-    "Their events cannot be told apart by topic: capture one of them, rename one, or set "
+    "Their events cannot be distinguished by topic: capture one of them, rename one, or set "
     "topic.naming.strategy to one that keeps names distinct (SchemaUnicodeTopicNamingStrategy)."
 )
 _SCHEMA_REMEDY = (

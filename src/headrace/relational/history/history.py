@@ -87,7 +87,7 @@ class SchemaHistory:
         return made
 
     def write(self, records: Iterable[HistoryRecord]) -> None:
-        """Write the records of a snapshot, which tell of all tables; they are durable when this
+        """Write the records of a snapshot, which describe all tables; they are durable when this
         returns."""
         self._append(records)
         self._store.is_whole = True
@@ -125,7 +125,8 @@ def _apply(tables: dict[TableId, HistoryTable], change: TableChange) -> None:
 
 
 class TableHistory:
-    """What a stream knows of its tables: as of its start, and what it tells of them since."""
+    """A stream's descriptions of its tables: as of its start, and those that it has written
+    since."""
 
     def __init__(self, history: SchemaHistory, place: int) -> None:
         """`place`: everything below it is delivered. Raises HeadraceError."""

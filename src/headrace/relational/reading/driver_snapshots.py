@@ -86,7 +86,7 @@ class DriverSnapshots(
 
     @abstractmethod
     def _told_at(self, position: P, /) -> dict[str, Any]:
-        """The position of the records that tell of the tables of a snapshot."""
+        """The position of the records that describe the tables of a snapshot."""
 
     @abstractmethod
     def _record(self, table: StoredTable, position: P, at_ms: int, /) -> HistoryRecord:
@@ -169,7 +169,7 @@ class DriverSnapshots(
         return self._structures
 
     def _tells(self, table: StoredTable) -> bool:
-        """Whether the schema history tells of a table."""
+        """Whether the schema history has a table."""
         return self._captured.takes(table.name)
 
     # -- tables ---------------------------------------------------------------------------------

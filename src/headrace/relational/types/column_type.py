@@ -30,7 +30,7 @@ class ColumnName:
 NO_COLUMN = ColumnName("a table", "?")
 
 _lossy: set[ColumnName] = set()
-"""Columns of this process of which somebody was told that values of theirs become null."""
+"""Columns of this process for which a warning was logged that values become null."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class DeclaredType(Protocol):
         ...
 
     def length_and_scale(self) -> tuple[int | None, int | None]:
-        """The length and scale that Debezium tells of such a column; None: no such one."""
+        """The length and scale that Debezium reports for the column; None: it reports none."""
         ...
 
     def resolve(

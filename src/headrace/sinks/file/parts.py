@@ -122,7 +122,7 @@ def as_row(part: Part) -> RecordBatch:
 
 
 def of_rows(batches: Iterator[RecordBatch]) -> list[Part]:
-    """The parts that rows with COLUMNS tell of."""
+    """The parts that rows with COLUMNS describe."""
     return [
         Part(
             row["name"],

@@ -59,7 +59,7 @@ class Insertions:
 
     def __init__(self, notifier: Notifier, image: TransactionImage = no_image) -> None:
         self.inserts: list[Insert] = []
-        """As the range's end offset tells of them."""
+        """As the range's end offset describes them."""
         self._notifier, self._image = notifier, image
         self._blocks: dict[tuple[int, int, int, int], Block] = {}
 

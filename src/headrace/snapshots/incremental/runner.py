@@ -182,7 +182,7 @@ class IncrementalSnapshots(Generic[P]):
     def insert(
         self, range_rows: RangeRows, end: Offset[P], reserve: Callable[[int], Segment]
     ) -> None:
-        """Put the records that `end` tells of between the rows of the range."""
+        """Put the records that `end` describes between the rows of the range."""
         inserts = () if end.signals is None else end.signals.inserts
         if inserts:
             blocks = [block for block in map(self._block, inserts) if block is not None]

@@ -1,7 +1,7 @@
 """What a query's source is doing, also while Spark knows nothing new of it: it starts, it waits for
 a database that does not answer.
 
-Spark has no way to tell of that, so the source process keeps a small file beside Spark's sockets,
+Spark has no way to report that, so the source process keeps a small file beside Spark's sockets,
 which the driver reads; both run on one host.
 """
 

@@ -29,7 +29,7 @@ class Ranges(DataSourceStreamReader):
 
     def following(self, start: OffsetObject, *, is_held: bool = True) -> OffsetObject:
         """The end of the range that follows `start`, which is `start` where nothing is new.
-        `is_held`: Spark's checkpoint holds `start`, so the database may be told."""
+        `is_held`: Spark's checkpoint holds `start`, so it may be acknowledged to the database."""
         session = self.session()
         return session.latest_offset(start) if is_held else session.poll(start)
 

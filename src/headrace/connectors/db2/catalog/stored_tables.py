@@ -11,7 +11,7 @@ from headrace.relational.catalog import StoredTable, TableReading
 from headrace.snapshots.tables import Leaf
 
 _ID_BYTES = 6
-_TABLE = 0  # the row of SQLStatistics that tells of the table
+_TABLE = 0  # the row of SQLStatistics that describes the table
 
 
 def table_id(schema: str, name: str) -> int:

@@ -33,7 +33,7 @@ class Namespaces:
         return database not in SYSTEM_DATABASES and self._databases(database)
 
     def in_scope(self, database: str, collection: str) -> bool:
-        """Whether the change stream, as `capture.scope` says, tells of the collection."""
+        """Whether the change stream, as `capture.scope` says, includes the collection."""
         scope_database, scope_collection = self._target
         if scope_database not in (None, database):
             return False

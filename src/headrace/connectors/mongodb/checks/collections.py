@@ -146,7 +146,7 @@ def _longer_expression(entry: str, kind: str, names: set[str]) -> str | None:
 
 
 def check_names(checked: Checked) -> None:
-    """Whether events of all collections can be told apart."""
+    """Whether events of all collections can be distinguished."""
     paths = [(one.database, one.name) for one in checked.collections]
     config = checked.config
     topics, names = topic_names(config), name_adjustment(config)

@@ -78,12 +78,12 @@ class Run:
 
     @property
     def identifies(self) -> bool:
-        """Whether collections are told apart by their UUIDs (headrace.table.identity)."""
+        """Whether collections are distinguished by their UUIDs (headrace.table.identity)."""
         return self.config.headrace_table_identity is TableIdentity.ID
 
     def facts(self, database: str, collection: str, own_id: str = "") -> CollectionFacts:
-        """The facts of a captured collection, which have its UUID where collections are told apart
-        by that. Warns, once, when its events cannot be told from those of another one."""
+        """The facts of a captured collection, with its UUID if UUIDs distinguish collections.
+        Warns, once, if its events cannot be distinguished from those of another one."""
         path, topics, names = (database, collection), self.topics, self.settings.names
         topic = topics.data(*path)
         others = self.named.setdefault(names.schema(topic), [])

@@ -1,4 +1,4 @@
-"""What a change stream tells of itself, for metrics and for the watch over the oplog."""
+"""The progress that a change stream reports, for metrics and for the watch over the oplog."""
 
 from __future__ import annotations
 

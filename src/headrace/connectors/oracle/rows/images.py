@@ -34,7 +34,7 @@ def images_of(
 def key_texts(
     rows: Sequence[tuple[Any, ...]], key: Sequence[Column]
 ) -> list[tuple[str | None, ...]]:
-    """Keys that the driver gave, as texts. The rows themselves tell of those that are not valid."""
+    """Keys that the driver gave, as texts. The rows themselves report invalid ones."""
     texts = images_of("a key", key, [column.name for column in key])
     return texts.texts([tuple(replaced(row)) for row in rows])
 

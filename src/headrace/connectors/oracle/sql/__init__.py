@@ -1,11 +1,10 @@
-"""Every statement that is sent to Oracle; `STATEMENTS` has them all. What stands in their slots is
-in `grammar`, the conditions on V$LOGMNR_CONTENTS are made by `redo_conditions`.
+"""Every statement that is sent to Oracle; `STATEMENTS` has them all. `grammar` has the contents of
+their slots, `redo_conditions` makes the conditions on V$LOGMNR_CONTENTS.
 
-Each says where Oracle tells of what it uses: `Reference` is Database Reference, `PL/SQL` PL/SQL
-Packages and Types Reference, `SQL` SQL Language Reference, `Globalization` Globalization Support
-Guide, `Utilities` the chapter on LogMiner of Database Utilities. Values are binds (`:owner`), or
-literals where LogMiner prunes by them.
-"""
+Each names the manual that documents the views and packages in it: `Reference` is Database
+Reference, `PL/SQL` PL/SQL Packages and Types Reference, `SQL` SQL Language Reference,
+`Globalization` Globalization Support Guide, `Utilities` the chapter on LogMiner of Database
+Utilities. Values are binds (`:owner`), or literals where LogMiner prunes by them."""
 
 from __future__ import annotations
 

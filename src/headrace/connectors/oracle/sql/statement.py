@@ -61,9 +61,9 @@ _GRAMMAR: Mapping[str, Callable[[str], bool]] = {
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement that is sent to Oracle. `text` has slots in braces, `manual` is where Oracle's
-    manuals tell of the views and packages in it. `forms` are regular expressions of slots that hold
-    less than others of their name."""
+    """A statement that is sent to Oracle. `text` has slots in braces, `manual` is the place where
+    Oracle's manuals describe the views and packages in it. `forms` are regular expressions of slots
+    that hold less than others of their name."""
 
     name: str
     manual: str

@@ -70,7 +70,7 @@ class Readiness:
         return sorted(tables, key=lambda table: self._capture.order(table.name))
 
     def _warn_of_statements(self) -> None:
-        """A warning tells of values that events hide, and statements in them show."""
+        """A warning names values that events hide and their statements show."""
         config = self._config
         hidden = {
             "column.mask.with.…": config.column_mask,

@@ -137,7 +137,7 @@ class _Unsupported:
 
 
 class _Warning:
-    """Tells of a count that grows, and of the SCN and transaction of the last row."""
+    """Reports a count that grows, and the SCN and transaction of the last row."""
 
     def __init__(self, text: str, clock: Callable[[], float]) -> None:
         self._text = text

@@ -21,7 +21,7 @@ _ENDS = (redo_rows.COMMIT, redo_rows.ROLLED_BACK)
 @dataclass(frozen=True)
 class Remined:
     """Open transactions with large values, whose redo is read again from their beginning, behind
-    the SCN `start`: LogMiner tells of such values only where it reads all of them. Other
+    the SCN `start`: LogMiner returns these values only if it reads all of them. Other
     transactions stay as they were read, up to the SCN `upto`. `xids` are their ids (int64)."""
 
     start: int
@@ -41,7 +41,7 @@ class Remined:
 
 class GivenUp:
     """Transactions that are given up: nothing that comes of them is taken, whenever it is read. The
-    receiver's thread tells of them, another one asks for those of an offset."""
+    receiver's thread reports them, another one asks for those of an offset."""
 
     def __init__(self, xids: Iterable[int]) -> None:
         self._lock = threading.Lock()

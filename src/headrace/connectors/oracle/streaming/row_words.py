@@ -92,8 +92,9 @@ class RowTable(Protocol):
 
 
 HeldRow = Callable[[int, str | None, str | None, int], tuple[int, bytes]]
-"""What is held of a row that tells of a value apart from its row: the kind of the frame, and what
-it has in place of images. Arguments: OPERATION_CODE, SQL_REDO, INFO, the model of the table."""
+"""The held form of a row with a value that is stored apart from its row: the kind of the frame, and
+its content in place of images. Arguments: OPERATION_CODE, SQL_REDO, INFO, the model of the
+table."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +169,8 @@ class RowWords:
         """What the words of the last batch point into."""
 
     def of(self, batch: pa.RecordBatch, delivered: np.ndarray) -> Rows:
-        """The words of a batch without DDL, or of its rows before the first one that tells of a
-        table, which are good until the next call. `delivered`: mask of the commits that were
+        """The words of a batch without DDL, or of its rows before the first one that describes a
+        table, which are valid until the next call. `delivered`: mask of the commits that were
         delivered before. Raises HeadraceError for a statement that is not understood."""
         words, codes = self._put(batch, delivered)
         if self._columns[row_kernel.NEEDS_CARE]:

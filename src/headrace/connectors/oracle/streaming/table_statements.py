@@ -43,11 +43,11 @@ class DeliveredTransaction(NamedTuple):
 
 @dataclass(frozen=True)
 class TableStatement:
-    """A row of redo that tells of tables. `us`: the time that is shown of it, in microseconds since
-    1970. `text` is None where a change of its rows tells of a table. `last` is what was delivered
-    before it, `threads` are the last commits of each redo thread with its own, and redo of a larger
-    SCN than `mined` has all of the transactions that are open there. Without `is_told` the
-    statement makes no event (log.mining.schema_changes.username.exclude.list)."""
+    """A row of redo that describes tables. `us`: the time that is shown of it, in microseconds
+    since 1970. `text` is None where a change of its rows describes a table. `last` is what was
+    delivered before it, `threads` are the last commits of each redo thread with its own, and redo
+    of a larger SCN than `mined` has all of the transactions that are open there. Without `is_told`
+    the statement makes no event (log.mining.schema_changes.username.exclude.list)."""
 
     at: At
     us: int
@@ -64,7 +64,7 @@ class TableStatement:
 
     @property
     def statement(self) -> str | None:
-        """The statement alone, as events tell of it."""
+        """The statement alone, as events show it."""
         return None if self.text is None else stated(self.text)
 
     def position(self, snapshot_scn: str | None) -> dict[str, Any]:

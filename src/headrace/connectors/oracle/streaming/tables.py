@@ -70,9 +70,9 @@ class ToldTables:
         self._delivered, self._as_released = delivered, as_released
         newest = history.newest_position()
         self._snapshot_scn = None if newest is None else newest.get("snapshot_scn")
-        # A snapshot tells of tables where it is delivered, with redo before it to be mined.
+        # A snapshot describes tables when it is delivered, with redo before it to be mined.
         self._known = history.tables_before(behind_scn(mined)) or history.tables_before(delivered)
-        # What was told before this process is not known: then tables are as they are now.
+        # Earlier descriptions are not known to this process: it takes the current tables.
         self._is_told = told is None and not history.is_whole and not self._known
         self._told = {self._id(*path) for path in told or ()}
 

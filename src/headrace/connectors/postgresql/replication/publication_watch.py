@@ -26,7 +26,7 @@ _LOOK_SECONDS, _REPEAT_SECONDS = 30.0, 3600.0
 
 
 class PublicationWatch:
-    """Tells of such tables in `warnings`, and in the log every hour, until they are published or
+    """Reports these tables in `warnings`, and in the log every hour, until they are published or
     gone; `takes` says of a name whether it is a captured table's."""
 
     def __init__(

@@ -28,7 +28,7 @@ HEAD = struct.Struct("!IBIQq")
 _COUNT, _LENGTH = struct.Struct("!H"), struct.Struct("!I")
 _EXTRA_ROW_ID = 1
 _NO_ROW = b"A" * 12
-"""How a ROWID ends that tells of no row."""
+"""The end of a ROWID that identifies no row."""
 _MERGED_TYPES = ("BLOB", "CLOB")
 """Types of columns that an update of theirs is put into another one for."""
 Cells = list[bytes | None]

@@ -47,7 +47,7 @@ Failed = Callable[[HeadraceError], None]
 
 class Merging:
     """Merges one transaction. `tables` are the captured ones by relation version; `reselect` reads
-    large values again that no redo tells of, where the key of their row changes."""
+    large values again that are not in the redo, if the key of their row changes."""
 
     def __init__(self, tables: Mapping[int, LobTable], reselect: Reselect, failed: Failed) -> None:
         self._tables, self._reselect, self._failed = tables, reselect, failed

@@ -1,5 +1,5 @@
-"""Reads large values again that no redo tells of: where the key of their row changes, the event of
-the row under its new key is a create, which has to have them."""
+"""Reads large values again that are not in the redo: if the key of their row changes, the event of
+the row under its new key is a create, which has to contain them."""
 
 from __future__ import annotations
 

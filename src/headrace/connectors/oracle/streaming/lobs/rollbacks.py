@@ -30,7 +30,7 @@ _TAKEN_BACK = {
 }
 """What a row of redo takes back, by its operation."""
 _NO_ROW = b"A" * 12
-"""How a ROWID ends that tells of no row."""
+"""The end of a ROWID that identifies no row."""
 
 
 class HeldTable(Protocol):
