@@ -1,4 +1,4 @@
-"""Rows → Records → JSON: the measurement behind docs/decisions/0001.
+"""Rows → Records → JSON: the measurement after docs/decisions/0001.
 
 `python -m benchmarks.records [TABLES]` prints nanoseconds per event for one table and for 500
 interleaved ones (or TABLES), best of several passes on one core.

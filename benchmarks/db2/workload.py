@@ -59,7 +59,7 @@ class Backlog:
         }
 
     def show(self, rows: int) -> None:
-        """The synchpoint moves behind the last commit of so many rows; 0: before the first one."""
+        """The synchpoint moves after the last commit of so many rows; 0: before the first one."""
         commits = rows // ROWS_OF_A_COMMIT
         last = FIRST_COMMIT + 1000 + commits - 1 if commits else FIRST_COMMIT + 1
         self.server.execute(

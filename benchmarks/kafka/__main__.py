@@ -181,7 +181,7 @@ class KafkaBenchmark(Benchmark):
             for name in (f"{word}_{changes}_{number}" for number in range(self.runs))
         }
         count = workload.make_backlog(self.server.server, table, inserts)
-        count += inserts // 2  # a tombstone behind each delete
+        count += inserts // 2  # a tombstone after each delete
 
         def lane(word: str, command: Command) -> Callable[[int], Run]:
             def measured(number: int) -> Run:

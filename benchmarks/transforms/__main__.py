@@ -5,7 +5,7 @@ NAME), ours and Java's in turn over the same 10,000 records. Results go to
 benchmarks/results/transforms.json.
 
 What counts is CPU time, of all threads: on our side the process's, on Java's without its compilers.
-"alone" is the chain, "with JSON" the chain and the JSON converter behind it. QUICK=1 is a short
+"alone" is the chain, "with JSON" the chain and the JSON converter after it. QUICK=1 is a short
 run.
 """
 

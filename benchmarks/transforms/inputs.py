@@ -231,7 +231,7 @@ INPUTS: dict[str, Callable[[], Records]] = {
 
 
 def write_for_java(made: Records, file: Path) -> None:
-    """The records in Kafka Connect's JSON form, a line each, behind a line of their schemas."""
+    """The records in Kafka Connect's JSON form, a line each, after a line of their schemas."""
     written = write_records([made])
     table = SchemaTable()
     lines = [table.packed(written[place]) for place in sorted(written)]

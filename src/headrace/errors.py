@@ -89,7 +89,7 @@ def _restore(
     return HeadraceError(code, message, remedy, retriable=retriable, parts=parts)
 
 
-# PySpark writes the error alone where it is set; the process ends behind an error in any case.
+# PySpark writes the error alone where it is set; the process ends after an error in any case.
 _WITHOUT_TRACE = "SPARK_HIDE_TRACEBACK"
 
 

@@ -83,7 +83,7 @@ def _run(chosen: argparse.Namespace) -> int:
 
 
 def _parser(first: str) -> argparse.ArgumentParser:
-    """The parser of all verbs, connectors' own ones behind the others; of one only, whose module
+    """The parser of all verbs, connectors' own ones after the others; of one only, whose module
     is then the only one to be loaded, when that is the first word."""
     parser = argparse.ArgumentParser(
         prog="headrace",

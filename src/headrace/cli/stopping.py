@@ -18,7 +18,7 @@ class Stop:
         self._number: int | None = None
         self._is_ending = False
         self.on_repeat: Callable[[], None] = lambda: None
-        """Called for every signal behind the first: who stops does not stop soon enough."""
+        """Called for every signal after the first: who stops does not stop soon enough."""
 
     def listen(self) -> None:
         """Note signals from here on. For the main thread."""

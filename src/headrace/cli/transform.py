@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Writes a line per record: the record behind the chain, null, or its error; and to standard
+    """Writes a line per record: the record after the chain, null, or its error; and to standard
     error how many failed, where any did."""
     from headrace.transforms.json_form import examine_properties  # loads Numba
 

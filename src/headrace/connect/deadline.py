@@ -16,7 +16,7 @@ class Deadline:
         self._moment = clock() + seconds
 
     def remaining(self) -> float:
-        """Seconds until the moment; 0 behind it."""
+        """Seconds until the moment; 0 after it."""
         return max(0.0, self._moment - self._clock())
 
     @property

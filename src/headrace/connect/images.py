@@ -157,7 +157,7 @@ def put_text_head(out, length):
 
 def cells(image: Buffer | bytes, *, unavailable: bytes | None = None) -> list[bytes | None]:
     """The cells' bytes; null ones are None, unavailable ones are `unavailable`. The image is known
-    to be sound; what lies behind it does not matter."""
+    to be sound; what lies after it does not matter."""
     (count,) = struct.unpack_from("!H", image, 0)
     values: list[bytes | None] = []
     place = HEAD_BYTES

@@ -346,7 +346,7 @@ def _decimals(scale: int, texts: Sequence[str]) -> list[object] | None:
 
 
 def _scaled(number: float | Decimal, scale: int, allowance: Allowance, times: int = 1) -> Decimal:
-    """A number, which the record holds so many `times`, with so many digits behind its point.
+    """A number, which the record holds so many `times`, with so many digits after its point.
     Raises ValueError where digits would go, and for more of them than are allowed."""
     exact = number if isinstance(number, Decimal) else Decimal(str(number))
     _, digits, exponent = exact.as_tuple()

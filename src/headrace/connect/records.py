@@ -291,7 +291,7 @@ class Cells:
 
     `table` is int64, contiguous, one row of (kind, address, length) per row of the row table:
     the kinds of `headrace.connect.images`, and NO_CELL in rows that the column says nothing of.
-    `memory` is what the addresses point into, with PADDING readable bytes behind each value.
+    `memory` is what the addresses point into, with PADDING readable bytes after each value.
     """
 
     table: np.ndarray

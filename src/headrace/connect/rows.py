@@ -26,7 +26,7 @@ ROW = np.dtype(
         ("ordinal", "<i8"),  # of the message in its transaction (BEGIN 0); of a snapshot's chunk
         ("part", "<i8"),  # of the record in its change (delete 0, tombstone 1, create 2)
         ("hash", "<u8"),  # of topic and key: which slice the record belongs to
-        ("size", "<i8"),  # bytes of log behind the record, its images among them
+        ("size", "<i8"),  # bytes of log after the record, its images among them
         ("transaction", "<i4"),  # index in the transaction table
         ("relation", "<i4"),  # index of the relation version
         ("operation", "u1"),  # Debezium's op as a character; 0: tombstone

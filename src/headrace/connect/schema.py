@@ -16,7 +16,7 @@ from headrace.connect.java_numbers import java_double, java_float, unscaled_byte
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 """Name of bytes that hold an unscaled number, big-endian; the parameter `scale` has its digits
-behind the point."""
+after the point."""
 MOST_SCALE = 10_000
 """Of a decimal, up or down; databases declare at most 1,000."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
@@ -169,7 +169,7 @@ def _json_value(value: object, schema: Schema) -> object:
 
 
 def decimal_scale(schema: Schema) -> int:
-    """The digits behind the point of a Decimal's values; 0 where its schema does not say.
+    """The digits after the point of a Decimal's values; 0 where its schema does not say.
 
     Raises ValueError for a parameter that is not a whole number of at most MOST_SCALE.
     """

@@ -139,7 +139,7 @@ def with_fields(struct: Struct, members: Mapping[str, Node]) -> Struct:
 
 
 def with_added(struct: Struct, members: Mapping[str, Node]) -> Struct:
-    """The same struct with more members behind its own; one of an equal name is replaced where it
+    """The same struct with more members after its own; one of an equal name is replaced where it
     stands."""
     return with_fields(struct, {**fields(struct), **members})
 

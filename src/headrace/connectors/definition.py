@@ -86,7 +86,7 @@ class Workload(Protocol):
         ...
 
     def stop(self) -> None:
-        """End behind the transaction at hand; may be called before `start`, and twice."""
+        """End after the transaction at hand; may be called before `start`, and twice."""
         ...
 
 
@@ -249,7 +249,7 @@ class ConnectorDefinition(Protocol):
         topic: str | None = None,  # noqa: ARG002
     ) -> Schema:
         """The struct that documents of a captured collection have in common, found out from a
-        sample: of the collection whose events have this topic, or a topic that ends in it behind a
+        sample: of the collection whose events have this topic, or a topic that ends in it after a
         dot; None: of the only captured one. Raises HeadraceError."""
         raise HeadraceError(
             "connectors.no_sampled_schema",

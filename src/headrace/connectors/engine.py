@@ -220,7 +220,7 @@ class Engine(Generic[P]):
         if after.snapshot is not None:
             self._resume(after)
             return None
-        self._close_snapshot()  # of an offset whose place was followed to behind it
+        self._close_snapshot()  # of an offset whose place was followed to after it
         if not source.snapshots_every_start:
             self._take(Event.POSITION_FOUND if source.streams else Event.NOTHING_LEFT)
             return None

@@ -55,7 +55,7 @@ class Heartbeats:
 
 @dataclass(frozen=True)
 class HeartbeatSlice:
-    """One heartbeat. `position`, `kind`, `ordinal` and `part` are its place in the log, behind
+    """One heartbeat. `position`, `kind`, `ordinal` and `part` are its place in the log, after
     everything else in its range."""
 
     topic: str
@@ -68,7 +68,7 @@ class HeartbeatSlice:
 
     @property
     def log_bytes(self) -> int:
-        """No log is behind a heartbeat."""
+        """A heartbeat has no log."""
         return 0
 
     def shapes(self) -> Iterator[Shape]:
@@ -86,7 +86,7 @@ class HeartbeatSlice:
 
 
 def heartbeat_slice(end: Offset[Any], topic: str) -> HeartbeatSlice:
-    """The heartbeat before `end`, behind the last row (numbers: headrace.offsets.ordinals). A
+    """The heartbeat before `end`, after the last row (numbers: headrace.offsets.ordinals). A
     message outside of a transaction has the ordinal 0 at its position, so no heartbeat has its
     place."""
     inserts = 0 if end.signals is None else end.signals.ordinal

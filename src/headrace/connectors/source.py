@@ -26,7 +26,7 @@ class OpenSnapshot(Protocol[P]):
         ...
 
     def poll(self, after: Offset[P]) -> Offset[P]:
-        """The end of the next range of chunks; behind the last one, `after` without snapshot."""
+        """The end of the next range of chunks; after the last one, `after` without snapshot."""
         ...
 
     def begin_blocking(self, start: Offset[P], tables: Sequence[Pending]) -> Offset[P]:
@@ -142,7 +142,7 @@ class Source(Protocol[P]):
     metrics: ConnectorMetrics
     """What is measured of snapshots and streams."""
     streams: bool = True
-    """Whether the log is read behind a snapshot (snapshot.mode)."""
+    """Whether the log is read after a snapshot (snapshot.mode)."""
     snapshots_every_start: bool = False
     """Whether rows are read at every start (snapshot.mode)."""
     lost_log: LostLog[P] | None = None

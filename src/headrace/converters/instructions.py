@@ -21,7 +21,7 @@ class Form(IntEnum):
     """Bytes as they are."""
 
 
-# Instructions of JSON: ten int64 each. Those of the other forms have more words behind them, see
+# Instructions of JSON: ten int64 each. Those of the other forms have more words after them, see
 # `headrace.converters.plain`.
 WORDS = 10
 SIZE = WORDS * 8
@@ -29,7 +29,7 @@ A, B, C = 8, 16, 24  # operands
 PREFIX, PREFIX_LENGTH = 32, 40
 NULL_TEXT, NULL_LENGTH = 48, 56
 UNAVAILABLE_TEXT, UNAVAILABLE_LENGTH = 64, 72
-AFTER_TEXT, AFTER_LENGTH = 64, 72  # of TRANSACTION_INT: behind a number, not behind a null
+AFTER_TEXT, AFTER_LENGTH = 64, 72  # of TRANSACTION_INT: after a number, not after a null
 ABSENT_KINDS = 72  # of PRESENCE: which cells make the struct null
 NULLS, UNAVAILABLES, DECODED = 1, 2, 4  # of ABSENT_KINDS; DECODED: Python says of a value
 
@@ -56,7 +56,7 @@ NULLS, UNAVAILABLES, DECODED = 1, 2, 4  # of ABSENT_KINDS; DECODED: Python says 
     BLOCK_MARK,  # bytes begin that hold another value …
     BLOCK_END,  # … and end
     KEPT,  # what follows, up to KEEP, is the same in all rows of a transaction; A: the kept text
-    KEEP,  # … and its end; B of KEPT goes on behind it
+    KEEP,  # … and its end; B of KEPT goes on after it
 ) = range(23)
 TO_MARK = -1
 MADE = -1

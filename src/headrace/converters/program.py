@@ -93,7 +93,7 @@ Span = tuple[int, int]
 
 
 class Places:
-    """Where instructions are when there is one more before each of `parts`, and one behind it."""
+    """Where instructions are when there is one more before each of `parts`, and one after it."""
 
     def __init__(self, parts: Sequence[Span]) -> None:
         self._parts = parts
@@ -151,7 +151,7 @@ class Assembler:
         unavailable: bytes = b"",
         rest: tuple[int, ...] = (),
     ) -> int:
-        """The number of a new instruction. `rest` are the words behind the tenth."""
+        """The number of a new instruction. `rest` are the words after the tenth."""
         prefix = self._fragments.place(self.pending)
         self.largest += len(self.pending) + max(len(null), len(unavailable)) + _LARGEST_NUMBER
         self.pending = b""
@@ -207,7 +207,7 @@ class Assembler:
         return image in self.guards
 
     def presence(self, node: Cell | Column, null: bytes, rest: tuple[int, ...] = ()) -> int:
-        """A PRESENCE instruction, which goes on behind its struct where `node` is null."""
+        """A PRESENCE instruction, which goes on after its struct where `node` is null."""
         if isinstance(node, Column):
             a, b = code.MADE, self.number_of(node)
         else:

@@ -23,7 +23,7 @@ class SnapshotMarker(StrEnum):
 
 @dataclass(frozen=True)
 class EnvelopeForm:
-    """The fields of an envelope behind its images and its source block, and its schema's version.
+    """The fields of an envelope after its images and its source block, and its schema's version.
     `optional_op`: the schema allows an event without operation."""
 
     fields: tuple[str, ...]

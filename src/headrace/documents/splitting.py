@@ -82,7 +82,7 @@ class Structure:
 
 
 def structure_of(kind: int, value: bytes, form: SplitForm) -> Structure:
-    """The structure of one sound value: a type and the bytes behind it."""
+    """The structure of one sound value: a type and the bytes after it."""
     if kind == DOCUMENT:
         members = ((name, structure_of(k, v, form)) for k, name, v in elements_of(value))
         return Structure(Kind.DOCUMENT, tuple(members))
@@ -159,7 +159,7 @@ class SplitValues:
 
 def split(cells: np.ndarray, form: SplitForm) -> SplitValues:
     """Splits the values in `cells`: int64 (kind, address, length), each a type byte and its value.
-    The memory behind them must outlive what is made of it, and have PADDING behind its end.
+    The memory behind them must outlive what is made of it, and have PADDING after its end.
 
     Raises HeadraceError `documents.value_not_understood` for the first invalid BSON.
     """

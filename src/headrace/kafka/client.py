@@ -133,7 +133,7 @@ class Complaints:
         return self.last is not None and self.last.code in REFUSED
 
     def explain(self, purpose: Purpose, brokers: str | None, error: object) -> HeadraceError:
-        """`error`, after which Kafka did not answer: ".not_allowed" behind a refusal, else as
+        """`error`, after which Kafka did not answer: ".not_allowed" after a refusal, else as
         `unreachable`. A login that has changed since is worth another try."""
         if self.last is not None and self.is_refusal:
             refused = not_allowed(purpose, brokers, self.last.text)

@@ -82,8 +82,8 @@ class Offset(Generic[P]):
         return self.version < VERSION
 
     def upgraded(self) -> Offset[P]:
-        """The end of an empty range behind an offset of an older version: the same position in
-        the next epoch, so that longer sequences sort behind shorter ones."""
+        """The end of an empty range after an offset of an older version: the same position in
+        the next epoch, so that longer sequences sort after shorter ones."""
         return replace(self, version=VERSION, epoch=self.epoch + 1, slices=1)
 
     def to_json(self) -> dict[str, Any]:

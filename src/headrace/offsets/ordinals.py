@@ -1,7 +1,7 @@
 """Numbers of what stands between the log's rows.
 
 Between two transactions, heartbeats, notifications and chunks have ordinals of one numbering: each
-takes the next one, so that nothing stands before what was delivered earlier. Behind a message of a
+takes the next one, so that nothing stands before what was delivered earlier. After a message of a
 transaction come its own parts, then heartbeats, then what is inserted before the next message.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 _HEARTBEAT_PARTS = 1 << 31
 _HEARTBEATS = 1 << 30
 INSERT_PARTS = _HEARTBEAT_PARTS + _HEARTBEATS
-"""First `part` of what is inserted behind a message of a transaction."""
+"""First `part` of what is inserted after a message of a transaction."""
 
 
 def ordinals_used(heartbeats: int, inserts: int) -> int:
@@ -20,5 +20,5 @@ def ordinals_used(heartbeats: int, inserts: int) -> int:
 
 
 def heartbeat_part(heartbeats: int) -> int:
-    """`part` of a heartbeat behind a message of a transaction."""
+    """`part` of a heartbeat after a message of a transaction."""
     return _HEARTBEAT_PARTS + heartbeats % _HEARTBEATS

@@ -30,7 +30,7 @@ class Position(Protocol):
     @property
     def transaction(self) -> int | None:
         """Place of the transaction that the position is inside of; None between transactions. It is
-        below the place that is `committed` behind the end of this transaction, and not below the
+        below the place that is `committed` after the end of this transaction, and not below the
         one that was `committed` before it: a place names a transaction, the next one its end."""
         ...
 
@@ -46,11 +46,11 @@ class Position(Protocol):
         ...
 
     def behind(self, end: np.void) -> Self:
-        """The position between transactions, behind an entry of an index's `ends`."""
+        """The position between transactions, after an entry of an index's `ends`."""
         ...
 
     def inside(self, row: np.void) -> Self | None:
-        """The position inside a transaction, behind a row of an index; None: a range never ends
+        """The position inside a transaction, after a row of an index; None: a range never ends
         inside of one, and holds a whole transaction, however large it is."""
         ...
 

@@ -75,7 +75,7 @@ class RelationKind(StrEnum):
 
 @dataclass(frozen=True)
 class RelationFacts:
-    """A table between two schema changes. `key_fields` are constants behind the key columns;
+    """A table between two schema changes. `key_fields` are constants after the key columns;
     `lookup` says what of new rows is read again; `origin` names where the transaction was
     replicated from, and `own_id` is as in `Table`. `not_in_deletes`: the columns of the key that
     the log does not have of rows that are deleted."""

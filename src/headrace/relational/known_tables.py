@@ -31,7 +31,7 @@ class Reading(Protocol):
         ...
 
     def sees(self, transaction: int, /) -> bool:
-        """Whether it is as of a moment behind a transaction of the log."""
+        """Whether it is as of a moment after a transaction of the log."""
         ...
 
 

@@ -15,7 +15,7 @@ from headrace.streaming.facts import Facts
 
 
 class ImageBlock(NamedTuple):
-    """Images one behind the other (uint8, with PADDING readable bytes behind them, which are not
+    """Images one after the other (uint8, with PADDING readable bytes after them, which are not
     part of the array), and offsets (int64, one more than rows) of where they begin and end."""
 
     images: np.ndarray

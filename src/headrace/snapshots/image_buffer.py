@@ -1,4 +1,4 @@
-"""Room for the images of rows that a kernel makes one behind the other."""
+"""Room for the images of rows that a kernel makes one after the other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from headrace.connect.kernels.memory import PADDING, address_of
 
 
 class ImageBuffer:
-    """Images of up to `most_rows` rows in up to `capacity` bytes; PADDING bytes behind them may be
+    """Images of up to `most_rows` rows in up to `capacity` bytes; PADDING bytes after them may be
     read and written."""
 
     def __init__(self, capacity: int, most_rows: int) -> None:

@@ -37,7 +37,7 @@ class SnapshotRule:
         return self.at_first or self.repairs
 
     def reads(self, epoch: int) -> bool:
-        """Whether rows are read where an epoch begins: behind the first one a position was lost, or
+        """Whether rows are read where an epoch begins: after the first one a position was lost, or
         a snapshot."""
         return self.at_first or (self.repairs and epoch > 1)
 

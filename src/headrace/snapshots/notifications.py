@@ -54,7 +54,7 @@ def announcements(
 
 @dataclass(frozen=True)
 class ChunkAnnouncements:
-    """The notifications around one chunk, for `topic`: before its rows and behind them."""
+    """The notifications around one chunk, for `topic`: before its rows and after them."""
 
     topic: str
     before: tuple[dict[str, Any], ...] = ()

@@ -97,7 +97,7 @@ class SnapshotPlanner:
             if self._renewed:
                 self._renewed = False
                 progress = self._recut(self._behind_gap(progress))
-            # Also behind the last chunk: its task may have read it on a later state.
+            # Also after the last chunk: its task may have read it on a later state.
             planned = None
             if not self._is_outdated(progress):
                 planned = None if progress.done else self._planned(progress)
@@ -189,7 +189,7 @@ class SnapshotPlanner:
         return progress
 
     def _recut(self, progress: SnapshotProgress) -> SnapshotProgress:
-        """Partitions that came since the tables were listed are read behind the others; where a
+        """Partitions that came since the tables were listed are read after the others; where a
         table has them whose last chunk was handed out already, it is gone back to."""
         tables = _tables_of(progress)
         first = _first_unread(progress)

@@ -109,11 +109,11 @@ class SnapshotPlace:
         return entry
 
     def image_memory(self) -> np.ndarray:
-        """The image, with room to read behind it."""
+        """The image, with room to read after it."""
         return np.frombuffer(self.image + bytes(PADDING), np.uint8)
 
     def rows(self, count: int, ordinal: int, part: int) -> np.ndarray:
-        """Rows of the snapshot at this place, whose parts are `part` and those behind it. They
+        """Rows of the snapshot at this place, whose parts are `part` and those after it. They
         have no images yet."""
         rows = np.zeros(count, ROW)
         put_place(rows, self.position)
@@ -135,7 +135,7 @@ class PrefaceRecord(NamedTuple):
 
 
 PREFACE_ORDINAL = 0
-"""Of records before the first chunk; chunks behind them begin with the next one."""
+"""Of records before the first chunk; chunks after them begin with the next one."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class PrefaceSlice:
 
     @property
     def log_bytes(self) -> int:
-        """See the contract: no log is behind them."""
+        """See the contract: they have no log."""
         return sum(len(record.image) for record in self.records)
 
     def shapes(self) -> Iterator[Shape]:

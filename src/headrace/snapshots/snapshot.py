@@ -91,7 +91,7 @@ class Snapshot(Generic[P, H]):
         )
 
     def poll(self, after: Offset[P]) -> Offset[P]:
-        """The end of the next range of chunks; behind the last one, the position without snapshot,
+        """The end of the next range of chunks; after the last one, the position without snapshot,
         which says that all of it was read. Raises as `resumed`."""
         assert after.snapshot is not None
         self._require_mode(after.snapshot)

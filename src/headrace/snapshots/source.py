@@ -201,7 +201,7 @@ class SnapshotSource(Protocol[P, H]):
 
     @property
     def continued_at(self) -> int | None:
-        """A place of the log that is behind whatever the rows that were read so far show; None:
+        """A place of the log that is after whatever the rows that were read so far show; None:
         they show what there was when the snapshot was taken."""
         return None
 

@@ -100,7 +100,7 @@ def build_session(
 ) -> SparkSession:
     """A session for the command line: `local[N,4]` (N cores, a task is tried four times).
 
-    `settings` win over those of this module; the options of Java among them come behind ours.
+    `settings` win over those of this module; the options of Java among them come after ours.
     `jvm` starts the JVM (None: PySpark does, and the JVM ends with this process); `go_on` is called
     between the steps and may raise.
 

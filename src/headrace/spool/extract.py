@@ -117,7 +117,7 @@ _MOVE_BYTES = 32
 
 @entry
 def relocate_entries(entries, count, size, first, fields, moves, move_count):
-    """Relocates the `fields` addresses that stand one behind the other, `first` bytes from the
+    """Relocates the `fields` addresses that stand one after the other, `first` bytes from the
     beginning of each of `count` entries."""
     move = moves
     end = moves + _MOVE_BYTES * move_count

@@ -54,7 +54,7 @@ class Segment:
 
     @property
     def capacity(self) -> int:
-        """Bytes that may be written; the padding behind them is for kernels to read."""
+        """Bytes that may be written; the padding after them is for kernels to read."""
         return self.size - PADDING - TOKEN_BYTES
 
     @property

@@ -58,7 +58,7 @@ class Spool:
         return self.bytes() - on_disk
 
     def has_room(self, size: int = SEGMENT_BYTES) -> bool:
-        """Whether another segment for a frame of `size` bytes may be made now. Behind a single
+        """Whether another segment for a frame of `size` bytes may be made now. After a single
         one there always is, or a frame that is larger than the bound would never come in."""
         with self.lock:
             if self.unbounded or len(self.pieces) <= 1:
@@ -68,7 +68,7 @@ class Spool:
             return self.bytes() + more <= self.max_bytes
 
     def add(self, size: int) -> Piece:
-        """A new segment of at least `size` bytes behind the last one."""
+        """A new segment of at least `size` bytes after the last one."""
         size = max(size, SEGMENT_BYTES)
         on_disk = bool(self.pieces) and self.memory_bytes() + size > self.max_bytes
         with self.lock:

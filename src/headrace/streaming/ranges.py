@@ -212,7 +212,7 @@ class Backlog(Generic[P]):
 
     def _cut(self, upto: int) -> tuple[int, np.void]:
         """The largest count of rows ≤ `upto` that does not part the records of one message (when
-        the first message alone is too large: the count behind it), and the last row. The records
+        the first message alone is too large: the count after it), and the last row. The records
         of one message are in one piece."""
         upto = max(upto, 1)
         parts = [part for part in self._parts if part.count]
@@ -231,7 +231,7 @@ class Backlog(Generic[P]):
         return parts[number].before + count, rows[count - 1]
 
     def _bytes_until(self, count: int) -> int:
-        """Bytes of log behind the first `count` rows."""
+        """Bytes of log after the first `count` rows."""
         if count == 0:
             return 0
         array = bisect_right(self._total_starts, count - 1) - 1

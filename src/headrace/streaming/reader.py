@@ -76,7 +76,7 @@ class LogReader(Protocol):
 
     @property
     def indexed(self) -> int:
-        """Bytes of the present segment that are indexed; those behind them move along into the
+        """Bytes of the present segment that are indexed; those after them move along into the
         next segment."""
         ...
 
@@ -90,7 +90,7 @@ class LogReader(Protocol):
         return math.inf
 
     def unit_bytes(self, piece: Piece | None) -> int:
-        """Size of what is read next and must be in one segment (the frame or document behind
+        """Size of what is read next and must be in one segment (the frame or document after
         `indexed`), as far as it is known; 0: nothing is."""
         ...
 

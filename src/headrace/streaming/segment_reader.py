@@ -29,7 +29,7 @@ ends."""
 
 
 class SegmentReader(LogReader):
-    """A log that consists of units of bytes one behind the other (frames, documents), each of which
+    """A log that consists of units of bytes one after the other (frames, documents), each of which
     begins with a `head` whose first number is its size, or with `head_bytes` in which `unit_size`
     finds it.
 
@@ -91,7 +91,7 @@ class SegmentReader(LogReader):
         return int(self.head.unpack_from(data, at)[0])
 
     def stopped(self, status: int, piece: Piece, seconds: float) -> bool:  # noqa: ARG002
-        """Do what the kernel leaves to Python, so that it can go on behind the unit at `indexed`.
+        """Do what the kernel leaves to Python, so that it can go on after the unit at `indexed`.
         False: something is lacking after `seconds`, and it is to be called again. Raises
         HeadraceError, for BROKEN too; a kernel that leaves nothing to Python stops for that alone.
         """

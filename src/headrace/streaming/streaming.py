@@ -338,7 +338,7 @@ class Streaming(Generic[P]):
         return None
 
     def _moved(self, after: Offset[P]) -> Offset[P]:
-        """`after`, behind which no row is, moved to where the log is; itself when it is there."""
+        """`after`, after which no row is, moved to where the log is; itself when it is there."""
         received, position = self.receiver.received, after.position
         is_open = received.transaction is not None or position.transaction is not None
         moved = position.behind(received.end)

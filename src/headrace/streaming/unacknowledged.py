@@ -11,7 +11,7 @@ from headrace.spool.spool import Spool
 
 
 class Unacknowledged:
-    """Ranges that were planned and not acknowledged, and what the spool holds behind them."""
+    """Ranges that were planned and not acknowledged, and what the spool holds after them."""
 
     def __init__(self, spool: Spool) -> None:
         self._spool = spool

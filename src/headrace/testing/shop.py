@@ -28,7 +28,7 @@ def first_customers() -> Iterator[tuple[int, str, str]]:
 
 
 def first_products() -> Iterator[tuple[int, str, Decimal, int]]:
-    """Number, name, price with two digits behind the point, and how many there are."""
+    """Number, name, price with two digits after the point, and how many there are."""
     chance = random.Random(1)  # noqa: S311 - sample data
     for number, name in enumerate(GOODS, 1):
         price = Decimal(chance.randint(100, 9999)) / 100

@@ -20,7 +20,7 @@ def apply(df: DataFrame, properties: Mapping[str, object]) -> DataFrame:
     predicates, `errors.*`, and the converters: records are read as `key.converter`,
     `value.converter` and `header.converter` with their options say, or as
     `headrace.input.key.converter` and so on say where that differs, and written as the former say.
-    The answer has `topic`, `partition`, `key`, `value`, `headers` and `timestamp`, and behind
+    The answer has `topic`, `partition`, `key`, `value`, `headers` and `timestamp`, and after
     these the other columns of `df` as they are. Records that the chain drops are left out; the
     order of records in a partition of `df` stays.
 
@@ -41,7 +41,7 @@ def apply_json(
     `properties` are those of a connector; only what belongs to transforms and predicates counts. A
     record has `topic`, `partition`, `timestamp`, `key`, `value` and `headers`; key and value are
     `{"schema": …, "payload": …}`, or null when there is neither, and a header is `{"name": …,
-    "schema": …, "payload": …}`. The answer has one entry per record: the record as it is behind the
+    "schema": …, "payload": …}`. The answer has one entry per record: the record as it is after the
     chain, None when it was dropped, or `{"error": …}` with what was wrong with it.
 
     Raises HeadraceError when the properties are wrong, naming all that is wrong with them.

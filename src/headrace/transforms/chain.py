@@ -1,4 +1,4 @@
-"""Transforms one behind the other."""
+"""Transforms one after the other."""
 
 from __future__ import annotations
 

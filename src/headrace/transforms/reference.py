@@ -177,7 +177,7 @@ def properties(example: Example, java_class: str) -> dict[str, str]:
 
 
 def behind(example: Example, java_class: str) -> dict[str, Any] | None:
-    """The example's record behind the transform of this class, or behind one with this predicate;
+    """The example's record after the transform of this class, or after one with this predicate;
     None: it is left out."""
     return apply_json(properties(example, java_class), [example.record()])[0]
 

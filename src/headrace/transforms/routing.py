@@ -52,7 +52,7 @@ class Routes:
     """The shapes of records that were sent elsewhere: one per shape and topic."""
 
     def __init__(self, sent: Callable[[Shape, str], Shape] = _with_topic) -> None:
-        """`sent` gives the shape of records behind a route; without it, only the topic changes."""
+        """`sent` gives the shape of records after a route; without it, only the topic changes."""
         self._sent = sent
         self._shapes: PerShape[SizedCache[str, Shape]] = PerShape(lambda _: SizedCache(MOST_ROUTES))
 

@@ -86,7 +86,7 @@ class Foresight(Protocol):
 class SharesHeaders(Protocol):
     """A transform that puts headers on the record that it gets, as Debezium's own do it.
 
-    The delete and the tombstone behind it have one object of headers in Debezium, so the tombstone
+    The delete and the tombstone after it have one object of headers in Debezium, so the tombstone
     has what the delete was given, until a transform makes new records of them.
     """
 
@@ -136,7 +136,7 @@ class Declaration(Generic[T]):
 
 class WrongOption(HeadraceError):
     """What `Declaration.make` raises for one of its options: `option` is its name, without the
-    prefix `transforms.ALIAS.`, and `what` goes on behind it in the message."""
+    prefix `transforms.ALIAS.`, and `what` goes on after it in the message."""
 
     def __init__(self, code: str, option: str, what: str, remedy: str) -> None:
         super().__init__(code, option + what, remedy)

@@ -220,7 +220,7 @@ class CaptureProgram:
         self._thread.start()
 
     def stop(self) -> None:
-        """From now on no synchpoint moves. What transactions write meanwhile lies behind it."""
+        """From now on no synchpoint moves. What transactions write meanwhile lies after it."""
         if self._thread is not None:
             self._stopping.set()
             self.hurry()
@@ -289,7 +289,7 @@ class CaptureProgram:
 
     def _cycle(self, connection: Any, *, is_told: bool = True, is_whole: bool = False) -> bool:
         with transaction_on(connection) as execute:
-            now = self._committed(execute)  # behind the open transaction's end
+            now = self._committed(execute)  # after the open transaction's end
         with self._register, transaction_on(connection) as execute:
             before = self._synchpoint(execute)
             if not is_whole:

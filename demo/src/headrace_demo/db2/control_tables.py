@@ -8,7 +8,7 @@ from collections.abc import Iterator
 SIMULATOR = "CAPTURE"
 """The schema of the simulator's own objects."""
 FIRST_COMMIT = 1 << 62
-"""Behind every place of a change: those are nanoseconds since the machine was started."""
+"""After every place of a change: those are nanoseconds since the machine was started."""
 
 _LSN = "VARCHAR(16) FOR BIT DATA"
 _REGISTER = f"""
@@ -184,7 +184,7 @@ def capturing(
     source: str, changes: tuple[str, str], columns: tuple[str, ...], width: int
 ) -> Iterator[str]:
     """Statements that let changes of a source table be written to a change table (schema and
-    name): the rows of an update are a D and an I, one behind the other."""
+    name): the rows of an update are a D and an I, one after the other."""
     schema, table = changes
     names = ", ".join(("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION"))
     names = ", ".join((names, *map(quoted, columns)))

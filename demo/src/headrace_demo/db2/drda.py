@@ -21,7 +21,7 @@ _SERVER = "SQL08020"
 are."""
 
 CREATING, ENDING = ";create=true", ";shutdown=true"
-"""What stands behind a database's name to make it, if it is not there, and to shut it down."""
+"""What stands after a database's name to make it, if it is not there, and to shut it down."""
 
 _REQUEST, _OBJECT = 1, 3
 _EXTERNAL_NAME, _RELEASE = 0x112E, 0x115A  # PRDID, SRVRLSLV
@@ -73,7 +73,7 @@ def split_parts(body: bytes) -> list[Part] | None:
     while at + 4 <= len(body):
         length, code = struct.unpack_from(">HH", body, at)
         head = 4
-        if length & 0x8000:  # the length is written behind the code point
+        if length & 0x8000:  # the length is written after the code point
             head = length & _LONGEST
             length = head + int.from_bytes(body[at + 4 : at + head])
         if length < head or at + length > len(body):
@@ -242,7 +242,7 @@ def _like(example: bytes, text: str) -> bytes:
 
 def _duration(seconds: int) -> str:
     """A time as SQL writes it as a decimal number: hours, minutes and seconds. A zero needs a
-    digit behind its point: Derby takes it for a DECIMAL of no digits otherwise."""
+    digit after its point: Derby takes it for a DECIMAL of no digits otherwise."""
     hours, rest = divmod(abs(seconds), 3600)
     minutes, rest = divmod(rest, 60)
     return f"{'-' if seconds < 0 else ''}{hours * 10_000 + minutes * 100 + rest}.0"

@@ -172,7 +172,7 @@ class Transaction:
         self._server.call("savepoint", self.xid, called)
 
     def rollback_to(self, called: str) -> None:
-        """Undo what was done behind a savepoint."""
+        """Undo what was done after a savepoint."""
         self._server.call("rollback_to", self.xid, called)
 
     def commit(self) -> int:

@@ -195,7 +195,7 @@ class Session:
             raise OracleError(1555, "snapshot too old: rollback segment too small")
         if scn < table.last_ddl_scn:
             raise OracleError(1466, "unable to read data - table definition has changed")
-        # What was seen as of an SCN stays so: what is committed from now on is behind it.
+        # What was seen as of an SCN stays so: what is committed from now on is after it.
         database.state.scn = max(database.state.scn, scn + 1)
 
     # -- LogMiner -------------------------------------------------------------------------------

@@ -204,7 +204,7 @@ class Visits:
 
 
 def _plain(name: str, text: str | None) -> object:
-    """A kept text as an event's JSON says it; prices have two digits behind the point."""
+    """A kept text as an event's JSON says it; prices have two digits after the point."""
     if name == "PRICE":
         return f"{Decimal(str(text)):.2f}"
     if name == "PLACED_AT":

@@ -1,6 +1,6 @@
 """Values of columns as the stand-in keeps them, and as LogMiner writes them in SQL_REDO.
 
-A value is kept as text: numbers without exponents, times with nine digits behind the point (in
+A value is kept as text: numbers without exponents, times with nine digits after the point (in
 SQL_REDO: of their column's precision), bytes as upper-case hexadecimal digits.
 """
 

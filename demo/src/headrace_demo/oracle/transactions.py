@@ -130,7 +130,7 @@ class Transactions:
         transaction.savepoints[called] = len(transaction.changes)
 
     def rollback_to(self, xid: str, called: str) -> None:
-        """Undo what was done behind a savepoint."""
+        """Undo what was done after a savepoint."""
         with self._database.lock:
             self._undo(self._open[xid], self._open[xid].savepoints[called])
 

@@ -215,7 +215,7 @@ def has_values(cells: np.ndarray) -> np.ndarray:
 
 @entry
 def _copy_bytes(cells, valid, count, ends, out):
-    """The bytes of valid cells one behind the other; `ends` is int64."""
+    """The bytes of valid cells one after the other; `ends` is int64."""
     begin = out
     store64(ends, 0)
     for i in range(count):

@@ -82,7 +82,7 @@ def find_members(cells, count, names, name_count, out):
 
 @entry
 def add_members(cells, count, names, name_count, added, out, made):
-    """Objects with more members at their end, one behind the other at `out`; `names` are of
+    """Objects with more members at their end, one after the other at `out`; `names` are of
     `"name":`, `added` the tables of their cells, `made` gets the cells of the objects."""
     for i in range(count):
         cell = cells + CELL_BYTES * i

@@ -173,7 +173,7 @@ def _put_offset(offset, out):
 
 @entry
 def _write(count, days, of_days, shifts, fractions, has_date, ends, out):
-    """`count` texts, one behind the other at `out`; `ends` get where each ends."""
+    """`count` texts, one after the other at `out`; `ends` get where each ends."""
     begin = out
     for i in range(count):
         if has_date:

@@ -65,7 +65,7 @@ class Cursor:
         return fetched
 
     def scale(self, column: int) -> int:
-        """Digits behind the point, or of fractions of seconds, as the query is described."""
+        """Digits after the point, or of fractions of seconds, as the query is described."""
         return int(_native(ibm_db.field_scale, self._statement, column) or 0)
 
     def description(self) -> Sequence[tuple[object, ...]]:

@@ -285,7 +285,7 @@ def _refusal(error: DriverError) -> Refusal | None:
 
 
 def _is_beyond(count: str) -> bool:
-    """Whether the number of a package, in hexadecimal digits, is behind those that are bound."""
+    """Whether the number of a package, in hexadecimal digits, is after those that are bound."""
     try:
         return int(count, 16) >= _BOUND_PACKAGES
     except ValueError:

@@ -65,10 +65,10 @@ class Db2Position(PlacePosition):
     A transaction's place is its IBMSNAP_COMMITSEQ; `committed` is one more than the last one that
     is delivered or passed by, and 0 where none is known. Offsets have the numbers as Debezium
     writes them: `commit_lsn`, and inside of a transaction its own number, `transaction_lsn`, with
-    `change_lsn` and `event_serial_no` of the last `change` that is delivered, behind which it is
+    `change_lsn` and `event_serial_no` of the last `change` that is delivered, after which it is
     gone on with, whatever tables are captured then, and `messages`, the number that this change has
     in the `sequence` of its records. Without a `change` (offsets that were written before there
-    was one, and behind the record of a transaction's beginning) as many messages are delivered.
+    was one, and after the record of a transaction's beginning) as many messages are delivered.
     `lsn_bytes` is the size of the server's numbers.
     """
 
@@ -77,7 +77,7 @@ class Db2Position(PlacePosition):
 
     @classmethod
     def behind_commit(cls, commit_lsn: bytes) -> Self:
-        """The position behind everything up to this commit."""
+        """The position after everything up to this commit."""
         return cls(place_of(commit_lsn) + 1, lsn_bytes=len(commit_lsn))
 
     @property

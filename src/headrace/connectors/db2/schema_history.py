@@ -77,7 +77,7 @@ def history_place(position: Mapping[str, Any]) -> int | None:
 
 
 def place_behind(position: Db2Position) -> int:
-    """The place of the records behind everything that is delivered at a position."""
+    """The place of the records after everything that is delivered at a position."""
     if position.transaction is None or position.change is None:
         return position.committed * _CHANGES
     return position.transaction * _CHANGES + position.change.place + 1

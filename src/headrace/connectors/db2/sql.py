@@ -82,7 +82,7 @@ def newest_lsn_and_clock(config: Db2Config) -> str:
 def registrations(config: Db2Config, *, begun: bool = False) -> str:
     """The registered tables; see `catalog.registrations`. A view's registration has its table's
     names in some set-ups, and a number of its own. `begun`: only those whose change tables begin at
-    a place or behind it."""
+    a place or after it."""
     condition = " AND CD_OLD_SYNCHPOINT >= ?" if begun else ""
     return _of_register(
         config,

@@ -95,7 +95,7 @@ def parse_connection_string(text: str) -> ConnectionString:
 
 def string_of_hosts(hosts: str) -> str:
     """The connection string of `mongodb.hosts`, which Debezium read up to 2.1: `rs0/h1:p1,h2:p2` of
-    a replica set, `h1:p1` of a server, and shards or members behind semicolons, of which a mongos
+    a replica set, `h1:p1` of a server, and shards or members after semicolons, of which a mongos
     is asked for."""
     replica_set, slash, members = hosts.strip().rpartition("/")
     if ";" in hosts:

@@ -164,7 +164,7 @@ class MongoDatabase(Source[MongoPosition]):
         return IncrementalSnapshots(config, source, stream, self.metrics.incremental)
 
     def log_end(self) -> int:
-        """See Source: behind the last operation that the primary knows of."""
+        """See Source: after the last operation that the primary knows of."""
         with self._run.client() as client:
             return self._run.log_end(client)
 

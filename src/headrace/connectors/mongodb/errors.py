@@ -22,7 +22,7 @@ from headrace.errors import HeadraceError
 
 
 class Answer(NamedTuple):
-    """`what` follows "MongoDB at HOSTS"; the server's own words are put behind it."""
+    """`what` follows "MongoDB at HOSTS"; the server's own words are put after it."""
 
     code: str
     what: str

@@ -128,7 +128,7 @@ class MongoPosition:
         token = None if text is None else read_token(checked_text(text, "resume_token"))
         seconds = number(data, "sec", 0, least=-LARGEST_COUNT, most=_INCREMENT)
         increment = number(data, "ord", 0, least=-1, most=_INCREMENT)
-        # Debezium does not know the time of a token behind which no event came yet.
+        # Debezium does not know the time of a token after which no event came yet.
         if seconds < 0:
             time = 0 if token is None else token_time(token)
         else:
@@ -151,7 +151,7 @@ MongoOffset = Offset[MongoPosition]
 
 
 def at_token(token: bytes) -> MongoPosition:
-    """The position of a token behind which nothing came yet."""
+    """The position of a token after which nothing came yet."""
     return MongoPosition(token_time(token), 0, token)
 
 

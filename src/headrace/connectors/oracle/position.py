@@ -45,7 +45,7 @@ class OraclePosition(PlacePosition):
     """A position (architecture, Positions); see headrace.offsets.position.Position.
 
     A place is that of a commit, its SCN and its transaction's id (see scn.py); `committed` is one
-    more than the last one that is delivered, or the place behind an SCN up to which nothing else
+    more than the last one that is delivered, or the place after an SCN up to which nothing else
     was committed. `mined` is where mining begins again: the first change of each transaction that
     was open at this position has a larger SCN; 0: at the SCN of `committed`. `threads` are the last
     commits of each redo thread, as far as they are known. `given_up` are the ids of transactions of
@@ -58,7 +58,7 @@ class OraclePosition(PlacePosition):
 
     @classmethod
     def behind_scn(cls, scn: int, mined: int | None = None) -> Self:
-        """The position behind everything that was committed up to an SCN."""
+        """The position after everything that was committed up to an SCN."""
         return cls(behind_scn(scn), mined=scn if mined is None else mined)
 
     @property

@@ -151,7 +151,7 @@ def _declared(column: HistoryColumn) -> OracleType:
 
 
 def _with_digits(name: str, digits: Mapping[str, int | None]) -> str:
-    """The name of a type with the digits behind its words, where it has none yet."""
+    """The name of a type with the digits after its words, where it has none yet."""
     if "(" in name:
         return name
     parts = (

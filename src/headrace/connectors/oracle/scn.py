@@ -21,7 +21,7 @@ def place_of(scn: int, xid: int) -> int:
 
 
 def behind_scn(scn: int) -> int:
-    """The place behind every commit at an SCN."""
+    """The place after every commit at an SCN."""
     return (scn + 1) << 64
 
 

@@ -23,7 +23,7 @@ class IdentityRule:
 
     @property
     def statement(self) -> str:
-        """What ALTER TABLE has behind REPLICA IDENTITY for this rule."""
+        """What ALTER TABLE has after REPLICA IDENTITY for this rule."""
         if self.index is None:
             return self.identity
         quoted = self.index.replace('"', '""')

@@ -1,4 +1,4 @@
-"""A run whose position nobody keeps leaves no slot behind, which would keep WAL for nobody."""
+"""A run whose position nobody keeps leaves no slot after, which would keep WAL for nobody."""
 
 from __future__ import annotations
 

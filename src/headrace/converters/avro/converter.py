@@ -53,7 +53,7 @@ class AvroSettings:
 
 
 class AvroLayout:
-    """Avro's binary encoding: values one behind the other."""
+    """Avro's binary encoding: values one after the other."""
 
     form = Form.AVRO
     omits_nulls = False

@@ -44,7 +44,7 @@ def null_of(schema: Schema, options: AvroOptions) -> bytes | None:
 
 
 def encode(schema: Schema, value: object, options: AvroOptions) -> bytes:
-    """A value of a field, array or map with this schema, behind the branch of its union.
+    """A value of a field, array or map with this schema, after the branch of its union.
 
     Values are those of `headrace.converters.json.values.render`. Raises HeadraceError
     `converters.null_not_allowed` and `converters.value_mismatch` as it does.

@@ -90,7 +90,7 @@ class Layout(Protocol):
         ...
 
     def closing(self, schema: Schema) -> bytes:
-        """What stands behind the members."""
+        """What stands after the members."""
         ...
 
     @property

@@ -98,7 +98,7 @@ class _Group:
 
 @dataclass(frozen=True, eq=False)
 class _Headers:
-    """The headers of a batch, one behind the other: where each record's begin, their names, and
+    """The headers of a batch, one after the other: where each record's begin, their names, and
     their values. `kinds` is int64, one per record: equal where names and forms are."""
 
     ends: np.ndarray

@@ -36,8 +36,8 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Encoded:
-    """Values one behind the other: `ends` int64, one more than there are values; `data` uint8 with
-    PADDING bytes behind the last value."""
+    """Values one after the other: `ends` int64, one more than there are values; `data` uint8 with
+    PADDING bytes after the last value."""
 
     ends: np.ndarray
     data: np.ndarray

@@ -135,7 +135,7 @@ class TopicNames:
         return self.delimiter.join((self.prefix, *(part for part in path if part)))
 
     def key_fields(self, *path: str) -> tuple[tuple[str, str], ...]:
-        """Constant fields, and their values, behind the key columns of a table."""
+        """Constant fields, and their values, after the key columns of a table."""
         if self.key_field is None:
             return ()
         origin = self.origin(*path)

@@ -10,7 +10,7 @@ from headrace.documents.kernels.indent_kernel import indent_column
 
 
 def indented(texts: pa.StringArray) -> pa.LargeStringArray:
-    """Compact texts of JSON objects and arrays, none of them null, with a new line behind each
+    """Compact texts of JSON objects and arrays, none of them null, with a new line after each
     opening bracket and comma and before each closing bracket, two spaces a level; empty brackets
     stay together."""
     count = len(texts)

@@ -90,7 +90,7 @@ def word_of(schema: Schema) -> str:
 
 
 def precision_and_scale(schema: Schema) -> tuple[int, int]:
-    """Digits of a Decimal, and those behind its point."""
+    """Digits of a Decimal, and those after its point."""
     parameters = dict(schema.parameters)
     return int(parameters[PRECISION]), int(parameters[SCALE])
 

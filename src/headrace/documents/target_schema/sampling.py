@@ -68,7 +68,7 @@ _MOST_MILLIS = ((1 << 63) - 1) // 1000
 
 @dataclass(frozen=True)
 class _Seen:
-    """What was seen at a field: `digits` before and behind the point of decimals, the members of
+    """What was seen at a field: `digits` before and after the point of decimals, the members of
     documents by name, the elements of arrays."""
 
     form: _Form

@@ -49,7 +49,7 @@ class TargetSchema:
 
     @property
     def schema(self) -> Schema:
-        """The struct that comes out: the declared one, and REST behind its fields where that is
+        """The struct that comes out: the declared one, and REST after its fields where that is
         kept."""
         if not self.keeps_rest:
             return self.declared

@@ -43,7 +43,7 @@ class SchemaHistory:
 
     def tables_before(self, place: int) -> dict[TableId, HistoryTable]:
         """The tables as the records below `place` leave them, by id. What is not delivered yet is
-        recorded again when it comes, so a record at `place` or behind does not count."""
+        recorded again when it comes, so a record at `place` or after does not count."""
         tables: dict[TableId, HistoryTable] = {}
         for record in self._records():
             at = self._place_of(record.position)

@@ -164,7 +164,7 @@ class KafkaStore(HistoryStore):
 
         self._asked(write)
         if failures:
-            # What is still on its way must not come behind what is written next.
+            # What is still on its way must not come after what is written next.
             self._producer.purge()
             self._producer = None
             raise self._complaints.explain(PURPOSE, self._brokers, failures[0])

@@ -24,7 +24,7 @@ class HistoryStore(Protocol):
         ...
 
     def append(self, lines: Sequence[str]) -> None:
-        """Write records behind the others; when this returns they outlive a power failure."""
+        """Write records after the others; when this returns they outlive a power failure."""
         ...
 
     def close(self) -> None:

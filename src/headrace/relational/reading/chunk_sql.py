@@ -53,7 +53,7 @@ class Dialect(Protocol):
         ...
 
     def from_page(self, operator: str, page: int) -> str:
-        """Whether a row lies behind (`>=`) or before (`<`) the begin of a page, where tables are
+        """Whether a row lies after (`>=`) or before (`<`) the begin of a page, where tables are
         cut by pages."""
         ...
 
@@ -144,7 +144,7 @@ class ChunkSql:
         *,
         alone: bool = True,
     ) -> str:
-        """The key `rows` rows behind the first, as texts."""
+        """The key `rows` rows after the first, as texts."""
         select = self._select(self._texts(key), table, conditions, alone=alone)
         ordered = f"{select} ORDER BY {', '.join(self._key(key))}"
         return self.dialect.limited(ordered, 1, after=rows)

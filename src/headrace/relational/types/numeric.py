@@ -15,7 +15,7 @@ from headrace.relational.types.declaration import Declaration, text_of
 
 
 def decimal(mode: str, precision: int, scale: int) -> Declaration:
-    """A number of `precision` digits, `scale` of them behind the point (negative: that many zeros
+    """A number of `precision` digits, `scale` of them after the point (negative: that many zeros
     before it)."""
     if mode == "double":
         return _DOUBLE
@@ -82,7 +82,7 @@ def money(mode: str, digits: int, remedy: str) -> Declaration:
     )
 
 
-# Symbols before or behind the number, a sign or parentheses, groups of digits, a fraction.
+# Symbols before or after the number, a sign or parentheses, groups of digits, a fraction.
 _MONEY = re.compile(
     r"(?P<open>\()?(?P<minus>-)?[^\d.,()-]*(?P<second>-)?"
     r"(?P<whole>[0-9]{1,21}|[0-9]{1,3}(?:,[0-9]{2,3})+)(?:\.(?P<fraction>[0-9]{1,10}))?"

@@ -51,7 +51,7 @@ _HEADERS_LABEL = np.frombuffer(b',"headers":{' + bytes(16), np.uint8)
 
 @part
 def _copy(source, length, target):
-    """Copy exactly `length` bytes: Arrow promises nothing behind a buffer's end."""
+    """Copy exactly `length` bytes: Arrow promises nothing after a buffer's end."""
     if length >= 16:
         end = length - 16
         for offset in range(0, end, 16):

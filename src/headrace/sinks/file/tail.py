@@ -21,7 +21,7 @@ _LARGE_BYTES = 4 << 20  # less stays in the page cache, for those who follow the
 
 
 class Tail:
-    """Cuts the output behind its first `length` bytes, and appends `added` bytes there; `sync`:
+    """Cuts the output after its first `length` bytes, and appends `added` bytes there; `sync`:
     they wait for the disk. Raises OSError."""
 
     def __init__(self, path: Path, length: int, added: int, *, sync: bool) -> None:

@@ -151,7 +151,7 @@ class _Reading:
                 continue
             error, number = message.error(), message.partition()
             if error is not None:
-                # The end is that of settled transactions; the log may go on behind it.
+                # The end is that of settled transactions; the log may go on after it.
                 if error.code() == codes._PARTITION_EOF:
                     if message.offset() >= high[number]:
                         unread.discard(number)

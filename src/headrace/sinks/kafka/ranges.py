@@ -46,7 +46,7 @@ class Ranges:
 
     def plan(self, batch: int, slices: int, digest: str, way: Way) -> Plan:
         """How a micro-batch goes: `way`, or as it was begun before a restart. No task could mark
-        one without slices, so it goes the direct way. Behind the plan, whatever an earlier run
+        one without slices, so it goes the direct way. After the plan, whatever an earlier run
         began is settled.
 
         Raises as `next_step` does, before anything is written.
@@ -65,7 +65,7 @@ class Ranges:
         return plan
 
     def _following(self, turn: Turn, last: Plan | None) -> Turn:
-        """`turn` behind what was written, checked against it."""
+        """`turn` after what was written, checked against it."""
         if self._plan is None:
             # Who died may have left transactions, and who is only slow must not go on.
             markers = self._settle(turn)

@@ -47,7 +47,7 @@ class _Part(Generic[T]):
 
 
 class ChunkReader(Generic[T]):
-    """Chunks of a database's tables, one table behind the other."""
+    """Chunks of a database's tables, one table after the other."""
 
     def __init__(self, source: ChunkSource[T]) -> None:
         self._source = source
@@ -168,4 +168,4 @@ def _chunks(
             part.keys.target.order,
         )
         if rows.cut:
-            return  # what comes behind it is read when the rest of it was
+            return  # what comes after it is read when the rest of it was

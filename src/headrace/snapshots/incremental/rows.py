@@ -37,9 +37,9 @@ class KeyRendering(Protocol):
 
 @dataclass
 class ChunkRows:
-    """Rows as a chunk query gave them: images (PADDING readable bytes behind them, which are not
+    """Rows as a chunk query gave them: images (PADDING readable bytes after them, which are not
     part of the array), offsets (one more than rows), hashes of keys, and how keys are rendered.
-    `cut`: the limit of bytes left rows out behind them."""
+    `cut`: the limit of bytes left rows out after them."""
 
     facts: Facts
     images: np.ndarray

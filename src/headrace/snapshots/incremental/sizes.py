@@ -69,7 +69,7 @@ class ChunkSizes:
     def took(self, seconds: float, chunks: Sequence[ReadChunk]) -> None:
         """Reading these took so long."""
         filled = [chunk for chunk in chunks if chunk.rows is not None]
-        # What was read behind a chunk that its bytes cut is read once more.
+        # What was read after a chunk that its bytes cut is read once more.
         cut = any(chunk.rows is not None and chunk.rows.cut for chunk in filled)
         self.at_once = 1 if cut else min(self.at_once * 2, self._lanes)
         if not filled or not self._adapts:

@@ -27,7 +27,7 @@ class SeenBefore:
     place: int
 
     def hides(self, rows: np.ndarray, transactions: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        """Mask of the rows at the place and behind it."""
+        """Mask of the rows at the place and after it."""
         return ~are_before(rows, self.place)
 
 

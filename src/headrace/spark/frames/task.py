@@ -60,7 +60,7 @@ class FrameTask:
         self._policy = FailurePolicy.named(config, config.name)
 
     def batch(self, batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """What becomes of a batch, as batches of `schema`, its dead letters behind.
+        """What becomes of a batch, as batches of `schema`, its dead letters after.
 
         Raises HeadraceError for a record that is not tolerated.
         """

@@ -179,7 +179,7 @@ class ClosedSocketTraces:
         """The lines that may be shown now that `line` came."""
         if line in (self._ANNOUNCED, "Traceback (most recent call last):"):
             before, self._trace = self._trace, [line]
-            # The announcement belongs to the trace behind it.
+            # The announcement belongs to the trace after it.
             if before == [self._ANNOUNCED]:
                 self._trace = [*before, line]
                 return []

@@ -107,7 +107,7 @@ class Report:
         return float(oldest) / 1000
 
     def lag_seconds(self, now: float) -> float | None:
-        """How far the sink may be behind the source: the age of the oldest change that is not in
+        """How far the sink may lag behind the source: the age of the oldest change that is not in
         it. Where nothing was reported for longer than an idle query takes to report, the time since
         then counts, too: nobody knows what was committed meanwhile. None: not known, or nothing is
         to follow."""

@@ -1,4 +1,4 @@
-"""The columns of a source's tables as Spark's types: asked of its catalogue, behind its chain."""
+"""The columns of a source's tables as Spark's types: asked of its catalogue, after its chain."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def spark_struct(schema: Schema, name: str) -> StructType:
 
 
 def row_shape(config: ConnectorConfig) -> Shape:
-    """The shape of the only table of a stream, behind its transforms.
+    """The shape of the only table of a stream, after its transforms.
 
     Raises HeadraceError("spark.row_of_several_tables"), ("spark.row_of_unknown_columns"), and what
     the connector raises.
@@ -59,7 +59,7 @@ def row_shape(config: ConnectorConfig) -> Shape:
             "value.converter=variant, or json with headrace.table.",
         )
     shapes = chain_of(config).expected(tables[0])
-    # Tombstones have a shape of their own behind some transforms, without a value.
+    # Tombstones have a shape of their own after some transforms, without a value.
     shapes = [shape for shape in shapes if shape.value is not None]
     if len({(_type_of(shape.key), _type_of(shape.value)) for shape in shapes}) != 1:
         raise HeadraceError(

@@ -251,7 +251,7 @@ def _key(events: DataFrame, layout: _Layout) -> tuple[DataFrame, Column]:
 
 
 def topics_named(topics: Sequence[str], name: str) -> list[str]:
-    """The topics that are `name`, or end in it behind a dot; where none is, those that do so in any
+    """The topics that are `name`, or end in it after a dot; where none is, those that do so in any
     case, as filters take names."""
     exact = [topic for topic in topics if f".{topic}".endswith(f".{name}")]
     lowered = f".{name}".lower()

@@ -129,7 +129,7 @@ class Backlog:
         force_to_disk(self._checkpoint)
 
     def _write(self, line: Mapping[str, Any]) -> None:
-        """Append a line behind the last whole one, and wait for the disk."""
+        """Append a line after the last whole one, and wait for the disk."""
         with self.path.open("r+b") as journal:
             journal.truncate(journal.read().rfind(b"\n") + 1)
             journal.seek(0, os.SEEK_END)

@@ -59,7 +59,7 @@ class Starts:
             return self._first(ranges)
         if self._is_available_now:
             assert self._given is not None
-            # Spark asks for its progress only, behind the one micro-batch for the last time.
+            # Spark asks for its progress only, after the one micro-batch for the last time.
             if self._log.is_finished(self._given):
                 ranges.acknowledge(place_of(self._log.folder, self._given))
                 ranges.session().let_tell()

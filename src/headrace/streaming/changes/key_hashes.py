@@ -13,7 +13,7 @@ from headrace.streaming.facts import Facts
 def key_hashes(
     images: np.ndarray, offsets: np.ndarray, facts: Facts, rendering: KeyRendering
 ) -> np.ndarray:
-    """uint64 per row of `images` (PADDING readable bytes behind them)."""
+    """uint64 per row of `images` (PADDING readable bytes after them)."""
     count = len(offsets) - 1
     hashes = np.zeros(max(count, 1), np.uint64)
     keys = KeyColumns(facts, rendering)

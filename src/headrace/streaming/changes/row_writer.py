@@ -29,7 +29,7 @@ class RareRecord:
 def add_record(
     index: SegmentIndex, state: np.ndarray, record: RareRecord, kind: RowKind, topic_hash: int
 ) -> None:
-    """A row behind the ones that `index` has, of the transaction that `state` (the words of
+    """A row after the ones that `index` has, of the transaction that `state` (the words of
     `row_kernel`) has open; the index has room for one."""
     row_kernel.open_transaction(address_of(index.transactions), address_of(state))
     row = np.zeros((), ROW)

@@ -133,7 +133,7 @@ class ExtractChangedRecordState:
 
 
 def _changed(records: Records, columns: Sequence[tuple[str, Node, Node]]) -> np.ndarray:
-    """Where columns have other values behind the change (bool, records × columns). Only cells whose
+    """Where columns have other values after the change (bool, records × columns). Only cells whose
     bytes differ are read."""
     changed = np.ones((len(records), len(columns)), np.bool_)
     alike = {

@@ -78,7 +78,7 @@ def _parse_rules(text: str) -> tuple[Rule, ...]:
             raise ValueError(f"{item!r} is not a rule")
         first, second, *rest = item.strip().split(":")
         if first.lower() in ("source", "topic"):
-            # Of rules behind it that name neither, too.
+            # Of rules after it that name neither, too.
             scope = first.lower()
             rules.append(Rule(scope, second, rest[0] if rest else None))
         else:

@@ -19,7 +19,7 @@ _FIRST, _LAST = -_DAY * 365 * 120, _DAY * 365 * 180
 
 @dataclass(frozen=True)
 class Zone:
-    """A time zone: seconds to add to UTC, before, between and behind the instants of `changes`
+    """A time zone: seconds to add to UTC, before, between and after the instants of `changes`
     (int64, seconds since 1970); `offsets` has one more."""
 
     changes: np.ndarray

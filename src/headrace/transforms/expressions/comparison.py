@@ -232,7 +232,7 @@ def as_doubles(kind: Kind, array: pa.Array) -> np.ndarray:
 
 
 def _total_order(doubles: np.ndarray, rules: Rules) -> np.ndarray:
-    """Integers in the order of Java's Double.compare: -0.0 before 0.0, NaN behind everything; in
+    """Integers in the order of Java's Double.compare: -0.0 before 0.0, NaN after everything; in
     SQL, both zeros are one."""
     doubles = np.where(np.isnan(doubles), np.nan, doubles)
     if rules is Rules.SQL:

@@ -261,7 +261,7 @@ class Evaluation:
                 yield kind, array
 
     def _joined(self, left: Operand, right: Operand) -> Operand:
-        """Texts one behind the other; in Groovy, null and whole numbers beside a text, too."""
+        """Texts one after the other; in Groovy, null and whole numbers beside a text, too."""
         is_text = no(self._count)
         for operand in (left, right):
             if Kind.TEXT in operand.scalars:

@@ -102,7 +102,7 @@ def added_fields(options: UnwrappingOptions) -> tuple[AddedField, ...]:
 def with_added_fields(
     row: Struct, added: Iterable[AddedField], envelope: Struct
 ) -> dict[str, Node]:
-    """The row's members, and behind them those that the envelope has of `added`.
+    """The row's members, and after them those that the envelope has of `added`.
 
     Raises HeadraceError("transforms.field_name_twice") when the row has a field of that name.
     """
@@ -124,7 +124,7 @@ def with_added_fields(
 class AddedHeaders:
     """The entries of `add.headers`, and the headers that they make. Raises WrongOption as `parse`.
 
-    A header goes behind those that the record has, one of the same name among them.
+    A header goes after those that the record has, one of the same name among them.
     """
 
     def __init__(self, options: UnwrappingOptions) -> None:
@@ -167,5 +167,5 @@ class AddedHeaders:
 
 
 def with_headers(shape: Shape, made: Iterable[tuple[str, Node]]) -> tuple[Header, ...]:
-    """The headers of the shape, and these behind them."""
+    """The headers of the shape, and these after them."""
     return (*shape.headers, *(Header(name, node) for name, node in made))

@@ -11,7 +11,7 @@ MODE = "delete.tombstone.handling.mode"
 
 
 class DeleteMode(StrEnum):
-    """What becomes of a delete, and of the tombstone behind it."""
+    """What becomes of a delete, and of the tombstone after it."""
 
     DROP = "drop"
     """Both are left out."""

@@ -34,7 +34,7 @@ def registrations(
     connection: Connection, config: Db2Config, begun_at: bytes | None = None
 ) -> list[Registration]:
     """All registrations, by their tables and where they begin; only those whose change tables begin
-    at this number or behind it, where one is given. Raises DriverError."""
+    at this number or after it, where one is given. Raises DriverError."""
     made = []
     parameters = () if begun_at is None else (begun_at,)
     query = sql.registrations(config, begun=begun_at is not None)

@@ -51,7 +51,7 @@ class Db2Ranges(DriverRanges):
         return images_of(facts, cursor)
 
     def _bounds(self, whole: KeyRange[Target], size: int, count: int) -> list[Key]:
-        """One after the other: each is sought behind the one before."""
+        """One after the other: each is sought after the one before."""
         target, bounds = whole.target, list[Key]()
         lower = whole.lower
         for _ in range(count):

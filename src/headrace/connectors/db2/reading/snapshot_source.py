@@ -41,7 +41,7 @@ from headrace.snapshots.tables import Leaf
 
 @dataclass(frozen=True)
 class Db2State(HeldSnapshot):
-    """The place behind the last commit that Capture had written when the snapshot was taken."""
+    """The place after the last commit that Capture had written when the snapshot was taken."""
 
     position: Db2Position
     taken_us: int = 0

@@ -47,12 +47,12 @@ class Db2Run(Run[Db2Config, Db2Settings]):
         return connect(self.config)
 
     def now(self, connection: Connection) -> Db2Position:
-        """The position behind everything that Capture has written."""
+        """The position after everything that Capture has written."""
         lsn = newest_lsn(connection, self.config)
         return Db2Position() if lsn is None else Db2Position.behind_commit(lsn)
 
     def log_end(self) -> int:
-        """The place behind the newest commit."""
+        """The place after the newest commit."""
         with self.connect() as connection:
             lsn = newest_lsn(connection, self.config)
             return 0 if lsn is None else place_of(lsn) + 1

@@ -116,8 +116,8 @@ class Beginnings:
     def check_fetched(
         self, registered: Iterable[Registration], unread: Mapping[Path, int], lsn_bytes: int
     ) -> None:
-        """A look behind rows that were fetched, before they are delivered. `registered` are those
-        that begin where the reading does or behind it, `unread` has, for each change table that is
+        """A look after rows that were fetched, before they are delivered. `registered` are those
+        that begin where the reading does or after it, `unread` has, for each change table that is
         being read, the place from which on rows were fetched since the last look, or are still to
         be. Raises as `check`."""
         assert self._starts is not None, "`check` comes first"

@@ -1,5 +1,5 @@
 """The number of the last change of a range that ends inside of a transaction, and how the next
-reader goes on behind it."""
+reader goes on after it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ReceivedChanges(Received):
     change: int | None = None
 
     def reaches(self, position: Position) -> bool:
-        """See Received. Inside of a transaction, a change behind the position's must have come."""
+        """See Received. Inside of a transaction, a change after the position's must have come."""
         assert isinstance(position, Db2Position)
         if position.change is None or self.transaction != position.transaction:
             return super().reaches(position)
@@ -56,7 +56,7 @@ class ReceivedChanges(Received):
 
 
 def resume(start: Db2Position, state: np.ndarray) -> tuple[int, int] | None:
-    """Make a reader's state number the changes of the transaction that `start` is inside of behind
+    """Make a reader's state number the changes of the transaction that `start` is inside of after
     those that are delivered; returns the places of that transaction and of the last of those. None:
     it is inside of none, or tells no change."""
     if start.transaction is None or start.change is None:

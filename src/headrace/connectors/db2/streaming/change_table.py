@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 COMMIT, INTENT, OPERATION = range(3)
 """Where IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ and IBMSNAP_OPERATION stand in the rows; the table's
-columns come behind them."""
+columns come after them."""
 LEADING = 3
 _FIRST_ROWS = 500
 _BLOCKS_BYTES, _BLOCK_BYTES = 32 << 20, 256 << 10

@@ -21,7 +21,7 @@ _COMMIT, _LOGMARKER = range(2)
 class CommitTimes:
     """The times of one window's transactions. `cursor` gives rows of IBMSNAP_COMMITSEQ and
     IBMSNAP_LOGMARKER (datetime, or a text of one, as `clock` shows it) in the order of the former;
-    `behind` gives the time of the commits behind those rows, in microseconds since 1970 UTC. So
+    `behind` gives the time of the commits of those rows, in microseconds since 1970 UTC. So
     many rows are in memory as are fetched at once."""
 
     def __init__(
@@ -68,7 +68,7 @@ class CommitTimes:
         return False
 
     def _after_all(self) -> int:
-        """The time of commits behind every row of the window."""
+        """The time of the commit of every row of the window."""
         if self._time_behind is None:
             self._time_behind = self._behind()
         return self._time_behind

@@ -42,7 +42,7 @@ class FetchThread:
         return future
 
     def close(self) -> None:
-        """Disconnect behind the call that runs; never raises."""
+        """Disconnect after the call that runs; never raises."""
         self._calls.put(None)
         self._thread.join()
         self._connection.close()
@@ -106,5 +106,5 @@ class FetchedAhead:
         return fetched.result()
 
     def close(self) -> None:
-        """See AheadCursor: behind the fetch that runs."""
+        """See AheadCursor: after the fetch that runs."""
         self._thread.later(self._cursor.close).result()

@@ -56,17 +56,17 @@ from headrace.streaming.changes.kernels.late_kernel import (
 )
 from headrace.streaming.changes.kernels.transaction_kernel import advance, is_full
 
-# Words of `state` behind those of late_kernel.
+# Words of `state` after those of late_kernel.
 (
     HAS_CHANGE,  # 1: a change of the open transaction was read
     CHANGE,  # lower half of its number
     SERIAL,  # number of the change among those with the same number; 0: a schema change
-    TOLD,  # schema changes behind the last change
+    TOLD,  # schema changes after the last change
     RESUMES,  # 1: the stream begins inside of the transaction of the next words
     RESUMED_HIGH,
     RESUMED_LOW,
     RESUMED_CHANGE,  # lower half of the number of the last change that is delivered
-    RESUMED_ORDINAL,  # the least ordinal of the changes behind it
+    RESUMED_ORDINAL,  # the least ordinal of the changes after it
     STATE_END,
 ) = range(OWN_WORDS, OWN_WORDS + 10)
 STATE_WORDS = STATE_END
@@ -261,7 +261,7 @@ def _resume(place, state):
 
 @part
 def _number_rows(rows, first, kind, place, serial, state):
-    """A change was read, and made the rows of a segment from `first` on: parts behind those of the
+    """A change was read, and made the rows of a segment from `first` on: parts after those of the
     schema changes before it."""
     told = load64(state + 8 * TOLD)
     for number in range(first, load64(state + 8 * row_kernel.ROWS)):

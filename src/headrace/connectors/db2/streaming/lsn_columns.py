@@ -28,7 +28,7 @@ class LsnColumn(NamedTuple):
 
     @staticmethod
     def joined(columns: Sequence[LsnColumn]) -> LsnColumn:
-        """One behind the other."""
+        """One after the other."""
         return LsnColumn(
             np.concatenate([column.high for column in columns]),
             np.concatenate([column.low for column in columns]),
@@ -39,7 +39,7 @@ class LsnColumn(NamedTuple):
         return LsnColumn(self.high[rows], self.low[rows])
 
     def same_as_before(self) -> np.ndarray:
-        """Mask of the rows behind the first one: whether the number is that of the row before."""
+        """Mask of the rows after the first one: whether the number is that of the row before."""
         same = self.low[1:] == self.low[:-1]
         return np.asarray(same & (self.high[1:] == self.high[:-1]))
 

@@ -241,7 +241,7 @@ class ChangeTablesReader(SegmentReader):
         unread: dict[tuple[str, str], int],
     ) -> None:
         """Whether rows may have been pruned before they were fetched, or while they were: call it
-        behind fetching, before the rows are delivered. `unread` has the place up to which each
+        after fetching, before the rows are delivered. `unread` has the place up to which each
         change table was read at the last look; those that were read to their end leave it. Raises
         HeadraceError."""
         if self._beginnings is None or not unread:

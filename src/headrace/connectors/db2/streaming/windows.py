@@ -113,7 +113,7 @@ def _end_of_span(connection: Connection, config: Db2Config, window: Window, seco
         return window.last
     try:
         until = rows[0][0] + dt.timedelta(seconds=seconds)
-    except OverflowError:  # behind the last time that there is
+    except OverflowError:  # after the last time that there is
         return window.last
     ((last,),) = connection.rows(sql.last_commit_until(config), (*bounds, until))
     return window.last if last is None else place_of(bytes(last))

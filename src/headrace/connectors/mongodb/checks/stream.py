@@ -10,7 +10,7 @@ from headrace.connectors.mongodb.streaming.cursor import behind_token
 
 
 def check_stream(checked: Checked) -> None:
-    """Opens the stream now and behind the first resume token, which shows privileges, pipeline,
+    """Opens the stream now and after the first resume token, which shows privileges, pipeline,
     name and the server's kind at once, and closes it."""
     database, collection = checked.config.target()
     what = "The change stream of the deployment"

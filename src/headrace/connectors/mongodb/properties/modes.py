@@ -15,7 +15,7 @@ class CaptureMode(StrEnum):
 
     @property
     def full_update(self) -> bool:
-        """Whether an update comes with the document behind it."""
+        """Whether an update comes with the document after it."""
         return self in (CaptureMode.UPDATE_FULL, CaptureMode.UPDATE_FULL_PRE_IMAGE)
 
     @property

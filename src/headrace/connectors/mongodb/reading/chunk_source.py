@@ -171,7 +171,7 @@ class Reads(ChunkTransaction[CollectionTarget]):
         bounds = [whole.lower]
         for _ in range(count - 1):
             rest = whole.target.documents(replace(whole, lower=bounds[-1]))
-            # Where documents lie behind a bound, the bound itself is one of them, if it is there.
+            # Where documents lie after a bound, the bound itself is one of them, if it is there.
             skip = size - 1 if bounds[-1] is None else size
             bound = id_behind(self._client, self._session, rest, skip)
             if bound is None:
@@ -213,7 +213,7 @@ def _read_range(
 
 
 def _joined(blocks: Sequence[ImageBlock]) -> ImageBlock:
-    """One block, with readable bytes behind its images."""
+    """One block, with readable bytes after its images."""
     if len(blocks) == 1:
         return blocks[0]
     return ImageBlock.of(

@@ -114,7 +114,7 @@ def write_documents(batch, size, images, room, offsets, rules, rule_count, scrat
 
 
 def document_images(batch: bytes, collection: str, rules: FieldRules | None = None) -> ImageBlock:
-    """The images of the documents that `batch` holds one behind the other; their columns are those
+    """The images of the documents that `batch` holds one after the other; their columns are those
     of `events.ID` and `events.DOCUMENT`, the second one after `rules` (a cell that cannot be
     rendered where a new name is taken). Raises HeadraceError: "documents.value_not_understood" for
     broken BSON, "mongodb.no_id" for a document without `_id`, as views may have."""

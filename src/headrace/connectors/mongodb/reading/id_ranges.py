@@ -77,7 +77,7 @@ def read_batches(
 ) -> Iterator[ImageBlock]:
     """The documents of a range in the order of `_id`, as they come, the one with the lower bound
     left out if that is excluded; after `max_bytes` of images
-    no further batch is asked for. A read that an election or a lost connection ends goes on behind
+    no further batch is asked for. A read that an election or a lost connection ends goes on after
     the last document; one of a collection that is dropped or renamed is over. Raises the driver's
     errors, and HeadraceError for documents that cannot be read."""
     tries = count = 0
@@ -175,7 +175,7 @@ def _parts(id_range: IdRange) -> Iterator[dict[str, Any]]:
 
 
 def id_behind(client: Client, session: ClientSession, id_range: IdRange, skip: int) -> bytes | None:
-    """The `_id` of the document behind the first `skip` ones of a range, at least one; None: there
+    """The `_id` of the document after the first `skip` ones of a range, at least one; None: there
     are fewer. Raises the driver's errors."""
     part = next(_parts(id_range))
     try:

@@ -1,1 +1,1 @@
-"""The start of a stream: its first position, stored positions, and the oplog that they need."""
+"""How a stream begins: its first position, stored positions, and the log after them."""

@@ -116,7 +116,7 @@ class Run:
         return stream_cursor(self.config, progress)
 
     def log_end(self, client: Client) -> int:
-        """The place behind the last operation; see `servers.operation_time`."""
+        """The place after the last operation; see `servers.operation_time`."""
         time = operation_time(client)
         return ((time.time << 32 | time.inc) + 1) << 64
 

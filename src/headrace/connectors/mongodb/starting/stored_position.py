@@ -44,7 +44,7 @@ class StoredPosition(LostLog[MongoPosition]):
         return MongoOffset(self._run.config.topic_prefix, at_token(token), epoch, system)
 
     def system(self, client: Client) -> str:
-        """The replica set's name (empty: a sharded cluster), and behind a slash what tells the
+        """The replica set's name (empty: a sharded cluster), and after a slash what tells the
         cluster from all others, as far as the user may read it."""
         name = read_server(client, self._run.config).replica_set or ""
         identity = cluster_identity(client)
@@ -58,7 +58,7 @@ class StoredPosition(LostLog[MongoPosition]):
         return replace(start, position=replace(start.position, token=token))
 
     def check(self, stored: MongoOffset) -> Lost | None:
-        """Whether the stream can go on behind a stored offset. Raises HeadraceError where it
+        """Whether the stream can go on after a stored offset. Raises HeadraceError where it
         cannot, and snapshot.mode has no answer to that."""
         if self.is_known:
             return None

@@ -1,7 +1,7 @@
 """A change stream's cursor: raw batches, and the cursor that follows when a server has lost it.
 
 The driver's own change streams make an object of each event. This one sends their commands, as the
-drivers' specification of change streams has them: one session, resume tokens behind batches, and
+drivers' specification of change streams has them: one session, resume tokens after batches, and
 the errors that a stream goes on after.
 """
 
@@ -84,7 +84,7 @@ class ChangeStream:
 
 
 def behind_token(token: bytes) -> dict[str, Any]:
-    """The stream goes on behind a resume token, a BSON document. Tokens of `invalidate`, which
+    """The stream goes on after a resume token, a BSON document. Tokens of `invalidate`, which
     resumeAfter refuses, are right, too."""
     return {"startAfter": RawBSONDocument(token)}
 
@@ -135,7 +135,7 @@ class ChangeStreamCursor:
 
     def more(self, seconds: float) -> Reply:
         """The next batch; an empty one after `seconds` at most. When the server lost the cursor,
-        or closed it, another one is opened behind the last batch."""
+        or closed it, another one is opened after the last batch."""
         if self._cursor == 0:
             return self._reopen()
         database, _, collection = self._namespace.partition(".")

@@ -63,7 +63,7 @@ _NAMES = {
     b"txnNumber": TXN_NUMBER,
     b"splitEvent": SPLIT,
 }
-# Parts of an update's description, behind those of the event, and its members.
+# Parts of an update's description, after those of the event, and its members.
 UPDATED, REMOVED, TRUNCATED = _PARTS, _PARTS + 1, _PARTS + 2
 _UPDATE_NAMES = {
     b"updatedFields": UPDATED,

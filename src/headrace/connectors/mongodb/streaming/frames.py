@@ -60,7 +60,7 @@ from headrace.streaming.changes.kernels.row_kernel import (
     TOKEN_SIZE,
     TOKEN_NUMBER,  # of the last event up to there, as NUMBER
     OLD,  # the image before the change
-    NEW,  # the image behind it
+    NEW,  # the image after it
     EXTRA,  # the image of what an update changed
     SESSION,  # the image of the transaction: its lsid
     SESSION_SIZE,
@@ -72,7 +72,7 @@ FRAME_WORDS = 18
 FRAME_HEAD = 8 * FRAME_WORDS
 OUTSIDE, BEGINS, GOES_ON = range(3)
 
-# Words of the reader's state that this kernel has; the next kernel's come behind them.
+# Words of the reader's state that this kernel has; the next kernel's come after them.
 (
     STATUS,
     AT,  # address of the next event's element in the batch
@@ -147,7 +147,7 @@ def _in_transaction(parts):
 
 @part
 def _border(parts, time, state):
-    """What an event is in its transaction; notes the transaction that is open behind it."""
+    """What an event is in its transaction; notes the transaction that is open after it."""
     if not _in_transaction(parts):
         store64(state + 8 * OPEN_TIME, 0)
         return np.int64(OUTSIDE)
@@ -295,7 +295,7 @@ def write_frames(
     state,
 ):  # fmt: skip
     """Write the frames of the events from state[AT] to `last`, the zero byte of their batch, to
-    `target`, which has `room` bytes, and PADDING behind them.
+    `target`, which has `room` bytes, and PADDING after them.
 
     `namespaces`, `mask`, `relations` and `fields` are the tables of `Collections`, `options` those
     of row_kernel.add_change; `parts` (see `event_parts`) and `scratch` are memory to work in.

@@ -1,6 +1,6 @@
 """Frames of a change stream (see `frames`) to rows of the index, compiled.
 
-Each event is the end of a transaction of its own for ranges: a stream goes on behind any of them.
+Each event is the end of a transaction of its own for ranges: a stream goes on after any of them.
 MongoDB's transactions matter where they are counted, and have records where they begin and end.
 """
 
@@ -68,7 +68,7 @@ from headrace.streaming.changes.kernels.row_kernel import (
 )
 from headrace.streaming.changes.kernels.transaction_kernel import advance
 
-# Words of the reader's state, behind those of `frames`.
+# Words of the reader's state, after those of `frames`.
 (
     WALL_TIMES,  # 1: source.ts_ms is wallTime, where there is one
     DONE_TIME,  # of the last frame
@@ -140,7 +140,7 @@ def _add_border(rows, transactions, state, ordinal, size, relation, operation):
 
 @part
 def _end_open(rows, transactions, state):
-    """The open transaction ends, behind its last event."""
+    """The open transaction ends, after its last event."""
     store64(state + 8 * POSITION_HIGH, load64(state + 8 * DONE_TIME))
     store64(state + 8 * POSITION_LOW, load64(state + 8 * DONE_NUMBER))
     _add_border(rows, transactions, state, _OF_ENDING, 0, load64(state + 8 * ENDINGS) - 1, ENDING)
@@ -159,7 +159,7 @@ def _done(frame, virtual, state):
 
 @part
 def _add_end(ends, session, transaction, state):
-    """A range may end behind the last frame."""
+    """A range may end after the last frame."""
     entry = ends + _END_SIZE * load64(state + 8 * ENDS)
     store64(entry, load64(state + 8 * ROWS))
     store64(entry + 8, load64(state + 8 * DONE_TIME))

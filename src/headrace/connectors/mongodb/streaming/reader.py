@@ -54,7 +54,7 @@ class ReaderOptions:
 
 
 class _Batch:
-    """Events that lie one behind the other as elements of an array, bytes `first` to `last` of
+    """Events that lie one after the other as elements of an array, bytes `first` to `last` of
     `data`; the kernel sees them from the address `at` to that of the zero byte, `end`."""
 
     def __init__(self, data: bytes, first: int, last: int) -> None:
@@ -290,7 +290,7 @@ class ChangeStreamReader(SegmentReader):
         state[frames.AT] = self._batches[0].at
 
     def _write_mark(self, target: memoryview, token: bytes, is_end: bool) -> int:
-        """A mark behind the events of a reply, once there is room for it; returns its bytes."""
+        """A mark after the events of a reply, once there is room for it; returns its bytes."""
         state, time = self.state, token_time(token)
         number = token_number = self._number_at(time)
         if state[frames.OPEN_TIME]:

@@ -35,7 +35,7 @@ class Reply:
     """A reply to `aggregate` or `getMore`.
 
     The batch is an array, bytes `first` to `last` of `data`. `token` is the server's resume token
-    behind it, a BSON document; `cursor` is 0 when the server has closed the cursor.
+    after it, a BSON document; `cursor` is 0 when the server has closed the cursor.
     `operation_time` is the timestamp of the last operation that the server knows of (seconds << 32
     | increment).
     """
@@ -117,7 +117,7 @@ def members(data: bytes, start: int = 0) -> dict[str, Member]:
 
 def each_member(data: bytes, start: int = 0) -> Iterator[tuple[str, Member]]:
     """The members of a document in turn. Raises ValueError at the first that is broken."""
-    # What is read behind the value of a member lies in the document around it.
+    # What is read after the value of a member lies in the document around it.
     address = address_of(np.frombuffer(data, np.uint8))
     size = int(value_size(DOCUMENT, address + start, len(data) - start))
     if size < 0:

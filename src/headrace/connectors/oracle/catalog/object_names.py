@@ -26,7 +26,7 @@ class ObjectNames:
         self._read()
 
     def find(self, name: str) -> Path | None:
-        """Schema and name of the table behind a name that LogMiner gave; None: it is not known, or
+        """Schema and name of the table after a name that LogMiner gave; None: it is not known, or
         the name is a plain one."""
         if name.startswith(RECYCLED):
             if name not in self._recycled:

@@ -84,7 +84,7 @@ def check_tables_logging(checked: Checked) -> None:
 
 
 def _check_retention(checked: Checked, connection: Connection, destination: str) -> None:
-    """Whether logs reach back behind the oldest transaction that is open."""
+    """Whether logs reach back beyond the oldest transaction that is open."""
     binds = {"destination": destination, "hours": checked.config.archive_log_hours}
     oldest = Redo(checked.config).oldest(connection)
     ((since, now),) = connection.rows(sql.OLDEST_LOG_TIME(), binds)

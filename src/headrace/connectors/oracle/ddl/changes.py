@@ -31,7 +31,7 @@ class DdlKind(StrEnum):
 
 @dataclass(frozen=True)
 class TableDdl:
-    """What a statement does to a table: `path` is its name behind the statement, `previous` that
+    """What a statement does to a table: `path` is its name after the statement, `previous` that
     before it where it has another one then."""
 
     kind: DdlKind

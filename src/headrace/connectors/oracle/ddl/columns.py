@@ -14,7 +14,7 @@ _OPTIONS = frozenset({
     "GENERATED", "INVISIBLE", "LOB", "NOT", "NULL", "PRIMARY", "REFERENCES", "RESERVABLE", "SORT",
     "STORE", "SUPPLEMENTAL", "UNIQUE", "USING", "VIRTUAL", "VISIBLE",
 })  # fmt: skip
-"""What may stand behind the type of a column, or in its place where a column is modified."""
+"""What may stand after the type of a column, or in its place where a column is modified."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ _NOT_MODIFIED = frozenset({
     "SUBPARTITION", "UNIQUE", "VARRAY",
 })  # fmt: skip
 _Read = Callable[[Cursor, Path], TableDdl]
-"""Reads what stands behind the table's name."""
+"""Reads what stands after the table's name."""
 _CLAUSES = frozenset({"ADD", "MODIFY", "DROP", "RENAME", "SET"})
 
 

@@ -17,7 +17,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ENDS = " \t\r\n;\0"
-"""What may stand behind a statement, before and behind a slash; LogMiner writes a byte 0."""
+"""What may stand after a statement, before and after a slash; LogMiner writes a byte 0."""
 
 
 class NotUnderstood(ValueError):
@@ -64,7 +64,7 @@ def tokens_of(sql: str) -> tuple[Token, ...]:
 
 
 def stated(sql: str) -> str:
-    """A statement without what stands before and behind it: comments, spaces, and what ends it."""
+    """A statement without what stands before and after it: comments, spaces, and what ends it."""
     tokens = tokens_of(sql)
     return sql[tokens[0].start : tokens[-1].end] if tokens else ""
 
@@ -78,7 +78,7 @@ class Cursor:
         self._place = 0
 
     def peek(self, ahead: int = 0) -> Token | None:
-        """The next token, or one behind it; None behind the last."""
+        """The next token, or one after it; None after the last."""
         place = self._place + ahead
         return self._tokens[place] if place < len(self._tokens) else None
 
@@ -87,7 +87,7 @@ class Cursor:
         return self._place >= len(self._tokens)
 
     def next(self) -> Token:
-        """The next token, behind which it goes on. Raises NotUnderstood at the end."""
+        """The next token; moves past it. Raises NotUnderstood at the end."""
         token = self.peek()
         if token is None:
             raise NotUnderstood("it ends too early")
@@ -108,7 +108,7 @@ class Cursor:
         return token is not None and any(_is(token, text) for text in texts)
 
     def take(self, *texts: str) -> bool:
-        """Go behind these words or signs if they stand next."""
+        """Skip these words or signs if they come next."""
         if not self.sees(*texts):
             return False
         self._place += len(texts)
@@ -171,7 +171,7 @@ class Cursor:
         return self.sql[first.start : last.end]
 
     def skip_parentheses(self) -> None:
-        """Go behind what stands in parentheses, if they stand next."""
+        """Skip a pair of parentheses with its content, if it comes next."""
         if not self.take("("):
             return
         depth = 1

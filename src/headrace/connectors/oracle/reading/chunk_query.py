@@ -34,7 +34,7 @@ class RowsQuery:
     later: bool = False
 
     def statement(self, scn: int, behind: tuple[str, ...] | None = None) -> str:
-        """The rows as of an SCN, those behind a key."""
+        """The rows as of an SCN, those after a key."""
         statements = sql_at(scn)
         selected = shown(statements, self.columns)
         if self.override is not None:

@@ -56,7 +56,7 @@ from headrace.snapshots.tables import Leaf, SnapshotTable
 log = logging.getLogger(__name__)
 
 _SETTLING_SECONDS, _PAUSE_SECONDS = 20.0, 0.5
-"""How long a snapshot waits for SCNs behind the last DDL statement: Oracle knows when they were
+"""How long a snapshot waits for SCNs after the last DDL statement: Oracle knows when they were
 to three seconds."""
 _PROBED_TABLES = 200
 _MANY_TABLES = 2000
@@ -170,7 +170,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
 
     def _state(self, connection: Connection) -> OracleState:
         """Transactions are looked for before the SCN is read, so that one that begins in between
-        is behind the SCN of then."""
+        is after the SCN of then."""
         before = current_scn(connection)
         pending = self._pending(connection, before)
         mode = self._config.internal_log_mining_transaction_snapshot_boundary_mode

@@ -217,7 +217,7 @@ class _Parser:
         return values
 
     def conditions(self) -> list[Value]:
-        """What stands behind `where`; ends behind the last condition."""
+        """The text after `where`; ends after the last condition."""
         values = self._unset()
         while True:
             # Where the row lies is not a column of it.

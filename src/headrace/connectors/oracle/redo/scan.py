@@ -1,6 +1,6 @@
 """Bytes of redo statements, for the kernels that read them.
 
-Addresses and lengths are int64. `stop` is where a statement ends: what is read at and behind it (up
+Addresses and lengths are int64. `stop` is where a statement ends: what is read at and after it (up
 to 64 bytes, which are there) never decides anything.
 """
 
@@ -26,7 +26,7 @@ NONE = np.int64(-1)
 
 @inlined_part
 def begins_with(place, stop, text, length):
-    """Whether the `length` bytes at the address `text` (with readable bytes behind them) stand at a
+    """Whether the `length` bytes at the address `text` (with readable bytes after them) stand at a
     place."""
     if stop - place < length:
         return False

@@ -27,7 +27,7 @@ _WORD = 8
 
 @dataclass(frozen=True)
 class RedoImages:
-    """The images of a batch of statements: `images` (uint8, with PADDING readable bytes behind
+    """The images of a batch of statements: `images` (uint8, with PADDING readable bytes after
     them) holds, per statement, the old image (of updates and deletes), then the new one (of inserts
     and updates), and `offsets` (int64, one more than statements) where they begin and end.
     `operations` are `c`, `u` and `d` (uint8). A statement that cannot be read has no images, and is
@@ -161,7 +161,7 @@ def columns_with(mark: str, statement: str, table: RedoTable) -> list[str]:
 
 def _addresses(texts: pa.Array) -> tuple[np.ndarray, int, int, np.ndarray]:
     """Where statements begin and end (int64, one more than statements), from which one on they lie
-    elsewhere, how far, and the memory that those are in: Arrow's memory may end behind the last."""
+    elsewhere, how far, and the memory that those are in: Arrow's memory may end after the last."""
     assert not texts.null_count
     kind = np.int64 if pa.types.is_large_string(texts.type) else np.int32
     _, raw_offsets, values = texts.buffers()

@@ -58,7 +58,7 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
         return connect(self.config, container=self.config.container)
 
     def log_end(self) -> int:
-        """The place behind the newest redo that is written."""
+        """The place after the newest redo that is written."""
         with self.connect() as connection:
             return OraclePosition.behind_scn(Redo(self.config).written(connection)).committed
 

@@ -157,7 +157,7 @@ class MiningProgress:
     querying: Durations = field(default_factory=Durations)
     """Windows: the query until its first rows."""
     fetching: Durations = field(default_factory=Durations)
-    """Of the rows behind the first ones."""
+    """Of the rows after the first ones."""
     processing: Durations = field(default_factory=Durations)
     """Windows, from the query until all of their rows are held."""
     memory: Mapping[str, int] = field(default_factory=dict)

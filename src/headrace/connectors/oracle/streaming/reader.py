@@ -278,7 +278,7 @@ class RedoReader(SegmentReader):
             self.progress.committed_scn = int(commits.scns[count - 1])
 
     def _oldest_mined(self, scn: int) -> int:
-        """Redo of a larger SCN has all of what is held, and what is at an SCN or behind it."""
+        """Redo of a larger SCN has all of what is held, and what is at an SCN or after it."""
         if self._config.is_unbuffered:
             mined = self._mined
             while self._open and self._open[0].scn < scn:
@@ -425,7 +425,7 @@ class RedoReader(SegmentReader):
             self._given_up.add(self._buffer.given_up())
 
     def _switched(self, error: DriverError) -> None:
-        """What a log switch makes is tried again, behind what is held; other errors are raised, and
+        """What a log switch makes is tried again, after what is held; other errors are raised, and
         so is one that does not end."""
         known = self.translate(error)
         if known is not None and known.code == "oracle.query_timeout":
@@ -461,7 +461,7 @@ class RedoReader(SegmentReader):
         assert self._database is not None
         self._flush.flush(self._database, self._next)
         if self._config.is_unbuffered:
-            # Of a transaction that is committed behind the SCN of the second look.
+            # Of a transaction that is committed after the SCN of the second look.
             first = self._redo.first_changes(self._root, self._look or self._redo.look(self._root))
         look = self._look = self._redo.look(self._root)
         if self._config.is_unbuffered:

@@ -303,7 +303,7 @@ class RedoHolder:
         return self.delivered
 
     def taken(self, number: int) -> None:
-        """A transaction was taken from the buffer, behind all others."""
+        """A transaction was taken from the buffer, after all others."""
         last = self.buffer.committed(number)
         user = last.user if self.buffer.shown & write_kernel.SHOWS_USER else None
         self.delivered = DeliveredTransaction(last.xid, last.scn, user)

@@ -20,7 +20,7 @@ _ENDS = (redo_rows.COMMIT, redo_rows.ROLLED_BACK)
 
 @dataclass(frozen=True)
 class Remined:
-    """Open transactions with large values, whose redo is read again from their beginning, behind
+    """Open transactions with large values, whose redo is read again from their beginning, after
     the SCN `start`: LogMiner returns these values only if it reads all of them. Other
     transactions stay as they were read, up to the SCN `upto`. `xids` are their ids (int64)."""
 

@@ -238,7 +238,7 @@ class StreamTables:
         """By relation version, the captured tables that were found."""
         self.charset = texts.charset
         self.real_name: Callable[[str], Path | None] | None = None
-        """Finds the table behind a name that LogMiner made up (log.mining.strategy=hybrid)."""
+        """Finds the table after a name that LogMiner made up (log.mining.strategy=hybrid)."""
         self.list_tables: Callable[[], Sequence[tuple[str, str, int]]] = tuple
         """Schema, name and object number of every table that there is now."""
         self.identifies = False

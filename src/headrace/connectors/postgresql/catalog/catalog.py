@@ -167,7 +167,7 @@ class CatalogReading(TableReading[CatalogTable]):
     snapshot: str
 
     def sees(self, xid: int) -> bool:
-        """Whether it is as of a moment behind a transaction of the log."""
+        """Whether it is as of a moment after a transaction of the log."""
         return VisibleTransactions(self.snapshot).sees(xid)
 
     def type_facts(self, oid: int) -> TypeFacts:

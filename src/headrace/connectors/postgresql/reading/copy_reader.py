@@ -41,7 +41,7 @@ def read_copy(connection: PGconn, sql: str) -> Iterator[tuple[np.ndarray, np.nda
     """Run `sql`, a COPY ... TO STDOUT in text format, and yield its rows in blocks.
 
     A block is (images, offsets): a uint8 array, and an int64 array with one entry more than there
-    are rows; row i is images[offsets[i]:offsets[i + 1]]. `PADDING` bytes behind the images are
+    are rows; row i is images[offsets[i]:offsets[i + 1]]. `PADDING` bytes after the images are
     readable. Blocks hold up to BLOCK_BYTES and BLOCK_ROWS, or one larger row, and are the
     caller's to keep.
 

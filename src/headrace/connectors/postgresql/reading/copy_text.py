@@ -60,7 +60,7 @@ def _unescaped() -> np.ndarray:
     return table
 
 
-# What stands behind a backslash; 0: the server does not write it.
+# What stands after a backslash; 0: the server does not write it.
 _UNESCAPED = _unescaped()
 
 
@@ -74,7 +74,7 @@ def image_bound(length, columns):  # type: ignore[no-untyped-def]
 def transcode(source, length, columns, out, capacity):  # type: ignore[no-untyped-def]
     """The image of one row, `length` bytes at `source` with its newline; returns its size.
 
-    `PADDING` bytes behind the input must be readable and behind `capacity` writable. Negative:
+    `PADDING` bytes after the input must be readable and after `capacity` writable. Negative:
     a `Status`, and the output is undefined.
     """
     if length < 1 or columns < 0 or columns > 0x7FFF:

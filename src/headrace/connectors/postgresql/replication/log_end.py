@@ -18,7 +18,7 @@ _QUERY = (
 
 
 def inserted_log_end(connection: psycopg.Connection) -> int:
-    """The LSN behind what was written last, on the disk or not; on a standby, behind what was
+    """The LSN after what was written last, on the disk or not; on a standby, after what was
     replayed."""
     return _lsn(connection, "insert")
 

@@ -41,7 +41,7 @@ from headrace.streaming.changes.kernels.transaction_kernel import (
     is_full,
 )
 
-# Words of `state` that PostgreSQL has its own names for, and words of its own behind them.
+# Words of `state` that PostgreSQL has its own names for, and words of its own after them.
 XID, FINAL_LSN = row_kernel.TRANSACTION_ID, row_kernel.POSITION_LOW
 ORIGIN_LSN = row_kernel.ORIGIN_POSITION
 ORIGIN_MAP, ORIGIN_MAP_LENGTH = row_kernel.VERSIONS, row_kernel.VERSIONS_LENGTH

@@ -306,7 +306,7 @@ class PgoutputReader(SegmentReader):
         add_end(address_of(index.ends), address_of(state), 0, message.lsn)
 
     def _add(self, piece: Piece, record: RareRecord, kind: RowKind) -> None:
-        """A row behind the ones there are."""
+        """A row after the ones there are."""
         state, index, relation = self.state, piece.index, record.relation
         if kind == RowKind.TRANSACTION and self._origin is not None and state[pgoutput.ORIGIN_MAP]:
             relation = self._relations.version_of_origin(relation, self._origin)

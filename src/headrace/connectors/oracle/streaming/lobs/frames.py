@@ -5,7 +5,7 @@ Numbers are in network byte order. Where a change has its images (see streaming.
 
     L   the value that is written next: how the redo writes it (1), the column's number (2), whether
         it is bytes (1), the row's image
-    W   a part: its kind (1), where it begins (8; -1: behind the part before it), the part: a text
+    W   a part: its kind (1), where it begins (8; -1: after the part before it), the part: a text
         in UTF-8, or bytes
     X   nothing: the value is erased, or a part of it cannot be read
     Q   nothing: a value is written next, and its row and column cannot be read

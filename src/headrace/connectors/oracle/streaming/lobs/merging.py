@@ -235,7 +235,7 @@ class Merging:
         self._waiting[place] = change
 
     def _out(self, change: Change) -> Iterator[bytes]:
-        """A change goes out, behind those that are before it."""
+        """A change goes out, after those that are before it."""
         line: list[Change] = []
         first: Change | None = change
         while first is not None and self._waiting.get(first.place) is first:

@@ -2,8 +2,8 @@
 apart from their rows.
 
 A row of redo that takes back a change names the row alone. What it takes back is the newest that
-is left: a change of that row, or the name of a value and the parts that were written behind it. An
-insert that is taken back takes all with it that came behind it. Where LogMiner gives no ROWIDs, a
+is left: a change of that row, or the name of a value and the parts that were written after it. An
+insert that is taken back takes all with it that came after it. Where LogMiner gives no ROWIDs, a
 change and the values of its row are one record of redo (RS_ID), and are taken back at once.
 """
 

@@ -1,5 +1,5 @@
 """What is known of a transaction with large values before its changes are made: what of it was
-rolled back, and which rows are simple. A simple row has one change and its values, one behind the
+rolled back, and which rows are simple. A simple row has one change and its values, one after the
 other: it needs not wait for what may come of it, and is made when it is its turn."""
 
 from __future__ import annotations

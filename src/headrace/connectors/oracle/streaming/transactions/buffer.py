@@ -240,7 +240,7 @@ class TransactionBuffer:
         return Commits(*(column[:count] for column in commits))
 
     def release(self, numbers: np.ndarray) -> None:
-        """Transactions that were taken are ready to be written, in this order, behind others."""
+        """Transactions that were taken are ready to be written, in this order, after others."""
         self._ready = np.concatenate([self._ready[self._written :], numbers])
         self._cursor[write_kernel.TRANSACTION] = 0
 
@@ -297,7 +297,7 @@ class TransactionBuffer:
         return self._written < len(self._ready)
 
     def write(self, target: np.ndarray) -> int:
-        """Writes frames of what is ready into `target` (uint8, with PADDING writable bytes behind
+        """Writes frames of what is ready into `target` (uint8, with PADDING writable bytes after
         it); returns how many bytes."""
         size = write_ready(
             address_of(self._ready),

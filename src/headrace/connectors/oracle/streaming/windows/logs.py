@@ -31,7 +31,7 @@ class RedoLog:
 
     @staticmethod
     def of(row: Mapping[str, Any]) -> RedoLog:
-        """A row of sql.LOGS. The SCN behind a current log is beyond all."""
+        """A row of sql.LOGS. The SCN after a current log is beyond all."""
         is_current = row["STATUS"] == _CURRENT
         following = LARGEST_SCN if is_current else min(int(row["NEXT_CHANGE"]), LARGEST_SCN)
         return RedoLog(
@@ -46,7 +46,7 @@ class RedoLog:
         )
 
     def holds(self, scn: int) -> bool:
-        """Whether the redo behind an SCN begins in it."""
+        """Whether the redo after an SCN begins in it."""
         return self.first <= scn < self.following
 
 

@@ -59,7 +59,7 @@ class Look(NamedTuple):
 
 
 class OpenTransactions(NamedTuple):
-    """All redo of transactions that are committed behind `scn` is at the SCN `first` or behind."""
+    """All redo of transactions that are committed after `scn` is at the SCN `first` or after."""
 
     scn: int
     first: int
@@ -75,7 +75,7 @@ class InconsistentLogsError(Exception):
 
 
 class _KnownLogs(NamedTuple):
-    """Logs with all redo behind an SCN, where the logs before them ended (see `inconsistency`), and
+    """Logs with all redo after an SCN, where the logs before them ended (see `inconsistency`), and
     the size of the largest one, while `state` lasts."""
 
     state: object
@@ -179,7 +179,7 @@ class Redo:
     def logs(
         self, connection: Connection, scn: int, threads: Sequence[RedoThread]
     ) -> list[RedoLog]:
-        """The logs with the redo behind an SCN, each once. The views are read when a thread has
+        """The logs with the redo after an SCN, each once. The views are read when a thread has
         another current log than before, is opened or closed, and after `forget_logs`. Raises
         InconsistentLogsError, and HeadraceError(LOG_GONE) where they were removed."""
         state = tuple(thread.logs_state for thread in threads), tuple(self._archived.items())
@@ -248,7 +248,7 @@ class Redo:
 
     @staticmethod
     def _is_archiving(connection: Connection, thread: int, scn: int) -> bool:
-        """Whether a log of a thread, with redo behind an SCN, is written and not archived yet."""
+        """Whether a log of a thread, with redo after an SCN, is written and not archived yet."""
         return any(
             int(of) == thread and int(end) > scn for of, end in connection.rows(sql.UNARCHIVED())
         )
