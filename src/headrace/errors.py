@@ -19,7 +19,7 @@ _PLAN = re.compile(
 )
 """Where Spark goes on with the query: its plan shows every error that the query could raise."""
 _RAISED = re.compile(r"HeadraceError: |\[USER_RAISED_EXCEPTION\] ")
-"""What stands before an error where it was raised, in Python and in an expression of Spark."""
+"""The text before an error where it was raised, in Python and in an expression of Spark."""
 _OF_SPARK = re.compile(
     r"(?::? ?(?:Caused by: |[\w.$]+(?:Error|Exception): |\[[A-Z][A-Z0-9_.]*\] "
     r"|Query \[id = [^\]]*\] terminated with exception: ))+"

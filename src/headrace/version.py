@@ -1,4 +1,4 @@
-"""The version, which stands here and nowhere else: the distributions of headrace and of
+"""The version, which is written only here: the distributions of headrace and of
 headrace-demo, the command line, metrics and support bundles take it from here."""
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ class NameFilter:
 
     Names are `schema`, `schema.table` or `schema.table.column`. An empty include list takes
     every name; a name on the exclude list is never taken. `qualifier` (a database and a dot) may
-    stand before each name, and must where the filter `qualifies`.
+    precede each name, and must where the filter `qualifies`.
     """
 
     def __init__(

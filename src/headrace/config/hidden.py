@@ -157,7 +157,7 @@ def _shows(
     values = [value for value, _ in hidden.pairs()]
     # Of a text that has a password in it, only that is secret.
     values = [value for value in values if not any(o in value for o in values if o != value)]
-    # A shorter value is hidden where it stands alone; letters of it are in most words.
+    # A shorter value is hidden if it is a word of its own; its letters are in most words.
     return any(
         value[start : start + part] in text
         for value in values

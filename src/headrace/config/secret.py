@@ -12,8 +12,8 @@ from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 HIDDEN = "********"
 LONG = 8
-"""A secret of so many characters is hidden wherever it stands, in any case. A shorter one may as
-well be a part of words: it is hidden where it stands alone, with no letter, digit or underscore
+"""A secret of so many characters is hidden wherever it is, in any case. A shorter one may as
+well be a part of words: it is hidden if it is a separate word, with no letter, digit or underscore
 beside it."""
 _WORDS = (
     r"passw(?:or)?d|pwd|passphrase|secret|token|credential|jaas|sas\.key|access[._-]?key"
@@ -48,7 +48,7 @@ _PASSWORDS = tuple(
     )
 )
 _NO_PASSWORD = re.compile(r"\*+|[?]|[:@$]\w+|%s|null|none|\$\{[^}]*\}", re.IGNORECASE)
-"""What stands in the place of one: stars, a parameter, a reference."""
+"""A replacement of a secret: stars, a parameter, a reference."""
 _PLACE = 0x10_0000
 _PLACES = re.compile(f"[{chr(_PLACE)}-{chr(_PLACE + 0xFFFF)}]")
 """Characters of Unicode's last plane, which means nothing, where a mark is put."""
@@ -174,7 +174,7 @@ def without_secrets(text: str, secrets: Mapping[str, str] | Iterable[str]) -> st
     if not present:
         return text
     pattern, marks = _pattern(present)
-    # What follows a hidden secret may stand alone only now; marks are not looked into.
+    # The text after a hidden secret may be a word of its own only now; marks are not looked into.
     while True:
         hidden = pattern.sub(lambda match: chr(_PLACE + (match.lastindex or 1)), text)
         if hidden == text:

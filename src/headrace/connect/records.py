@@ -162,7 +162,7 @@ class Part:
     """A part of a Concat: an integer, a text, or bytes in base64, between two constant texts. A
     decimal is not a part.
 
-    Where the node is null, `null` stands in place of all three; None: the whole Concat is null.
+    Where the node is null, `null` replaces all three; None: the whole Concat is null.
     """
 
     node: (

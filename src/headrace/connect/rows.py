@@ -83,7 +83,7 @@ END: the number of events, and where their counts by table begin."""
 
 
 class RowKind(IntEnum):
-    """A row's `kind`: what stands at its position, in the order of `sequence`."""
+    """A row's `kind`: the kind of record at its position, in the order of `sequence`."""
 
     SNAPSHOT = 0
     OUTSIDE = 1  # between transactions: messages, heartbeats, notifications, chunks

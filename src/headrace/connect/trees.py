@@ -43,7 +43,7 @@ def select(node: Node | None, path: str) -> Node | None:
 
 
 def member(node: Node, name: str) -> Node:
-    """The field `name` of a node whose schema is a struct that has it, fit to stand anywhere: null
+    """The field `name` of a node whose schema is a struct that has it, fit for any place: null
     where `node` is."""
     place = node.schema.places[name]
     match node:

@@ -11,7 +11,7 @@ from headrace.connect.schema import Schema
 @dataclass(frozen=True, eq=False)
 class Embedded:
     """A struct that a compiler writes between `lead` and `tail`; in Avro it is bytes, as `schema`
-    says. It stands in a tree of nodes that only a converter makes."""
+    says. It is in a tree of nodes that only a converter makes."""
 
     schema: Schema
     node: Struct

@@ -122,7 +122,7 @@ class Assembler:
     words: int
     made: MadeColumns
     pending: bytes = b""
-    """Constant bytes that stand before the next instruction's data."""
+    """Constant bytes before the next instruction's data."""
     guards: tuple[Image, ...] = ()
     """Images that the rows have here: otherwise a struct around this place is null."""
     guard: int = code.ALWAYS

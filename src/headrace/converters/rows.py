@@ -71,7 +71,7 @@ LARGEST_TEXT = (1 << 31) - 1
 
 Failed = Callable[[Records, str, HeadraceError], Records | None]
 """Called with one record that has no rendering, its role that has none (key, value or header), and
-why; gives the record that stands in its place, if any. It may raise the error."""
+why; gives the record that replaces it, if any. It may raise the error."""
 
 _DEFECTS = (
     "converters.several_tables",

@@ -31,7 +31,7 @@ def source_schema(name: str, own: tuple[Field, ...], event_format: EventFormat) 
     """A connector's Source schema: the fields shared by all connectors, then its own.
 
     `name` is the schema's full name, `io.debezium.connector.DATABASE.Source`. `ts_ms` is
-    required; `ts_us` and `ts_ns`, younger, stand after `sequence`.
+    required; `ts_us` and `ts_ns`, which are newer, come after `sequence`.
     """
     precise = (Field("ts_us", _OPTIONAL_INT64), Field("ts_ns", _OPTIONAL_INT64))
     shared = (

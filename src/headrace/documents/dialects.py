@@ -141,7 +141,7 @@ def fragment_offset(name: str) -> int:
 
 
 def fragment(name: str, dialect: Dialect, *, escaped: bool = False) -> bytes:
-    """A constant text; `escaped`: as it stands inside of a JSON string."""
+    """A constant text; `escaped`: as it is inside of a JSON string."""
     style = _STYLES[dialect]
     texts = _OF_VERSION_1 if style.version == 1 else _OF_VERSION_2
     if style.bare_longs:

@@ -157,7 +157,7 @@ def not_allowed(
 
 
 def error_text(error: object) -> str:
-    """The text of a KafkaError, or of anything else, without passwords that stand in it."""
+    """The text of a KafkaError, or of anything else, without the passwords in it."""
     text = getattr(error, "str", None)
     return without_passwords(str(text()) if callable(text) else str(error))
 

@@ -238,5 +238,5 @@ def _module() -> Any:
 
 
 def _without_logins(text: str) -> str:
-    """A text with URLs, without what stands in them before the host. A password may hold an @."""
+    """A text with URLs, without their part before the host. A password may hold an @."""
     return without_passwords(re.sub(r"//[^/\s,]*@", f"//{HIDDEN}@", text))

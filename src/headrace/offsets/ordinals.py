@@ -1,7 +1,7 @@
-"""Numbers of what stands between the log's rows.
+"""Numbers of records between the log's rows.
 
 Between two transactions, heartbeats, notifications and chunks have ordinals of one numbering: each
-takes the next one, so that nothing stands before what was delivered earlier. After a message of a
+takes the next one, so that nothing sorts before earlier records. After a message of a
 transaction come its own parts, then heartbeats, then what is inserted before the next message.
 """
 

@@ -1,7 +1,7 @@
 """Schema change events: records of the topic that is named as topic.prefix, which describe a
 table and its columns.
 
-A schema change is a row of the log like any other (decision 14): it stands before the changes that
+A schema change is a row of the log like any other (decision 14): it comes before the changes that
 have the new columns, refers to a relation version of its own (`SchemaChangeFacts`), and its text is
 its new image (`schema_change_image`).
 """

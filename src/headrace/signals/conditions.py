@@ -133,7 +133,7 @@ def selected_filter(text: str, table: str, columns: Collection[str], *, dialect:
 
 
 def _condition_of(text: str, table: str, dialect: str) -> str | None:
-    """What stands after the WHERE of a SELECT of all of `table`; None: there is no WHERE."""
+    """The text after the WHERE of a SELECT of all of `table`; None: there is no WHERE."""
     trees = _parse(text, dialect)
     tree = trees[0] if len(trees) == 1 else None
     if not isinstance(tree, exp.Select):

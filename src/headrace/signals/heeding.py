@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 signal_log = logging.getLogger("headrace.signals")
 
 P = TypeVar("P", contravariant=True)
-"""Where in the log a signal stands."""
+"""The place of a signal in the log."""
 
 
 class SnapshotActions(Protocol[P]):

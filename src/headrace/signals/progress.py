@@ -39,7 +39,7 @@ class Pending:
     surrogate: str | None = None
 
     def to_json(self) -> list[Any]:
-        """As short as it gets: the list stands in every offset."""
+        """As short as it gets: the list is in every offset."""
         return [self.name, self.signal, self.condition, self.surrogate]
 
     @staticmethod

@@ -76,7 +76,7 @@ class SnapshotReader(Protocol):
 
 @dataclass(frozen=True)
 class SnapshotPlace:
-    """Where the records of a snapshot stand: at a `position` of the log, and what `source` shows of
+    """The place of the records of a snapshot: a `position` of the log, and what `source` shows of
     it (`shown`: as their place, in 64 bits). `taken_us` is in microseconds since 1970. `blocking`:
     the stream waits for it. `image` is that of the transaction that its rows show (empty: none).
     """
@@ -125,7 +125,7 @@ class SnapshotPlace:
 
 
 class PrefaceRecord(NamedTuple):
-    """A record that stands before the first chunk: what it is of, the operation of its row, its
+    """A record before the first chunk: what it is of, the operation of its row, its
     new image, and what `source.snapshot` shows (of MARKERS)."""
 
     facts: Facts

@@ -107,7 +107,7 @@ class Snapshot(Generic[P, H]):
         return replace(after, snapshot=progress, slices=slices, order=self._plan.order)
 
     def _is_before_preface(self, progress: SnapshotProgress) -> bool:
-        """Whether the range behind `progress` has the records that stand before the rows."""
+        """Whether the range behind `progress` has the records before the rows."""
         return self._source.is_prefaced and not progress.blocking and progress.after is None
 
     def resumed(self, progress: SnapshotProgress) -> SnapshotProgress:

@@ -224,11 +224,11 @@ class SnapshotSource(Protocol[P, H]):
         return None
 
     def transaction_image(self, position: P, kind: int, /) -> bytes:  # noqa: ARG002
-        """The image that rows which stand at a position, of a kind (`RowKind`), have of their
+        """The image that rows at a position, of a kind (`RowKind`), have of their
         transaction; empty: none."""
         return b""
 
-    # -- what stands before the rows ------------------------------------------------------------
+    # -- records before the rows ---------------------------------------------------------------
 
     @property
     def is_prefaced(self) -> bool:

@@ -18,7 +18,7 @@ Span = tuple[int, int]
 
 
 def by_hash(hashes: np.ndarray, slices: int) -> tuple[np.ndarray | None, list[Span]]:
-    """The order in which rows stand slice by slice, each in log order (None: as they are), and
+    """The order of rows slice by slice, each in log order (None: as they are), and
     the slices' spans; a slice without rows has none."""
     if slices == 1:
         return None, [(0, len(hashes))]

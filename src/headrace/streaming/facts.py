@@ -42,7 +42,7 @@ class SourceBlock(Protocol):
 
 @dataclass(frozen=True)
 class EventSettings:
-    """What all events of a run have in common; hashable. A connector's own settings stand in a
+    """The common facts of all events of a run; hashable. A connector's own settings are in a
     subclass or in its source block."""
 
     server: str

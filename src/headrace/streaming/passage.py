@@ -27,7 +27,7 @@ class Passage:
 
 class Inserter(Protocol[P]):
     """Watches the log pass, and inserts records between its own: rows of incremental chunks,
-    notifications. What it decides stands in the end offset of the range."""
+    notifications. Its decisions are in the end offset of the range."""
 
     @property
     def awaits(self) -> bool:

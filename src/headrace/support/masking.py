@@ -62,12 +62,12 @@ _BEFORE_SIZE = re.compile(
     r"\s*\(\s*(?:\d{1,5}\s*,\s*-?\s*)?$",
     re.IGNORECASE,
 )
-"""What stands before a size, or the scale after it, in a masked statement that declares a column.
-In an expression, such as a default, no name stands before the type."""
+"""The text before a size, or the scale after it, in a masked statement that declares a column.
+In an expression, such as a default, there is no name before the type."""
 _SIZE = re.compile(r"\d{1,5}")
 _TAIL = 120
 _DECLARED = "(NAME_0 "
-"""What stands before the type of a column."""
+"""The text before the type of a column."""
 _OBJECTS = (
     "OR|GLOBAL|PRIVATE|PUBLIC|UNIQUE|BITMAP|MATERIALIZED|TABLE|INDEX|VIEW|SEQUENCE|CLUSTER|SYNONYM|"
     "TRIGGER|TYPE|PACKAGE|PROCEDURE|FUNCTION|USER|TABLESPACE|SESSION|SYSTEM"

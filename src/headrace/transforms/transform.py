@@ -120,7 +120,7 @@ class Declaration(Generic[T]):
     `name` is its short name, `meaning` says what it does in a sentence or two. `options` declares
     its properties, without the prefix `transforms.ALIAS.`; `make` is called with them, checked. It
     raises WrongOption for what only several options together show. `replacements` says which of
-    the options given are former ones, and what stands in their place. `example` stands in the
+    the options given are former ones, and their replacements. `example` is in the
     reference, with what becomes of it. `kernels` are the modules whose kernels it calls, beside
     those of every query: they are compiled before the query starts.
     """

@@ -21,7 +21,7 @@ _SERVER = "SQL08020"
 are."""
 
 CREATING, ENDING = ";create=true", ";shutdown=true"
-"""What stands after a database's name to make it, if it is not there, and to shut it down."""
+"""Suffixes of a database's name that create it, if it does not exist, and shut it down."""
 
 _REQUEST, _OBJECT = 1, 3
 _EXTERNAL_NAME, _RELEASE = 0x112E, 0x115A  # PRDID, SRVRLSLV
@@ -218,7 +218,7 @@ class _Segments:
 
 
 def _segmented(head: bytes, body: bytes) -> bytes:
-    """A DSS in as many segments as it takes; `head` is what stands between length and objects."""
+    """A DSS in as many segments as it takes; `head` is the part between length and objects."""
     whole = head + body
     pieces = [whole[at : at + _LONGEST - 2] for at in range(0, len(whole), _LONGEST - 2)]
     lengths = [len(piece) + 2 for piece in pieces]

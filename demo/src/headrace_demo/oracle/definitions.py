@@ -66,7 +66,7 @@ class Column:
     @classmethod
     def parse(cls, text: str) -> Column:
         """The column of a definition as `CREATE TABLE` has it: `ID NUMBER(9,0) NOT NULL`. Behind it
-        may stand GENERATED, HIDDEN, INVISIBLE, IDENTITY and COMMENT 'text'; an identity column is
+        may be GENERATED, HIDDEN, INVISIBLE, IDENTITY and COMMENT 'text'; an identity column is
         written as in CREATE TABLE as well. Raises ValueError."""
         parts = _COLUMN.match(text.strip())
         if parts is None:

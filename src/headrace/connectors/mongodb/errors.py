@@ -338,7 +338,7 @@ def _message(error: PyMongoError) -> str:
 
 
 def _without_surroundings(text: str) -> str:
-    # After it stands the driver's own picture of the cluster.
+    # After it comes the driver's own picture of the cluster.
     text = text.partition(", Timeout: ")[0].partition(" (configured timeouts")[0]
     text = " ".join(text.removeprefix("Executor error during getMore :: caused by :: ").split())
     # The command's name tells enough.

@@ -14,7 +14,7 @@ _FULL_CODE = re.compile(r"\b(ORA|DPY|DPI|TNS)-(\d{4,5})\b")
 _ANSWER = re.compile(r"^ORA-(\d{5})\b", re.MULTILINE)
 """The server's own code in a text that begins with one of the driver's."""
 _CLIENT_CODES = frozenset({"DPY-3001", "DPY-3012", "DPY-3040", "ORA-12660"})
-"""Wherever they stand in a text: the driver has them within DPY-6005, for example. Two are of
+"""Anywhere in a text: the driver has them within DPY-6005, for example. Two are of
 character sets that the thin mode does not have: of NCHAR columns (UTF8), and of the database."""
 _NOT_CONNECTED = "DPY-6005"
 """Around whatever went wrong while a connection was made."""

@@ -133,7 +133,7 @@ class AvroConverter:
         return head + encode(schema, value, self._settings.schemas)
 
     def head(self, topic: str, schema: Schema) -> bytes:
-        """What stands before a value of this schema: a zero and the schema's id in the registry,
+        """The bytes before a value of this schema: a zero and the schema's id in the registry,
         which is asked if the process has not got it."""
         settings = self._settings
         text = avro_text(schema, settings.schemas)

@@ -37,7 +37,7 @@ def transaction_parts(instructions: Sequence[Sequence[int]], jumps: Sequence[Jum
 def _is_of_transaction(words: Sequence[int]) -> bool:
     if words[0] in _OF_IMAGE:
         return words[_A] == Image.TRANSACTION
-    # A number that takes back what stands before it is a part of a text.
+    # A number that takes back the bytes before it is a part of a text.
     return words[0] == code.TRANSACTION_INT and words[_B] == 0 and words[_C] == 0
 
 

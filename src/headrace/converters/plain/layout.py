@@ -51,7 +51,7 @@ def compiled_encoding(encoding: Encoding, schema: Schema) -> Encoding:
 
 
 class Layout(Protocol):
-    """A format: the bytes of values, and what stands between those of a struct."""
+    """A format: the bytes of values, and the bytes between those of a struct."""
 
     @property
     def form(self) -> Form:
@@ -82,15 +82,15 @@ class Layout(Protocol):
         ...
 
     def opening(self, schema: Schema) -> bytes:
-        """What stands before the members of a struct."""
+        """The bytes before the members of a struct."""
         ...
 
     def name(self, field: Field, *, first: bool) -> bytes:
-        """What stands before a member."""
+        """The bytes before a member."""
         ...
 
     def closing(self, schema: Schema) -> bytes:
-        """What stands after the members."""
+        """The bytes after the members."""
         ...
 
     @property

@@ -116,7 +116,7 @@ class _Walk:
 
 @dataclass(frozen=True)
 class UnionShape:
-    """Which values of a schema stand in a union with null in Avro: at `null` of its branches, or
+    """The values of a schema that are in a union with null in Avro: at `null` of its branches, or
     NO_UNION; and its members'."""
 
     null: int = NO_UNION

@@ -26,7 +26,7 @@ class ConflictPolicy(StrEnum):
     NULL = "null"
     """The value is null, and lost."""
     REST = "rest"
-    """The value is null, and stands in the field `__rest`, as do fields that the schema lacks."""
+    """The value is null, and is kept in the field `__rest`, as do fields that the schema lacks."""
 
 
 class UnknownFields(StrEnum):

@@ -178,7 +178,7 @@ class Kernel:
         )
 
     def _run_hooks(self, root: str, result: Any) -> bool:
-        """Write checksums and checkpoints; whether there was one. A commit stands without them."""
+        """Write checksums and checkpoints; whether there was one. A commit does not need them."""
         checkpoint = False
         for hook in list(result.getPostCommitHooks()):
             kind = hook.getType().toString()

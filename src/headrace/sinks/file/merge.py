@@ -1,6 +1,6 @@
 """Joins parts that overlap: lines of all parts in the order of their sequences.
 
-Beside such a part stands an index file: the end of every line (int64), then every line's
+Each part has an index file beside it: the end of every line (int64), then every line's
 sequence, all of one width.
 """
 

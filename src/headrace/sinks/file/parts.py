@@ -24,7 +24,7 @@ class Part(NamedTuple):
     """What one task wrote, named inside the folder of parts. Sequences are its first and last.
 
     `sorted` tells whether its lines are in total order, `indexed` whether a file with their
-    sequences and ends stands beside it.
+    sequences and ends is beside it.
     """
 
     name: str

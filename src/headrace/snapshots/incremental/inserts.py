@@ -45,7 +45,7 @@ class Block:
 
 
 TransactionImage = Callable[[int, int], bytes]
-"""The image that rows which stand at a place of the log, of a kind (`RowKind`), have of their
+"""The image that rows at a place of the log, of a kind (`RowKind`), have of their
 transaction; empty: none."""
 
 

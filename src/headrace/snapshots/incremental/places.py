@@ -26,6 +26,6 @@ class InsertionPoint:
         return at
 
     def is_at(self, other: InsertionPoint) -> bool:
-        """Whether both stand before the same row of the log."""
+        """Whether both are before the same row of the log."""
         place = (self.position, self.kind, self.ordinal, self.row)
         return place == (other.position, other.kind, other.ordinal, other.row)

@@ -48,7 +48,7 @@ from headrace.streaming.range_rows import RangeRows
 
 log = logging.getLogger(__name__)
 
-_BEFORE_TRANSACTION = 1 << 44  # ordinal of what stands before a transaction's first message
+_BEFORE_TRANSACTION = 1 << 44  # ordinal of records before a transaction's first message
 _REPEATS = 5  # of one chunk, at most
 
 
@@ -207,7 +207,7 @@ class IncrementalSnapshots(Generic[P]):
         return InsertionPoint(position, RowKind.OUTSIDE, ordinal, 0, shown, last_commit)
 
     def _use(self, place: InsertionPoint) -> None:
-        """Count a place between transactions as used, when something stands there."""
+        """Count a place between transactions as used, when something is there."""
         if place.part:
             self.progress = replace(self.progress, ordinal=self.progress.ordinal + 1)
 

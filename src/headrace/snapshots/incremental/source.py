@@ -111,7 +111,7 @@ class ChunkSource(Protocol[T]):
     need."""
 
     qualifier: str = ""
-    """What may stand before a table's name in signals: its database and a dot."""
+    """The optional prefix of a table's name in signals: its database and a dot."""
 
     @property
     def delivered(self) -> Delivered:
@@ -140,7 +140,7 @@ class ChunkSource(Protocol[T]):
         return key_text(key)
 
     def transaction_image(self, place: int, kind: int, /) -> bytes:  # noqa: ARG002
-        """The image that rows which stand at a place of the log, of a kind (`RowKind`), have of
+        """The image that rows at a place of the log, of a kind (`RowKind`), have of
         their transaction; empty: none."""
         return b""
 

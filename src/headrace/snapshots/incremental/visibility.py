@@ -1,4 +1,4 @@
-"""What an incremental snapshot asks about visibility: the order in which transactions stand in a
+"""The visibility of transactions to an incremental snapshot: the order of transactions in a
 log need not be the one in which queries begin to see them (decision 9)."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Visibility(Protocol):
 
 @dataclass(frozen=True)
 class SeenBefore:
-    """See Visibility: whatever stands in the log before a place is seen, and nothing else."""
+    """See Visibility: every change in the log before a place is seen, and nothing else."""
 
     place: int
 

@@ -100,7 +100,7 @@ def _event_key(
         images = images[1:2]
     first, *others = (cells(image(address), unavailable=ABSENT) for address in images if address)
     for other in others:
-        # A value that is unavailable in the new image may stand in the old one.
+        # A value that is unavailable in the new image may be in the old one.
         for place, cell in enumerate(other):
             if first[place] is ABSENT and cell is not None:
                 first[place] = cell

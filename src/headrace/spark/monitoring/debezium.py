@@ -1,4 +1,4 @@
-"""Debezium's metrics: where they stand in a report, and what they say."""
+"""Debezium's metrics: their places in a report, and their values."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class EventStream(Protocol):
     @abstractmethod
     def read(self, source: type[DataSource], options: Mapping[str, str]) -> DataFrame:
         """What a source of the sink's own gives, which writes where it reads. `options` are the
-        sink's, of `headrace.spark.query.told.SINK_OPTIONS`, and properties that stand in place of
+        sink's, of `headrace.spark.query.told.SINK_OPTIONS`, and properties that replace
         those of the configuration."""
 
 

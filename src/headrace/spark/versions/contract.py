@@ -76,7 +76,7 @@ if SAYS_STARTS:
 else:
 
     class StreamReader(Ranges):  # type: ignore[no-redef]
-        """Spark says only which ranges it plans; where they start stands in its log."""
+        """Spark says only which ranges it plans; its log has their starts."""
 
         starts: Starts
 

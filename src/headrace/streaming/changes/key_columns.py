@@ -87,7 +87,7 @@ class KeyRendering:
             any(each in (Type.ARRAY, Type.MAP) for each in types)
             or (len(types) > 1 and Type.STRING in types)
         ):
-            # A text may hold what stands between columns or elements.
+            # A text may hold the separator of columns or elements.
             return [key_kernel.NOTHING] * len(cells)
         return [
             self.id_form if cell.encoding in DIALECTS else key_kernel.AS_RENDERED for cell in cells

@@ -51,7 +51,7 @@ def is_constant(tree: Tree, shape: Shape) -> bool:
     waiting, seen = [tree], set()
     while waiting:
         each = waiting.pop()
-        if id(each) in seen:  # a tree may stand in several places
+        if id(each) in seen:  # a tree may be in several places
             continue
         seen.add(id(each))
         match each:

@@ -223,7 +223,7 @@ def children(tree: Tree) -> Iterator[Tree]:
 def depth(tree: Tree) -> int:
     """How many trees lie one below another; more than DEEPEST are not counted on.
 
-    A tree may stand in several places, so each is looked at once a level: what is shared at every
+    A tree may be in several places, so each is looked at once a level: what is shared at every
     level would double the work with each of them.
     """
     level, deep = [tree], 0

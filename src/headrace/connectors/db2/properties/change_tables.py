@@ -14,7 +14,7 @@ from headrace.transforms.debezium.zone_offsets import zone_of
 
 def stored_name(identifier: str) -> str:
     """The name as the catalog has it of an identifier as SQL reads it: in capitals, unless it
-    stands in quotation marks."""
+    is in quotation marks."""
     if len(identifier) > 2 and identifier.startswith('"') and identifier.endswith('"'):
         return identifier[1:-1].replace('""', '"')
     return identifier.upper()

@@ -12,7 +12,7 @@ _LOOK_SECONDS = STALE_SECONDS / 3
 
 class CaptureWatch:
     """Warns of a Capture that does not run, when the connector starts and while it waits for it:
-    once each time that it stands still, whoever looks. While the connector waits, the database is
+    once each time that it stops, whoever checks. While the connector waits, the database is
     asked every `seconds`."""
 
     def __init__(self, config: Db2Config, seconds: float = _LOOK_SECONDS) -> None:

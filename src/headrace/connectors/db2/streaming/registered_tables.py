@@ -268,7 +268,7 @@ def _unread(one: Registration, table: Table, changed: dict[str, Column]) -> dict
 
 
 def _nullable(table: Table, unread: Container[str]) -> Table:
-    """The table, whose columns without values may be null: no default stands in for them."""
+    """The table, whose columns without values may be null: no default replaces them."""
     columns = (
         replace(column, not_null=False, default=None) if column.name in unread else column
         for column in table.columns

@@ -16,7 +16,7 @@ Maker = Callable[[int, int, TypeOptions], Declaration]
 """Makes a declaration of a column's length, its scale (fraction digits) and the options."""
 
 LARGE = frozenset({"CLOB", "DBCLOB", "NCLOB", "BLOB", "XML", "LONG VARCHAR", "LONG VARGRAPHIC"})
-"""Types whose values SQL replication does not put into change tables: a flag stands there."""
+"""Types whose values SQL replication does not put into change tables: a flag takes their place."""
 _TEXT = text_declaration()
 _XML = text_declaration("io.debezium.data.Xml")
 

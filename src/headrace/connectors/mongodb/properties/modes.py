@@ -47,7 +47,7 @@ class MatchMode(StrEnum):
 
 
 class PipelineOrder(StrEnum):
-    """Where the stages of cursor.pipeline stand."""
+    """The place of the stages of cursor.pipeline."""
 
     INTERNAL_FIRST = "internal_first"
     USER_FIRST = "user_first"

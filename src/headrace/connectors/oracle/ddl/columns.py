@@ -14,7 +14,7 @@ _OPTIONS = frozenset({
     "GENERATED", "INVISIBLE", "LOB", "NOT", "NULL", "PRIMARY", "REFERENCES", "RESERVABLE", "SORT",
     "STORE", "SUPPLEMENTAL", "UNIQUE", "USING", "VIRTUAL", "VISIBLE",
 })  # fmt: skip
-"""What may stand after the type of a column, or in its place where a column is modified."""
+"""The words that may follow the type of a column, or replace it in a MODIFY."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ IN_LIST = frozenset({",", ")"})
 
 
 def read_column(cursor: Cursor, ends: frozenset[str] = IN_LIST) -> ColumnDefinition:
-    """The definition that stands next, to one of `ends` or the end. Raises NotUnderstood."""
+    """The definition that comes next, to one of `ends` or the end. Raises NotUnderstood."""
     made = ColumnDefinition(cursor.name())
     if not (cursor.at_end or cursor.sees_any(_OPTIONS | ends)):
         made = replace(made, type=read_type(cursor))

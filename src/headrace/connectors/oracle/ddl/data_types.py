@@ -29,7 +29,7 @@ _DEFAULT_FRACTION, _DEFAULT_DIGITS = 6, 2
 
 
 def read_type(cursor: Cursor) -> OracleType:
-    """The type that stands next. Raises NotUnderstood."""
+    """The type that comes next. Raises NotUnderstood."""
     return replace(_read(cursor), is_stated=True)
 
 

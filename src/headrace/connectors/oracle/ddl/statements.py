@@ -38,7 +38,7 @@ _NOT_MODIFIED = frozenset({
     "SUBPARTITION", "UNIQUE", "VARRAY",
 })  # fmt: skip
 _Read = Callable[[Cursor, Path], TableDdl]
-"""Reads what stands after the table's name."""
+"""Reads the text after the table's name."""
 _CLAUSES = frozenset({"ADD", "MODIFY", "DROP", "RENAME", "SET"})
 
 
@@ -101,7 +101,7 @@ def _create(cursor: Cursor, path: Path) -> TableDdl:
 
 def _key(cursor: Cursor) -> tuple[str, ...] | None:
     """The columns of a primary key as a constraint of the table; none of another constraint, which
-    it goes over. None: a column stands next."""
+    it goes over. None: a column comes next."""
     is_constraint = cursor.sees("CONSTRAINT") and not _is_typed(cursor)
     if is_constraint:
         cursor.next()

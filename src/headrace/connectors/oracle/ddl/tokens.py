@@ -17,7 +17,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ENDS = " \t\r\n;\0"
-"""What may stand after a statement, before and after a slash; LogMiner writes a byte 0."""
+"""The text that may follow a statement, before and after a slash; LogMiner writes a byte 0."""
 
 
 class NotUnderstood(ValueError):
@@ -36,7 +36,7 @@ class TokenKind(Enum):
 
 @dataclass(frozen=True)
 class Token:
-    """A token and where it stands; `text` is in upper case for words, and without quotes for names
+    """A token and its place; `text` is in upper case for words, and without quotes for names
     in quotes."""
 
     kind: TokenKind
@@ -64,7 +64,7 @@ def tokens_of(sql: str) -> tuple[Token, ...]:
 
 
 def stated(sql: str) -> str:
-    """A statement without what stands before and after it: comments, spaces, and what ends it."""
+    """A statement without the text before and after it: comments, spaces, and what ends it."""
     tokens = tokens_of(sql)
     return sql[tokens[0].start : tokens[-1].end] if tokens else ""
 
@@ -95,7 +95,7 @@ class Cursor:
         return token
 
     def sees(self, *texts: str) -> bool:
-        """Whether these words or signs stand next."""
+        """Whether these words or signs come next."""
         for ahead, text in enumerate(texts):
             token = self.peek(ahead)
             if token is None or not _is(token, text):
@@ -103,7 +103,7 @@ class Cursor:
         return True
 
     def sees_any(self, texts: frozenset[str]) -> bool:
-        """Whether one of these words or signs stands next."""
+        """Whether one of these words or signs comes next."""
         token = self.peek()
         return token is not None and any(_is(token, text) for text in texts)
 
@@ -120,7 +120,7 @@ class Cursor:
             raise NotUnderstood(f"{' '.join(texts)} is lacking{self._here()}")
 
     def name(self) -> str:
-        """A name: in upper case unless it stands in quotes."""
+        """A name: in upper case unless it is in quotes."""
         token = self.next()
         if token.kind not in (TokenKind.WORD, TokenKind.QUOTED):
             raise NotUnderstood(f"a name is lacking at character {token.start + 1}")

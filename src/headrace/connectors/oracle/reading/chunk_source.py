@@ -1,4 +1,4 @@
-"""Oracle under incremental snapshots: ranges of keys as of one SCN, which is where they stand among
+"""Oracle under incremental snapshots: ranges of keys as of one SCN, which is their place among
 the transactions; one after the other or at the same time."""
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ LogMiner writes
 
 A value is a text in quotes (a quote inside is doubled), NULL, a number, a function's call, several
 of them with `||` between them, or `Unsupported Type`, which says nothing of the column. A hint in
-a comment may stand before it. Source: Oracle Database Utilities, "Using LogMiner to Analyze Redo
+a comment may precede it. Source: Oracle Database Utilities, "Using LogMiner to Analyze Redo
 Log Files".
 """
 
@@ -367,7 +367,7 @@ class _Parser:
                 return self.sql[start:end].replace("''", "'")
 
     def _relaxedly_quoted(self, is_closed: Callable[[str], bool]) -> str:
-        """The same where quotes inside may stand alone: only one that is followed by what may
+        """The same if quotes inside may be single: only one that is followed by what may
         follow a value closes. Two quotes in a row are one that is doubled, unless the second
         closes."""
         start = self.place

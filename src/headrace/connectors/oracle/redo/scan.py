@@ -41,7 +41,7 @@ def begins_with(place, stop, text, length):
 
 @inlined_part
 def has_word(place, stop, word, length):
-    """Whether the up to 8 bytes of a little-endian word stand at a place."""
+    """Whether the up to 8 bytes of a little-endian word are at a place."""
     if stop - place < length:
         return False
     difference = load64(place) ^ word

@@ -25,7 +25,7 @@ _OFFSET = re.compile(r"(.*) ?([+-])(\d\d):(\d\d) *", re.ASCII)
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a value: the text between quotes, or what stands there without (a number, a
+    """A part of a value: the text between quotes, or the text without quotes (a number, a
     function's call)."""
 
     text: str

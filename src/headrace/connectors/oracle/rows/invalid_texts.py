@@ -1,4 +1,4 @@
-"""Texts with bytes that are not part of a character: U+FFFD stands in their place in events, as
+"""Texts with bytes that are not part of a character: U+FFFD takes their place in events, as
 Java's driver has it, wherever they come from. A warning names each column that has such texts.
 """
 

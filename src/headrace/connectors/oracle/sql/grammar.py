@@ -11,7 +11,7 @@ import re
 NAME = r'"(?:[^"\x00]|"")+"'
 TEXT = r"'(?:[^']|'')*'"
 PART = rf"(?:{NAME}|{TEXT}|[^'\"])"
-"""A character, or all that stands in quotes."""
+"""A character, or all text in quotes."""
 
 _VALUE, _CONDITION = "\ue000", "\ue001"
 _V, _C = _VALUE, _CONDITION
@@ -62,7 +62,7 @@ def are_expressions(text: str) -> bool:
 
 
 def is_query(text: str) -> bool:
-    """Whether a text of the user's is one query that stands between parentheses: nothing in it ends
+    """Whether a text of the user's is one query between parentheses: nothing in it ends
     them, or the statement."""
     bare = _QUOTED.sub("", text)
     depth = 0

@@ -1,4 +1,4 @@
-"""Frames that Python reads: truncations and schema changes, and what stands before and after them
+"""Frames that Python reads: truncations and schema changes, and the records before and after them
 in the index."""
 
 from __future__ import annotations

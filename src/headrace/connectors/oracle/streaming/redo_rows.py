@@ -87,7 +87,7 @@ class StatementParts:
 
 
 def _joined(batch: pa.RecordBatch, firsts: np.ndarray) -> pa.RecordBatch:
-    """One row of each statement, its first one; `firsts` are their numbers. Parts stand one after
+    """One row of each statement, its first one; `firsts` are their numbers. Parts come one after
     the other in the memory of their column, so a statement is what lies between its first part and
     the next statement: bytes, as a part may end inside of a character."""
     texts = batch.column(SQL_REDO)

@@ -67,7 +67,7 @@ class OracleType:
 
     @property
     def name(self) -> str:
-        """The name as the catalogue has it; of a stated type, without what stands in
+        """The name as the catalogue has it; of a stated type, without the text in
         parentheses."""
         return self.kind if self.is_stated else self.declared
 

@@ -73,7 +73,7 @@ def require_same_cuts(
     table: SnapshotTable, seen: Partitions, present: Sequence[Leaf], begun: int
 ) -> SnapshotTable:
     """The table with the partitions that its snapshot sees: those that were attached since it was
-    planned, and have pages, stand after the others, unless they will be read anyway. `present` are
+    planned, and have pages, come after the others, unless they will be read anyway. `present` are
     the partitions with their sizes, `begun` is how many leaves were begun. A partition that is
     gone keeps its place, and has no row. A statement of one's own reads all of them at once."""
     if table.parts is None:

@@ -60,7 +60,7 @@ def _unescaped() -> np.ndarray:
     return table
 
 
-# What stands after a backslash; 0: the server does not write it.
+# The character after a backslash; 0: the server does not write it.
 _UNESCAPED = _unescaped()
 
 

@@ -43,7 +43,7 @@ from headrace.streaming.segment_reader import SegmentReader
 BACKLOG_BYTES = 256 << 10
 BACKLOG_PAUSE_SECONDS = 0.015
 LARGEST_FRAME = (1 << 30) + (1 << 24)
-_MESSAGE = 30  # where the pgoutput message stands in a frame of XLogData
+_MESSAGE = 30  # the place of the pgoutput message in a frame of XLogData
 _LSN = 6
 _ORIGIN, _TRUNCATE = b"OT"
 _OF_TRANSACTION = (pgoutput.XID, pgoutput.FINAL_LSN, row_kernel.ORDINAL, row_kernel.TRANSACTION_ROW)

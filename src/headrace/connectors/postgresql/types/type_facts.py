@@ -14,7 +14,7 @@ class TypeFacts:
 
     `kind` is typtype (`b` base, `c` composite, `d` domain, `e` enum, `m` multirange, `p` pseudo,
     `r` range); `element` is set for arrays only, `base` for domains only; `labels` are an enum's
-    in enumsortorder; `typmod` is a domain's typtypmod, else -1; `delimiter` stands between the
+    in enumsortorder; `typmod` is a domain's typtypmod, else -1; `delimiter` separates the
     elements of arrays of this type.
     """
 

@@ -53,7 +53,7 @@ class DateFormat:
     def parse(self, text: str) -> int | None:
         """The instant of a text in milliseconds since 1970-01-01 UTC; None when it does not match.
 
-        What stands after the pattern's end is ignored; numbers beyond their range count on, as
+        Text after the pattern's end is ignored; numbers beyond their range count on, as
         SimpleDateFormat does unless it is strict. Nothing is read by letters of weeks.
         """
         match = self._expression.match(text) if self._expression is not None else None
