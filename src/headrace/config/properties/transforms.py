@@ -93,7 +93,7 @@ class FailedRecordsConfig(Configuration):
         "",
         Group.CONVERTERS,
         "The topic for records that a transform cannot process, as they were before the "
-        "transforms; none: they are left out.",
+        "transforms; if it is not set, the records are left out.",
     )
     errors_deadletterqueue_context_headers_enable = Property(
         "errors.deadletterqueue.context.headers.enable",
