@@ -1,4 +1,4 @@
-"""What a verb says on standard error: phases, warnings and errors, as text or as JSON lines.
+"""The messages of a verb on standard error: phases, warnings and errors, as text or as JSON lines.
 
 On a terminal the phase is one live line below everything else; elsewhere it is a line whenever it
 changes. From the first phase on every line that stays has its time, because the verb runs for long.

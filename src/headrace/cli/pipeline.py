@@ -1,4 +1,4 @@
-"""From a configuration file to a supervised Spark query: what the verbs share."""
+"""The common part of the verbs: from a configuration file to a supervised Spark query."""
 
 from __future__ import annotations
 

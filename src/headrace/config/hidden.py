@@ -1,4 +1,4 @@
-"""What a configuration keeps out of messages: secrets, and what references stand for."""
+"""Values that a configuration keeps out of messages: secrets, and the values of references."""
 
 from __future__ import annotations
 

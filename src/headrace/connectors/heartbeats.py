@@ -1,4 +1,4 @@
-"""When a heartbeat is due, what is done with it, and the slice that holds it.
+"""Heartbeats: when one is due, its action, and the slice that holds it.
 
 An offset counts the heartbeats before it, so a range that is planned again has the same ones
 (Invariant 2c).

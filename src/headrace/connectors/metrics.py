@@ -1,4 +1,4 @@
-"""What a connector measures of itself, by the names that Debezium's JMX metrics have.
+"""The metrics of a connector, by the names of Debezium's JMX metrics.
 
 The numbers count from the start of this source process, as Debezium's count from a task's start.
 """

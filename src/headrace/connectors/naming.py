@@ -1,4 +1,4 @@
-"""How topics, schemas and fields are named, as a configuration says."""
+"""Names of topics, schemas and fields, by the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a configuration says of the records that a log makes."""
+"""The options of a log's records, by the configuration."""
 
 from __future__ import annotations
 

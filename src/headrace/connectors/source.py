@@ -1,4 +1,4 @@
-"""What the engine asks of a database."""
+"""The contract of a database for the engine."""
 
 from __future__ import annotations
 

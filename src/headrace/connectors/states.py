@@ -1,4 +1,4 @@
-"""What a connector is doing, and what leads from one state to another."""
+"""The states of a connector, and the events that lead from one to another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a converter of one role (keys, values or headers) is."""
+"""The contract of a converter of one role (keys, values or headers)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns make a record's key: `message.key.columns`, primary key, unique index."""
+"""The columns of a record's key: `message.key.columns`, primary key, unique index."""
 
 from __future__ import annotations
 

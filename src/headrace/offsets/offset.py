@@ -1,4 +1,4 @@
-"""Where a query is: the JSON object that is also Spark's offset."""
+"""The progress of a query: the JSON object that is also Spark's offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a connector is in its log, as far as all logs are alike."""
+"""The position of a connector in its log, as far as all logs are alike."""
 
 from __future__ import annotations
 

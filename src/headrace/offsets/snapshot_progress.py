@@ -1,4 +1,4 @@
-"""What an offset says of a snapshot: its tables, and how far they are handed out."""
+"""The progress of a snapshot in an offset: its tables, and how far they were handed out."""
 
 from __future__ import annotations
 

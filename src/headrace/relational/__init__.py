@@ -1,1 +1,1 @@
-"""What relational databases share: tables, captured columns, events, checks."""
+"""The common parts of relational databases: tables, captured columns, events, checks."""

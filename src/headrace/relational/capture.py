@@ -1,4 +1,4 @@
-"""What is captured: tables, columns and keys, as the configuration says."""
+"""The captured tables, columns and keys, by the configuration."""
 
 from __future__ import annotations
 

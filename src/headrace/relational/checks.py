@@ -1,4 +1,4 @@
-"""What every connector of tables checks of what it captures."""
+"""Checks of captured tables, common to all relational connectors."""
 
 from __future__ import annotations
 

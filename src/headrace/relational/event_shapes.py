@@ -1,4 +1,4 @@
-"""What events of the captured tables look like, as a catalogue has the tables now."""
+"""The shapes of the captured tables' events, by the tables' current columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every connector of tables asks of its captured tables at each start."""
+"""Checks of captured tables at each start, common to all relational connectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the channels are there that signals come from."""
+"""Checks that the signal channels exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which query a checkpoint folder belongs to."""
+"""The query to which a checkpoint folder belongs."""
 
 from __future__ import annotations
 

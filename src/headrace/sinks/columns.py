@@ -1,4 +1,4 @@
-"""What sinks ask of the columns of a stream."""
+"""The requirements of sinks on the columns of a stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What snapshot.mode asks for: when existing rows are read, and whether changes follow."""
+"""The rules of snapshot.mode: when existing rows are read, and whether changes follow."""
 
 from __future__ import annotations
 

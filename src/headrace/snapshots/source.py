@@ -1,4 +1,4 @@
-"""What a snapshot asks of its database."""
+"""The contract of a database for snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lives in Spark's source process for the life of a query: one connector."""
+"""The connector that runs in Spark's source process for the life of a query."""
 
 from __future__ import annotations
 

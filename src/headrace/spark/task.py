@@ -1,4 +1,4 @@
-"""What a task does with a slice: read it, convert it, yield Arrow batches."""
+"""A task reads a slice, converts it, and yields Arrow batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a stream has read what its log held when the stream was opened."""
+"""Whether a stream has read its log up to the end that it had when the stream was opened."""
 
 from __future__ import annotations
 

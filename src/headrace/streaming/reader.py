@@ -1,4 +1,4 @@
-"""What streaming needs of a database's log: a reader, which the receiver's thread drives.
+"""The contract of a database's log for streaming: a reader, which the receiver's thread drives.
 
 Places in the log are numbers, see headrace.offsets.position.
 """

@@ -1,4 +1,4 @@
-"""What metrics show of an open stream."""
+"""The state of an open stream, for metrics."""
 
 from __future__ import annotations
 

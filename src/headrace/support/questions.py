@@ -1,4 +1,4 @@
-"""What a support bundle asks of a database, and what of the answers may be shown."""
+"""The queries of a support bundle, and the parts of the answers that may be shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a workload has made, and how it is taken back."""
+"""The objects that a workload creates, and their removal."""
 
 from __future__ import annotations
 

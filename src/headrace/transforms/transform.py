@@ -1,4 +1,4 @@
-"""What a transform and a predicate are, and how each is declared."""
+"""The contracts and declarations of transforms and predicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every demo does: existing rows, live changes, a comparison with the database."""
+"""The common steps of every demo: existing rows, live changes, a comparison with the database."""
 
 from __future__ import annotations
 

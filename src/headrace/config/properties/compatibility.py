@@ -1,4 +1,4 @@
-"""Which release's quirks are reproduced, what a table is, and how large a record may become."""
+"""Properties: the release whose quirks are reproduced, tables' identity, the size of records."""
 
 from __future__ import annotations
 

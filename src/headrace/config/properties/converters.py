@@ -1,4 +1,4 @@
-"""How records become bytes: converters."""
+"""Properties of converters, which turn records into bytes."""
 
 from __future__ import annotations
 

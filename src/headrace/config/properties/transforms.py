@@ -1,4 +1,4 @@
-"""Which transforms records pass before they are converted, and what becomes of those that fail."""
+"""Properties of the transforms before conversion, and of records that fail in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is captured of a Db2 database, as the configuration says."""
+"""The captured tables and columns of a Db2 database, by the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the Db2 connector is in the change tables."""
+"""The position of the Db2 connector in the change tables."""
 
 from __future__ import annotations
 

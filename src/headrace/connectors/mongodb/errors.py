@@ -1,4 +1,4 @@
-"""What MongoDB and its driver answer, in our words."""
+"""The errors of MongoDB and its driver, in plain words."""
 
 from __future__ import annotations
 

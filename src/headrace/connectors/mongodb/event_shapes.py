@@ -1,4 +1,4 @@
-"""What events of the captured collections look like."""
+"""The shapes of the captured collections' events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the MongoDB connector is in the oplog: resume tokens, and what an offset says of them."""
+"""The position of the MongoDB connector in the oplog: resume tokens, and their form in offsets."""
 
 from __future__ import annotations
 

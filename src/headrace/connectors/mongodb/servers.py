@@ -1,4 +1,4 @@
-"""What the servers are that a connection string leads to."""
+"""The servers to which a connection string leads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is captured of an Oracle database, as the configuration says."""
+"""The captured tables and columns of an Oracle database, by the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Oracle and its driver refuse, in plain words. Needs no driver."""
+"""The errors of Oracle and its driver, in plain words. Needs no driver."""
 
 from __future__ import annotations
 

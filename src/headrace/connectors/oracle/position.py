@@ -1,4 +1,4 @@
-"""Where the Oracle connector is in the redo."""
+"""The position of the Oracle connector in the redo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the PostgreSQL connector is in the log."""
+"""The position of the PostgreSQL connector in the log."""
 
 from __future__ import annotations
 

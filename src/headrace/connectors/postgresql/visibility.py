@@ -1,4 +1,4 @@
-"""What a `txid_current_snapshot()` sees, and whether what was delivered can be seen."""
+"""The transactions that a `txid_current_snapshot()` sees, and whether it sees delivered ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the compiler of plain forms asks a format for."""
+"""The contract of a format for the compiler of plain forms."""
 
 from __future__ import annotations
 

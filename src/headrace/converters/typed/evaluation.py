@@ -1,4 +1,4 @@
-"""What nodes hold over Records, as arrays of Spark's types (see `types`)."""
+"""The values of nodes over Records, as arrays of Spark's types (see `types`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the compiled pass leaves to Python: rare pairs of a value and a type, one at a time."""
+"""Cases that the compiled pass leaves to Python: rare pairs of a value and a type, one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of what a declared schema does not hold."""
+"""Policies for values and fields that a declared schema cannot hold."""
 
 from __future__ import annotations
 

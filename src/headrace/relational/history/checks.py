@@ -1,4 +1,4 @@
-"""Whether the schema history can be kept where the configuration says."""
+"""Checks that the schema history can be kept at the configured place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How values are rendered, as the configuration says: what all connectors of tables ask."""
+"""The rendering of values, by the configuration, common to all relational connectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where tables and their files are."""
+"""The locations of tables and their files."""
 
 from __future__ import annotations
 

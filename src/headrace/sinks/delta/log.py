@@ -1,4 +1,4 @@
-"""What the log of a Delta table says about the commits of others."""
+"""The commits of other writers in the log of a Delta table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a configuration says of the `file` sink."""
+"""The options of the `file` sink."""
 
 from __future__ import annotations
 

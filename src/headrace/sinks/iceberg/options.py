@@ -1,4 +1,4 @@
-"""What a configuration says of Iceberg's catalog and of the tables in it."""
+"""The options of Iceberg's catalog and of the tables in it."""
 
 from __future__ import annotations
 

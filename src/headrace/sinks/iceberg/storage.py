@@ -1,4 +1,4 @@
-"""How tasks read and write the files of an Iceberg table: no JVM, no catalog."""
+"""Tasks read and write the files of an Iceberg table without a JVM and a catalog."""
 
 from __future__ import annotations
 

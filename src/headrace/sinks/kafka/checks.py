@@ -1,4 +1,4 @@
-"""Whether Kafka is ready for the sink: each finding with its remedy. Nothing is written."""
+"""Checks that Kafka is ready for the sink: findings with remedies; nothing is written."""
 
 from __future__ import annotations
 

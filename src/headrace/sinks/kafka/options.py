@@ -1,4 +1,4 @@
-"""What a configuration says of the `kafka` sink."""
+"""The options of the `kafka` sink."""
 
 from __future__ import annotations
 

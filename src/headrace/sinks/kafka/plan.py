@@ -1,4 +1,4 @@
-"""How a micro-batch is written, decided once and written down before any of it is.
+"""The plan of writing a micro-batch, which is decided once and stored before the first write.
 
 The plan says it for the micro-batch that is planned last: what was begun one way is not ended
 another way, whatever the configuration says after a restart.

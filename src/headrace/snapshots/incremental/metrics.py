@@ -1,4 +1,4 @@
-"""How far incremental snapshots are: by Debezium's names, with rate and remaining time."""
+"""The progress of incremental snapshots: by Debezium's names, with rate and remaining time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many rows an incremental chunk has, and how many chunks are read at once."""
+"""The number of rows of an incremental chunk, and of chunks that are read at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an incremental snapshot asks of its database."""
+"""The contract of a database for incremental snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task does with batches of a DataFrame: read records, transform them, write them."""
+"""A task reads records from batches of a DataFrame, transforms them, and writes them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What operators see of running queries: reports, files of them, and an endpoint for Prometheus."""
+"""Monitoring of running queries: reports, files of them, and an endpoint for Prometheus."""

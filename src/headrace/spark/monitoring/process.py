@@ -1,4 +1,4 @@
-"""Which process made a report, and whether it still runs."""
+"""The process that made a report, and whether it still runs."""
 
 from __future__ import annotations
 

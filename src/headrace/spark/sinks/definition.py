@@ -1,4 +1,4 @@
-"""What a sink says of itself before it is opened: the contract of `headrace.sinks`.
+"""The description of a sink before it is opened: the contract of `headrace.sinks`.
 
 A package that adds a sink names its definition in an entry point:
 

@@ -1,4 +1,4 @@
-"""What sinks that run in this process say of their tables, by the ids of their queries."""
+"""The figures of sinks in this process about their tables, by the ids of their queries."""
 
 from __future__ import annotations
 

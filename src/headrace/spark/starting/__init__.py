@@ -1,1 +1,1 @@
-"""How the Python processes of Spark start on a busy machine (decision 28)."""
+"""The start of Spark's Python processes on a busy machine (decision 28)."""

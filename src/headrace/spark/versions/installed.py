@@ -1,4 +1,4 @@
-"""What the installed Spark has, of what headrace does in one way or the other (decision 27)."""
+"""The features of the installed Spark on which headrace depends (decision 27)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader does with ranges, however Spark asks for them."""
+"""The handling of ranges, common to all ways in which Spark asks for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where micro-batches start, for a Spark that does not say it.
+"""The starts of micro-batches, for a Spark that does not report them.
 
 Spark 4.0 and 4.1 ask for `latestOffset()`, and name a start only where they plan a range. So the
 start of the next range is the end of the last one that was planned, once the query's checkpoint has

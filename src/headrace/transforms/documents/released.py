@@ -1,4 +1,4 @@
-"""What Debezium 3.6 refuses of documents, for `headrace.compatibility=debezium-3.6`."""
+"""The documents that Debezium 3.6 refuses, for `headrace.compatibility=debezium-3.6`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""InsertField: what is known of a record becomes a field."""
+"""InsertField: adds the topic, partition or time of a record, or a fixed text, as a field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What transforms of Kafka Connect do with nulls."""
+"""The handling of nulls by transforms of Kafka Connect."""
 
 from __future__ import annotations
 

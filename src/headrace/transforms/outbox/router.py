@@ -1,4 +1,4 @@
-"""What routers of outboxes do alike, whatever their rows are."""
+"""The common behaviour of routers of outboxes, for every form of rows."""
 
 from __future__ import annotations
 

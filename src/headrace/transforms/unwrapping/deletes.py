@@ -1,4 +1,4 @@
-"""What becomes of deletes and tombstones: `delete.tombstone.handling.mode`."""
+"""The results of deletes and tombstones: `delete.tombstone.handling.mode`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether change tables are as the connector reads them."""
+"""Checks that change tables have the form that the connector reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether changes are kept until they are read."""
+"""Checks that changes are kept until they are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether SQL replication is there and runs: control tables, Capture, registrations."""
+"""Checks that SQL replication is set up and runs: control tables, Capture, registrations."""
 
 from __future__ import annotations
 

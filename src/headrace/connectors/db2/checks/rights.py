@@ -1,4 +1,4 @@
-"""Whether the user may read what the connector reads."""
+"""Checks the privileges of the user."""
 
 from __future__ import annotations
 

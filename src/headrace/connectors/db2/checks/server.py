@@ -1,4 +1,4 @@
-"""What the server's settings mean for the connector: its clock, and what readers wait for."""
+"""Checks of the server's settings: its clock, and the locks for which readers wait."""
 
 from __future__ import annotations
 

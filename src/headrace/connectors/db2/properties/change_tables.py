@@ -1,4 +1,4 @@
-"""Where SQL replication keeps its control tables and change tables, and how those are read."""
+"""Properties: the places of control tables and change tables, and how they are read."""
 
 from __future__ import annotations
 

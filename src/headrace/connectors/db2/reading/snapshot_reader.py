@@ -1,4 +1,4 @@
-"""How tasks read chunks of a snapshot: each on a connection of its own, in its isolation."""
+"""Tasks read chunks of a snapshot: each on a connection of its own, in its isolation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each start requires of tables and of SQL replication."""
+"""The requirements of each start on tables and SQL replication."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a stored position still fits the change tables."""
+"""Checks that a stored position still fits the change tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether change tables still hold what was not read yet: compares where they begin.
+"""Checks that change tables still hold the unread changes: compares where they begin.
 
 Capture writes into CD_OLD_SYNCHPOINT where a change table begins (null until Capture reads the
 registration), and moves it when it deletes rows. Each look at the control tables is compared with

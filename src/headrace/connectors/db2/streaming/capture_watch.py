@@ -1,4 +1,4 @@
-"""Whether Capture goes on while the connector waits for it."""
+"""Watches whether Capture makes progress while the connector waits for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When transactions were committed: IBMSNAP_UOW, read along with the changes of a window.
+"""The commit times of transactions: IBMSNAP_UOW, read along with the changes of a window.
 
 A transaction that has no row there (Capture may have pruned it) has the time of the next one that
 has: the same whenever it is read again. Where none follows, it has the server's time at which it

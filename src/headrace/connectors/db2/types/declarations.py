@@ -1,4 +1,4 @@
-"""What each type of Db2 becomes, by its name. Types without a declaration are left out of events.
+"""Representations of Db2's types, by name. Types without a declaration are left out of events.
 
 Sources: Db2 SQL reference, "Data types"; Debezium's documentation of the Db2 connector, "Data type
 mappings", and its Db2ValueConverters where the two differ.

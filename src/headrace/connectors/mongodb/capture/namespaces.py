@@ -1,4 +1,4 @@
-"""Which databases and collections are captured."""
+"""The captured databases and collections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the captured collections are there, can be read and told apart, and keep images."""
+"""Checks that the captured collections exist, can be read and distinguished, and keep images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a deployment is ready for this connector: findings with remedies, nothing is changed."""
+"""Checks that a deployment is ready for this connector: findings with remedies, no changes."""
 
 from __future__ import annotations
 

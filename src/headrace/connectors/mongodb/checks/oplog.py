@@ -1,4 +1,4 @@
-"""How long the oplog remembers."""
+"""Checks for how long the oplog keeps changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether signals can be heard, and the signal collection be written."""
+"""Checks that signals can be read, and the signal collection can be written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the checks of a deployment share."""
+"""The common state of the checks of a deployment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the change stream can be opened, as the connector will open it."""
+"""Checks that the connector can open the change stream."""
 
 from __future__ import annotations
 

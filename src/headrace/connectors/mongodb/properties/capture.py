@@ -1,4 +1,4 @@
-"""What is captured, how the change stream is opened, and how documents are written."""
+"""Properties: captured collections, the change stream, and the form of documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where MongoDB is, and how it is spoken to."""
+"""Properties of the connection to MongoDB."""
 
 from __future__ import annotations
 

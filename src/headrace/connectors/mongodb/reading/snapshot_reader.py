@@ -1,4 +1,4 @@
-"""How tasks read chunks of a snapshot."""
+"""Tasks read chunks of a snapshot."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How a stream begins: its first position, stored positions, and the log after them."""
+"""The start of a stream: its first position, stored positions, and the log after them."""

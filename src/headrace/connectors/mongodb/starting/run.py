@@ -1,4 +1,4 @@
-"""What all parts of one run of the connector have in common."""
+"""The common objects of one run of the connector."""
 
 from __future__ import annotations
 

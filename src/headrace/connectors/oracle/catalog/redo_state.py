@@ -1,4 +1,4 @@
-"""Whether the database archives its redo, where, and what of rows is in it."""
+"""The database's redo: whether and where it is archived, and which columns of rows it has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the driver gives rows as Arrow, as the stream reads the redo."""
+"""Checks that the driver returns rows as Arrow, in which form the stream reads the redo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether LogMiner gives the redo to this user: the stream's own session, on the newest SCN."""
+"""Checks that LogMiner returns the redo to this user: the stream's session, on the newest SCN."""
 
 from __future__ import annotations
 

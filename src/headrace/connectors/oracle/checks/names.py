@@ -1,4 +1,4 @@
-"""Whether LogMiner can tell the names of captured tables and columns."""
+"""Checks that LogMiner supports the names of captured tables and columns."""
 
 from __future__ import annotations
 

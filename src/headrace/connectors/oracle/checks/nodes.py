@@ -1,4 +1,4 @@
-"""Whether the nodes of a cluster can be reached, of which the redo is flushed."""
+"""Checks that the nodes of a cluster whose redo is flushed can be reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the redo is kept, and has what the connector needs."""
+"""Checks that the redo is kept and has the data that the connector needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the user may do what the connector does."""
+"""Checks the privileges of the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which server answers: what a report of an error has to say of it."""
+"""The server that answers, as reports of errors describe it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the checks of a database share."""
+"""The common state of the checks of a database."""
 
 from __future__ import annotations
 

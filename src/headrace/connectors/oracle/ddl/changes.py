@@ -1,4 +1,4 @@
-"""What statements do to a table."""
+"""The effects of statements on a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How open transactions are held until their commit, and which are given up."""
+"""Properties of the buffer that holds open transactions until their commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which database is read, and by what."""
+"""Properties of the connection to the database."""
 
 from __future__ import annotations
 

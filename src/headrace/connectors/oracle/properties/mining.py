@@ -1,4 +1,4 @@
-"""How the redo is mined: logs, sessions, windows, and what the query of LogMiner leaves out."""
+"""Properties of mining: logs, sessions, windows, and the rows that the query leaves out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How snapshots read."""
+"""Properties of snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How values are read, and what events have of them."""
+"""Properties of values and their form in events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How tasks read chunks of a snapshot: each on a connection of its own, as of the snapshot's
+"""Tasks read chunks of a snapshot: each on a connection of its own, as of the snapshot's
 SCN."""
 
 from __future__ import annotations

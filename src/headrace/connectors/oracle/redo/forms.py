@@ -1,4 +1,4 @@
-"""What forms the values of columns have in redo statements."""
+"""The forms of columns' values in redo statements."""
 
 from __future__ import annotations
 

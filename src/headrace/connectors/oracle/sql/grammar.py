@@ -1,4 +1,4 @@
-"""What the slots of statements may hold: the SQL that the connector writes, and no other.
+"""The permitted content of statements' slots: the SQL that the connector writes, and no other.
 
 A text is read from the inside out: names, literals and calls of the functions below become values,
 comparisons of values become conditions, and conditions that are joined become one.

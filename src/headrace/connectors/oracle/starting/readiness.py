@@ -1,4 +1,4 @@
-"""What each start requires of tables and of the redo."""
+"""The requirements of each start on tables and the redo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts of one connector have in common."""
+"""The common objects of one run of the connector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a stored position still fits the redo."""
+"""Checks that a stored position still fits the redo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the publication has every captured table, or can be made."""
+"""Checks that the publication has every captured table, or can be created."""
 
 from __future__ import annotations
 

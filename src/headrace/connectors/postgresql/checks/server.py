@@ -1,4 +1,4 @@
-"""Whether the server's settings let the log be read, and whether the role may."""
+"""Checks that the server's settings and the role's privileges permit to read the log."""
 
 from __future__ import annotations
 

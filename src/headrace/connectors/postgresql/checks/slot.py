@@ -1,4 +1,4 @@
-"""Whether the replication slot is there, or can be made."""
+"""Checks that the replication slot exists, or can be created."""
 
 from __future__ import annotations
 

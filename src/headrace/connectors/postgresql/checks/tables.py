@@ -1,4 +1,4 @@
-"""Whether the role may read the captured tables, and what the log will hold of their rows."""
+"""Checks that the role may read the captured tables, and that the log has enough of their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who waits for a lock on a table, and who keeps it. No query here waits for one."""
+"""Sessions that wait for a lock on a table, or hold it. No query here waits for one."""
 
 from __future__ import annotations
 

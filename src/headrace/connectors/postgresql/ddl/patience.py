@@ -1,4 +1,4 @@
-"""How often a task asks again for a lock that another session has."""
+"""Limits how often a task tries again to get a lock that another session holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a connection finds the operators that compare values of extensions' types."""
+"""Finds the operators that compare values of extensions' types."""
 
 from __future__ import annotations
 

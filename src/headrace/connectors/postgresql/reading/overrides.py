@@ -1,4 +1,4 @@
-"""What a table's own statement gives, and the COPY of its rows."""
+"""The columns of a table's own statement, and the COPY of its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How tasks read chunks of a snapshot: with COPY, on a connection that imports it."""
+"""Tasks read chunks of a snapshot: with COPY, on a connection that imports it."""
 
 from __future__ import annotations
 

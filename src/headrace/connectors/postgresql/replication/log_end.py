@@ -1,4 +1,4 @@
-"""Where the server's log ends."""
+"""The end of the server's log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether server, role, tables and publication can serve, asked at each start."""
+"""Checks at each start that server, role, tables and publication are suitable."""
 
 from __future__ import annotations
 

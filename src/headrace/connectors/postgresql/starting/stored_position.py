@@ -1,4 +1,4 @@
-"""Whether a stored position still fits the server, and what is done when it does not."""
+"""Checks that a stored position still fits the server, and acts if it does not."""
 
 from __future__ import annotations
 

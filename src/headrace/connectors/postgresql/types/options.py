@@ -1,4 +1,4 @@
-"""How PostgreSQL's values are rendered, as the configuration says."""
+"""The rendering of PostgreSQL's values, by the configuration."""
 
 from __future__ import annotations
 

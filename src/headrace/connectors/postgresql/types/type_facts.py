@@ -1,4 +1,4 @@
-"""What PostgreSQL's catalogue says of types."""
+"""Types, as PostgreSQL's catalogue describes them."""
 
 from __future__ import annotations
 

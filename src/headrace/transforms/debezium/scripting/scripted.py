@@ -1,4 +1,4 @@
-"""What transforms with an expression have in common: which records it sees."""
+"""The common part of transforms with an expression: the selection of records."""
 
 from __future__ import annotations
 
