@@ -40,8 +40,8 @@ __version__ = VERSION
 
 
 def __getattr__(name: str) -> Any:
-    """`headrace.spark` and `headrace.MetricsListener`, which most of what imports this package does
-    without."""
+    """Imports `headrace.spark` and `headrace.MetricsListener` when they are first used, because
+    most programs that import this package do not need them."""
     if name == "spark":
         return import_module("headrace.spark")
     if name == "MetricsListener":
@@ -54,16 +54,16 @@ def options(
     /,
     **properties: object,
 ) -> dict[str, str]:
-    """A checked configuration, for `spark.readStream.format("headrace").options(**…)`.
+    """Check a configuration and return it for `spark.readStream.format("headrace").options(**…)`.
 
-    It is a dict with Debezium's or Debezium Server's names, a body for Kafka Connect
-    (`{"name": …, "config": {…}}`), the path of a file (properties or JSON), or such a text. Keyword
-    arguments (`topic_prefix="shop"` is topic.prefix) win over it. Values may be texts, numbers and
-    booleans; None leaves a property out. References such as `${env:NAME}` stay references, so that
-    no secret enters a Spark plan.
+    The configuration is a dict with Debezium's or Debezium Server's names, a body for Kafka Connect
+    (`{"name": …, "config": {…}}`), the path of a file (properties or JSON), or the text of one.
+    Keyword arguments (`topic_prefix="shop"` is topic.prefix) override it. Values may be texts,
+    numbers and booleans; None leaves a property out. References such as `${env:NAME}` stay
+    references, so that no secret enters a Spark plan.
 
-    Raises HeadraceError with everything that is wrong; `parts` has each error by itself. What is
-    accepted, and yet worth knowing, is a warning (HeadraceWarning).
+    Raises HeadraceError with all errors of the configuration; `parts` has each one separately.
+    Remarks about accepted properties are warnings (HeadraceWarning).
     """
     from headrace.spark.query.options import options as checked
 
@@ -71,7 +71,7 @@ def options(
 
 
 def register(spark: SparkSession) -> None:
-    """Make `format("headrace")` known to a session (Spark also finds it by itself)."""
+    """Register `format("headrace")` in a session (Spark also finds it by itself)."""
     from headrace.spark.source import HeadraceDataSource
     from headrace.spark.versions.registering import register as register_source
 
@@ -83,13 +83,13 @@ def replicate(
     source: Mapping[str, object] | str | PathLike[str],
     sink: Mapping[str, object],
 ) -> StreamingQuery:
-    """Keep a table of a lake equal to each table that a configuration captures; returns the query,
-    which runs.
+    """Start a query that keeps a table of a lake equal to each table that a configuration captures,
+    and return it.
 
-    `source` is as `options` takes it. `sink` has `type` (iceberg or delta), `checkpoint` (a folder
-    on this host for the query's checkpoint and state, as `headrace run --checkpoint` takes it),
-    `trigger` (availableNow, or an interval such as `10 seconds`) and the sink's options, without
-    `headrace.sink.`. The session needs the format's jars: see `sink_jars`.
+    `source` is a configuration, as for `options`. `sink` has `type` (iceberg or delta),
+    `checkpoint` (a folder on this host for the query's checkpoint and state, as for `headrace run
+    --checkpoint`), `trigger` (availableNow, or an interval such as `10 seconds`) and the sink's
+    options, without `headrace.sink.`. The session needs the format's jars: see `sink_jars`.
 
     Raises HeadraceError.
     """
@@ -99,9 +99,9 @@ def replicate(
 
 
 def sink_jars(name: str, /, **options: object) -> list[str]:
-    """The jars that `replicate` needs for a table format, for the setting `spark.jars`:
-    `.config("spark.jars", ",".join(headrace.sink_jars("iceberg")))`. They are fetched once, or
-    taken from the folder that the option `jars` names.
+    """Return the jars that `replicate` needs for a table format, for the setting `spark.jars`:
+    `.config("spark.jars", ",".join(headrace.sink_jars("iceberg")))`. They are downloaded once, or
+    read from the folder that the option `jars` names.
 
     Raises HeadraceError.
     """
@@ -111,23 +111,23 @@ def sink_jars(name: str, /, **options: object) -> list[str]:
 
 
 def metrics(query: StreamingQuery) -> Metrics | None:
-    """What the source of a query measured, as of the query's last progress; None before it."""
+    """Return the metrics of a query's source, as of the query's last progress; None before it."""
     from headrace.spark.metrics import metrics as reported
 
     return reported(query)
 
 
 def error(query: StreamingQuery) -> HeadraceError | None:
-    """What ended a query: its code, its message and its remedy; None while the query runs, and
-    where it was stopped."""
+    """Return the error that ended a query: code, message and remedy; None while the query runs, and
+    if it was stopped."""
     from headrace.spark.failures import error as failure
 
     return failure(query)
 
 
 def status(query: StreamingQuery) -> Status:
-    """What the source of a query is doing right now: also that its database does not answer, and is
-    tried again, which `query.status` cannot tell."""
+    """Return the current activity of a query's source, including attempts to reach a database that
+    does not answer, which `query.status` does not show."""
     from headrace.spark.query.status import status as current
 
     return current(query)
@@ -141,10 +141,11 @@ def signal(
     id: str | None = None,  # noqa: A002
 ) -> str:
     """Send a signal (`execute-snapshot`, `stop-snapshot`, `pause-snapshot`, `resume-snapshot`,
-    `log`) to the query that runs with these properties, which are as `options` takes them;
-    returns its id.
+    `log`) to the query that runs with these properties (a configuration, as for `options`);
+    return its id.
 
-    It travels through the signal table, or else Kafka, or else the signal file.
+    The signal goes through the signal table, otherwise through Kafka, otherwise through the signal
+    file.
     Raises HeadraceError.
     """
     from headrace.config.source import OF_SPARK
@@ -164,15 +165,15 @@ def table(
     documents: bool = False,
     conflict: str = "fail",
 ) -> DataFrame:
-    """One table of a DataFrame of change events, batch or stream, as typed columns.
+    """Return one table of a DataFrame of change events, batch or stream, as typed columns.
 
-    `events` has a column `value` (Debezium's JSON with or without schemas as string or binary, or
-    a column of the converters `variant` and `row`), `key` likewise, and `topic`: events of this
-    stream, or as Spark reads them from Kafka. The result has the events whose topic is `name` or
-    ends in `.name` (`inventory.orders`); without a column `topic`, all events.
+    `events` has a column `value` (Debezium's JSON with or without schemas as string or binary, or a
+    column of the converters `variant` and `row`), likewise `key`, and `topic`: events of this
+    stream, or events that Spark reads from Kafka. The result has the events whose topic is `name`
+    or ends in `.name` (`inventory.orders`); without a column `topic`, all events.
 
     `schema` is the columns of the rows: a DDL text or a StructType, or the configuration of the
-    source, as `options` takes it (a dict, the path of its file, or the result of `options`): then
+    source, as for `options` (a dict, the path of its file, or the result of `options`): then
     the columns are read from its catalogue (for a database of documents: from a sample of the
     collection). The comment of a declared column names the schema that its values have in JSON if
     that differs from Debezium's default
@@ -185,17 +186,16 @@ def table(
     as it does for fields that are not declared.
 
     Columns: key (struct; the text of the key when its columns are not known), op (string; null in
-    tombstones), before and after (structs of the columns, or documents), source (struct as the
-    source tells it; map<string, string> when the schema is declared), ts_ms (bigint, milliseconds
-    since 1970-01-01 UTC), and sequence, partition, offset and timestamp where the events have them.
+    tombstones), before and after (structs of the columns, or documents), source (the struct of
+    the source block; map<string, string> if the schema is declared), ts_ms (bigint, milliseconds
+    since 1970-01-01 UTC), and sequence, partition, offset and timestamp if the events have them.
 
-    A value that is not of its column's type fails the query, and where the properties of the source
-    are given a column that events have and the table did not have when it was asked for:
-    `spark.unknown_columns`, unless headrace.table.unknown.columns=drop. Raises HeadraceError:
-    `spark.schema_not_understood`, `spark.no_such_table`, `spark.no_such_column`,
-    `spark.no_such_policy`,
-    `spark.events_not_understood`, `documents.schema_not_understood`, and what the connector raises.
-    """
+    A value that does not have its column's type ends the query with an error. If `schema` is the
+    configuration of the source, a column that events have and the table did not have when the query
+    started does so, too (`spark.unknown_columns`), unless headrace.table.unknown.columns=drop.
+    Raises HeadraceError: `spark.schema_not_understood`, `spark.no_such_table`,
+    `spark.no_such_column`, `spark.no_such_policy`, `spark.events_not_understood`,
+    `documents.schema_not_understood`, and what the connector raises."""
     from headrace.spark.tables.table import table as typed_table
 
     return typed_table(events, name, schema, key=key, documents=documents, conflict=conflict)
@@ -209,24 +209,25 @@ def fold(
     order: str | Column | Sequence[str | Column] = (),
     unavailable: str | None = None,
 ) -> DataFrame:
-    """The last change of each key, one row each, as a MERGE wants it; for a batch, also the one
-    that `foreachBatch` gives.
+    """Return the last change of each key, one row for each key, for a MERGE. `changes` is a batch,
+    for example one that `foreachBatch` receives.
 
-    `changes` has the columns op, before and after as `table` makes them, and key, unless `key`
-    names the key's columns in the rows. They are ordered by `order` (columns or their names), by
-    default by `sequence`, else by Kafka's `offset`, which orders one partition only: all changes
-    of a key have to be in one. Where changes of a key that differ have the same place, or one has
-    none, nothing says which is the last, and the query fails (`spark.ambiguous_order`).
+    `changes` has the columns op, before and after of `table`, and key, unless `key` names the key's
+    columns in the rows. The changes are ordered by `order` (columns or their names), by default by
+    `sequence`, otherwise by Kafka's `offset`, which orders one partition only: all changes of a key
+    have to be in one partition. If different changes of a key have the same place in the order, or
+    one has none, the last change is undefined, and the query fails (`spark.ambiguous_order`).
 
-    Columns: those of the key that the rows lack, those of the rows, `__deleted` (boolean: the row
-    is gone; its other columns but the key's are null), and `__kept` (array<string>: columns that no
-    change of the key told, because the database does not log unchanged large values; they show
-    what stands for `unavailable` in their type, and the target keeps its own values; `unavailable`
-    is by default the unavailable.value.placeholder of `configuration`, which is the source's, as
-    `options` takes it, and without one Debezium's default). A change of a
-    key is a delete of the old one and a create of the new one; tombstones are deletes. An update
-    without `after` says nothing and is left out. A TRUNCATE fails the query
-    (`spark.truncate_in_fold`), and so does a change without a key (`spark.change_without_key`).
+    Columns of the result: the columns of the key that the rows lack; the columns of the rows;
+    `__deleted` (boolean: the row was deleted, and its columns except the key's are null); and
+    `__kept` (array<string>: columns whose value no change of the key contains, because the database
+    does not log unchanged large values; the result has the placeholder for `unavailable` in their
+    type, and the target keeps its own values). `unavailable` is by default the
+    unavailable.value.placeholder of `configuration`, the source's configuration as for `options`,
+    or without it Debezium's default. A change of a key is a delete of the old key and a create of
+    the new one; tombstones are deletes. An update without `after` is left out. A TRUNCATE fails the
+    query (`spark.truncate_in_fold`), and so does a change without a key
+    (`spark.change_without_key`).
 
     Raises HeadraceError: `spark.fold_of_a_stream`, `spark.no_changes`, `spark.no_key`,
     `spark.no_such_column`, `spark.no_order`.

@@ -24,17 +24,17 @@ _OF_SPARK = re.compile(
     r"(?::? ?(?:Caused by: |[\w.$]+(?:Error|Exception): |\[[A-Z][A-Z0-9_.]*\] "
     r"|Query \[id = [^\]]*\] terminated with exception: ))+"
 )
-"""What else Spark and Java write before a message."""
+"""Other text that Spark and Java write before a message."""
 _STATES = re.compile(r"(?: SQLSTATE: \w{5})+\s*$")
-"""What Spark writes after a message."""
+"""The text that Spark writes after a message."""
 
 
 class HeadraceError(Exception):
-    """What happened (`message`) and what the operator can do (`remedy`).
+    """An error: `message` says what is wrong, `remedy` what the operator can do.
 
     `code` is public and stable: dotted, its first part names the folder that raises it.
     `retriable` is True when waiting and trying again may be enough.
-    `parts` are the errors of which it consists, where they are several.
+    `parts` are the separate errors if it combines several.
     The printed form is one line, and `find_in` reads it back out of a longer text, because an
     error that crosses the JVM arrives as text only.
     """

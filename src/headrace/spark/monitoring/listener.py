@@ -26,7 +26,7 @@ class MetricsListener(StreamingQueryListener):
     `headrace status` find them: `spark.streams.addListener(headrace.MetricsListener(port=9404))`.
 
     `port` None: only `headrace status`; 0: any free port (`url` has it). `address` is the interface
-    that is listened on. Queries of other sources are left out. Raises
+    for this port. Queries of other sources are left out. Raises
     HeadraceError("spark.metrics_port").
     """
 
