@@ -40,12 +40,12 @@ class Driver:
 
     module: str
     requirement: str
-    """As pip takes it, e.g. `headrace[mydatabase]`."""
+    """A requirement for pip, e.g. `headrace[mydatabase]`."""
 
 
 @dataclass(frozen=True)
 class DatabaseMetric:
-    """What Prometheus gets of a member of what the database says (DatabaseWatch): a gauge
+    """The Prometheus metric of a member of the database's figures (DatabaseWatch): the gauge
     `headrace_` and `name`, with its unit in the name. A text has a series for each of `states`."""
 
     member: str
@@ -55,8 +55,8 @@ class DatabaseMetric:
 
 
 class CheckResult(Protocol):
-    """One answer of `headrace check`. `remedy` corrects it (by SQL if possible);
-    it is empty for the level `ok`."""
+    """One finding of `headrace check`. `remedy` corrects it (by SQL if possible); it is empty for
+    the level `ok`."""
 
     @property
     def code(self) -> str: ...
@@ -73,12 +73,12 @@ class Workload(Protocol):
 
     @property
     def transactions(self) -> int:
-        """How many were committed."""
+        """The number of committed transactions."""
         ...
 
     @property
     def failure(self) -> Exception | None:
-        """What ended the thread early."""
+        """The error that ended the thread early."""
         ...
 
     def start(self) -> None:
@@ -86,7 +86,7 @@ class Workload(Protocol):
         ...
 
     def stop(self) -> None:
-        """End after the transaction at hand; may be called before `start`, and twice."""
+        """End after the current transaction; may be called before `start`, and twice."""
         ...
 
 
@@ -109,39 +109,39 @@ class DemoDatabase(Protocol):
         ...
 
     def rows(self, table: str) -> dict[tuple[Any, ...], dict[str, Any]]:
-        """What the table holds now, by key."""
+        """The current rows of the table, by key."""
         ...
 
     def key(self, key: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The key of `rows` that an event's key is."""
+        """The key of `rows` for an event's key."""
         ...
 
     def row(self, after: object) -> dict[str, Any]:
-        """The row that an event's `after` is."""
+        """The row for an event's `after`."""
         ...
 
     def same_value(self, event: object, stored: object) -> bool:
-        """Whether a value of `row` says what `rows` gave."""
+        """Whether a value of `row` is equal to the one of `rows`."""
         ...
 
 
 class Demo(Protocol):
-    """What `headrace demo` shows of a connector."""
+    """The demonstration of a connector by `headrace demo`."""
 
     @property
     def server(self) -> str:
-        """What is started, e.g. "an embedded MyDatabase"."""
+        """The server that is started, e.g. "an embedded MyDatabase"."""
         ...
 
     def open(self, uri: str | None) -> AbstractContextManager[DemoDatabase]:
-        """Makes tables on the server of a connection string, or without one on a server that it
-        starts; tables and server are gone at the end. Raises HeadraceError."""
+        """Creates tables on the server of a connection string, or without one on a server that it
+        starts; at the end it removes the tables and stops its server. Raises HeadraceError."""
         ...
 
 
 class ConnectorDefinition(Protocol):
     """One connector: how it is named, configured, opened, checked, signalled and shown. A
-    definition derives from this class and leaves out what its connector does not have."""
+    definition derives from this class and omits the members that its connector does not have."""
 
     @property
     @abstractmethod
@@ -156,7 +156,7 @@ class ConnectorDefinition(Protocol):
 
     @property
     def driver(self) -> Driver | None:
-        """What must be installed to open it; describing it and parsing its options need less."""
+        """The package that is needed to open it, but not to describe it and parse its options."""
         return None
 
     @property
@@ -171,18 +171,18 @@ class ConnectorDefinition(Protocol):
 
     @property
     def verbs(self) -> Mapping[str, str]:
-        """Verbs of its own for the command line, and the module of each: its docstring is the
+        """Additional verbs of the command line, with their modules: a module's docstring is the
         help, `add_arguments(parser)` and `run(arguments) -> int` are called."""
         return {}
 
     @property
     def metrics_plugin(self) -> str:
-        """What Debezium's metrics of it are known by: `debezium.PLUGIN:type=connector-metrics`."""
+        """The name in Debezium's metrics: `debezium.PLUGIN:type=connector-metrics`."""
         return self.name
 
     @property
     def database_metrics(self) -> Sequence[DatabaseMetric]:
-        """What its databases say of their log and of this reader."""
+        """The metrics of its databases about their log and this reader."""
         return ()
 
     @property
@@ -192,8 +192,8 @@ class ConnectorDefinition(Protocol):
 
     @property
     def change_order(self) -> Sequence[str]:
-        """Fields of the source of its events that order the changes of a key, one after the other,
-        where nothing else does: whole numbers (which may be texts), or texts of one length."""
+        """Fields of the source block that order the changes of a key, used in this sequence if
+        there is no other order: whole numbers (which may be texts), or texts of one length."""
         return ()
 
     @abstractmethod
@@ -210,9 +210,9 @@ class ConnectorDefinition(Protocol):
         inline: bool,
         orphaned: Callable[[], bool],
     ) -> Connector:
-        """A connector, which connects on first use. `cores` bounds the slices of a range,
-        `inline` makes slices carry their bytes, `orphaned` tells that the process it works for is
-        gone."""
+        """A connector, which connects on first use. `cores` bounds the slices of a range, `inline`
+        makes slices carry their bytes, `orphaned` returns whether the process that it works for has
+        ended."""
         ...
 
     def check(
@@ -220,14 +220,14 @@ class ConnectorDefinition(Protocol):
         config: ConnectorConfig,  # noqa: ARG002
         stored: OffsetObject | None = None,  # noqa: ARG002
     ) -> Sequence[CheckResult]:
-        """Whether the database is ready. It only reads, and never raises for what it finds.
-        `stored` is the offset of the checkpoint that a start would go on from; whether it still
-        fits the database is asked of `Connector.validate`."""
+        """Checks that the database is ready. It only reads, and does not raise errors for its
+        findings. `stored` is the offset of the checkpoint from which a start would continue;
+        `Connector.validate` checks that it still fits the database."""
         return ()
 
     def event_shapes(self, config: ConnectorConfig) -> Sequence[Shape]:  # noqa: ARG002
-        """What change events of the captured tables look like now, a shape for each table, before
-        any transform: asked of the database's catalogue where it has one. Raises HeadraceError."""
+        """The current shapes of the captured tables' change events, one for each table, before any
+        transform: read from the database's catalogue if it has one. Raises HeadraceError."""
         raise HeadraceError(
             "connectors.no_event_shapes",
             f"The connector {self.name} does not provide its tables' columns",
@@ -238,8 +238,8 @@ class ConnectorDefinition(Protocol):
         self,
         config: ConnectorConfig,  # noqa: ARG002
     ) -> Mapping[str, str] | None:
-        """The comments that the captured tables have now (empty: the table has none), by the names
-        that `headrace.connect.records.TableOrigin` has; None: they are not to be had. Raises
+        """The current comments of the captured tables (empty: the table has none), by the names of
+        `headrace.connect.records.TableOrigin`; None: they are not available. Raises
         HeadraceError."""
         return None
 
@@ -248,9 +248,9 @@ class ConnectorDefinition(Protocol):
         config: ConnectorConfig,  # noqa: ARG002
         topic: str | None = None,  # noqa: ARG002
     ) -> Schema:
-        """The struct that documents of a captured collection have in common, found out from a
-        sample: of the collection whose events have this topic, or a topic that ends in it after a
-        dot; None: of the only captured one. Raises HeadraceError."""
+        """The common struct of the documents of a captured collection, derived from a sample: of
+        the collection whose events have this topic, or a topic that ends in it after a dot; None:
+        of the only captured one. Raises HeadraceError."""
         raise HeadraceError(
             "connectors.no_sampled_schema",
             f"The connector {self.name} has no documents from which a schema can be derived",
@@ -275,17 +275,17 @@ class ConnectorDefinition(Protocol):
         config: ConnectorConfig,  # noqa: ARG002
         collection: str | None,  # noqa: ARG002
     ) -> SignalTargets | None:
-        """What a signal may name now; None: not known. Raises HeadraceError where nobody would hear
-        of a signal in the signal collection `collection` (None: it travels otherwise)."""
+        """The names that a signal may have now; None: not known. Raises HeadraceError if no query
+        would receive a signal from the signal collection `collection` (None: another channel)."""
         return None
 
     def trial(self, config: ConnectorConfig) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Around a run whose position nobody keeps: what the run made in the database so that it
-        may go on is removed at the end. A warning of the log names what stays."""
+        """A context for a run whose position is not kept: at the end, objects that the run created
+        in the database are removed. A warning in the log names objects that remain."""
         return nullcontext()
 
     def support_plan(self, config: ConnectorConfig) -> SupportPlan:  # noqa: ARG002
-        """What `headrace support-bundle` asks of the database. Raises HeadraceError."""
+        """The queries of `headrace support-bundle` on the database. Raises HeadraceError."""
         raise HeadraceError(
             "connectors.no_support_bundle",
             f"The connector {self.name} has no support bundle",
@@ -295,15 +295,15 @@ class ConnectorDefinition(Protocol):
 
     @abstractmethod
     def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:
-        """Whether so little log lies between `end` (where records were delivered to) and `latest`
-        (the head of the log, from `Connector.latest`) that no record need be in it: `--idle-exit`
-        ends such a query. Either may lack a position."""
+        """Whether there is so little log between `end` (the end of the delivered records) and
+        `latest` (the head of the log, from `Connector.latest`) that it need not contain a record:
+        `--idle-exit` then ends the query. Either may lack a position."""
         ...
 
 
 class NamedDefinition(ConnectorDefinition):
-    """A definition whose parts are named as entry points are (`package.module:object`), and are
-    imported when they are used first. Empty: the connector has no such part."""
+    """A definition whose parts are named like entry points (`package.module:object`), and are
+    imported at their first use. Empty: the connector does not have the part."""
 
     configuration_class: str
     """A ConnectorConfig; the other parts are called with one."""

@@ -20,9 +20,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Ordering(Enum):
-    """What a transform does to the order of records with one key.
+    """The effect of a transform on the order of records with one key.
 
-    Records are spread over slices by topic and key, or by key alone where several topics may become
+    Records are spread over slices by topic and key, or by key alone if several topics may become
     one. A chain with NONE makes one slice of a range. So the records of one key arrive in the order
     of their commits.
     """
@@ -39,7 +39,7 @@ class Ordering(Enum):
     ID_NUMBERS = "id_numbers"
     """Likewise a number of one type."""
     NONE = "none"
-    """Anything may become of topics and keys."""
+    """Topics and keys may change in any way."""
 
 
 class Transform(Protocol):
@@ -47,23 +47,23 @@ class Transform(Protocol):
 
     @property
     def ordering(self) -> Ordering:
-        """What it does to the order of records with one key."""
+        """The effect on the order of records with one key."""
         ...
 
     def apply(self, records: Records) -> Iterable[Records]:
-        """What becomes of the records: the same with another shape, fewer of them, several parts.
+        """Returns the transformed records: with another shape, fewer of them, or in several parts.
 
-        Every record keeps its `place`, and is in one part at most. What depends on the shape alone
-        is made once per shape (`PerShape`), because converters compile each shape that they meet.
-        Raises HeadraceError for a record that cannot be transformed; the chain finds out which it
-        was when it may leave it out.
+        Every record keeps its `place`, and is in one part at most. Objects that depend only on the
+        shape are made once per shape (`PerShape`), because converters compile each shape that they
+        receive. Raises HeadraceError for a record that cannot be transformed; if the chain may
+        leave it out, it finds out which record it was.
         """
         ...
 
 
 @runtime_checkable
 class TakesSchemasOnly(Protocol):
-    """A transform that passes change events without schemas as they are, as Debezium's does."""
+    """A transform that passes change events without schemas unchanged, as Debezium's does."""
 
     @property
     def takes_schemas_only(self) -> bool:
@@ -73,25 +73,26 @@ class TakesSchemasOnly(Protocol):
 
 @runtime_checkable
 class Foresight(Protocol):
-    """A transform that tells by itself what may become of a shape. Of any other one it is found out
-    by `apply` with records whose cells are all null (`headrace.transforms.blank_records`)."""
+    """A transform that declares the possible results for a shape. For other transforms, `apply`
+    with records whose cells are all null shows the results
+    (`headrace.transforms.blank_records`)."""
 
     def expected(self, records: Records) -> Iterable[Records]:
-        """What may become of records like these, whatever their values are; nothing where only
-        values show it."""
+        """The possible results for records of this shape, for all values; nothing if the result
+        depends on values."""
         ...
 
 
 @runtime_checkable
 class SharesHeaders(Protocol):
-    """A transform that puts headers on the record that it gets, as Debezium's own do it.
+    """A transform that adds headers to the record that it receives, as Debezium's transforms do.
 
-    The delete and the tombstone after it have one object of headers in Debezium, so the tombstone
-    has what the delete was given, until a transform makes new records of them.
+    The delete and the tombstone after it share one object of headers in Debezium, so the tombstone
+    gets the headers of the delete, until a transform makes new records from them.
     """
 
     def share_headers(self) -> None:
-        """Said before the first records, where no transform before it makes new records."""
+        """Called before the first records if no earlier transform makes new records."""
         ...
 
 
@@ -105,8 +106,8 @@ class Predicate(Protocol):
 
 @dataclass(frozen=True)
 class Replacement:
-    """A former option that is read as other ones, with a warning. Where its successor is given as
-    well, it is not read at all."""
+    """A former option that is read as other options, with a warning. If its successor is set as
+    well, the former option has no effect."""
 
     former: str
     successor: str
@@ -117,12 +118,12 @@ class Replacement:
 class Declaration(Generic[T]):
     """A transform (T) or predicate (T) as properties name it.
 
-    `name` is its short name, `meaning` says what it does in a sentence or two. `options` declares
-    its properties, without the prefix `transforms.ALIAS.`; `make` is called with them, checked. It
-    raises WrongOption for what only several options together show. `replacements` says which of
-    the options given are former ones, and their replacements. `example` is in the
-    reference, with what becomes of it. `kernels` are the modules whose kernels it calls, beside
-    those of every query: they are compiled before the query starts.
+    `name` is its short name, `meaning` describes it in a sentence or two. `options` declares its
+    properties, without the prefix `transforms.ALIAS.`; `make` receives them checked, and raises
+    WrongOption for errors that concern several options. `replacements` returns the former options
+    among the given ones, with their replacements. `example` is shown in the reference with its
+    result. `kernels` are the modules whose kernels it calls, in addition to those of every query:
+    they are compiled before the query starts.
     """
 
     name: str
@@ -135,8 +136,8 @@ class Declaration(Generic[T]):
 
 
 class WrongOption(HeadraceError):
-    """What `Declaration.make` raises for one of its options: `option` is its name, without the
-    prefix `transforms.ALIAS.`, and `what` goes on after it in the message."""
+    """The error of `Declaration.make` for one of its options: `option` is its name, without the
+    prefix `transforms.ALIAS.`, and `what` follows it in the message."""
 
     def __init__(self, code: str, option: str, what: str, remedy: str) -> None:
         super().__init__(code, option + what, remedy)
@@ -144,14 +145,14 @@ class WrongOption(HeadraceError):
 
 
 class PerShape(Generic[T]):
-    """What a transform makes of a shape, once as long as the shape lives."""
+    """Objects that a transform makes for shapes, once for each shape as long as it lives."""
 
     def __init__(self, make: Callable[[Shape], T]) -> None:
         self._make = make
         self._made: weakref.WeakKeyDictionary[Shape, tuple[T] | None] = weakref.WeakKeyDictionary()
 
     def __call__(self, shape: Shape) -> T:
-        """What was made of this shape."""
+        """The object of this shape."""
         if shape in self._made:
             made = self._made[shape]
             return shape if made is None else made[0]  # type: ignore[return-value]
@@ -162,8 +163,8 @@ class PerShape(Generic[T]):
 
 
 def passing(records: Records, mask: np.ndarray) -> Generator[Records, None, Records | None]:
-    """Yields the records that pass a transform as they are (`mask`: bool, one per record), where
-    there are any. The result is the other records; None when all pass."""
+    """Yields the records that pass a transform unchanged (`mask`: bool, one per record), if there
+    are any. Returns the other records; None if all pass."""
     if mask.any():
         yield records.with_rows(mask)
         records = records.with_rows(~mask)
@@ -173,8 +174,8 @@ def passing(records: Records, mask: np.ndarray) -> Generator[Records, None, Reco
 
 
 def transform(*, ordering: Ordering) -> Callable[[F], F]:
-    """Marks a function `(records, options) -> Iterable[Records]` as a transform of one's own and
-    says what it does to order."""
+    """Marks a function `(records, options) -> Iterable[Records]` as a custom transform, and
+    declares its effect on the order."""
 
     def marked(function: F) -> F:
         function.ordering = ordering  # type: ignore[attr-defined]
@@ -192,7 +193,7 @@ class FunctionTransform:
 
     @property
     def ordering(self) -> Ordering:
-        """What the function was marked with; NONE when it was not."""
+        """The mark of the function; NONE without one."""
         ordering = getattr(self.function, "ordering", Ordering.NONE)
         return ordering if isinstance(ordering, Ordering) else Ordering.NONE
 

@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from headrace.findings import Findings
 
 _NEAR = 0.85
-"""How much of a misspelt name is right."""
+"""The similarity from which on a name counts as a misspelling of another one."""
 GROUP = "headrace.sinks"
 """The entry points' group."""
 
 BY_POSITION: Mapping[str, str] = {"headrace.slice.order": "position"}
-"""What a sink asks of the source that puts events in order by `sequence` itself."""
+"""The property of the source for a sink that sorts events by `sequence` itself."""
 
 
 class Delivery(StrEnum):
-    """How often an event arrives, whatever is killed."""
+    """How often an event arrives, also if a process is killed."""
 
     EXACTLY_ONCE = "exactly-once"
     AT_LEAST_ONCE = "at-least-once"
@@ -67,31 +67,31 @@ class EventStream(Protocol):
 
     @abstractmethod
     def read(self, source: type[DataSource], options: Mapping[str, str]) -> DataFrame:
-        """What a source of the sink's own gives, which writes where it reads. `options` are the
-        sink's, of `headrace.spark.query.told.SINK_OPTIONS`, and properties that replace
+        """The rows of the sink's own source, which writes while it reads. `options` are the options
+        of the sink, of `headrace.spark.query.told.SINK_OPTIONS`, and properties that replace
         those of the configuration."""
 
 
 class Sink(Protocol):
-    """A sink of one query. It is made before Spark starts."""
+    """A sink of one query. It is created before Spark starts."""
 
     @abstractmethod
     def writer(self, stream: EventStream) -> DataStreamWriter:
-        """How the query writes; asked again at each restart of the query. Raises HeadraceError."""
+        """The query's writer; called again at each restart of the query. Raises HeadraceError."""
 
     def open(self) -> None:
-        """Take the target: the query's state folder is held, and Spark has not started. Raises
-        HeadraceError."""
+        """Open the target. At this time the query's state folder is locked, and Spark has not
+        started. Raises HeadraceError."""
         return
 
     def new_rows(self, progress: Mapping[str, Any]) -> int:
-        """The events of a micro-batch, given Spark's progress of it: as many as Spark counted,
+        """The number of events of a micro-batch, given Spark's progress of it: Spark's count,
         unless the sink writes where the events are read."""
         return int(progress.get("numInputRows") or 0)
 
     @property
     def rows(self) -> int | None:
-        """Events that the target got from this run; None: the sum of `new_rows`."""
+        """The number of events that this run wrote to the target; None: the sum of `new_rows`."""
         return None
 
     def on_progress(self, progress: Mapping[str, Any]) -> None:  # noqa: ARG002
@@ -99,23 +99,23 @@ class Sink(Protocol):
         return
 
     def start_error(self, error: Exception) -> Exception:
-        """What `error`, which the start of the query raised, means."""
+        """Translates `error`, which the start of the query raised."""
         return error
 
     def stop(self, finished: int) -> None:  # noqa: ARG002
-        """The query is over, and Spark is about to stop; tasks of it may still run. `finished` is
-        the last micro-batch in its log of commits, -1 before the first. Also called where the query
-        never started. Never raises."""
+        """Called when the query has ended and Spark is about to stop; tasks of it may still run.
+        `finished` is the last micro-batch in its log of commits, -1 before the first. Also called
+        if the query never started. Never raises."""
         return
 
     def close(self) -> None:
-        """Spark is over. Also called after an error of `open`. Never raises."""
+        """Called when Spark has stopped, and after an error of `open`. Never raises."""
         return
 
 
 class SinkDefinition(Protocol):
-    """One sink: its name, its options, what it needs of a query, and how it is made. A definition
-    derives from this class and leaves out what its sink does not need."""
+    """One sink: its name, its options, its requirements on a query, and how it is created. A
+    definition derives from this class and omits the members that its sink does not need."""
 
     @property
     @abstractmethod
@@ -135,33 +135,32 @@ class SinkDefinition(Protocol):
 
     @property
     def overrides(self) -> Mapping[str, str]:
-        """Properties of the source that the sink sets, whatever the configuration says."""
+        """Properties of the source that the sink sets; they override the configuration."""
         return {}
 
     def defaults(self, config: ConnectorConfig) -> Mapping[str, str]:  # noqa: ARG002
-        """Properties of the source that the sink sets where the configuration does not name
-        them."""
+        """Properties of the source that the sink sets if the configuration does not."""
         return {}
 
     def packages(self, config: ConnectorConfig) -> Sequence[str]:  # noqa: ARG002
         """Maven coordinates (`group:artifact:version`) of the jars that the sink needs in Spark,
-        without what these need in turn. Raises HeadraceError for options that are wrong."""
+        without their dependencies. Raises HeadraceError for invalid options."""
         return ()
 
     def session_settings(self, config: ConnectorConfig) -> Mapping[str, str]:  # noqa: ARG002
-        """Settings of Spark that the sink needs in the command line's sessions; those of the
-        configuration win. Raises HeadraceError for options that are wrong."""
+        """Settings of Spark that the sink needs in the command line's sessions; the configuration
+        overrides them. Raises HeadraceError for invalid options."""
         return {}
 
     @property
     def needs_checkpoint(self) -> bool:
-        """Whether a query must keep its checkpoint: a terminal that shows events does without."""
+        """Whether a query needs a checkpoint; a terminal that shows events does not."""
         return True
 
     @property
     def shows_events(self) -> bool:
-        """Whether events go to the command's standard output, so that the query ends with the
-        reader of it."""
+        """Whether events go to the command's standard output, so that the query ends when its
+        reader closes it."""
         return False
 
     @property
@@ -171,8 +170,8 @@ class SinkDefinition(Protocol):
 
     @property
     def writes_small_ranges(self) -> bool:
-        """Whether the source process writes small ranges by itself, so that Spark's workers need
-        not be started before the first range that has tasks."""
+        """Whether the source process writes small ranges itself, so that Spark's workers do not
+        have to start before the first range that has tasks."""
         return False
 
     @property
@@ -191,8 +190,8 @@ class SinkDefinition(Protocol):
 
     def own_options(self, config: ConnectorConfig) -> dict[str, str]:
         """The options of the sink as they are written, without `headrace.sink.` and without the
-        sink's name, which Debezium Server's properties have before them. One that is written both
-        ways is the one with the name."""
+        sink's name, which Debezium Server's properties contain. If an option is written in both
+        ways, the one with the name takes precedence."""
         prefix = f"{self.name}."
         given = config.headrace_sink
         named = {name for name in given if name.startswith(prefix)}
@@ -200,7 +199,7 @@ class SinkDefinition(Protocol):
         return bare | {name.removeprefix(prefix): given[name] for name in named}
 
     def unknown_options(self, config: ConnectorConfig) -> list[str]:
-        """The `own_options` that the sink does not have."""
+        """The `own_options` that the sink does not know."""
         return [name for name in self.own_options(config) if name not in self.options]
 
     def written(self, config: ConnectorConfig, option: str) -> str:  # noqa: ARG002
@@ -215,9 +214,9 @@ class SinkDefinition(Protocol):
         return next((each for each in self.options if distance(name, each, 1) <= 1), None)
 
     def option_warnings(self, config: ConnectorConfig) -> list[HeadraceError]:
-        """What there is to say of options that the sink does not have. Raises
-        HeadraceError("spark.unknown_sink_option") for those whose names are almost that of another
-        one, or where headrace.unknown.properties=fail."""
+        """The warnings about options that the sink does not know. Raises
+        HeadraceError("spark.unknown_sink_option") for an option whose name is similar to a known
+        one, and for every one if headrace.unknown.properties=fail."""
         warnings, errors = list[HeadraceError](), list[HeadraceError]()
         for name in self.unknown_options(config):
             near = self.nearest_option(name)
@@ -242,9 +241,9 @@ class SinkDefinition(Protocol):
 
     @abstractmethod
     def make(self, query: SinkQuery) -> Sink:
-        """A sink, which holds nothing yet: it is not closed where the state folder is in use, or
-        the source refuses to start. Raises HeadraceError for options that are wrong or
-        missing, and where a package of the sink is not installed."""
+        """Creates a sink, which does not hold resources yet: it is not closed if the state folder
+        is in use, or if the source refuses to start. Raises HeadraceError for invalid or missing
+        options, and if a package of the sink is not installed."""
 
     def resync(
         self,
@@ -254,8 +253,8 @@ class SinkDefinition(Protocol):
         signal: str,  # noqa: ARG002
     ) -> None:
         """Note that captured tables, which have these names in the database, are about to be copied
-        again: the signal of that id will ask for their rows. `state` is the sink's folder, of a
-        query that may run. Raises HeadraceError."""
+        again: the signal of that id will ask for their rows. `state` is the sink's folder; the
+        query may be running. Raises HeadraceError."""
         raise HeadraceError(
             "cli.nothing_to_resync",
             f"The sink {self.name} has no tables that can be copied again",
@@ -272,13 +271,14 @@ class SinkDefinition(Protocol):
         )
 
     def maintain(self, spark: SparkSession, query: SinkQuery) -> Iterator[str]:  # noqa: ARG002
-        """Look after the tables of a query, which may run: a line each. Raises HeadraceError."""
+        """Maintain the tables of a query, which may be running; yields a line for each table.
+        Raises HeadraceError."""
         self.require_upkeep(query.config)
         return iter(())
 
     def check(self, config: ConnectorConfig) -> Findings:  # noqa: ARG002
-        """Whether the target is ready, and the options are right. It only reads, and never raises
-        for what it finds."""
+        """Checks that the target is ready and the options are valid. It only reads, and does not
+        raise errors for its findings."""
         from headrace.findings import Findings
 
         return Findings()

@@ -279,6 +279,7 @@ def test_a_listing_that_rights_make_shorter_names_the_right(guarded: GuardedServ
     assert "no right to read in shop" in message
     shown = findings_of_user(guarded, "oplog", collection_include_list="shop.missing")
     for code in ("mongodb.no_collections", "mongodb.unmatched_entry"):
+        assert code in shown, shown
         assert "right" not in shown[code][1]
         assert "grant" not in shown[code][2]
 
