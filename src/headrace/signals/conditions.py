@@ -181,7 +181,7 @@ def _parse(text: str, dialect: str) -> list[exp.Expr | None]:
     try:
         return sqlglot.parse(text, read=dialect)
     except (AttributeError, LookupError, TypeError):  # it takes a part to be there, as in {:}
-        raise ParseError("the parser cannot read it") from None
+        raise ParseError("it cannot be parsed") from None
 
 
 def _check(node: exp.Expression, table: str, dialect: str) -> None:
@@ -203,8 +203,8 @@ def _name(column: exp.Column, table: str, columns: Collection[str], dialect: str
     name = Dialect.get_or_raise(dialect).normalize_identifier(identifier.copy()).name
     if name not in columns:
         raise ValueError(
-            f"its filter names the column {name}, and {table} has none of that name: "
-            "send a signal whose filter names present columns"
+            f"its filter names the column {name}, which {table} does not have: send a signal "
+            f"whose filter names existing columns"
         )
     return name
 

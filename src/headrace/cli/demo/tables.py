@@ -168,7 +168,7 @@ class TablesDemo(Demonstration):
 
     def _closing(self) -> Sequence[str]:
         if self._arguments.output is None:
-            return ("the tables are gone with the demo; --output DIR keeps them",)
+            return ("the demo deletes the tables; --output DIR keeps them",)
         names = list(self._names())
         return (
             f"the tables are in {self._tables}; in Python:",
