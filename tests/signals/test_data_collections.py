@@ -98,7 +98,7 @@ def test_a_filter_that_is_for_none_of_the_tables_is_named_in_the_log(
 ) -> None:
     action = ExecuteSnapshot(("public.orders",), conditions=(Condition("public.oders", "id = 1"),))
     assert conditions(action)["public.orders"] is None
-    assert "its filter for public.oders is for none of its tables" in caplog.text
+    assert "its filter for public.oders matches none of its tables" in caplog.text
 
 
 def test_a_database_may_stand_before_a_name() -> None:
