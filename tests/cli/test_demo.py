@@ -80,7 +80,7 @@ def test_the_demo_of_an_unknown_database_is_an_error(capsys: pytest.CaptureFixtu
 
 def test_the_demo_of_postgresql_reads_no_other_server() -> None:
     with (
-        pytest.raises(HeadraceError, match="Leave --uri away"),
+        pytest.raises(HeadraceError, match="Remove --uri"),
         PostgresDemo().open("postgresql://localhost/"),
     ):
         pass
@@ -116,7 +116,7 @@ def test_each_visit_to_db2s_shop_is_captured(derby: DerbyServer) -> None:
         assert len(database.rows("CUSTOMERS")) == len(database.rows("PRODUCTS")) == 10
         assert len(database.rows("ORDERS")) == 1
         assert database.rows("ORDER_ITEMS")
-    with pytest.raises(HeadraceError, match="Leave --uri away"), Db2Demo().open("db2://h/"):
+    with pytest.raises(HeadraceError, match="Remove --uri"), Db2Demo().open("db2://h/"):
         pass
 
 
@@ -128,7 +128,7 @@ def test_each_visit_to_oracles_shop_is_committed() -> None:
         assert len(database.rows("CUSTOMERS")) == len(database.rows("PRODUCTS")) == 10
         assert len(database.rows("ORDERS")) == 1
         assert database.rows("ORDER_ITEMS")
-    with pytest.raises(HeadraceError, match="Leave --uri away"), OracleDemo().open("oracle://h/"):
+    with pytest.raises(HeadraceError, match="Remove --uri"), OracleDemo().open("oracle://h/"):
         pass
 
 

@@ -102,8 +102,8 @@ def _require_sink(folder: Path, sink: str) -> None:
         if former != sink:
             raise HeadraceError(
                 "cli.other_sink",
-                f"The folder {folder} belongs to a query with the sink {former}: each of the two "
-                f"sinks would miss the events of the other",
+                f"The folder {folder} belongs to a query with the sink {former}: the sink {sink} "
+                "would miss the events of that sink, and the reverse",
                 "Name another folder for each sink.",
             )
     _note(note, sink)

@@ -113,7 +113,7 @@ def test_a_text_becomes_a_typed_value(name: str, text: str, value: object) -> No
     [
         ("database.history.kafka.topic", "schema.history.internal.kafka.topic"),
         ("database.out.server.name", "XStream"),
-        ("database.tablename.case.insensitive", "any case"),
+        ("database.tablename.case.insensitive", "ignore the case"),
     ],
 )
 def test_names_of_former_versions_are_not_taken_for_the_drivers(name: str, words: str) -> None:

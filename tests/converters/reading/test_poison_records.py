@@ -171,7 +171,7 @@ def test_half_of_a_character_in_a_document_becomes_a_replacement_character(half:
 def test_a_number_that_java_does_not_parse_is_a_dead_letter(special: str) -> None:
     key, value = document(f'{{"_id":1,"a":{{{special}}}}}')
     (letter,) = made_of(value, DOCUMENTS, key, document('{"_id":1}')[1])
-    assert "no Extended JSON" in reason(letter)
+    assert "not Extended JSON" in reason(letter)
 
 
 def distinct_names(count: int) -> str:

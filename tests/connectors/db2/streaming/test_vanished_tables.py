@@ -35,7 +35,7 @@ def test_a_vanished_change_table_is_reported_once_and_again_after_it_was_back(
             for is_there in there:
                 tables.warn_of_vanished([] if is_there else [span])
         assert len(set(there)) == 1
-        gone = f"The change table ASNCDC.CDC_{SCHEMA}_T of {SCHEMA}.T is gone"
+        gone = f"The change table ASNCDC.CDC_{SCHEMA}_T of {SCHEMA}.T no longer exists"
         return there[0], sum(gone in record.message for record in caplog.records)
 
     assert described() == (True, 0)

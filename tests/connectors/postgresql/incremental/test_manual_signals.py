@@ -437,7 +437,7 @@ def test_a_member_that_nobody_reads_is_named(
     )
     until_passed(reader, tables)
     assert "signal typing has an unknown member: additional-conditon" in caplog.text
-    assert "nobody reads: additional-conditions[0].filters" in caplog.text
+    assert "unknown member: additional-conditions[0].filters" in caplog.text
     assert "signal stopping has an unknown member: data_collections" in caplog.text
 
 

@@ -94,7 +94,7 @@ def test_sqlite_on_s3_is_refused_and_elsewhere_taken() -> None:
             "iceberg.impossible_option",
             "s3.path-style-access = 'yes'",
         ),
-        ({"catalog.s3.endpoint": "minio:9000"}, "iceberg.impossible_option", "no address"),
+        ({"catalog.s3.endpoint": "minio:9000"}, "iceberg.impossible_option", "not an address"),
         (
             {"catalog.s3.secret-access-key": "t0p+s3/cret"},
             "iceberg.option_missing",
