@@ -142,15 +142,25 @@ def test_a_kill_between_two_steps_of_a_micro_batch_loses_and_doubles_nothing(
     } == dict.fromkeys(TABLES, 1)
 
 
+@pytest.mark.parametrize(
+    ("soft", "hard"),
+    [
+        pytest.param(["filled"], ["unmarked"], id="before"),
+        pytest.param(
+            ["filled", "changed"], ["unmarked", "changed"], id="each", marks=pytest.mark.chaos
+        ),
+    ],
+)
 @pytest.mark.parametrize("name", IN_TURN)
 def test_a_kill_while_deletes_become_soft_or_hard_loses_no_row_and_keeps_none(
-    source: Database, tmp_path: Path, name: str
+    source: Database, tmp_path: Path, name: str, soft: list[str], hard: list[str]
 ) -> None:
+    """Kills before what changes the columns is committed, or before and after it."""
     lake = LAKES[name](tmp_path / "lake")
     run = Killed(source, tmp_path, lake)
     assert run.run() == 0, run.said()
     run.set(deletes="soft")
-    for place in ("filled", "changed"):
+    for place in soft:
         run.change()
         assert run.run(place, 1) == -signal.SIGKILL, run.said()
     assert run.run() == 0, run.said()
@@ -161,7 +171,7 @@ def test_a_kill_while_deletes_become_soft_or_hard_loses_no_row_and_keeps_none(
         assert {*marks.values()} == {True, False}
 
     run.set(deletes="hard")
-    for last, place in ((8, "unmarked"), (9, "changed")):
+    for last, place in enumerate(hard, 8):
         source.execute(";".join(f"DELETE FROM {table} WHERE id % 10 = {last}" for table in TABLES))
         assert run.run(place, 1) == -signal.SIGKILL, run.said()
     assert run.run() == 0, run.said()
