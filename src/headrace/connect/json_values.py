@@ -182,13 +182,14 @@ def _whole_text(text: str) -> str:
     return text
 
 
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair. JSON can write it by an escape; UTF-8 cannot."""
 
 
 def _holds_half_character(value: object) -> bool:
     """Whether a text in a value of JSON holds half of a surrogate pair."""
     if isinstance(value, str):
-        return not value.isascii() and _HALF_CHARACTER.search(value) is not None
+        return not value.isascii() and HALF_CHARACTER.search(value) is not None
     if isinstance(value, Mapping):
         return any(map(_holds_half_character, (*value, *value.values())))
     return isinstance(value, list) and any(map(_holds_half_character, value))

@@ -166,6 +166,23 @@ def test_half_of_a_character_in_a_document_becomes_a_replacement_character(half:
     assert json.loads(made["value"].decode()) == {"_id": f"x{shown}y", f"n{shown}": 1}
 
 
+def test_half_of_a_character_in_the_name_of_a_removed_field_becomes_a_replacement_character() -> (
+    None
+):
+    text = {"type": "string", "optional": True}
+    removed = {"type": "array", "optional": True, "items": {"type": "string"}}
+    members = [text | {"field": "updatedFields"}, removed | {"field": "removedFields"}]
+    update = {"type": "struct", "optional": True, "fields": members, "field": "updateDescription"}
+    fields = [update, *(text | {"field": name} for name in ("before", "after", "op"))]
+    schema = {"type": "struct", "name": "r.c.Envelope", "fields": fields}
+    described = {"updatedFields": '{"_id":1}', "removedFields": ["n\udfff"]}
+    payload = {"updateDescription": described, "before": None, "after": None, "op": "u"}
+    key, sound = document('{"_id":1}')
+    value = json.dumps({"schema": schema, "payload": payload}, separators=(",", ":")).encode()
+    (made,) = made_of(value, DOCUMENTS, key, sound)
+    assert json.loads(made["value"].decode())["n\N{REPLACEMENT CHARACTER}"] is None
+
+
 @pytest.mark.parametrize("special", ['"$numberDouble":"1_000"', '"$numberInt":"1_0"',
                                      '"$numberLong":"٣"', '"$numberDouble":"0x1p_3"'])  # fmt: skip
 def test_a_number_that_java_does_not_parse_is_a_dead_letter(special: str) -> None:

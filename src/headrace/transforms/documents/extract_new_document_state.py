@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from headrace.connect.evaluation.values import connect_values, tombstones
+from headrace.connect.json_values import HALF_CHARACTER
 from headrace.connect.records import (
     ColumnIdentity,
     Constant,
@@ -430,7 +431,9 @@ def _identifier(shape: Shape) -> Node | None:
 
 
 def _names(removed: object) -> tuple[str, ...]:
-    return tuple(map(str, removed)) if isinstance(removed, list) else ()
+    """Names of removed fields; as in documents, U+FFFD replaces half of a surrogate pair."""
+    names = removed if isinstance(removed, list) else ()
+    return tuple(HALF_CHARACTER.sub("\N{REPLACEMENT CHARACTER}", str(name)) for name in names)
 
 
 def _twice(where: str, name: str | None = None) -> HeadraceError:
