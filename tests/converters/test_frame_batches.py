@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tracemalloc
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -40,3 +42,24 @@ def test_a_number_that_is_no_timestamp_is_a_dead_letter_and_others_keep_theirs()
         ("letters", "{", time),
         ("letters", '{"a":3}', None),
     ]
+
+
+def test_headers_need_memory_for_themselves_and_not_for_their_record() -> None:
+    names = [f"h{number}" for number in range(500)]
+    batch = pa.record_batch(
+        {
+            "key": pa.array(["k"]),
+            "value": pa.array([json.dumps({"a": "x" * 400_000})]),
+            "headers": pa.array([[{"key": name, "value": b"1"} for name in names]], HEADERS),
+        }
+    )
+    properties = PROPERTIES | {"header.converter.schemas.enable": "false"}
+    tracemalloc.start()
+    try:
+        made = [row for part in run_frame(properties, OUTPUT, [batch]) for row in part.to_pylist()]
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert [header["key"] for header in made[0]["headers"]] == names
+    assert {header["value"] for header in made[0]["headers"]} == {b"1"}
+    assert most < 150_000_000

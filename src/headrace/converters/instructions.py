@@ -148,12 +148,10 @@ STATE_WORDS = 49
     MADE_COUNT,
     SHAPE_HEADERS,  # address of HEADER_WORDS int64 per header of the shape
     SHAPE_HEADER_COUNT,
-    HEADER_CONSTANT,
-    HEADER_GROWTH,
     HEADER_COLUMNS,
     HEADER_SOURCE_COLUMNS,
-) = range(20)
-SHAPE_WORDS = 20
+) = range(18)
+SHAPE_WORDS = 18
 
 # Words of a header of a shape (int64).
 (
@@ -164,8 +162,10 @@ SHAPE_WORDS = 20
     PROGRAM_GUARD,
     TEXT,
     TEXT_LENGTH,  # -1: null
-) = range(7)
-HEADER_WORDS = 8
+    PROGRAM_CONSTANT,  # at most so many bytes are written, and PROGRAM_GROWTH for each of the row
+    PROGRAM_GROWTH,
+) = range(9)
+HEADER_WORDS = 9
 ON_EVERY, ON_DELETE, ON_CREATE = range(3)
 
 HAS_OLD, HAS_NEW, HAS_COUNTERPART, HAS_EXTRA, HAS_TRANSACTION, ALWAYS = 1, 2, 4, 8, 16, 32

@@ -117,7 +117,10 @@ class CompiledShape:
             words[code.ON] = _ON[header.on]
             words[code.TEXT_LENGTH] = -1 if header.text is None else len(header.text)
             words[code.TEXT] = 0 if text is None else address_of(text)
+            words[code.PROGRAM_CONSTANT] = 0 if header.text is None else len(header.text)
             if header.program is not None:
+                words[code.PROGRAM_CONSTANT] = header.program.largest
+                words[code.PROGRAM_GROWTH] = header.program.growth
                 words[code.PROGRAM] = header.program.address
                 words[code.PROGRAM_FORM] = header.program.form
                 words[code.PROGRAM_GUARD] = header.program.guard
@@ -141,10 +144,6 @@ class CompiledShape:
             words[code.KEY_FORM] = self.key.form
         words[code.SHAPE_HEADERS] = address_of(self._table)
         words[code.SHAPE_HEADER_COUNT] = len(self.headers)
-        words[code.HEADER_CONSTANT] = sum(p.largest for p in of_headers) + sum(
-            len(text) for text in self._texts if text is not None
-        )
-        words[code.HEADER_GROWTH] = sum(p.growth for p in of_headers)
         words[code.HEADER_COLUMNS] = max((p.columns for p in of_headers), default=0)
         words[code.HEADER_SOURCE_COLUMNS] = max((p.source_columns for p in of_headers), default=0)
         return words

@@ -40,10 +40,8 @@ from headrace.converters.instructions import (
     HAS_OLD,
     HAS_TRANSACTION,
     HEADER_COLUMNS,
-    HEADER_CONSTANT,
     HEADER_COUNT,
     HEADER_ENDS,
-    HEADER_GROWTH,
     HEADER_LISTS,
     HEADER_NAMES,
     HEADER_PRESENT,
@@ -75,7 +73,9 @@ from headrace.converters.instructions import (
     ON_EVERY,
     PATCH_BYTES,
     PROGRAM,
+    PROGRAM_CONSTANT,
     PROGRAM_FORM,
+    PROGRAM_GROWTH,
     PROGRAM_GUARD,
     PROGRAMS,
     ROW_NUMBER,
@@ -362,10 +362,6 @@ def emit_headers(state):
         shape = programs + 8 * SHAPE_WORDS * load64(shapes + 8 * i)
         transaction = transactions + _TRANSACTION_SIZE * load32_signed(row + _TRANSACTION)
         size = _size_of(row, transaction, shape, state)
-        bound = load64(shape + 8 * HEADER_GROWTH) * size + load64(shape + 8 * HEADER_CONSTANT)
-        if out - output + bound + patch_bytes > capacity:
-            status = FULL
-            break
         if transaction != printed:
             printed = _begin_transaction(transaction, texts, state)
         images = _split_row(
@@ -380,6 +376,11 @@ def emit_headers(state):
         end = out
         while header < last:
             if _is_on(header, row):
+                bound = load64(header + 8 * PROGRAM_GROWTH) * size
+                bound += load64(header + 8 * PROGRAM_CONSTANT)
+                if end - output + bound + patch_bytes > capacity:
+                    status = FULL
+                    break
                 rendered = np.int64(NO_VALUE)
                 program = load64(header + 8 * PROGRAM)
                 if program == 0:
@@ -400,6 +401,8 @@ def emit_headers(state):
                 added += 1
                 store32(ends + 4 * added, end - output)
             header += 8 * HEADER_WORDS
+        if status == FULL:
+            break
         if missing and first_missing < 0:
             first_missing = i
         i += 1
