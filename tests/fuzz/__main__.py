@@ -7,6 +7,7 @@ one input of it. An input that crashes its process is named like one that is dec
 
 from __future__ import annotations
 
+import gc
 import importlib
 import mmap
 import multiprocessing
@@ -42,6 +43,10 @@ TARGETS = {
 """The class of each kind, in the module of its name."""
 
 
+_COLLECTED = 256
+"""Inputs after which what former ones left is collected."""
+
+
 def _module(name: str) -> ModuleType:
     return importlib.import_module(f"tests.fuzz.{name}")
 
@@ -53,6 +58,8 @@ def _run(name: str, seed: str, seconds: float, inputs: int, only: int, place: mm
     begun = time.monotonic()
     while True:
         struct.pack_into("q", place, 0, number)
+        if number % _COLLECTED == 0:
+            gc.collect()  # not within the limits of one input
         try:
             target.one(Random(f"{seed} {name} {number}"), planted)
         except Exception:  # noqa: BLE001 - whatever it is, the input is what matters
