@@ -352,7 +352,7 @@ class Engine(Generic[P]):
 
     def _next_bounded(self, stream: OpenStream[P], after: Offset[P], seconds: float) -> Offset[P]:
         """`after` itself from the place on at which the log ended when this was called first,
-        whatever has come meanwhile, unless signals are being heeded."""
+        whatever has come meanwhile, unless signals are being applied."""
         if self._target is None:
             self._target = self._source.log_end()
         end = stream.poll(after, seconds, self._target)

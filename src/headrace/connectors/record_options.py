@@ -57,7 +57,7 @@ def transaction_counts(
     return TransactionCounts(() if event_format.counts_messages else (MESSAGES,))
 
 
-def heeds_signals(config: ConnectorConfig, collection: str | None) -> bool:
+def uses_signals(config: ConnectorConfig, collection: str | None) -> bool:
     """Whether signals may come, or notifications go; `collection` is the signal collection."""
     notifies = bool(config.notification_enabled_channels)
     return collection is not None or notifies or has_channels(config)

@@ -10,7 +10,7 @@ from headrace.config.properties.connector import ConnectorConfig
 from headrace.connect.slices import Plan
 from headrace.connectors.connector_metrics import ConnectorMetrics
 from headrace.connectors.engine import Engine, open_engine
-from headrace.connectors.record_options import heeds_signals, row_options
+from headrace.connectors.record_options import row_options, uses_signals
 from headrace.connectors.source import Source, closed_on_failure
 from headrace.connectors.waiting import Waiting
 from headrace.offsets.offset import Offset, P
@@ -78,7 +78,7 @@ class Run(Generic[C, S]):
     ) -> IncrementalSnapshots[P] | None:
         """The signals of a stream, and the incremental snapshots that they ask for; None: no
         signals may come, and no notifications go."""
-        if not heeds_signals(self.config, stream.collection):
+        if not uses_signals(self.config, stream.collection):
             return None
         return IncrementalSnapshots(self.config, source, stream, metrics.incremental)
 

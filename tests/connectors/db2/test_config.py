@@ -204,7 +204,7 @@ def test_only_on_zos_a_registration_may_outlast_its_stop(
     platform: str, ignores: str, ends: bool
 ) -> None:
     config = parse({"db2.platform": platform, "z.stop.lsn.ignore": ignores})
-    assert config.heeds_stops is ends
+    assert config.applies_stops is ends
 
 
 BASED = {

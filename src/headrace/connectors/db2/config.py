@@ -47,6 +47,6 @@ class Db2Config(ChangeTablesConfig, Db2SnapshotConfig, SchemaHistoryConfig, Rela
     )
 
     @property
-    def heeds_stops(self) -> bool:
+    def applies_stops(self) -> bool:
         """Whether a registration ends where the next one of its table begins."""
         return not (self.z_stop_lsn_ignore and self.db2_platform == Db2Platform.ZOS)

@@ -32,9 +32,9 @@ from headrace.connectors.mongodb.streaming.progress import StreamProgress
 from headrace.connectors.mongodb.streaming.reader import ChangeStreamReader, ReaderOptions
 from headrace.connectors.mongodb.streaming.resume_tokens import ResumeTokens
 from headrace.connectors.record_options import (
-    heeds_signals,
     row_options,
     transaction_counts,
+    uses_signals,
 )
 from headrace.connectors.source import Lost, OpenSnapshot, Source, closed_on_failure
 from headrace.connectors.waiting import Waiting
@@ -149,7 +149,7 @@ class MongoDatabase(Source[MongoPosition]):
     def _signals(self, *, greets: bool) -> IncrementalSnapshots[MongoPosition] | None:
         config = self._run.config
         table = config.signal_table()
-        if not heeds_signals(config, table):
+        if not uses_signals(config, table):
             return None
         writes = table is not None and not config.read_only
         marks = Watermarks(config, SignalDocuments(config, str(table))) if writes else None

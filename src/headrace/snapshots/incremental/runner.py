@@ -23,8 +23,8 @@ from headrace.errors import HeadraceError
 from headrace.offsets.offset import Offset, P
 from headrace.offsets.ordinals import INSERT_PARTS, ordinals_used
 from headrace.signals.collection import SignalTexts, Watermarks, signal_columns
-from headrace.signals.heeding import Heeding
 from headrace.signals.notifications import INCREMENTAL, INITIAL, Notifier, tell
+from headrace.signals.processor import SignalProcessor
 from headrace.signals.progress import Insert, SignalProgress
 from headrace.signals.selection import followed_tables, tables_to_read, tables_to_stop
 from headrace.signals.signal import ExecuteSnapshot, Signal
@@ -90,7 +90,7 @@ class IncrementalSnapshots(Generic[P]):
         self._metrics = metrics
         metrics.estimates = source.estimates
         self._sizes = ChunkSizes.of(config)
-        self._heeding = Heeding(config, self)
+        self._signal_processor = SignalProcessor(config, self)
         self._notifier = Notifier(config)
         self._insertions = Insertions(self._notifier, source.transaction_image)
         self._repeated_chunks = RepeatedChunks(source, self._reader, self._notifier.topic or "")
@@ -137,7 +137,7 @@ class IncrementalSnapshots(Generic[P]):
         self.progress = self.progress.after_range()
         self._before = None
         self._last = after
-        if self._stream.collection or self._heeding.has_channels:
+        if self._stream.collection or self._signal_processor.has_channels:
             self._source.delivered.begin()
         position = after.position
         while self._wave is None and self.truncates and self.truncates[0][0] < position.committed:
@@ -149,7 +149,7 @@ class IncrementalSnapshots(Generic[P]):
             self._greets = False
             self._insertions.notify(str(uuid.uuid4()), "SKIPPED", INITIAL, place, {})
         # Spark asks for what follows `after` when its checkpoint holds it.
-        self._heeding.apply_channels(after.signals or SignalProgress(), place)
+        self._signal_processor.apply_channels(after.signals or SignalProgress(), place)
         if self.progress.running and self._wave is None:
             self._stop_requested(place)
             self._read(place)
@@ -253,8 +253,8 @@ class IncrementalSnapshots(Generic[P]):
                 wave.opened = True
             elif identity.endswith("-close") or not created:
                 self._close(self._place(passage, row))
-        elif created and self._heeding.reads_collection:
-            self._heeding.apply_row(identity, texts, self._place(passage, row))
+        elif created and self._signal_processor.reads_collection:
+            self._signal_processor.apply_row(identity, texts, self._place(passage, row))
 
     def _place(self, passage: Passage, row: np.void) -> InsertionPoint:
         """The insertion point before a row of the log."""
@@ -276,7 +276,7 @@ class IncrementalSnapshots(Generic[P]):
     # -- signals --------------------------------------------------------------------------------
 
     def execute(self, signal: Signal, action: ExecuteSnapshot, place: InsertionPoint) -> None:
-        """Read tables: see `signals.heeding.SnapshotActions`."""
+        """Read tables: see `signals.processor.SnapshotActions`."""
         source = self._source
         named = tables_to_read(signal.id, action, source.tables(), source.qualifier)
         silent = source.silent([table.name for table in named])
@@ -463,7 +463,7 @@ class IncrementalSnapshots(Generic[P]):
 
     def close(self) -> None:
         """Close the connections; never raises."""
-        self._heeding.close()
+        self._signal_processor.close()
         self._source.close()
         if self._stream.marks is not None:
             self._stream.marks.shut()

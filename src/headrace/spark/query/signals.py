@@ -79,27 +79,27 @@ def wait_for_outcome(config: ConnectorConfig, signal: str, seconds: float) -> It
     """
     deadline = Deadline(seconds)
     told: dict[Path, int] = {}
-    is_heeded = False
+    is_applied = False
     while True:
         running = list(told_paths(_name(config), _KIND))
         for path in running:
             for number, outcome in _read(path, signal, told.get(path, 0)):
-                told[path], is_heeded = number, True
+                told[path], is_applied = number, True
                 yield outcome
                 is_all = outcome.kind == HEEDED and outcome.data.get("goes_on") != "true"
                 if is_all or outcome.kind in _ENDS:
                     return
-        if is_heeded and running:
+        if is_applied and running:
             deadline = Deadline(seconds)
         if deadline.is_over:
-            raise _unfinished(config, signal, seconds, is_heeded=is_heeded)
+            raise _unfinished(config, signal, seconds, is_applied=is_applied)
         Deadline(_LOOK_SECONDS).pause(_LOOK_SECONDS)
 
 
 def _unfinished(
-    config: ConnectorConfig, signal: str, seconds: float, *, is_heeded: bool
+    config: ConnectorConfig, signal: str, seconds: float, *, is_applied: bool
 ) -> HeadraceError:
-    if is_heeded:
+    if is_applied:
         return HeadraceError(
             "signals.query_ended",
             f"The query of {config.topic_prefix} that took up the signal {signal} has ended, and "

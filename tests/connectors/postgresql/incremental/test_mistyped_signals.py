@@ -201,7 +201,7 @@ def test_an_error_that_nobody_thought_of_is_logged_and_the_signal_passed_over(
     def fails(*_: object) -> None:
         raise KeyError("nobody thought of it")
 
-    monkeypatch.setattr("headrace.signals.heeding.parse_action", fails)
+    monkeypatch.setattr("headrace.signals.processor.parse_action", fails)
     ask(tables, "execute-snapshot", execute())
     tables.execute("INSERT INTO t VALUES (100, 'behind the signal')")
     wait_for(lambda: reader.step() and created(reader) == [100])

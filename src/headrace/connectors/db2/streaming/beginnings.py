@@ -49,9 +49,9 @@ class Beginnings:
     def __init__(self, registered: Iterable[Registration] | None = None) -> None:
         self._starts: dict[Path, int | None] | None = None
         """Where each change table began when it was seen first (None: no registration of its table
-        was ever heeded). Those that were gone, or not heeded, since then are not in it."""
-        self._heeded: dict[Path, set[Path]] = {}
-        """The change tables that were heeded at the last look, of each table that ever had one."""
+        was ever active). Those that were gone, or not active, since then are not in it."""
+        self._active: dict[Path, set[Path]] = {}
+        """The change tables that were active at the last look, of each table that ever had one."""
         self._followers: set[Path] = set()
         """The change tables that were new beside others of their tables."""
         self._since = 0
@@ -107,11 +107,11 @@ class Beginnings:
             raise gap(one, first, lsn_bytes)
 
     def _is_anew(self, one: Registration, group: Sequence[Span]) -> bool:
-        """Whether its table had registrations that were heeded, and this one takes over from
+        """Whether its table had registrations that were active, and this one takes over from
         none of them."""
         others = {change_path(other.registration) for other in group} - {change_path(one)}
         source = source_path(one)
-        return source in self._heeded and not others & self._heeded[source]
+        return source in self._active and not others & self._active[source]
 
     def check_fetched(
         self, registered: Iterable[Registration], unread: Mapping[Path, int], lsn_bytes: int
@@ -132,17 +132,17 @@ class Beginnings:
 
     def _remember(self, registered: Iterable[Registration]) -> None:
         starts: dict[Path, int | None] = {}
-        heeded: dict[Path, set[Path]] = {source: set() for source in self._heeded}
+        active: dict[Path, set[Path]] = {source: set() for source in self._active}
         before = self._starts or {}
         for one in registered:
             path, source = change_path(one), source_path(one)
             lsn = one.old_synchpoint or one.new_synchpoint
             if lsn is not None:
                 starts[path] = place_of(lsn) if before.get(path) is None else before[path]
-                if self._heeded.get(source, set()) - {path}:
+                if self._active.get(source, set()) - {path}:
                     self._followers |= {path} - before.keys()
-                heeded.setdefault(source, set()).add(path)
-            elif source not in self._heeded:
+                active.setdefault(source, set()).add(path)
+            elif source not in self._active:
                 starts[path] = None
             elif path in before:
                 log.warning(
@@ -151,7 +151,7 @@ class Beginnings:
                     source_of(one),
                     *path,
                 )
-        self._starts, self._heeded = starts, heeded
+        self._starts, self._active = starts, active
 
 
 def _has_moved(before: int | None, start: int) -> bool:

@@ -79,7 +79,7 @@ def spans_of(
     `spans`."""
     return spans(
         captured,
-        with_stops=config.heeds_stops,
+        with_stops=config.applies_stops,
         first=first,
         oldest_change=partial(oldest_change, connection),
         columns=partial(captured_columns, connection),

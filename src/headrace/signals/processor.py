@@ -65,7 +65,7 @@ class SnapshotActions(Protocol[P]):
         ...
 
 
-class Heeding(Generic[P]):
+class SignalProcessor(Generic[P]):
     """The signals of one stream."""
 
     def __init__(self, config: ConnectorConfig, actions: SnapshotActions[P]) -> None:

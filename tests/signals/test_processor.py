@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.signals.heeding import Heeding
+from headrace.signals.processor import SignalProcessor
 from headrace.signals.progress import Ended, Pending, SignalProgress
 from headrace.signals.signal import ExecuteSnapshot, Signal
 
@@ -48,8 +48,8 @@ def test_what_nothing_is_running_for_is_reported_in_one_line(
     idle, running = Snapshots(running=False), Snapshots(running=True)
     with caplog.at_level(logging.INFO, "headrace"):
         for snapshots in (idle, running):
-            heeding = Heeding(Config(), snapshots)  # type: ignore[arg-type]
-            heeding.apply(Signal("s1", kind, "{}"), 7)
+            processor = SignalProcessor(Config(), snapshots)  # type: ignore[arg-type]
+            processor.apply(Signal("s1", kind, "{}"), 7)
     assert idle.calls == []
     assert running.calls == [kind.removesuffix("-snapshot")]
     assert [record.getMessage() for record in caplog.records] == [
@@ -58,18 +58,18 @@ def test_what_nothing_is_running_for_is_reported_in_one_line(
 
 
 def test_a_log_signal_shows_the_position(caplog: pytest.LogCaptureFixture) -> None:
-    heeding = Heeding(Config(), Snapshots(running=False))  # type: ignore[arg-type]
+    processor = SignalProcessor(Config(), Snapshots(running=False))  # type: ignore[arg-type]
     with caplog.at_level(logging.INFO, "headrace.signals"):
-        heeding.apply_row("s1", ["s1", "log", '{"message": "here: {}"}'], 7)
-        heeding.apply_row("s2", ["s2", "log"], 7)
+        processor.apply_row("s1", ["s1", "log", '{"message": "here: {}"}'], 7)
+        processor.apply_row("s2", ["s2", "log"], 7)
     assert "here: place 7" in caplog.text
     assert "lacks columns" in caplog.text
 
 
 def test_a_signal_that_fails_leaves_nothing_but_its_end(caplog: pytest.LogCaptureFixture) -> None:
     snapshots = Snapshots(running=False)
-    heeding = Heeding(Config(), snapshots)  # type: ignore[arg-type]
-    heeding.apply(Signal("s1", "execute-snapshot", '{"data-collections": ["public.t"]}'), 7)
+    processor = SignalProcessor(Config(), snapshots)  # type: ignore[arg-type]
+    processor.apply(Signal("s1", "execute-snapshot", '{"data-collections": ["public.t"]}'), 7)
     assert snapshots.progress == SignalProgress(ended=(Ended("", "s1", "IGNORED"),))
     assert "nobody thought of it" in caplog.text
 
@@ -77,8 +77,8 @@ def test_a_signal_that_fails_leaves_nothing_but_its_end(caplog: pytest.LogCaptur
 def test_a_signal_that_is_ignored_is_reported_without_a_password_in_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    heeding = Heeding(Config(), Snapshots(running=False))  # type: ignore[arg-type]
+    processor = SignalProcessor(Config(), Snapshots(running=False))  # type: ignore[arg-type]
     data = '{"data-collections": ["public.t"], "type": "password=hunter2x"}'
-    heeding.apply(Signal("s1", "execute-snapshot", data), 7)
+    processor.apply(Signal("s1", "execute-snapshot", data), 7)
     assert "signal s1 is ignored: snapshot type" in caplog.text
     assert "hunter2x" not in caplog.text
