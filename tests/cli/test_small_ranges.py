@@ -81,7 +81,7 @@ def test_a_change_is_written_without_a_worker_and_without_a_process_for_the_comm
         other = resident.run("run", str(file), "--checkpoint", str(state))
         said = other.stderr
         assert other.returncode == 1, said
-        assert "belongs to a query with the sink file: each of the two sinks would miss" in said
+        assert "belongs to a query with the sink file: the sink console would miss" in said
         assert "[cli.other_sink]" in said
         if note is not None:
             note.unlink()

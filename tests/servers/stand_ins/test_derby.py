@@ -8,6 +8,7 @@ from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 
+import ibm_db_dbi
 import pytest
 
 from headrace.errors import HeadraceError
@@ -118,7 +119,7 @@ def test_capture_continues_when_the_server_comes_back(
     db2_database.execute("INSERT INTO INV.THINGS VALUES 1")
     before = db2_database.capture.await_captured()
     derby.kill()
-    with pytest.raises(Exception, match="SQL30081N"):
+    with pytest.raises(Exception, match="SQL30081N|CLI0108E"):
         db2_database.execute("INSERT INTO INV.THINGS VALUES 2")
     derby.start()
     db2_database.execute("INSERT INTO INV.THINGS VALUES 3")
@@ -184,6 +185,23 @@ def test_a_database_that_is_shut_down_begins_again(db2_database: Db2Database) ->
     assert end.search(log)
     db2_database.capture.start()
     assert operations(db2_database, "THINGS") == [("I", 1)]
+
+
+def test_connections_to_a_database_that_is_shut_down_are_cut_and_others_stay(
+    derby: DerbyServer, db2_database: Db2Database
+) -> None:
+    other = Db2Database.create(derby)
+    with closing(db2_database.connect()) as cut, closing(other.connect()) as kept:
+        ends = [connection.cursor() for connection in (cut, kept)]
+        for cursor in ends:
+            cursor.execute("VALUES 1")
+        derby.shut_down(db2_database.name)
+        with pytest.raises(ibm_db_dbi.Error, match="SQL30081N|CLI0108E"):
+            ends[0].execute("VALUES 1")
+        ends[1].execute("VALUES 1")
+        assert ends[1].fetchall() == [(1,)]
+    other.close()
+    assert db2_database.execute("VALUES 1") == [(1,)]
 
 
 def test_lsns_have_ten_bytes_on_zos(derby: DerbyServer) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from zoneinfo import ZoneInfo
@@ -21,12 +22,39 @@ _HOST = "127.0.0.1"
 _AT_ONCE = 1 << 18
 
 
+class _Connections:
+    """The open connections of drivers, by the database that each uses."""
+
+    def __init__(self) -> None:
+        self._writers_of: dict[Requests, tuple[asyncio.StreamWriter, ...]] = {}
+
+    def add(self, requests: Requests, *writers: asyncio.StreamWriter) -> None:
+        self._writers_of[requests] = writers
+
+    def remove(self, requests: Requests) -> None:
+        self._writers_of.pop(requests, None)
+
+    def close_others(self, requests: Requests) -> None:
+        """Closes the other connections to the same database, as a Db2 does that goes down: Derby
+        ends a database within a statement, and the driver would report an error of protocol."""
+        for other, writers in list(self._writers_of.items()):
+            if other is not requests and other.database == requests.database:
+                for writer in writers:
+                    writer.transport.abort()
+
+
 async def _pass_on(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, messages: Requests | Replies
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    messages: Requests | Replies,
+    before_sending: Callable[[], None] | None = None,
 ) -> None:
     try:
         while sent := await reader.read(_AT_ONCE):
-            writer.write(messages.feed(sent))
+            translated = messages.feed(sent)
+            if before_sending is not None:
+                before_sending()
+            writer.write(translated)
             await writer.drain()
     except ConnectionError:
         pass
@@ -40,18 +68,26 @@ async def _serve(
     derby: int,
     zone: tzinfo,
     attribute: str,
+    connections: _Connections,
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> None:
     try:
-        replies, requests = await asyncio.open_connection(_HOST, derby)
+        derby_reader, derby_writer = await asyncio.open_connection(_HOST, derby)
     except ConnectionError:
         writer.close()
         return
-    await asyncio.gather(
-        _pass_on(reader, requests, Requests(attribute, lambda: _distance(zone))),
-        _pass_on(replies, writer, Replies()),
-    )
+    requests = Requests(attribute, lambda: _distance(zone))
+    connections.add(requests, writer, derby_writer)
+    is_ending = attribute == ENDING
+    end_others = partial(connections.close_others, requests) if is_ending else None
+    try:
+        await asyncio.gather(
+            _pass_on(reader, derby_writer, requests, end_others),
+            _pass_on(derby_reader, writer, Replies()),
+        )
+    finally:
+        connections.remove(requests)
 
 
 def _distance(zone: tzinfo) -> int:
@@ -62,8 +98,9 @@ def _distance(zone: tzinfo) -> int:
 
 
 async def _run(zone: tzinfo, port: int, creating: int, ending: int, derby: int) -> None:
+    connections = _Connections()
     servers = [
-        await asyncio.start_server(partial(_serve, derby, zone, attribute), _HOST, at)
+        await asyncio.start_server(partial(_serve, derby, zone, attribute, connections), _HOST, at)
         for at, attribute in ((port, ""), (creating, CREATING), (ending, ENDING))
     ]
     await asyncio.gather(*(server.serve_forever() for server in servers))

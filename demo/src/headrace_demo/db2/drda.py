@@ -101,6 +101,8 @@ class Requests:
     def __init__(self, attribute: str = "", distance: Callable[[], int] = lambda: 0) -> None:
         self._segments = _Segments()
         self._attribute, self._distance = attribute, distance
+        self.database: str | None = None
+        """The database that the last request named."""
 
     def feed(self, sent: bytes) -> bytes:
         """Bytes to pass on. Raises Untranslatable."""
@@ -128,8 +130,9 @@ class Requests:
                 value = _CLIENT
             elif command.code == _ACCESS and code == _DIAGNOSES:
                 value = b"\xf0"
-            elif code == _DATABASE and self._attribute:
-                value = _named(value, self._attribute)
+            elif code == _DATABASE:
+                self.database = value.decode(_encoding(value)).rstrip()
+                value = _named(value, self._attribute) if self._attribute else value
             kept.append(Part(code, value))
         return Part(command.code, join_parts(kept))
 
@@ -237,7 +240,11 @@ def _named(database: bytes, attribute: str) -> bytes:
 
 def _like(example: bytes, text: str) -> bytes:
     """The text in the encoding of the example: EBCDIC until both sides agreed on UTF-8."""
-    return text.encode("cp500" if example[:1] >= b"\x80" else "utf-8")
+    return text.encode(_encoding(example))
+
+
+def _encoding(name: bytes) -> str:
+    return "cp500" if name[:1] >= b"\x80" else "utf-8"
 
 
 def _duration(seconds: int) -> str:

@@ -47,7 +47,7 @@ def restored(database: Db2Database, **more: str) -> Reader:
 def test_a_synchpoint_that_goes_back_while_the_stream_runs_is_an_error(
     db2_database: Db2Database, is_lost: bool
 ) -> None:
-    retries = {"errors_max_retries": "5", "retriable_restart_connector_wait_ms": "10"}
+    retries = {"errors_max_retries": "500", "retriable_restart_connector_wait_ms": "10"}
     reader = restored(db2_database, **(retries if is_lost else {}))
     if is_lost:  # a restore ends all connections
         db2_database.server.shut_down(db2_database.name)

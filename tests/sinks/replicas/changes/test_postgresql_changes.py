@@ -278,19 +278,19 @@ def test_sequences_are_those_of_the_events_and_other_records_are_left_out(
         "provide__transaction__metadata": "true",
         "heartbeat__interval__ms": "1",
         "skipped__operations": "none",
-        # The log is read twice.
-        "headrace__acknowledge__interval": "1 hour",
     }
     reader = PostgresChanges(properties(database, **more))
     reader.step()
     first = dict(reader.offsets[-1])
+    again = f"{database.name}_again"  # the log is read twice
+    database.execute("SELECT pg_copy_logical_replication_slot(%s, %s)", (database.name, again))
     with database.connect() as connection:
         connection.execute("INSERT INTO notes VALUES (1, 'a', 'b', NULL), (2, 'a', 'b', NULL)")
         connection.execute("SELECT pg_logical_emit_message(true, 'p', 'hello')")
         connection.execute("UPDATE notes SET id = 3 WHERE id = 1")
         connection.execute("TRUNCATE notes")
     reader.drain().stop()
-    events = Reader(properties(database, **more), offsets=[first])
+    events = Reader(properties(database, slot__name=again, **more), offsets=[first])
     value_of = {
         record["sequence"]: json.loads(record["value"])
         for record in events.drain().in_order()
