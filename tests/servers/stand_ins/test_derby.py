@@ -119,7 +119,7 @@ def test_capture_continues_when_the_server_comes_back(
     db2_database.execute("INSERT INTO INV.THINGS VALUES 1")
     before = db2_database.capture.await_captured()
     derby.kill()
-    with pytest.raises(Exception, match="SQL30081N|CLI0108E"):
+    with pytest.raises(Exception, match="SQL30081N"):
         db2_database.execute("INSERT INTO INV.THINGS VALUES 2")
     derby.start()
     db2_database.execute("INSERT INTO INV.THINGS VALUES 3")
@@ -196,7 +196,7 @@ def test_connections_to_a_database_that_is_shut_down_are_cut_and_others_stay(
         for cursor in ends:
             cursor.execute("VALUES 1")
         derby.shut_down(db2_database.name)
-        with pytest.raises(ibm_db_dbi.Error, match="SQL30081N|CLI0108E"):
+        with pytest.raises(ibm_db_dbi.Error, match=r"SQL30081N|CLI0108E"):
             ends[0].execute("VALUES 1")
         ends[1].execute("VALUES 1")
         assert ends[1].fetchall() == [(1,)]

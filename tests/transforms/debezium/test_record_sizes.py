@@ -41,7 +41,7 @@ def java_size(schema: Schema, value: Any) -> int:
         case Type.BYTES:
             return 24 + len(unscaled_bytes(value) if isinstance(value, Decimal) else value)
         case Type.STRUCT:
-            return 56 + sum(8 + java_size(f.schema, value[f.name]) for f in schema.fields)
+            return 56 + sum(8 + java_size(f.schema, value.get(f.name)) for f in schema.fields)
         case Type.ARRAY:
             assert schema.values is not None
             return 64 + sum(8 + java_size(schema.values, item) for item in value)

@@ -20,8 +20,12 @@ from tests.servers.oracle import OracleDatabase
 
 pytestmark = pytest.mark.oracle
 
-WORDS = " may NOT drive on DATE; do not DELETE 🚀 CHAR(40712) raw (6655) until cycle END. It''s "
-HIDDEN = ("NOT", "DATE", "DELETE", "🚀", "40712", "6655", "CHAR(", "raw (", "cycle", "END", "drive")
+WORDS = (
+    " may NOT drive on DATE; do not DELETE 🚀 CHAR(407124816) raw (665517203) until cycle END. "
+    "It''s "
+)
+NUMBERS = ("407124816", "665517203")  # so long that a mask, which is random, never has them
+HIDDEN = ("NOT", "DATE", "DELETE", "🚀", *NUMBERS, "CHAR(", "raw (", "cycle", "END", "drive")
 VALUE = ("x" * 380 + WORDS + "🚀" * 30) * 8
 """More than 4000 bytes; SQL words, emoji and numbers in every part."""
 
