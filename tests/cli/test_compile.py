@@ -252,3 +252,30 @@ def test_the_program_says_what_it_compiled_and_fails_when_that_was_nothing(
 def test_the_verb_names_what_is_close_to_a_wrong_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", "postgres"]) == 1
     assert "did you mean postgresql? [kernels.unknown_name]" in capsys.readouterr().err
+
+
+def test_a_module_in_the_working_directory_is_not_the_compilers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "resource.py").write_text("raise SystemExit('of the working directory')")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
+    monkeypatch.chdir(tmp_path)
+    kernel = ("headrace.connect.kernels.text", "hash_bytes")
+    compiling = process.start(process.command([kernel]))
+    assert list(process.read_progress(compiling))[-1] == (1, 1)
+    compiling.wait(120)
+    process.require_success(compiling)
+
+
+@pytest.mark.parametrize(
+    ("quota", "cores"), [("150000 100000", 2), ("max 100000", 8), ("", 8), (None, 8), ("5 100", 1)]
+)
+def test_the_compiler_takes_no_more_cores_than_its_container_may(
+    quota: str | None, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "cpu.max"
+    if quota is not None:
+        file.write_text(quota)
+    monkeypatch.setattr(compiler, "_CPU_MAX", file)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _process: range(64))
+    assert compiler._cores() == cores

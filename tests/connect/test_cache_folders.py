@@ -50,7 +50,7 @@ def test_it_is_made_for_this_user_alone(folder: Folder, tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert made.parent == tmp_path / "cache"
-    assert mode(made) == 0o700
+    assert mode(made) == mode(made.parent) == 0o700
     assert folder(tmp_path) == made
 
 
@@ -133,3 +133,36 @@ def test_installations_of_the_same_sources_share_their_kernels(tmp_path: Path) -
     environment["PYTHONPATH"] = str(Path(headrace.__file__).parents[1])
     assert printed_paths() == [headrace.__file__, folder]
     assert folder.endswith("connect.kernels.text")
+
+
+def test_processes_share_kernels_also_where_no_folder_lasts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "cache").write_text("a file")
+    (tmp_path / f"headrace-kernels-{os.geteuid()}").write_text("of somebody else")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    made = kernel_folder("0123")
+    assert "kernels cannot be kept" in caplog.text
+    assert mode(made) == mode(made.parent) == 0o700
+    script = (
+        "from headrace.connect.cache_folders import kernel_folder; print(kernel_folder('0123'))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == str(made)
+
+
+def test_a_user_without_a_home_has_a_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*_names: str) -> Path:
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.delenv("HEADRACE_CACHE_DIR", raising=False)
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr("platformdirs.user_cache_path", unknown)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    root = tmp_path / f"headrace-cache-{os.geteuid()}"
+    assert kernel_folder("0123") == root / "kernels" / "0123"
+    assert cache_folder("java") == root / "java"
+    assert mode(root) == 0o700

@@ -167,8 +167,16 @@ print(call(4), double(5), numba_internals.share_kernels())
         "def make(self, *given): made(self, *given); del self._linking_libraries\n"
         "library.__init__ = make; import headrace.connect.kernels.numba_internals\n"
         "library.__init__ = made",
+        "import numba.core.compiler_machinery as machinery; machinery.register_pass = lambda: None",
+        "import numba; numba.version_info = numba.version_info._replace(short=(99, 0))\n"
+        "from numba.core.compiler import _LowerResult; _LowerResult._replace = None",
     ],
-    ids=["a class", "what a constructor sets"],
+    ids=[
+        "a class",
+        "what a constructor sets",
+        "arguments",
+        "a later one that fails as it compiles",
+    ],
 )
 def test_a_numba_with_other_private_names_compiles_parts_plainly(
     tmp_path: Path, change: str
@@ -177,6 +185,48 @@ def test_a_numba_with_other_private_names_compiles_parts_plainly(
     assert done.stdout == "8 10 True\n"
     (warned,) = done.stderr.splitlines()
     assert warned.startswith(f"Numba {numba.__version__} has other private names")
+
+
+_INTERRUPTED = """
+import errno
+from pathlib import Path
+from headrace.connect.kernels import numba_internals
+
+folder = Path("files")
+folder.mkdir()
+
+class Full(numba_internals._Files):
+    def _open_for_write(self, filepath):
+        if filepath.endswith(SUFFIX):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super()._open_for_write(filepath)
+
+def files(release, made=numba_internals._Files):
+    return made(str(folder), "kernel-1.py", release)
+
+files("1").save("types", "code of 1")
+assert files("1").load("types") == "code of 1"
+try:
+    files("2", Full).save("types", "code of 2")
+except OSError as error:
+    assert error.errno == errno.ENOSPC
+else:
+    raise AssertionError
+assert files("1").load("types") == "code of 1"
+assert files("2").load("types") is None
+files("2").save("types", "code of 2")
+files("2").save("other types", "code of 2, too")
+assert files("2").load("types") == "code of 2"
+assert files("2").load("other types") == "code of 2, too"
+assert len(list(folder.glob("*.nbc"))) == 2
+"""
+
+
+@pytest.mark.parametrize("suffix", [".nbc", ".nbi"])
+def test_code_of_a_former_release_is_not_loaded_after_a_full_disk(
+    tmp_path: Path, suffix: str
+) -> None:
+    run(tmp_path, f"SUFFIX = {suffix!r}\n{_INTERRUPTED}")
 
 
 def test_parts_that_are_plain_because_somebody_asks_for_it_are_no_warning(tmp_path: Path) -> None:

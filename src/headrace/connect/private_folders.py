@@ -5,28 +5,37 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 
 def private_folder(folder: Path, prefix: str) -> Path:
-    """`folder`, or one beside it with the number of this user, or one of that name in a temporary
-    folder of this user, or a fresh temporary one whose name begins with `prefix`: the first that is
-    private."""
+    """What `lasting_folder` gives, else a fresh temporary folder whose name begins with `prefix`.
+    Raises OSError where no temporary folder can be made."""
+    return lasting_folder(folder, prefix) or Path(tempfile.mkdtemp(prefix=prefix))
+
+
+def lasting_folder(folder: Path, prefix: str) -> Path | None:
+    """A private folder that other processes of this user find, too: `folder`, or one beside it with
+    the number of this user, or one of that name in a temporary folder of this user, whose name
+    begins with `prefix`. None if none of them is private."""
     for place in (folder, folder.with_name(f"{folder.name}-{os.geteuid()}")):
         if make_private(place):
             return place
-    temporary = Path(tempfile.gettempdir()) / f"{prefix}{os.geteuid()}"
-    if make_private(temporary) and make_private(temporary / folder.name):
-        return temporary / folder.name
-    return Path(tempfile.mkdtemp(prefix=prefix))
+    with suppress(OSError):  # there may be no temporary folder
+        temporary = Path(tempfile.gettempdir()) / f"{prefix}{os.geteuid()}"
+        if make_private(temporary) and make_private(temporary / folder.name):
+            return temporary / folder.name
+    return None
 
 
 def make_private(folder: Path) -> bool:
-    """Whether `folder` is there, is this user's own, and can be used. It is made with what leads
-    to it, and closed to everybody else."""
+    """Whether `folder` is there, is this user's own, and can be used. It is made with the folders
+    that lead to it, and closed to everybody else, as are those that are made."""
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
+        for place in (*reversed(folder.parents), folder):
+            if not place.exists():
+                place.mkdir(mode=0o700, exist_ok=True)
         # Who may replace the link chooses the folder.
         status = folder.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():

@@ -28,7 +28,7 @@ def _kernel_sources(package: Path) -> list[Path]:
     """The modules below `package` that compile kernels, and the modules that these import names
     from at the beginning of a line, near and far. What is imported from a package (`from
     headrace.debezium import decimals`) is not followed."""
-    texts = {source: source.read_text() for source in package.rglob("*.py")}
+    texts = {source: source.read_text("utf-8") for source in package.rglob("*.py")}
     waiting = [
         source
         for source, text in texts.items()
@@ -37,7 +37,7 @@ def _kernel_sources(package: Path) -> list[Path]:
     sources = set(waiting)
     while waiting:
         source = waiting.pop()
-        text = texts.get(source) or source.read_text()
+        text = texts.get(source) or source.read_text("utf-8")
         for name in re.findall(r"^from headrace\.([\w.]+) import", text, re.MULTILINE):
             imported = package.joinpath(*name.split(".")).with_suffix(".py")
             if imported not in sources and imported.exists():

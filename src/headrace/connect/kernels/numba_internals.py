@@ -1,10 +1,10 @@
 """All that headrace uses of Numba beyond its public names, and beyond `numba.core.types` and
 `numba.core.cgutils`, which its guide to intrinsics names: where compiled functions are kept, how
 parts of them are compiled, and where their code is in memory. It was tried with `LOWEST` and with
-the version of constraints.txt. Others may have other names; without them files lie by the paths of
-sources, parts are plain `njit` functions, and a kernel that another one calls by its address is
-compiled twice. That is slower and gives the same; plain parts are a warning. Damaged files are not
-found without them."""
+the version of constraints.txt. Others may have other names, or use them in other ways: files lie by
+the paths of sources then, parts are plain `njit` functions, and a kernel that another one calls by
+its address is compiled twice. That is slower and gives the same; plain parts are a warning. Damaged
+files are not found without them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +30,22 @@ _PACKAGE = f"{__name__.partition('.')[0]}."
 LOWEST = (0, 63)
 """The oldest Numba whose private names are used, which pyproject.toml asks for."""
 
+NEWEST = (0, 68)
+"""The newest Numba with which this module was tried. A later one has to compile a part first."""
+
 PLAIN_PARTS = "HEADRACE_PLAIN_PARTS"
 """The environment variable that has parts compiled by plain `njit`, for a comparison."""
 
 
 def _made_of_private_names(make: Callable[[], Any]) -> Any:
-    """What `make` gives; None where Numba is older than `LOWEST`, or has other names."""
+    """What `make` gives; None where Numba is older than `LOWEST`, or where `make` fails: another
+    Numba may lack a name, or take other arguments."""
     if version_info.short < LOWEST:
         return None
     try:
         return make()
-    except (ImportError, AttributeError):
+    except Exception:
+        log.debug("private names of Numba %s", numba_version, exc_info=True)
         return None
 
 
@@ -107,12 +113,32 @@ def _checked_files() -> Any:
     where Numba has other names."""
     from numba.core.caching import IndexDataCacheFile
 
-    for name in ("_open_for_write", "_load_index", "_load_data", "_data_path"):
+    for name in (
+        "_open_for_write", "_load_index", "_load_data", "_save_index", "_save_data", "_data_path",
+    ):  # fmt: skip
         getattr(IndexDataCacheFile, name)
 
     class CheckedFiles(IndexDataCacheFile):
         """Files that end with a digest of their content, which Numba's readers leave alone. Where
         one is damaged Numba compiles the kernel again; it would load any machine code."""
+
+        def save(self, key: Any, data: Any) -> None:
+            """See Numba's IndexDataCacheFile, which writes the index first and numbers the files:
+            after a write that failed, the index of one release could name the code of another. Here
+            the code's file is named by the sources and the types, and comes before the index."""
+            overloads = self._load_index()
+            named = f"{self._source_stamp!r} {key!r}".encode()
+            name = self._data_name_pattern.format(number=int.from_bytes(_digest(named)[:8]))
+            self._save_data(name, data)
+            if overloads.get(key) != name:
+                overloads[key] = name
+                self._save_index(overloads)
+            kept = {Path(self._data_path(each)) for each in overloads.values()}
+            files = self._data_name_pattern.partition("{")[0]
+            for file in Path(self._cache_path).glob(f"{escape(files)}*.nbc"):
+                if file not in kept:  # of a former release
+                    with suppress(OSError):
+                        file.unlink()
 
         @contextmanager
         def _open_for_write(self, filepath: str) -> Iterator[Any]:
@@ -294,7 +320,29 @@ def _part_dispatcher() -> Any:
             raise TypeError(f"{name} is a part of kernels, and Python cannot call it: see `entry`")
 
     PartDispatcher.pipeline_class = PartCompiler
+    if version_info.short > NEWEST:
+        _try_part(PartDispatcher)
     return PartDispatcher
+
+
+def _try_part(dispatcher: Any) -> None:
+    """Compile a part and its caller. Raises what Numba raises."""
+
+    def add_two(number: int) -> int:
+        return number + 2
+
+    known_part = _dispatched(dispatcher, add_two, is_inlined=False, options={})
+
+    @njit
+    def call(number: int) -> Any:
+        return known_part(number)
+
+    if call(1) != 3:
+        raise AssertionError(numba_version)
+
+
+def _is_set(variable: str) -> bool:
+    return os.environ.get(variable, "0") not in ("", "0")
 
 
 _Locator = (
@@ -303,10 +351,10 @@ _Locator = (
     else _made_of_private_names(_kernel_locator)
 )
 _Files = _made_of_private_names(_checked_files)
-_Part = None if os.environ.get(PLAIN_PARTS) else _made_of_private_names(_part_dispatcher)
+_Part = None if _is_set(PLAIN_PARTS) else _made_of_private_names(_part_dispatcher)
 PLAIN = _Part is None
 """Whether parts are plain `njit` functions."""
-if PLAIN and not os.environ.get(PLAIN_PARTS):
+if PLAIN and not _is_set(PLAIN_PARTS):
     log.warning(
         "Numba %s has other private names than headrace knows: kernels take about three times as "
         "long to compile, with the same result. Tested versions: %d.%d, and the one that "
@@ -321,7 +369,13 @@ def make_part(function: Callable[..., Any], *, is_inlined: bool, options: dict[s
     without wrappers, machine code or file of its own."""
     if _Part is None:
         return njit(cache=True, forceinline=is_inlined, **options)(function)
-    part = _Part(
+    return _dispatched(_Part, function, is_inlined=is_inlined, options=options)
+
+
+def _dispatched(
+    dispatcher: Any, function: Callable[..., Any], *, is_inlined: bool, options: dict[str, Any]
+) -> Any:
+    part = dispatcher(
         py_func=function,
         targetoptions={
             "nopython": True,
@@ -331,7 +385,7 @@ def make_part(function: Callable[..., Any], *, is_inlined: bool, options: dict[s
             "boundscheck": None,
             **options,
         },
-        pipeline_class=_Part.pipeline_class,
+        pipeline_class=dispatcher.pipeline_class,
     )
     part.keeps_literals = is_inlined
     return part

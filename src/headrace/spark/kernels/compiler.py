@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import math
 import multiprocessing
 import os
 import sys
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TextIO
 
 from headrace.connect.deadline import Deadline
@@ -22,6 +24,9 @@ Report = Callable[[int, int], None]
 Wait = Callable[[], None]
 """Is called once if another process compiles, before this one waits for it."""
 
+_CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
+_MOST_AT_ONCE = 8
+"""Processes that compile; each takes up to 250 MB. More would wait for the longest kernel."""
 _LONGEST_S = 900
 """Longer than any machine compiles."""
 _FIRST = (
@@ -112,9 +117,22 @@ def _compiled(missing: list[tuple[str, str]]) -> Iterator[None]:
 
 
 def _cores() -> int:
+    """How many kernels are compiled at once: by cores and by the quota of a container, at most
+    `_MOST_AT_ONCE`."""
+    cores = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0))
+    return max(1, min(cores, _quota(), _MOST_AT_ONCE))
+
+
+def _quota() -> int:
+    """The cores that the control group of a container allows, rounded up; `_MOST_AT_ONCE` if there
+    is no limit. (Linux, cgroup v2: `cpu.max` has microseconds of a period, or `max`.)"""
+    try:
+        allowed, period = _CPU_MAX.read_text("ascii").split()
+        return math.ceil(int(allowed) / int(period))
+    except (OSError, ValueError, ZeroDivisionError):
+        return _MOST_AT_ONCE
 
 
 def _load(kernel: tuple[str, str]) -> None:

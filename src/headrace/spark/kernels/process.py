@@ -24,11 +24,11 @@ def command(kernels: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def start(arguments: Iterable[str]) -> subprocess.Popen[bytes]:
-    """Start what `command` says. It finds modules where this process does, and has no part in a
-    terminal's Ctrl-C."""
+    """Start what `command` says. It finds modules where this process does (the working directory is
+    not one of these places by itself), and has no part in a terminal's Ctrl-C."""
     path = os.pathsep.join(filter(None, sys.path))
     return subprocess.Popen(
-        [sys.executable, *arguments],
+        [sys.executable, "-P", *arguments],
         env=os.environ | {"PYTHONPATH": path},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
