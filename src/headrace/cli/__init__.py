@@ -33,7 +33,7 @@ _VERBS = {
         "demo",
         "status",
     )
-} | {verb: f"headrace.cli.upkeep.{verb}" for verb in ("resync", "maintain")}
+} | {verb: f"headrace.cli.upkeep.{verb}" for verb in ("resync", "maintain", "verify")}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

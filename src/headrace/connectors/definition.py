@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headrace.offsets.offset import OffsetObject
     from headrace.signals.sending import SignalTargets
     from headrace.signals.signal import Signal
+    from headrace.snapshots.incremental.current_rows import CurrentRows
     from headrace.support.plan import SupportPlan
 
 GROUP = "headrace.connectors"
@@ -279,6 +280,16 @@ class ConnectorDefinition(Protocol):
         would receive a signal from the signal collection `collection` (None: another channel)."""
         return None
 
+    def current_rows(self, config: ConnectorConfig) -> CurrentRows:  # noqa: ARG002
+        """What reads the current rows of the captured tables beside the stream, for a comparison
+        with what the stream has made of them. It connects on first use. Raises HeadraceError."""
+        raise HeadraceError(
+            "connectors.no_current_rows",
+            f"The connector {self.name} cannot read rows beside its stream, so that its tables "
+            "cannot be compared with their replicas",
+            "Compare them by a query of your own, while nothing changes.",
+        )
+
     def trial(self, config: ConnectorConfig) -> AbstractContextManager[None]:  # noqa: ARG002
         """A context for a run whose position is not kept: at the end, objects that the run created
         in the database are removed. A warning in the log names objects that remain."""
@@ -314,6 +325,7 @@ class NamedDefinition(ConnectorDefinition):
     schema_function = ""
     signal_function = ""
     targets_function = ""
+    rows_function = ""
     trial_function = ""
     support_function = ""
     demo_class = ""
@@ -397,6 +409,13 @@ class NamedDefinition(ConnectorDefinition):
             return super().signal_targets(config, collection)
         targets: SignalTargets = resolve_name(self.targets_function)(config, collection)
         return targets
+
+    def current_rows(self, config: ConnectorConfig) -> CurrentRows:
+        """See ConnectorDefinition."""
+        if not self.rows_function:
+            return super().current_rows(config)
+        rows: CurrentRows = resolve_name(self.rows_function)(config)
+        return rows
 
     def trial(self, config: ConnectorConfig) -> AbstractContextManager[None]:
         """See ConnectorDefinition."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from headrace.connect.schema import Schema
     from headrace.connectors.connector import Connector
     from headrace.offsets.offset import OffsetObject
+    from headrace.snapshots.incremental.current_rows import CurrentRows
     from headrace.support.plan import SupportPlan
 
 log = logging.getLogger(__name__)
@@ -199,6 +200,16 @@ def event_shapes(config: ConnectorConfig) -> Sequence[Shape]:
     definition = definition_of(config)
     require_driver(definition)
     return definition.event_shapes(config)
+
+
+def current_rows(config: ConnectorConfig) -> CurrentRows:
+    """What reads the current rows of the captured tables; see ConnectorDefinition.
+
+    Raises HeadraceError.
+    """
+    definition = definition_of(config)
+    require_driver(definition)
+    return definition.current_rows(config)
 
 
 def table_comments(config: ConnectorConfig) -> Mapping[str, str] | None:

@@ -132,7 +132,7 @@ class TablesDemo(Demonstration):
     def _shown(self, table: LakeTable) -> dict[tuple[Any, ...], Row]:
         """The rows of a table by key, as its files and their vectors have them."""
         from headrace.sinks.replicas.changes.declared_documents import DOCUMENT, ID
-        from headrace.sinks.replicas.files.compacting import live_rows
+        from headrace.sinks.replicas.files.live_rows import live_rows
         from headrace.sinks.replicas.lake import ColumnChange
 
         transaction = table.begin(ColumnChange())

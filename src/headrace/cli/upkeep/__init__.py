@@ -1,1 +1,1 @@
-"""Verbs that maintain the tables of replicas: `maintain` and `resync`."""
+"""Verbs that maintain the tables of replicas: `maintain`, `resync` and `verify`."""

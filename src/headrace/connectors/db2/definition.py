@@ -40,6 +40,7 @@ class Db2Definition(NamedDefinition):
     check_function = "headrace.connectors.db2.checks.database:check"
     signal_function = "headrace.connectors.db2.signal_table:insert_signal"
     targets_function = "headrace.connectors.db2.signal_table:signal_targets"
+    rows_function = "headrace.connectors.db2.reading.current_rows:current_rows"
     shapes_function = "headrace.connectors.db2.catalog.event_shapes:event_shapes"
     support_function = "headrace.connectors.db2.support.plan:support_plan"
     demo_class = "headrace_demo.db2.shop:ShopDemo"

@@ -63,6 +63,7 @@ class MongoDefinition(NamedDefinition):
     schema_function = "headrace.connectors.mongodb.reading.sampled_schema:sampled_schema"
     signal_function = "headrace.connectors.mongodb.signal_collection:insert_signal"
     targets_function = "headrace.connectors.mongodb.checks.signals:signal_targets"
+    rows_function = "headrace.connectors.mongodb.reading.current_rows:current_rows"
     demo_class = "headrace.connectors.mongodb.demo:ShopDemo"
 
     def caught_up(self, latest: OffsetObject, end: OffsetObject) -> bool:

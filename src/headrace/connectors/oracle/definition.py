@@ -54,6 +54,7 @@ class OracleDefinition(NamedDefinition):
     check_function = "headrace.connectors.oracle.checks.database:check"
     signal_function = "headrace.connectors.oracle.signal_table:insert_signal"
     targets_function = "headrace.connectors.oracle.signal_table:signal_targets"
+    rows_function = "headrace.connectors.oracle.reading.current_rows:current_rows"
     shapes_function = "headrace.connectors.oracle.catalog.event_shapes:event_shapes"
     comments_function = "headrace.connectors.oracle.catalog.table_comments:table_comments"
     support_function = "headrace.connectors.oracle.support.plan:support_plan"

@@ -73,6 +73,7 @@ class PostgresDefinition(NamedDefinition):
     comments_function = "headrace.connectors.postgresql.catalog.table_comments:table_comments"
     signal_function = "headrace.connectors.postgresql.signal_table:insert_signal"
     targets_function = "headrace.connectors.postgresql.signal_table:signal_targets"
+    rows_function = "headrace.connectors.postgresql.reading.current_rows:current_rows"
     trial_function = "headrace.connectors.postgresql.trial:trial"
     demo_class = "headrace.connectors.postgresql.demo:ShopDemo"
 

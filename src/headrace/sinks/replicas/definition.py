@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from headrace.connect.records import Shape
     from headrace.sinks.replicas.lake import LakeFormat, TableName, TableSchema
+    from headrace.spark.sinks.comparison import ComparedTable, ComparisonRequest
 
 log = logging.getLogger(__name__)
 _COMMENTS = "include.schema.comments"
@@ -170,6 +171,33 @@ class ReplicaDefinition(SinkDefinition):
             for done in maintain(lake, names, runner, options.keep):
                 yield f"{done.name}: {counted(done.merged, 'file')} merged into {done.made}"
         finally:
+            lake.close()
+
+    @property
+    def comparison_overrides(self) -> Mapping[str, str]:
+        """See SinkDefinition: those with which changes are made of the log."""
+        from headrace.sinks.replicas.changes.parts_source import OVERRIDES
+
+        return OVERRIDES
+
+    def require_comparison(self, config: ConnectorConfig) -> None:
+        """See SinkDefinition."""
+        if self.mode(config) is Mode.EVENTS:
+            super().require_comparison(config)
+
+    def compare(
+        self, spark: SparkSession, query: SinkQuery, request: ComparisonRequest
+    ) -> Iterator[ComparedTable]:
+        """See SinkDefinition."""
+        from headrace.connectors.registry import current_rows
+        from headrace.sinks.replicas.verifying.verification import compare_replicas
+
+        options, current = self._checked(query.config), current_rows(query.config)
+        lake = self.format().open(spark, self.own_options(query.config))
+        try:
+            yield from compare_replicas(lake, options, query, current, request)
+        finally:
+            current.close()
             lake.close()
 
     def check(self, config: ConnectorConfig) -> Findings:

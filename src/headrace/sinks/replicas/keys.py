@@ -79,7 +79,7 @@ def bucket_of(keys: pa.Table, buckets: int = BUCKETS) -> NDArray[np.uint16]:
         values = _hashes(array, name)
         if array.null_count:
             values[array.is_null().to_numpy(zero_copy_only=False)] = _NULL
-        hashes = _mixed(hashes ^ values)
+        hashes = mixed(hashes ^ values)
     return ((hashes >> np.uint64(32)) % np.uint64(buckets)).astype(np.uint16)
 
 
@@ -106,7 +106,7 @@ def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return array if isinstance(array, pa.Array) else array.chunk(0)
 
 
-def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Each word with every bit in every other: the end of SplitMix64."""
     words = words + _NULL
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -122,23 +122,23 @@ def _hashes(array: pa.Array, name: str) -> NDArray[np.uint64]:
         wide = array.cast(pa.decimal128(38, kind.scale))
         words = np.frombuffer(wide.buffers()[1], np.uint64)
         words = words[2 * wide.offset : 2 * (wide.offset + len(wide))].reshape(-1, 2)
-        return _mixed(_mixed(words[:, 0]) ^ words[:, 1])
+        return mixed(mixed(words[:, 0]) ^ words[:, 1])
     if pa.types.is_floating(kind):
         numbers = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
-        return _mixed(np.ascontiguousarray(numbers).view(np.uint64))
+        return mixed(np.ascontiguousarray(numbers).view(np.uint64))
     if pa.types.is_null(kind):
         return np.full(len(array), _NULL)
-    whole = _whole_numbers(array)
+    whole = whole_numbers(array)
     if whole is None:
         raise HeadraceError(
             "replicas.key_not_supported",
             f"The column {name} is part of a key and has the type {kind}, which no key can have",
             "Choose other columns by message.key.columns.",
         )
-    return _mixed(whole.view(np.uint64))
+    return mixed(whole.view(np.uint64))
 
 
-def _whole_numbers(array: pa.Array) -> NDArray[np.int64] | None:
+def whole_numbers(array: pa.Array) -> NDArray[np.int64] | None:
     """The values of a type that 64-bit integers stand for, 0 for null; None: it is another."""
     kind = array.type
     if pa.types.is_boolean(kind):
@@ -158,7 +158,7 @@ def _hashes_of_bytes(array: pa.Array) -> NDArray[np.uint64]:
     count = len(array)
     offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + count + 1]
     starts, lengths = offsets[:-1], np.diff(offsets)
-    hashes = _mixed(lengths.astype(np.uint64))
+    hashes = mixed(lengths.astype(np.uint64))
     if not count or not lengths.any():
         return hashes
     first, last = int(offsets[0]), int(offsets[-1])
@@ -172,11 +172,11 @@ def _hashes_of_bytes(array: pa.Array) -> NDArray[np.uint64]:
         left = np.minimum(lengths[more] - 8 * number, 8).astype(np.uint64)
         unused = (np.uint64(8) - left) * np.uint64(8)
         word = (words[starts[more] - first + 8 * number] << unused) >> unused
-        hashes[more] = _mixed(hashes[more] ^ word)
+        hashes[more] = mixed(hashes[more] ^ word)
     long = np.flatnonzero(lengths > 8 * _WORDS)
     for number in range(_WORDS if len(long) else 0):
         ends = starts[long] + lengths[long] - first
-        hashes[long] = _mixed(hashes[long] ^ words[ends - 8 * (number + 1)])
+        hashes[long] = mixed(hashes[long] ^ words[ends - 8 * (number + 1)])
     return hashes
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from headrace.config.properties.connector import ConnectorConfig
     from headrace.findings import Findings
+    from headrace.spark.sinks.comparison import ComparedTable, ComparisonRequest
 
 _NEAR = 0.85
 """The similarity from which on a name counts as a misspelling of another one."""
@@ -274,6 +275,30 @@ class SinkDefinition(Protocol):
         """Maintain the tables of a query, which may be running; yields a line for each table.
         Raises HeadraceError."""
         self.require_upkeep(query.config)
+        return iter(())
+
+    @property
+    def comparison_overrides(self) -> Mapping[str, str]:
+        """Properties of the source with which its rows are read to be compared."""
+        return {}
+
+    def require_comparison(self, config: ConnectorConfig) -> None:  # noqa: ARG002
+        """Refuse `verify` for a sink without tables, before Spark starts. Raises HeadraceError."""
+        raise HeadraceError(
+            "cli.nothing_to_verify",
+            f"The sink {self.name} keeps no tables that could be compared with their source",
+            "Compare replicas: headrace.sink.mode=replica of the sinks iceberg and delta.",
+        )
+
+    def compare(
+        self,
+        spark: SparkSession,  # noqa: ARG002
+        query: SinkQuery,
+        request: ComparisonRequest,  # noqa: ARG002
+    ) -> Iterator[ComparedTable]:
+        """Compare the tables of a query, which runs, with their source, and say of each what was
+        found. Raises HeadraceError."""
+        self.require_comparison(query.config)
         return iter(())
 
     def check(self, config: ConnectorConfig) -> Findings:  # noqa: ARG002

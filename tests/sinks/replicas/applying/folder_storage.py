@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyarrow.fs import LocalFileSystem
 from pyroaring import BitMap
 
-from headrace.sinks.replicas.files.compacting import live_rows
 from headrace.sinks.replicas.files.data_files import FIELD_ID, write_parquet
+from headrace.sinks.replicas.files.live_rows import live_rows
 from headrace.sinks.replicas.files.vectors import decode_vector, encode_vector
 from headrace.sinks.replicas.lake import DataFile, TableChange, TableSchema
 

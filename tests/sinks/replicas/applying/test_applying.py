@@ -18,7 +18,8 @@ from pyroaring import BitMap
 from headrace.errors import HeadraceError
 from headrace.sinks.replicas.applying.batches import Batch, Limits, apply_batch
 from headrace.sinks.replicas.changes.part import Operation
-from headrace.sinks.replicas.files.compacting import compact, live_rows
+from headrace.sinks.replicas.files.compacting import compact
+from headrace.sinks.replicas.files.live_rows import live_rows
 from headrace.sinks.replicas.lake import Column, TableSchema
 from headrace.sinks.replicas.runners import Argument, Result
 from tests.sinks.replicas.applying.folder_storage import FolderTable

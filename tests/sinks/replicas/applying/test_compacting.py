@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap
 
-from headrace.sinks.replicas.files.compacting import compact, files_to_compact, live_rows
+from headrace.sinks.replicas.files.compacting import compact, files_to_compact
+from headrace.sinks.replicas.files.live_rows import live_rows
 from headrace.sinks.replicas.lake import Column, DataFile, TableSchema
 from tests.sinks.replicas.applying.folder_storage import FolderTable
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import numpy as np
 import pyarrow as pa
 
-from headrace.sinks.replicas.files.reading import DataFileReader
+from headrace.sinks.replicas.files.live_rows import live_batches
 from headrace.sinks.replicas.files.writing import FILE_BYTES
 from headrace.sinks.replicas.lake import DataFile, Storage, TableChange
 from headrace.sinks.replicas.runners import HereRunner, Runner
@@ -111,7 +110,7 @@ def merge_files(step: CompactStep) -> list[DataFile]:
         made.append(storage.write_rows(rows, f"{name}{uuid4()}"))
 
     for file in step.files:
-        for rows in _live_batches(storage, file, step.defaults):
+        for _, rows in live_batches(storage, file, storage.schema.names, step.defaults):
             if held and size + rows.nbytes > MEMORY_BYTES:
                 write(f"{step.name}{WHOLE}")
                 size = 0
@@ -120,34 +119,6 @@ def merge_files(step: CompactStep) -> list[DataFile]:
                 size += rows.nbytes
     write(f"{step.name}-")
     return made
-
-
-def live_rows(
-    storage: Storage, file: DataFile, defaults: Mapping[str, object] | None = None
-) -> pa.Table:
-    """The rows of a file that no vector deletes, with the columns that the table has now."""
-    columns = [(column.name, column.type) for column in storage.schema.columns]
-    batches = _live_batches(storage, file, defaults)
-    return pa.concat_tables([pa.schema(columns).empty_table(), *batches])
-
-
-def _live_batches(
-    storage: Storage, file: DataFile, defaults: Mapping[str, object] | None
-) -> Iterator[pa.Table]:
-    dead = np.array([], np.int64)
-    if file.vector is not None:
-        dead = np.array(storage.read_vector(file).to_array(), np.int64)
-    first = 0
-    with DataFileReader(storage, file) as reader:
-        for rows in reader.batches(storage.schema.names, defaults):
-            end = first + rows.num_rows
-            here = dead[np.searchsorted(dead, first) : np.searchsorted(dead, end)] - first
-            first = end
-            if len(here):
-                is_live = np.ones(rows.num_rows, np.bool_)
-                is_live[here] = False
-                rows = rows.filter(pa.array(is_live))
-            yield rows
 
 
 def _groups(files: Sequence[DataFile]) -> list[list[DataFile]]:

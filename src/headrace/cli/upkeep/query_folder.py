@@ -1,0 +1,44 @@
+"""The state folder of the query whose tables a verb maintains."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from headrace.config.properties.connector import ConnectorConfig
+from headrace.errors import HeadraceError
+from headrace.spark.state_folder import require_known_format
+
+
+def add_folder_argument(parser: argparse.ArgumentParser) -> None:
+    """`--checkpoint`."""
+    parser.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        help="folder of the query's checkpoint and state (default: headrace.checkpoint.dir)",
+    )
+
+
+def query_folder(verb: str, arguments: argparse.Namespace, config: ConnectorConfig) -> Path:
+    """The folder that the arguments or the configuration name, as an absolute path. Raises
+    HeadraceError("cli.checkpoint_missing"), ("cli.newer_state")."""
+    folder = arguments.checkpoint or config.headrace_checkpoint_dir
+    if folder is None:
+        raise HeadraceError(
+            "cli.checkpoint_missing",
+            f"headrace {verb} needs the query's folder",
+            "Name it with --checkpoint or headrace.checkpoint.dir.",
+        )
+    require_known_format(Path(folder))
+    return Path(folder).absolute()
+
+
+def require_query(folder: Path, sink: str) -> None:
+    """Refuse a folder that no query into this sink has. Raises
+    HeadraceError("cli.no_checkpoint")."""
+    if not (folder / sink).is_dir():
+        raise HeadraceError(
+            "cli.no_checkpoint",
+            f"{folder} is not a checkpoint of a query into {sink}: none has run with it",
+            "Name the folder of headrace run --checkpoint.",
+        )

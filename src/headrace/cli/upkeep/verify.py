@@ -1,0 +1,187 @@
+"""Compare replicas with their source, row by row, while they are replicated.
+
+Exit status: 0 the rows are equal, 1 rows differ, a table was not compared, or an error, 2 wrong
+usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+
+from headrace.cli.messages import Messages
+from headrace.cli.pipeline import (
+    Pipeline,
+    add_file_argument,
+    add_session_arguments,
+    open_messages,
+    open_session,
+    positive_seconds,
+    read_pipeline,
+    with_state,
+)
+from headrace.cli.sinks import sink_settings, with_sink
+from headrace.cli.stopping import STOP
+from headrace.cli.upkeep.query_folder import add_folder_argument, query_folder, require_query
+from headrace.cli.upkeep.resync import copy_again
+from headrace.findings import counted
+from headrace.signals.data_collections import check_expression, named
+from headrace.spark.sinks.comparison import ComparedTable, ComparisonRequest
+from headrace.spark.sinks.definition import SinkDefinition, SinkQuery
+from headrace.spark.sinks.registry import find_sink
+
+_WAIT_SECONDS, _MOST_SHOWN = 300.0, 100
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the verb's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = __doc__
+    add_file_argument(parser)
+    add_folder_argument(parser)
+    parser.add_argument(
+        "--table", action="append", default=[], type=_expression, metavar="TABLE",
+        help="compare only the replicas of this table of the source: schema.table, db.collection, "
+        "or a regular expression; may be repeated (default: all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rate", type=_positive_number, metavar="ROWS",
+        help="read at most this many rows of the source in a second",
+    )  # fmt: skip
+    parser.add_argument(
+        "--wait", type=positive_seconds, default=_WAIT_SECONDS, metavar="SECONDS",
+        help="how long the query may stand still before rows that differ are confirmed "
+        f"(default: {_WAIT_SECONDS:.0f})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--limit", type=_whole_number, default=_MOST_SHOWN, metavar="ROWS",
+        help=f"show at most this many differing rows of a table (default: {_MOST_SHOWN})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="copy the rows that differ again, as headrace resync does; surplus rows need all rows "
+        "of their table",
+    )
+    parser.add_argument(
+        "--restart",
+        action="store_true",
+        help="begin again instead of continuing a comparison that was interrupted",
+    )
+    parser.add_argument("--json", action="store_true", help="print an array, an object a table")
+    add_session_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints what was found of each table; 1 where rows differ, or a table was not compared."""
+    messages = open_messages(arguments)
+    pipeline = read_pipeline(arguments.file, with_state({}, arguments.checkpoint), messages)
+    definition = find_sink(pipeline.config.headrace_sink_type or "console")
+    pipeline = with_sink(pipeline, definition)
+    definition.require_comparison(pipeline.config)
+    folder = query_folder("verify", arguments, pipeline.config)
+    require_query(folder, definition.name)
+    reading = pipeline.with_overrides(definition.comparison_overrides)
+    query = SinkQuery(reading.config, folder / definition.name, folder / "checkpoint")
+    session = open_session(
+        "verify",
+        messages,
+        kernels=reading.kernels(definition.kernels_of(reading.config)),
+        master=arguments.master,
+        idle_exit=None,
+        debug=arguments.debug,
+        own=sink_settings(definition, pipeline, arguments),
+        tasks=False,
+    )
+    found: list[ComparedTable] = []
+    try:
+        messages.end()
+        request = _request(arguments, messages)
+        for table in definition.compare(session.spark, query, request):
+            found.append(table)
+            if not arguments.json:
+                print("\n".join(lines_of(table)), flush=True)
+    finally:
+        session.close()
+    if arguments.json:
+        print(json.dumps([table.to_json() for table in found], indent=2, ensure_ascii=False))
+    if arguments.repair:
+        _repair(found, pipeline, definition, arguments, messages)
+    return 0 if all(table.is_equal for table in found) else 1
+
+
+def lines_of(table: ComparedTable) -> Sequence[str]:
+    """What is said of a table: a line, and one for each row that differs and is shown."""
+    if table.why:
+        return [f"{table.name}: not compared: {table.why}"]
+    parts = [
+        f"{counted(table.rows, 'row')} in {counted(table.chunks, 'chunk')}",
+        f"{table.differing:,} differ" if table.differing else "equal",
+    ]
+    if table.unsettled:
+        parts.append(f"{table.unsettled:,} changed each time they were read")
+    if table.position:
+        parts.append(f"confirmed at {table.position}")
+    made = [f"{table.name}: {', '.join(parts)}"]
+    made += [f"  {difference}" for difference in table.differences]
+    if table.differing > len(table.differences):
+        made.append(f"  and {table.differing - len(table.differences):,} more")
+    return [*made, *(f"  note: {note}" for note in table.notes)]
+
+
+def _request(arguments: argparse.Namespace, messages: Messages) -> ComparisonRequest:
+    expressions: list[str] = arguments.table
+
+    def is_chosen(name: str) -> bool:
+        return not expressions or any(named(each, [name]) for each in expressions)
+
+    return ComparisonRequest(
+        is_chosen,
+        arguments.rate,
+        arguments.limit,
+        arguments.wait,
+        arguments.restart,
+        STOP.check,
+        messages.note,
+    )
+
+
+def _repair(
+    found: Sequence[ComparedTable],
+    pipeline: Pipeline,
+    definition: SinkDefinition,
+    arguments: argparse.Namespace,
+    messages: Messages,
+) -> None:
+    folder = query_folder("verify", arguments, pipeline.config)
+    for table in found:
+        for repair in table.repairs:
+            quoted = '"' + repair.table.replace('"', '""') + '"'
+            signal = copy_again(pipeline.config, definition, folder, quoted, repair.condition)
+            what = "all rows" if repair.condition is None else "the rows that differ"
+            messages.info(f"{table.name}: {what} of {repair.table} are copied again ({signal})")
+
+
+def _expression(text: str) -> str:
+    try:
+        check_expression(text)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
+    return text
+
+
+def _positive_number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
+
+
+def _whole_number(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)

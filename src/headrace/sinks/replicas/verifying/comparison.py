@@ -1,0 +1,462 @@
+"""One replica compared with its source while changes go on.
+
+A row differs for certain when the replica had it before and after the source was read, at the same
+place of its files, and the replica has passed the place of the log at which the source was read:
+then no change of the row came between, and the source has another one. Every other row that seems
+to differ is looked at again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.keys import ABSENT, KeySet
+from headrace.sinks.replicas.verifying.digests import key_digests, row_digests
+from headrace.sinks.replicas.verifying.progress import (
+    ComparisonState,
+    Found,
+    TableProgress,
+)
+from headrace.sinks.replicas.verifying.query_progress import QueryProgress
+from headrace.sinks.replicas.verifying.replica_rows import ReplicaRows
+from headrace.sinks.replicas.verifying.row_index import (
+    PlacedDigests,
+    RowIndex,
+    RowPlace,
+    pieces,
+)
+from headrace.sinks.replicas.verifying.source_rows import Chunk, SourceRows, changed_meanwhile
+from headrace.sinks.replicas.verifying.verdicts import Verdict, verdict
+from headrace.spark.sinks.comparison import ComparisonRequest, Kind, RowDifference, shown_value
+
+if TYPE_CHECKING:
+    from headrace.sinks.replicas.lake import LakeTable
+    from headrace.snapshots.incremental.rows import ChunkRows
+
+_MOST_SUSPECTS, _MOST_BYTES, _SETTLE_SECONDS = 50_000, 64 << 20, 30.0
+"""When so many rows seem to differ, or so long after the first of them, they are looked at."""
+_ROUNDS = 6
+"""How often a row is looked at."""
+_TOLD_SECONDS, _KEEP_SECONDS = 30.0, 5.0
+_MOST_KEYS = 500
+"""Rows that a repair names one by one; of more, all of the table is copied."""
+
+
+@dataclass
+class Suspects:
+    """Rows that seem to differ, of distinct keys. Of each: the digest that the source's row had
+    (None: there was no row) and its number in `rows`, the chunk that it was read in (None: no chunk
+    had it), the rows that the replica had before, and the digest of the source's row if the replica
+    lacked it in the round before."""
+
+    keys: pa.Table
+    rows: pa.Table
+    source: list[int | None] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    chunks: list[Chunk | None] = field(default_factory=list)
+    before: list[tuple[RowPlace, ...]] = field(default_factory=list)
+    lacked: list[int | None] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+@dataclass(frozen=True)
+class ComparedColumns:
+    """What is compared: the columns, those of the key among them, and their types in the
+    replica."""
+
+    key: tuple[str, ...]
+    types: dict[str, pa.DataType]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.types)
+
+    @property
+    def empty(self) -> pa.Table:
+        """No rows."""
+        return pa.schema(list(self.types.items())).empty_table()
+
+
+class TableComparison:
+    """See the module. `sources` are the tables of the source whose rows the replica has; `require`
+    raises what ends the comparison of the table. Raises HeadraceError, OSError."""
+
+    def __init__(
+        self,
+        table: LakeTable,
+        columns: ComparedColumns,
+        sources: Sequence[str],
+        source: SourceRows,
+        query: QueryProgress,
+        state: ComparisonState,
+        request: ComparisonRequest,
+        require: Callable[[], None],
+    ) -> None:
+        self._table, self._columns, self._sources = table, columns, tuple(sources)
+        self._source, self._query, self._state = source, query, state
+        self._request, self._require = request, require
+        self._signature = repr((columns.key, columns.types, self._sources))
+        self._initial: ReplicaRows
+        self._index: RowIndex
+        self._pending: list[tuple[pa.Table, Chunk]] = []
+        self._pending_bytes = self._pending_rows = 0
+        self._pending_since = self._told = self._kept = time.monotonic()
+        self._began, self._paced = time.monotonic(), 0
+        self._progress = TableProgress(self._signature)
+
+    def run(self) -> Found:
+        """Compare all rows; continues where a former run was interrupted."""
+        self._begin()
+        while self._progress.source < len(self._sources):
+            self._read_source(self._sources[self._progress.source])
+            following = self._progress.source + 1
+            self._progress = replace(self._progress, source=following, reading=None)
+            self._keep()
+        self._look_at_surplus()
+        self._state.forget()
+        return self._progress.found
+
+    # -- the pass ---------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self._initial = self._present()
+        kept = self._state.read(self._signature)
+        if kept is not None:
+            try:
+                self._index = RowIndex(self._state.index)
+            except (OSError, ValueError):
+                kept = None
+        if kept is not None:
+            self._request.told(f"{self._table.name}: the interrupted comparison continues")
+            self._progress = kept
+            return
+        self._state.forget()
+        self._request.told(
+            f"{self._table.name}: reading {self._initial.rows:,} rows of the replica"
+        )
+        self._index = RowIndex.build(self._state.index, self._checked(self._initial.digests()))
+        self._keep()
+
+    def _checked(self, digests: Iterator[PlacedDigests]) -> Iterator[PlacedDigests]:
+        for each in digests:
+            self._request.check()
+            yield each
+
+    def _present(self) -> ReplicaRows:
+        """The replica as it is now."""
+        self._table.refresh()
+        rows = ReplicaRows(self._table, self._columns.names)
+        if rows.types != self._columns.types:
+            raise changed_meanwhile(str(self._table.name))
+        return rows
+
+    def _read_source(self, table: str) -> None:
+        for chunk, rows, progress in self._source.chunks(table, self._progress.reading):
+            if rows is not None:
+                self._compare(self._made(table, rows), chunk)
+            found = self._progress.found
+            found = replace(
+                found,
+                rows=found.rows + (0 if rows is None else len(rows)),
+                chunks=found.chunks + (rows is not None),
+            )
+            self._progress = replace(self._progress, found=found, reading=progress)
+            self._after_chunk(0 if rows is None else len(rows))
+        self._settle_pending()
+
+    def _made(self, table: str, rows: ChunkRows) -> pa.Table:
+        return self._source.columns(table, rows, self._table.name, self._columns.types)
+
+    def _compare(self, rows: pa.Table, chunk: Chunk) -> None:
+        keys = key_digests(rows, self._columns.key)
+        digests = row_digests(rows, self._columns.names)
+        others = np.flatnonzero(~self._index.are_equal(keys, digests))
+        if not len(others):
+            return
+        if not self._pending:
+            self._pending_since = time.monotonic()
+        chosen = rows.take(pa.array(others))
+        self._pending.append((chosen, chunk))
+        self._pending_rows += len(others)
+        self._pending_bytes += chosen.nbytes
+
+    def _after_chunk(self, rows: int) -> None:
+        self._pace(rows)
+        now = time.monotonic()
+        if self._pending:
+            is_due = now - self._pending_since > _SETTLE_SECONDS
+            is_much = self._pending_rows > _MOST_SUSPECTS or self._pending_bytes > _MOST_BYTES
+            if is_due or is_much:
+                self._settle_pending()
+        elif now - self._kept > _KEEP_SECONDS:
+            self._keep()
+        if now - self._told > _TOLD_SECONDS:
+            self._told = now
+            found = self._progress.found
+            self._request.told(
+                f"{self._table.name}: {found.rows:,} rows of the source compared, "
+                f"{found.differing:,} differ"
+            )
+
+    def _pace(self, rows: int) -> None:
+        """Read no faster than the request says."""
+        self._request.check()
+        if self._request.rate is None:
+            return
+        self._paced += rows
+        while (rest := self._began + self._paced / self._request.rate - time.monotonic()) > 0:
+            time.sleep(min(rest, 0.2))
+            self._request.check()
+
+    def _keep(self) -> None:
+        """Keep the progress: nothing waits to be looked at."""
+        self._index.flush()
+        self._state.keep(self._progress)
+        self._kept = time.monotonic()
+
+    # -- rows that seem to differ -----------------------------------------------------------------
+
+    def _settle_pending(self) -> None:
+        pending, self._pending = self._pending, []
+        self._pending_rows = self._pending_bytes = 0
+        if not pending:
+            return
+        rows = pa.concat_tables([rows for rows, _ in pending])
+        chunks = [chunk for rows, chunk in pending for _ in range(rows.num_rows)]
+        self._settle(self._suspects(rows, chunks))
+        self._keep()
+
+    def _suspects(self, rows: pa.Table, chunks: Sequence[Chunk]) -> Suspects:
+        """Rows of the source that the index does not have."""
+        firsts = np.sort(KeySet(rows.select(self._columns.key)).first_rows())
+        rows, chunks = rows.take(pa.array(firsts)), [chunks[at] for at in firsts.tolist()]
+        keys = rows.select(self._columns.key)
+        return Suspects(
+            keys,
+            rows,
+            list(row_digests(rows, self._columns.names).tolist()),
+            list(range(rows.num_rows)),
+            list(chunks),
+            self._index.places(key_digests(keys, self._columns.key)),
+            [None] * rows.num_rows,
+        )
+
+    def _settle(self, suspects: Suspects) -> None:
+        """Look at rows until it is known of each whether it differs, or the rounds are over."""
+        for number in range(_ROUNDS):
+            rest = self._look_at(suspects)
+            if not len(rest):
+                return
+            if number + 1 < _ROUNDS:
+                suspects = self._read_again(rest)
+                if not len(suspects):
+                    return
+        self._count(unsettled=len(rest))
+
+    def _look_at(self, suspects: Suspects) -> Suspects:
+        """One round: rows of which it is not known yet, with what the replica has now."""
+        position = self._query.await_place(self._source.place(), self._require)
+        now, rows, numbers = self._in_replica(suspects.keys)
+        rest: list[int] = []
+        lacked: list[int | None] = []
+        for at in range(len(suspects)):
+            source = suspects.source[at]
+            found = verdict(source, suspects.before[at], now[at], suspects.lacked[at])
+            if found is Verdict.DIFFERS:
+                self._report(suspects, at, rows, numbers[at])
+            elif found is Verdict.UNKNOWN:
+                rest.append(at)
+                is_missing = not suspects.before[at] and not now[at]
+                lacked.append(source if is_missing else None)
+        found_so_far = replace(self._progress.found, position=position)
+        self._progress = replace(self._progress, found=found_so_far)
+        return Suspects(
+            suspects.keys.take(pa.array(rest, pa.int64())),
+            suspects.rows,
+            [suspects.source[at] for at in rest],
+            [suspects.numbers[at] for at in rest],
+            [suspects.chunks[at] for at in rest],
+            [now[at] for at in rest],
+            lacked,
+        )
+
+    def _in_replica(
+        self, keys: pa.Table
+    ) -> tuple[list[tuple[RowPlace, ...]], pa.Table, list[list[int]]]:
+        """The rows of distinct keys in the replica now: the places of each, all rows, and which of
+        them are of each key."""
+        places, rows = self._present().find(keys)
+        numbers: list[list[int]] = [[] for _ in range(keys.num_rows)]
+        key_set = KeySet(keys)
+        if len(places):
+            rows_of = key_set.first_rows()
+            found = key_set.numbers_of([rows[name] for name in self._columns.key])
+            for at, number in enumerate(found.tolist()):
+                assert number != ABSENT
+                numbers[int(rows_of[number])].append(at)
+        return [tuple(sorted(places[at] for at in of)) for of in numbers], rows, numbers
+
+    def _read_again(self, rest: Suspects) -> Suspects:
+        """The same rows with what the source has now. Rows that no chunk had are written again and
+        again: they stay unsettled."""
+        known = [at for at in range(len(rest)) if rest.chunks[at] is not None]
+        chunks = dict.fromkeys(rest.chunks[at] for at in known)
+        keys = rest.keys.take(pa.array(known, pa.int64()))
+        made = Suspects(keys, self._columns.empty)
+        self._count(unsettled=len(rest) - len(known))
+        if not known:
+            return made
+        key_set = KeySet(keys)
+        held: dict[int, pa.Table] = {}
+        for chunk in chunks:
+            assert chunk is not None
+            rows = self._made(chunk.table, self._source.again(chunk))
+            places, numbers = key_set.find([rows[name] for name in self._columns.key])
+            for place, number in zip(places.tolist(), numbers.tolist(), strict=True):
+                held[number] = rows.slice(place, 1)
+        numbers_of_keys = key_set.numbers.tolist()
+        made.rows = pa.concat_tables([self._columns.empty, *held.values()])
+        digests = dict(zip(held, row_digests(made.rows, self._columns.names).tolist(), strict=True))
+        order = {number: at for at, number in enumerate(held)}
+        for place, at in enumerate(known):
+            number = numbers_of_keys[place]
+            made.source.append(digests.get(number))
+            made.numbers.append(order.get(number, -1))
+            made.chunks.append(rest.chunks[at])
+            made.before.append(rest.before[at])
+            made.lacked.append(rest.lacked[at])
+        return made
+
+    # -- rows that no chunk had -------------------------------------------------------------------
+
+    def _look_at_surplus(self) -> None:
+        """Look at the rows of the index that are of no row of the source."""
+        changed: list[tuple[pa.Table, list[tuple[RowPlace, ...]]]] = []
+        for numbers in pieces(self._index.unseen(), _MOST_SUSPECTS):
+            keys = self._initial.keys_at(self._index.by_file(numbers))
+            if keys is None:
+                raise _files_gone(str(self._table.name))
+            before = self._index.places(key_digests(keys, self._columns.key))
+            rest = self._look_at(self._without_source(keys, before))
+            if len(rest):
+                changed.append((rest.keys, rest.before))
+            digests = key_digests(rest.keys, self._columns.key)
+            is_known = ~np.isin(self._index.entries["key"][numbers], digests)
+            self._index.seen[numbers[is_known]] = True
+            self._keep()
+        if not changed:
+            return
+        # They were written again since then, by a compaction for example, or by a change.
+        keys = pa.concat_tables([keys for keys, _ in changed])
+        self._settle(self._sought(keys, [places for _, of in changed for places in of]))
+        self._keep()
+
+    def _without_source(self, keys: pa.Table, before: list[tuple[RowPlace, ...]]) -> Suspects:
+        count = keys.num_rows
+        return Suspects(
+            keys,
+            self._columns.empty,
+            [None] * count,
+            [-1] * count,
+            [None] * count,
+            before,
+            [None] * count,
+        )
+
+    def _sought(self, keys: pa.Table, before: list[tuple[RowPlace, ...]]) -> Suspects:
+        """Rows of these keys that the source has now, found by reading all of its rows."""
+        firsts = np.sort(KeySet(keys).first_rows())
+        keys, before = keys.take(pa.array(firsts)), [before[at] for at in firsts.tolist()]
+        made = self._without_source(keys, before)
+        key_set = KeySet(keys)
+        rows_of = key_set.first_rows()
+        held: list[pa.Table] = [self._columns.empty]
+        count = 0
+        for table in self._sources:
+            for chunk, rows, _ in self._source.chunks(table):
+                self._pace(0 if rows is None else len(rows))
+                if rows is None:
+                    continue
+                columns = self._made(table, rows)
+                places, numbers = key_set.find([columns[name] for name in self._columns.key])
+                chosen = columns.take(pa.array(places))
+                digests = row_digests(chosen, self._columns.names).tolist()
+                for number, digest in zip(numbers.tolist(), digests, strict=True):
+                    at = int(rows_of[number])
+                    made.source[at], made.chunks[at], made.numbers[at] = digest, chunk, count
+                    count += 1
+                held.append(chosen)
+        made.rows = pa.concat_tables(held)
+        return made
+
+    # -- what was found ---------------------------------------------------------------------------
+
+    def _report(self, suspects: Suspects, at: int, rows: pa.Table, numbers: list[int]) -> None:
+        key = {name: suspects.keys[name][at].as_py() for name in self._columns.key}
+        source = suspects.rows.slice(suspects.numbers[at], 1) if suspects.numbers[at] >= 0 else None
+        columns: dict[str, tuple[str, str]] = {}
+        if source is None or suspects.source[at] is None:
+            kind = Kind.SURPLUS
+        elif not numbers:
+            kind = Kind.MISSING
+        elif len(numbers) > 1:
+            kind = Kind.REPEATED
+        else:
+            kind = Kind.DIFFERENT
+            columns = self._other_values(source, rows.slice(numbers[0], 1))
+        shown = RowDifference(kind, {n: shown_value(v) for n, v in key.items()}, columns)
+        found = self._progress.found
+        keys = found.keys
+        chunk = suspects.chunks[at]
+        if keys is not None:
+            is_one_by_one = kind in (Kind.MISSING, Kind.DIFFERENT) and chunk is not None
+            count = sum(map(len, keys.values()))
+            if not is_one_by_one or count >= _MOST_KEYS or chunk is None:
+                keys = None
+            else:
+                of_table = (*keys.get(chunk.table, ()), tuple(key.values()))
+                keys = {**keys, chunk.table: of_table}
+        found = replace(found, keys=keys)
+        if len(found.differences) < self._request.most_shown:
+            found = replace(found, differences=(*found.differences, shown))
+        self._progress = replace(self._progress, found=found)
+        self._count(differing=1)
+
+    def _other_values(self, source: pa.Table, replica: pa.Table) -> dict[str, tuple[str, str]]:
+        return {
+            name: (shown_value(source[name][0].as_py()), shown_value(replica[name][0].as_py()))
+            for name in self._columns.names
+            if row_digests(source, [name])[0] != row_digests(replica, [name])[0]
+        }
+
+    def _count(self, *, differing: int = 0, unsettled: int = 0) -> None:
+        found = self._progress.found
+        found = replace(
+            found,
+            differing=found.differing + differing,
+            unsettled=found.unsettled + unsettled,
+        )
+        self._progress = replace(self._progress, found=found)
+
+
+def _files_gone(name: str) -> HeadraceError:
+    return HeadraceError(
+        FILES_GONE,
+        f"{name}: data files that the comparison has read were merged and deleted meanwhile",
+        "headrace compares the table again from its beginning, by itself.",
+        retriable=True,
+    )
+
+
+FILES_GONE = "replicas.files_gone"
+"""The code of the error of a comparison whose data files are gone."""

@@ -1,0 +1,164 @@
+"""Digests of rows: 64 bits that are the same for equal rows, in any batch and process.
+
+Digests are of the values in the types of the replica, so nothing is compared as text: a decimal by
+its digits and scale, an instant by its microseconds. A null is no value of its type. NaN equals
+NaN, and 0.0 does not equal -0.0. The order of the elements of lists and maps counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.errors import HeadraceError
+from headrace.sinks.replicas.keys import mixed, plain_keys, whole_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_NULL, _EMPTY = np.uint64(0xA0761D6478BD642F), np.uint64(0xE7037ED1A0B428DB)
+_BLOCK_WORDS = 1 << 20
+"""Words of eight bytes that are in memory at a time."""
+
+
+def row_digests(rows: pa.Table, columns: Sequence[str]) -> NDArray[np.uint64]:
+    """A digest of each row by these columns, in their order. Raises
+    HeadraceError("replicas.type_not_compared") for a type that no replica has."""
+    digests = np.zeros(rows.num_rows, np.uint64)
+    for name in columns:
+        digests = mixed(digests ^ _digests(_one_array(rows[name]), name))
+    return digests
+
+
+def key_digests(rows: pa.Table, key: Sequence[str]) -> NDArray[np.uint64]:
+    """A digest of the key of each row; equal keys have equal digests, 0.0 and -0.0 among them.
+    Raises as `row_digests`."""
+    return row_digests(plain_keys(rows.select(key)), key)
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    array = column.combine_chunks()
+    if isinstance(array, pa.Array):
+        return array
+    return array.chunk(0) if array.num_chunks else pa.array([], array.type)
+
+
+def _digests(array: pa.Array, name: str) -> NDArray[np.uint64]:
+    """A digest of each value."""
+    made = _digests_of_values(array, name)
+    if array.null_count:
+        made[array.is_null().to_numpy(zero_copy_only=False)] = _NULL
+    return made
+
+
+def _digests_of_values(array: pa.Array, name: str) -> NDArray[np.uint64]:
+    """As `_digests`; what nulls have is any number."""
+    kind, types = array.type, pa.types
+    if types.is_string(kind):
+        array = array.cast(pa.large_string())
+    elif types.is_binary(kind) or types.is_fixed_size_binary(kind):
+        array = array.cast(pa.binary()).cast(pa.large_binary())
+    elif types.is_list(kind):
+        array = array.cast(pa.large_list(kind.value_type))
+    kind = array.type
+    if types.is_large_string(kind) or types.is_large_binary(kind):
+        return _digests_of_bytes(array)
+    if types.is_large_list(kind) or types.is_map(kind):
+        return _digests_of_lists(array, name)
+    if types.is_struct(kind):
+        made = np.full(len(array), _EMPTY)
+        for number in range(kind.num_fields):
+            made = mixed(made ^ _digests(array.field(number), name))
+        return made
+    if types.is_decimal(kind):
+        wide = array.cast(pa.decimal128(38, kind.scale)).fill_null(0)
+        words = np.frombuffer(wide.buffers()[1], np.uint64)
+        words = words[2 * wide.offset : 2 * (wide.offset + len(wide))].reshape(-1, 2)
+        return mixed(mixed(words[:, 0]) ^ words[:, 1])
+    if types.is_floating(kind):
+        numbers = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+        numbers = np.where(np.isnan(numbers), np.nan, numbers)
+        return mixed(np.ascontiguousarray(numbers).view(np.uint64))
+    if types.is_null(kind):
+        return np.full(len(array), _NULL)
+    whole = whole_numbers(array)
+    if whole is None:
+        raise HeadraceError(
+            "replicas.type_not_compared",
+            f"The column {name} of the replica has the type {kind}, which cannot be compared",
+            "Choose the tables with --table so that its table is left out.",
+        )
+    return mixed(whole.view(np.uint64))
+
+
+def _digests_of_bytes(array: pa.Array) -> NDArray[np.uint64]:
+    """By every byte, and by the length: words of eight bytes, each mixed with its place."""
+    count = len(array)
+    if not count:
+        return np.zeros(0, np.uint64)
+    offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset : array.offset + count + 1]
+    starts, lengths = offsets[:-1], np.diff(offsets)
+    made = mixed(lengths.astype(np.uint64) ^ _EMPTY)
+    content = array.buffers()[2]
+    first, last = int(offsets[0]), int(offsets[-1])
+    if content is None or first == last:
+        return made
+    held = np.zeros(last - first + 8, np.uint8)
+    held[:-8] = np.frombuffer(content, np.uint8)[first:last]
+    unaligned = np.ndarray((last - first + 1,), "<u8", held, strides=(1,))
+    words = (lengths + 7) // 8
+    ends = np.cumsum(words)
+    done = 0
+    while done < count:
+        # At least one value, and as many more as fit.
+        before = int(ends[done - 1]) if done else 0
+        until = max(int(np.searchsorted(ends, before + _BLOCK_WORDS, "right")), done + 1)
+        some = slice(done, until)
+        sums = _sums(unaligned, starts[some] - first, lengths[some], words[some])
+        made[some] = mixed(made[some] ^ sums)
+        done = until
+    return made
+
+
+def _sums(
+    unaligned: NDArray[np.uint64],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    words: NDArray[np.int64],
+) -> NDArray[np.uint64]:
+    """The sums of the mixed words of values that begin at `starts`."""
+    total = int(words.sum())
+    firsts = np.cumsum(words) - words
+    places = np.arange(total, dtype=np.int64) - np.repeat(firsts, words)
+    found = unaligned[np.repeat(starts, words) + 8 * places]
+    left = np.minimum(np.repeat(lengths, words) - 8 * places, 8).astype(np.uint64)
+    unused = (np.uint64(8) - left) * np.uint64(8)
+    found = (found << unused) >> unused
+    return _sums_of_runs(mixed(found ^ mixed(places.view(np.uint64))), words)
+
+
+def _sums_of_runs(values: NDArray[np.uint64], counts: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """The sum of each run of so many values, modulo 2^64."""
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
+    ends = np.cumsum(counts)
+    made: NDArray[np.uint64] = sums[ends] - sums[ends - counts]
+    return made
+
+
+def _digests_of_lists(array: pa.Array, name: str) -> NDArray[np.uint64]:
+    """By the elements, each mixed with its place, and by their number."""
+    width = np.int64 if pa.types.is_large_list(array.type) else np.int32
+    ends = np.frombuffer(array.buffers()[1], width)[array.offset : array.offset + len(array) + 1]
+    offsets = ends.astype(np.int64)
+    counts = np.diff(offsets)
+    first, last = int(offsets[0]), int(offsets[-1])
+    elements = [array.keys, array.items] if pa.types.is_map(array.type) else [array.values]
+    made = mixed(counts.astype(np.uint64) ^ _EMPTY)
+    places = np.arange(last - first, dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
+    for part in elements:
+        digests = _digests(part[first:last], name)
+        made = mixed(made ^ _sums_of_runs(mixed(digests ^ mixed(places.view(np.uint64))), counts))
+    return made

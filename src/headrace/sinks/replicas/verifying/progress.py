@@ -1,0 +1,139 @@
+"""The state of comparisons that were interrupted, in files beside those of the replicas."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from headrace.connect.disk import replace_text
+from headrace.signals.progress import SignalProgress
+from headrace.sinks.replicas.lake import TableName
+from headrace.spark.sinks.comparison import ComparedTable, RowDifference
+
+_PROGRESS, _INDEX = "progress.json", "index"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a comparison has found of a table so far. `keys` are those of rows that another copy of
+    these rows repairs, by the tables of the source; None: all rows have to be copied. The other
+    members are as in ComparedTable."""
+
+    rows: int = 0
+    chunks: int = 0
+    differing: int = 0
+    unsettled: int = 0
+    position: str = ""
+    differences: tuple[RowDifference, ...] = ()
+    keys: Mapping[str, tuple[tuple[Any, ...], ...]] | None = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TableProgress:
+    """How far a table is compared: `source` of its tables of the source are done, and the next one
+    up to `reading` (None: it is not begun). `signature` says what is compared."""
+
+    signature: str
+    found: Found = Found()
+    source: int = 0
+    reading: SignalProgress | None = None
+
+
+class ComparisonState:
+    """The folder of one replica. Methods raise OSError."""
+
+    def __init__(self, folder: Path, name: TableName) -> None:
+        self._folder = folder / quote(str(name), safe="")
+        self.index = self._folder / _INDEX
+        """Where the index of the table's rows is."""
+
+    def read(self, signature: str) -> TableProgress | None:
+        """What was kept; None: nothing, or it is of other columns."""
+        try:
+            known = json.loads((self._folder / _PROGRESS).read_text())
+            if known["signature"] != signature:
+                return None
+            found = known["found"]
+            differences = tuple(map(RowDifference.from_json, found.pop("differences")))
+            keys = found.pop("keys")
+            if keys is not None:
+                keys = {table: tuple(map(tuple, of)) for table, of in keys.items()}
+            reading = known["reading"]
+            return TableProgress(
+                signature,
+                Found(**found, differences=differences, keys=keys),
+                int(known["source"]),
+                None if reading is None else SignalProgress.from_json(reading),
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def keep(self, progress: TableProgress) -> None:
+        """Keep it in place of what was kept."""
+        found = progress.found
+        keys = None if found.keys is None else {k: list(v) for k, v in found.keys.items()}
+        if keys is not None and not _is_plain(keys):
+            found, keys = replace(found, keys=None), None
+        known = {
+            "signature": progress.signature,
+            "source": progress.source,
+            "reading": None if progress.reading is None else progress.reading.to_json(),
+            "found": {
+                "rows": found.rows,
+                "chunks": found.chunks,
+                "differing": found.differing,
+                "unsettled": found.unsettled,
+                "position": found.position,
+                "differences": [each.to_json() for each in found.differences],
+                "keys": keys,
+            },
+        }
+        self._folder.mkdir(parents=True, exist_ok=True)
+        replace_text(self._folder / _PROGRESS, json.dumps(known, ensure_ascii=False))
+
+    def forget(self) -> None:
+        """Begin again: nothing is kept."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _is_plain(keys: Mapping[str, Any]) -> bool:
+    """Whether JSON gives all values of keys back as they are."""
+    return all(
+        isinstance(value, str | int) and not isinstance(value, bool)
+        for of in keys.values()
+        for key in of
+        for value in key
+    )
+
+
+_RESULTS = "results.json"
+
+
+class FinishedTables:
+    """The tables that a comparison is done with, until it is done with all."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._path = folder, folder / _RESULTS
+
+    def read(self) -> dict[str, dict[str, Any]]:
+        """Their results, as JSON, by their names; none where nothing was interrupted."""
+        try:
+            known = json.loads(self._path.read_text())
+        except (OSError, ValueError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+    def add(self, table: ComparedTable) -> None:
+        """Keep a result. Raises OSError."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        known = self.read() | {table.name: table.to_json(with_repairs=True)}
+        replace_text(self._path, json.dumps(known, ensure_ascii=False))
+
+    def forget(self) -> None:
+        """Forget everything: all tables are done, or the comparison begins again."""
+        shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,0 +1,115 @@
+"""The live rows of a replica at its present state, as the table's columns and as digests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.sinks.replicas.applying.scanning import scan
+from headrace.sinks.replicas.files.live_rows import live_batches
+from headrace.sinks.replicas.files.reading import DataFileReader
+from headrace.sinks.replicas.keys import KeySet
+from headrace.sinks.replicas.lake import DELETED, ColumnChange
+from headrace.sinks.replicas.verifying.digests import key_digests, row_digests
+from headrace.sinks.replicas.verifying.row_index import PlacedDigests, RowPlace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headrace.sinks.replicas.lake import LakeTable
+
+
+class ReplicaRows:
+    """One state of a table. `columns` are those that are compared; rows that the source deleted and
+    soft deletes keep are no rows here."""
+
+    def __init__(self, table: LakeTable, columns: Sequence[str]) -> None:
+        """Of the table as it is now. Raises HeadraceError."""
+        transaction = table.begin(ColumnChange())
+        self._name = str(table.name)
+        self._storage, self._files = transaction.storage, transaction.files
+        self._schema, self.columns = self._storage.schema, tuple(columns)
+        is_soft = self._schema.column(DELETED) is not None
+        self._read = (*self.columns, DELETED) if is_soft else self.columns
+
+    @property
+    def rows(self) -> int:
+        """How many rows the data files have that no vector deletes."""
+        return sum(file.rows - file.deleted for file in self._files)
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        """The types of the columns."""
+        return {each.name: each.type for each in self._schema.columns if each.name in self.columns}
+
+    def digests(self) -> Iterator[PlacedDigests]:
+        """Of every row, in batches. Raises HeadraceError, OSError."""
+        key = self._schema.key
+        for file in self._files:
+            for positions, rows in live_batches(self._storage, file, self._read):
+                kept = _present(rows)
+                if kept is not None:
+                    rows, positions = rows.filter(pa.array(kept)), positions[kept]
+                yield PlacedDigests(
+                    file.path, key_digests(rows, key), row_digests(rows, self.columns), positions
+                )
+
+    def find(self, keys: pa.Table) -> tuple[list[RowPlace], pa.Table]:
+        """The rows of distinct keys: their places, and the compared columns, in the same order.
+        Raises HeadraceError, OSError."""
+        key = self._schema.key
+        rest = [name for name in self._read if name not in key] or [*key[:1]]
+        found = scan(
+            self._storage, self._files, keys, (keys, rest), table=self._name, is_unique=False
+        )
+        if found.kept is None:
+            types = self.types
+            empty = pa.schema([(name, types[name]) for name in self.columns]).empty_table()
+            return [], empty
+        # The values come file by file, and in each in the order of the positions.
+        places = [
+            (path, position)
+            for path, positions in found.positions.items()
+            for position in positions.to_array()
+        ]
+        rows = found.kept
+        kept = _present(rows)
+        if kept is not None:
+            rows = rows.filter(pa.array(kept))
+            places = [place for place, is_kept in zip(places, kept, strict=True) if is_kept]
+        rows = rows.select(self.columns)
+        digests = row_digests(rows, self.columns).tolist()
+        pairs = zip(places, digests, strict=True)
+        return [RowPlace(path, position, digest) for (path, position), digest in pairs], rows
+
+    def keys_at(self, positions: Mapping[str, NDArray[np.int64]]) -> pa.Table | None:
+        """The distinct keys of rows at positions of data files, of which there are some, whether
+        they are live or not; None: a file is not of the table any more. Raises HeadraceError,
+        OSError."""
+        files = {file.path: file for file in self._files}
+        key = self._schema.key
+        made: list[pa.Table] = []
+        for path, wanted in positions.items():
+            if path not in files:
+                return None
+            first = 0
+            with DataFileReader(self._storage, files[path]) as reader:
+                for rows in reader.batches(key):
+                    end = first + rows.num_rows
+                    here = wanted[np.searchsorted(wanted, first) : np.searchsorted(wanted, end)]
+                    made.append(rows.take(pa.array(here - first)))
+                    first = end
+        return KeySet(pa.concat_tables(made)).keys
+
+
+def _present(rows: pa.Table) -> NDArray[np.bool_] | None:
+    """Which rows the source has not deleted; None: all."""
+    if DELETED not in rows.column_names:
+        return None
+    deleted = pc.fill_null(rows[DELETED], False)
+    made: NDArray[np.bool_] = ~deleted.to_numpy(zero_copy_only=False).astype(np.bool_)
+    return made

@@ -1,0 +1,152 @@
+"""The rows of the source, chunk by chunk, as columns of a replica: by the way of a first copy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from headrace.config.properties.connector import ConnectorConfig
+from headrace.errors import HeadraceError
+from headrace.signals.progress import Insert, Key, Pending, SignalProgress
+from headrace.sinks.replicas.changes.change_tables import ChangeTables
+from headrace.sinks.replicas.changes.schemas import table_name
+from headrace.sinks.replicas.files.reading import conformed
+from headrace.sinks.replicas.lake import TableName
+from headrace.sinks.replicas.options import ReplicaOptions
+from headrace.snapshots.incremental.current_rows import CurrentRows
+from headrace.snapshots.incremental.reader import ChunkReader, OtherOrder
+from headrace.snapshots.incremental.rows import ChunkRows
+from headrace.snapshots.incremental.sizes import ChunkSizes
+from headrace.snapshots.incremental.source import Skipped
+from headrace.spark.task import read_records
+
+_NAME = "headrace verify"
+_WHOLE = frozenset({"SUCCEEDED", "EMPTY"})
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A range of keys of a table of the source, (lower, upper], and the order of these keys."""
+
+    table: str
+    lower: Key | None
+    upper: Key | None
+    order: str | None
+
+
+class SourceRows:
+    """Rows that a connector reads now. Methods raise HeadraceError: ("replicas.not_readable") for a
+    table that cannot be read, and what making columns of values raises."""
+
+    def __init__(
+        self, config: ConnectorConfig, options: ReplicaOptions, current: CurrentRows
+    ) -> None:
+        self._config, self._options, self._current = config, options, current
+        self._reader: ChunkReader[Any] = current.reader()
+        self._tables = ChangeTables(
+            looks_up_documents=not config.without_documents,
+            documents=options.documents,
+            prefix=config.topic_prefix,
+        )
+
+    def place(self) -> int:
+        """See CurrentRows."""
+        return self._current.place()
+
+    def chunks(
+        self, table: str, progress: SignalProgress | None = None
+    ) -> Iterator[tuple[Chunk, ChunkRows | None, SignalProgress]]:
+        """The chunks of a table from `progress` on, each with the progress after it; the last one
+        may have no rows. A table whose order changed is read from its beginning."""
+        pending = Pending(table, _NAME)
+        at = progress or SignalProgress((pending,))
+        config = self._config
+        sizes = ChunkSizes(
+            config.incremental_snapshot_chunk_size,
+            adapts=True,
+            lanes=config.headrace_incremental_snapshot_threads,
+            max_bytes=config.headrace_range_max_bytes,
+        )
+        while at.running:
+            began = time.monotonic()
+            try:
+                found = self._reader.chunks(at, sizes)
+            except OtherOrder:
+                raise changed_meanwhile(table) from None
+            sizes.took(time.monotonic() - began, found)
+            for each in found:
+                if each.done is not None and each.done not in _WHOLE:
+                    raise _not_readable(table, each.done)
+                at = replace(at, maximum=each.maximum, order=each.order)
+                chunk = Chunk(table, each.lower, each.upper, each.order)
+                if each.rows is not None:
+                    at = replace(at, after=each.upper, scanned=at.scanned + len(each.rows))
+                if each.done is not None:
+                    at = replace(at, tables=())
+                yield chunk, each.rows, at
+                if each.done is not None:
+                    return
+
+    def again(self, chunk: Chunk) -> ChunkRows:
+        """The rows of a chunk as they are now."""
+        insert = Insert(
+            (0, 0, 0, 0), 0, None, 0, Pending(chunk.table, _NAME), chunk.lower, chunk.upper,
+            order=chunk.order,
+        )  # fmt: skip
+        try:
+            return self._reader.again(insert)
+        except OtherOrder:
+            raise changed_meanwhile(chunk.table) from None
+        except Skipped as problem:
+            raise _not_readable(chunk.table, str(problem)) from None
+
+    def columns(
+        self, table: str, rows: ChunkRows, replica: TableName, types: Mapping[str, pa.DataType]
+    ) -> pa.Table:
+        """The columns of a replica, in these types, of what its rows are by these rows of the
+        source: none for rows that transforms leave out, or send elsewhere."""
+        part = self._current.slice_of(Pending(table, _NAME), rows, time.time_ns() // 1000)
+        made = [pa.schema(list(types.items())).empty_table()]
+        for records in read_records(part, self._config):
+            changes, failures = self._tables.of_piece(records, part.sequences)
+            for failure in failures:
+                raise failure.error
+            for each in changes:
+                name = self._options.placed(table_name(each.topic, self._config.topic_prefix))
+                if name == replica:
+                    made.append(_conformed(each.rows, replica, types))
+        return pa.concat_tables(made)
+
+
+def _conformed(rows: pa.Table, replica: TableName, types: Mapping[str, pa.DataType]) -> pa.Table:
+    if missing := [name for name in types if name not in rows.column_names]:
+        raise HeadraceError(
+            "replicas.source_changed",
+            f"{replica}: the source has no column {', '.join(missing)} any more",
+            "Compare again, once the replica has the columns of the source.",
+        )
+    columns = {
+        name: conformed(rows[name], kind, name, str(replica)) for name, kind in types.items()
+    }
+    return pa.table(columns)
+
+
+def changed_meanwhile(table: str) -> HeadraceError:
+    """The error of a table of the source that became another one while it was read."""
+    return HeadraceError(
+        "replicas.source_changed",
+        f"{table} or its key was changed while its rows were compared",
+        "Compare again, once the replica has the columns of the source.",
+    )
+
+
+def _not_readable(table: str, why: str) -> HeadraceError:
+    return HeadraceError(
+        "replicas.not_readable",
+        f"The rows of {table} cannot be read: {why}",
+        "Give it a key, and the connector's user the right to read it; or leave it out by --table.",
+    )

@@ -1,0 +1,232 @@
+"""All replicas of a query, compared with their source one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+
+from headrace.config.properties.connector import ConnectorConfig
+from headrace.connectors.registry import event_shapes
+from headrace.errors import HeadraceError
+from headrace.sinks.checkpoint import query_of
+from headrace.sinks.replicas.captured import captured_schema, captured_shapes
+from headrace.sinks.replicas.lake import QUERY, SOURCE, Lake, LakeTable, TableName, TableSchema
+from headrace.sinks.replicas.lake import is_own as is_headraces
+from headrace.sinks.replicas.maintaining import noted_tables
+from headrace.sinks.replicas.options import RESYNC, ReplicaOptions
+from headrace.sinks.replicas.source_columns import with_ids
+from headrace.sinks.replicas.state.resyncing import resyncs
+from headrace.sinks.replicas.state.stopped import StoppedTable
+from headrace.sinks.replicas.verifying.comparison import (
+    FILES_GONE,
+    ComparedColumns,
+    TableComparison,
+)
+from headrace.sinks.replicas.verifying.progress import ComparisonState, FinishedTables, Found
+from headrace.sinks.replicas.verifying.query_progress import QueryProgress
+from headrace.sinks.replicas.verifying.source_rows import SourceRows
+from headrace.snapshots.incremental.current_rows import CurrentRows
+from headrace.spark.sinks.comparison import ComparedTable, ComparisonRequest, Repair
+from headrace.spark.sinks.definition import SinkQuery
+
+_FOLDER, _STOPPED = "verify", "stopped"
+_NOT_COMPARED = "replicas.not_compared"
+_MOST_TRIES = 3
+_ENDS = frozenset({"replicas.query_behind", "replicas.not_copied_yet"})
+"""Codes of errors that are not of one table."""
+
+
+def compare_replicas(
+    lake: Lake,
+    options: ReplicaOptions,
+    query: SinkQuery,
+    current: CurrentRows,
+    request: ComparisonRequest,
+) -> Iterator[ComparedTable]:
+    """What was found of each table, as soon as it is known. Raises HeadraceError; a table that
+    cannot be compared is no error."""
+    yield from _Verification(lake, options, query, current, request).run()
+
+
+@dataclass(frozen=True)
+class _Verification:
+    lake: Lake
+    options: ReplicaOptions
+    query: SinkQuery
+    current: CurrentRows
+    request: ComparisonRequest
+
+    @property
+    def _config(self) -> ConnectorConfig:
+        return self.query.config
+
+    @property
+    def _folder(self) -> Path:
+        return self.query.state / _FOLDER
+
+    def run(self) -> Iterator[ComparedTable]:
+        finished = FinishedTables(self._folder)
+        if self.request.restart:
+            finished.forget()
+        progress = QueryProgress(self.query.checkpoint, self.current, self.request)
+        progress.require_tables()
+        captured = self._captured()
+        known = finished.read()
+        chosen = {
+            name: schemas
+            for name, schemas in captured.items()
+            if any(self.request.is_chosen(source) for source in schemas)
+        }
+        for name, schemas in chosen.items():
+            if str(name) in known:
+                yield ComparedTable.from_json(known[str(name)])
+                continue
+            found = self._compared(name, schemas, progress)
+            finished.add(found)
+            yield found
+        for name in noted_tables(self.query.state):
+            if name not in captured and self.request.is_chosen(str(name)):
+                yield ComparedTable(str(name), why="its table of the source is not captured now")
+        finished.forget()
+
+    def _captured(self) -> dict[TableName, dict[str, TableSchema | HeadraceError]]:
+        """The replicas, with the tables of the source whose rows they have, and the columns that
+        these give them, or why they give none."""
+        made: dict[TableName, dict[str, TableSchema | HeadraceError]] = {}
+        for each in captured_shapes(self._config, self.options, event_shapes(self._config)):
+            schema: TableSchema | HeadraceError
+            try:
+                schema = captured_schema(self._config, self.options, each)
+            except HeadraceError as error:
+                schema = error
+            made.setdefault(each.replica, {})[each.source] = schema
+        return made
+
+    def _compared(
+        self,
+        name: TableName,
+        schemas: Mapping[str, TableSchema | HeadraceError],
+        progress: QueryProgress,
+    ) -> ComparedTable:
+        notes: list[str] = []
+        state = ComparisonState(self._folder, name)
+        try:
+            for attempt in range(1, _MOST_TRIES + 1):
+                table = self._table(name)
+                columns = self._columns(table, schemas, notes)
+                source = SourceRows(self._config, self.options, self.current)
+                require = partial(self._require_replicated, name)
+                comparison = TableComparison(
+                    table, columns, tuple(schemas), source, progress, state, self.request, require
+                )
+                try:
+                    found = comparison.run()
+                    break
+                except (HeadraceError, FileNotFoundError) as error:
+                    is_gone = getattr(error, "code", FILES_GONE) == FILES_GONE
+                    if not is_gone or attempt == _MOST_TRIES:
+                        raise
+                    state.forget()
+        except HeadraceError as error:
+            if error.retriable or error.code in _ENDS:
+                raise
+            state.forget()
+            return ComparedTable(str(name), tuple(schemas), why=str(error))
+        return ComparedTable(
+            str(name),
+            tuple(schemas),
+            found.rows,
+            found.chunks,
+            found.differing,
+            found.unsettled,
+            found.position,
+            differences=found.differences,
+            notes=tuple(dict.fromkeys(notes)),
+            repairs=self._repairs(found, columns.key, tuple(schemas)),
+        )
+
+    def _require_replicated(self, name: TableName) -> None:
+        """Refuse a table that takes no changes now, or has not all rows."""
+        stopped = StoppedTable(self.query.state / _STOPPED, name)
+        if stopped.is_stopped:
+            raise _not_compared(name, f"it has stopped: {stopped.error.message}", stopped.error)
+        if any(each.name == name for each in resyncs(self.query.state / RESYNC)):
+            raise _not_compared(name, "it is being copied again")
+
+    def _table(self, name: TableName) -> LakeTable:
+        self._require_replicated(name)
+        table = self.lake.table(name)
+        if table is None:
+            raise _not_compared(name, "there is no table of that name")
+        table.refresh()
+        keeper = table.properties().get(QUERY)
+        if keeper not in (None, query_of(str(self.query.checkpoint))):
+            raise _not_compared(name, "it belongs to another query")
+        return table
+
+    def _columns(
+        self,
+        table: LakeTable,
+        schemas: Mapping[str, TableSchema | HeadraceError],
+        notes: list[str],
+    ) -> ComparedColumns:
+        """The columns that the replica and all tables of its source have."""
+        name, text = table.name, table.properties().get(SOURCE, "")
+        schema = table.schema()
+        given: list[TableSchema] = []
+        for source, wanted in schemas.items():
+            if isinstance(wanted, HeadraceError):
+                raise wanted
+            if wanted.left_out:
+                why = f"the log of {source} leaves out {wanted.left_out}, so the replica is a part"
+                raise _not_compared(name, why)
+            schema = with_ids(schema, text, wanted)
+            given.append(wanted)
+        if not schema.key:
+            raise _not_compared(name, "it has no key")
+        for wanted in given:
+            if {*wanted.key} != {*schema.key}:
+                keys = f"{', '.join(wanted.key) or 'none'}, and that of the replica "
+                raise _not_compared(
+                    name, f"the key of {wanted.source} is {keys}{', '.join(schema.key)}"
+                )
+        types: dict[str, pa.DataType] = {}
+        for column in schema.columns:
+            lacking = [wanted.source for wanted in given if wanted.column(column.name) is None]
+            if is_headraces(column.name):
+                continue
+            if column.is_foreign or len(lacking) == len(given):
+                notes.append(f"the column {column.name} is not compared: the source has none")
+            elif lacking:
+                tables = ", ".join(lacking)
+                notes.append(f"the column {column.name} is not compared: {tables} has none")
+            else:
+                types[column.name] = column.type
+        late = {column.name for wanted in given for column in wanted.columns} - {*schema.names}
+        notes += [f"the column {each} is not in the replica yet" for each in sorted(late)]
+        return ComparedColumns(tuple(schema.key), types)
+
+    def _repairs(
+        self, found: Found, key: Sequence[str], sources: Sequence[str]
+    ) -> tuple[Repair, ...]:
+        if not found.differing:
+            return ()
+        conditions: dict[str, str] = {}
+        if found.keys is not None and not self._config.transforms:
+            for source, keys in found.keys.items():
+                if condition := self.current.condition(key, keys):
+                    conditions[source] = condition
+        if found.keys is not None and {*conditions} == {*found.keys}:
+            return tuple(Repair(source, text) for source, text in conditions.items())
+        return tuple(Repair(source) for source in sources)
+
+
+def _not_compared(name: TableName, why: str, cause: HeadraceError | None = None) -> HeadraceError:
+    remedy = "Compare the table when it is replicated with all of its rows."
+    return HeadraceError(
+        _NOT_COMPARED, f"{name} is not compared: {why}", cause.remedy if cause else remedy
+    )

@@ -1,0 +1,151 @@
+"""What a comparison of a sink's tables with their source is asked for, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+LONGEST_VALUE = 60
+"""Characters of a value that are shown; of longer ones the beginning is, and how long they are."""
+
+
+class Kind(StrEnum):
+    """How a row differs."""
+
+    MISSING = "missing in the replica"
+    SURPLUS = "not in the source"
+    DIFFERENT = "different"
+    REPEATED = "more than once in the replica"
+
+
+def shown_value(value: object) -> str:
+    """A value for people, at most about LONGEST_VALUE characters."""
+    text = "null" if value is None else repr(value) if isinstance(value, str) else str(value)
+    if len(text) <= LONGEST_VALUE:
+        return text
+    return f"{text[:LONGEST_VALUE]}… ({len(text):,} characters)"
+
+
+@dataclass(frozen=True)
+class RowDifference:
+    """A row that differs: the columns of its key with their values, and of a DIFFERENT row the
+    columns with other values, with that of the source and that of the replica. Values are texts as
+    `shown_value` gives them."""
+
+    kind: Kind
+    key: dict[str, str]
+    columns: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        key = ", ".join(f"{name}={value}" for name, value in self.key.items())
+        if not self.columns:
+            return f"{key}: {self.kind}"
+        changes = "; ".join(
+            f"{name}: {source} in the source, {replica} in the replica"
+            for name, (source, replica) in self.columns.items()
+        )
+        return f"{key}: {self.kind}: {changes}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Its members, for output and for the state of a comparison."""
+        columns = {
+            name: {"source": source, "replica": replica}
+            for name, (source, replica) in self.columns.items()
+        }
+        return {"kind": str(self.kind), "key": self.key, "columns": columns}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> RowDifference:
+        """The reverse of `to_json`. Raises KeyError and ValueError."""
+        columns = {
+            name: (each["source"], each["replica"]) for name, each in data["columns"].items()
+        }
+        return RowDifference(Kind(data["kind"]), dict(data["key"]), columns)
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What copies the rows of a table of the source again that differ: those that a `condition` of
+    a signal selects; None: all of the table, whose rows take the place of the former ones."""
+
+    table: str
+    condition: str | None = None
+
+
+@dataclass(frozen=True)
+class ComparedTable:
+    """What was found of a table. `rows` of the source were read in `chunks`; `differing` rows
+    differ, of which `differences` has the first ones. `unsettled` rows changed each time they were
+    read. `position` is the place of the log, in the words of the database, which the replica had
+    passed at the end (empty: no difference had to be confirmed). `why`: the table was not compared,
+    and this is the reason. `notes` are further sentences. `repairs` is what would copy what
+    differs."""
+
+    name: str
+    sources: Sequence[str] = ()
+    rows: int = 0
+    chunks: int = 0
+    differing: int = 0
+    unsettled: int = 0
+    position: str = ""
+    why: str = ""
+    differences: Sequence[RowDifference] = ()
+    notes: Sequence[str] = ()
+    repairs: Sequence[Repair] = ()
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether it was compared and no row differs."""
+        return not self.why and not self.differing
+
+    def to_json(self, *, with_repairs: bool = False) -> dict[str, Any]:
+        """Its members, for output; `with_repairs` for the state of a comparison, too."""
+        repairs = [[each.table, each.condition] for each in self.repairs]
+        return ({"repairs": repairs} if with_repairs else {}) | {
+            "table": self.name,
+            "sources": list(self.sources),
+            "rows": self.rows,
+            "chunks": self.chunks,
+            "differing": self.differing,
+            "unsettled": self.unsettled,
+            "position": self.position,
+            "not_compared": self.why,
+            "notes": list(self.notes),
+            "differences": [each.to_json() for each in self.differences],
+        }
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> ComparedTable:
+        """The reverse of `to_json` with repairs. Raises KeyError and ValueError."""
+        return ComparedTable(
+            data["table"],
+            data["sources"],
+            data["rows"],
+            data["chunks"],
+            data["differing"],
+            data["unsettled"],
+            data["position"],
+            data["not_compared"],
+            [RowDifference.from_json(each) for each in data["differences"]],
+            data["notes"],
+            [Repair(table, condition) for table, condition in data["repairs"]],
+        )
+
+
+@dataclass(frozen=True)
+class ComparisonRequest:
+    """Which tables of the source are compared (`is_chosen`, by their names there), at how many rows
+    of the source in a second at most (None: as fast as they come), how many differing rows of a
+    table are shown, and how many seconds the query may take to pass a place of the log. `restart`:
+    a comparison that was interrupted is forgotten. `check` is called often, and raises what ends
+    the comparison; `told` takes sentences about its progress."""
+
+    is_chosen: Callable[[str], bool] = lambda _name: True
+    rate: float | None = None
+    most_shown: int = 100
+    wait_seconds: float = 300.0
+    restart: bool = False
+    check: Callable[[], None] = lambda: None
+    told: Callable[[str], None] = lambda _text: None

@@ -1,0 +1,79 @@
+"""`headrace verify` finds what is wrong in a replica, and nothing else."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from headrace.spark.sinks.comparison import Kind
+from tests.sinks.lake.readers import IN_TURN, LAKES
+from tests.sinks.replicas.replication import Replication
+from tests.sinks.replicas.verifying.comparing import compare, running, writing
+
+pytestmark = [pytest.mark.spark, pytest.mark.postgres]
+
+of_every_format = pytest.mark.parametrize("replication", list(LAKES), indirect=True)
+of_some_format = pytest.mark.parametrize("replication", IN_TURN, indirect=True)
+ROWS, CORRUPTIONS = 4000, 20
+
+
+@of_every_format
+def test_twenty_corruptions_of_all_kinds_are_found_in_one_pass(replication: Replication) -> None:
+    replication.database.execute(
+        "CREATE TABLE a (id int, part text, name text, n bigint, PRIMARY KEY (id, part));"
+        "CREATE TABLE b (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), name text);"
+        f"INSERT INTO a SELECT i, 'p' || i % 7, 'name ' || i, i FROM generate_series(1, {ROWS}) i;"
+        f"INSERT INTO b (name) SELECT 'b' || i FROM generate_series(1, {ROWS}) i"
+    )
+    replication.run()
+    drawn = random.Random(20)
+    keys = [(i, f"p{i % 7}") for i in drawn.sample(range(1, ROWS + 1), CORRUPTIONS)]
+    # The rows were changed after their first copy, so that there are former ones.
+    replication.database.execute(f"UPDATE a SET n = -n WHERE id % {ROWS // 40} = 0")
+    replication.run()
+    wanted: dict[tuple[str, ...], Kind] = {}
+    with writing(replication, "a") as a:
+        for number, (id_, part) in enumerate(keys):
+            key = (str(id_), repr(part))
+            match number % 5:
+                case 0:
+                    a.lose(id_, part)
+                    wanted[key] = Kind.MISSING
+                case 1:
+                    a.double(id_, part)
+                    wanted[key] = Kind.REPEATED
+                case 2:
+                    a.change(id_, part, name="another name")
+                    wanted[key] = Kind.DIFFERENT
+                case 3:  # a stale row: that of before a change which the replica lost
+                    a.change(id_, part, n=0)
+                    wanted[key] = Kind.DIFFERENT
+                case _:
+                    a.change(id_, part, id=id_ + 10 * ROWS)
+                    wanted[key] = Kind.MISSING
+                    wanted[(str(id_ + 10 * ROWS), repr(part))] = Kind.SURPLUS
+    with running(replication):
+        found = compare(replication)
+    assert found["public.b"].is_equal
+    assert found["public.b"].rows == ROWS
+    table = found["public.a"]
+    assert {(each.key["id"], each.key["part"]): each.kind for each in table.differences} == wanted
+    assert table.differing == len(wanted)
+    assert (table.rows, table.unsettled, table.why) == (ROWS, 0, "")
+
+
+@of_every_format
+def test_equal_tables_need_no_query_that_runs(replication: Replication) -> None:
+    replication.database.execute(
+        "CREATE TABLE a (id int PRIMARY KEY, name text);"
+        "CREATE TABLE empty (id int PRIMARY KEY);"
+        "INSERT INTO a SELECT i, 'name ' || i FROM generate_series(1, 100) i"
+    )
+    replication.run()
+    found = compare(replication)
+    assert all(table.is_equal for table in found.values())
+    assert {name: table.rows for name, table in found.items()} == {
+        "public.a": 100,
+        "public.empty": 0,
+    }
