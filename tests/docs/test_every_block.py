@@ -91,6 +91,7 @@ RUN_BY = {
     },
     "docs/guides/sinks.md": {"": "docs/test_pages_in_spark.py"},
     "docs/guides/tables.md": {"": "spark/tables/test_guide.py"},
+    "docs/guides/verify.md": {"headrace verify": "cli/sinks/test_verify.py"},
 }  # fmt: skip
 """Words of each page's blocks, and the test that runs those blocks unchanged. The empty text means
 all blocks of the page that no other entry names."""

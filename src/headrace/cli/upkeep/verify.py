@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Sequence
 
 from headrace.cli.messages import Messages
@@ -27,7 +28,7 @@ from headrace.cli.upkeep.query_folder import add_folder_argument, query_folder, 
 from headrace.cli.upkeep.resync import copy_again
 from headrace.findings import counted
 from headrace.signals.data_collections import check_expression, named
-from headrace.spark.sinks.comparison import ComparedTable, ComparisonRequest
+from headrace.spark.sinks.comparison import ComparedTable, ComparisonRequest, Repair
 from headrace.spark.sinks.definition import SinkDefinition, SinkQuery
 from headrace.spark.sinks.registry import find_sink
 
@@ -157,10 +158,20 @@ def _repair(
     folder = query_folder("verify", arguments, pipeline.config)
     for table in found:
         for repair in table.repairs:
-            quoted = '"' + repair.table.replace('"', '""') + '"'
-            signal = copy_again(pipeline.config, definition, folder, quoted, repair.condition)
+            signal = copy_again(
+                pipeline.config, definition, folder, _expression_of(repair), repair.condition
+            )
             what = "all rows" if repair.condition is None else "the rows that differ"
-            messages.info(f"{table.name}: {what} of {repair.table} are copied again ({signal})")
+            sources = ", ".join(repair.tables)
+            messages.info(f"{table.name}: {what} of {sources} are copied again ({signal})")
+
+
+def _expression_of(repair: Repair) -> str:
+    """What a signal calls the tables: a name in quotes, or a regular expression for several."""
+    if len(repair.tables) > 1:
+        return "|".join(map(re.escape, repair.tables))
+    (name,) = repair.tables
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _expression(text: str) -> str:

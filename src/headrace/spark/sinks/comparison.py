@@ -67,10 +67,11 @@ class RowDifference:
 
 @dataclass(frozen=True)
 class Repair:
-    """What copies the rows of a table of the source again that differ: those that a `condition` of
-    a signal selects; None: all of the table, whose rows take the place of the former ones."""
+    """What copies rows of tables of the source again: those that the `condition` of a signal
+    selects, of one table; None: all of the tables, whose rows take the place of all that the
+    replica has."""
 
-    table: str
+    tables: tuple[str, ...]
     condition: str | None = None
 
 
@@ -102,7 +103,7 @@ class ComparedTable:
 
     def to_json(self, *, with_repairs: bool = False) -> dict[str, Any]:
         """Its members, for output; `with_repairs` for the state of a comparison, too."""
-        repairs = [[each.table, each.condition] for each in self.repairs]
+        repairs = [[each.tables, each.condition] for each in self.repairs]
         return ({"repairs": repairs} if with_repairs else {}) | {
             "table": self.name,
             "sources": list(self.sources),
@@ -130,7 +131,7 @@ class ComparedTable:
             data["not_compared"],
             [RowDifference.from_json(each) for each in data["differences"]],
             data["notes"],
-            [Repair(table, condition) for table, condition in data["repairs"]],
+            [Repair(tuple(tables), condition) for tables, condition in data["repairs"]],
         )
 
 

@@ -14,8 +14,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 import headrace
 from headrace.connectors.registry import parse_configuration
 from headrace.sinks.replicas.definition import ReplicaDefinition
-from headrace.sinks.replicas.files.live_rows import live_rows
+from headrace.sinks.replicas.files.live_rows import live_batches, live_rows
 from headrace.sinks.replicas.files.writing import new_vector
+from headrace.sinks.replicas.keys import KeySet
 from headrace.sinks.replicas.lake import (
     BATCH,
     QUERY,
@@ -25,7 +26,6 @@ from headrace.sinks.replicas.lake import (
     TableName,
     Transaction,
 )
-from headrace.sinks.replicas.verifying.replica_rows import ReplicaRows
 from headrace.spark.sinks.comparison import ComparedTable, ComparisonRequest
 from headrace.spark.sinks.definition import SinkQuery
 from headrace.spark.sinks.registry import find_sink
@@ -99,8 +99,16 @@ class Writer:
         kinds = [(name, column.type) for name in schema.key if (column := schema.column(name))]
         columns = [[value] for value in key]
         keys = pa.table(dict(zip(schema.key, columns, strict=True)), schema=pa.schema(kinds))
-        places, rows = ReplicaRows(self._table, schema.names).find(keys)
-        return [(place.file, place.position) for place in places], rows
+        key_set, transaction = KeySet(keys), self._table.begin(ColumnChange())
+        storage = transaction.storage
+        places: list[tuple[str, int]] = []
+        found = [pa.schema([(c.name, c.type) for c in schema.columns]).empty_table()]
+        for file in transaction.files:
+            for positions, rows in live_batches(storage, file, schema.names):
+                at = key_set.positions_in([rows[name] for name in schema.key])
+                places += [(file.path, position) for position in positions[at].tolist()]
+                found.append(rows.take(pa.array(at)))
+        return places, pa.concat_tables(found)
 
     def _commit(
         self, transaction: Transaction, rows: pa.Table, places: Sequence[tuple[str, int]]

@@ -55,7 +55,7 @@ def _await_capture(config: Db2Config) -> None:
                 raise HeadraceError(
                     "db2.capture_behind",
                     "Capture has not read the log up to the rows that were read from the tables: "
-                    f"its synchpoint is more than {_CAPTURE_SECONDS:.0f} seconds old",
+                    "its synchpoint is more than five minutes old",
                     "Start Capture (asncap), and compare again.",
                     retriable=True,
                 )

@@ -221,8 +221,8 @@ class _Verification:
                 if condition := self.current.condition(key, keys):
                     conditions[source] = condition
         if found.keys is not None and {*conditions} == {*found.keys}:
-            return tuple(Repair(source, text) for source, text in conditions.items())
-        return tuple(Repair(source) for source in sources)
+            return tuple(Repair((source,), text) for source, text in conditions.items())
+        return (Repair(tuple(sources)),)
 
 
 def _not_compared(name: TableName, why: str, cause: HeadraceError | None = None) -> HeadraceError:
