@@ -32,6 +32,17 @@ def exclusive(folder: Path, sink: str) -> Iterator[None]:
     """One process per state folder, and one sink: another one would miss what this one has had.
     Raises HeadraceError("cli.state_in_use"), ("cli.other_sink"), ("cli.state_not_writable"), and as
     `require_known_format`."""
+    with locked(folder):
+        require_known_format(folder)
+        _require_sink(folder, sink)
+        _note(folder / "format", str(FORMAT))
+        yield
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One process per folder, which is made. Raises HeadraceError("cli.state_in_use"),
+    ("cli.state_not_writable")."""
     refuse_file(folder)
     with _usable(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -45,9 +56,6 @@ def exclusive(folder: Path, sink: str) -> Iterator[None]:
                 f"Another process uses the folder {folder}",
                 "Stop it first, or name another folder.",
             ) from error
-        require_known_format(folder)
-        _require_sink(folder, sink)
-        _note(folder / "format", str(FORMAT))
         yield
 
 

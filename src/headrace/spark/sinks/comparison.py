@@ -103,7 +103,7 @@ class ComparedTable:
 
     def to_json(self, *, with_repairs: bool = False) -> dict[str, Any]:
         """Its members, for output; `with_repairs` for the state of a comparison, too."""
-        repairs = [[each.tables, each.condition] for each in self.repairs]
+        repairs = [[[*each.tables], each.condition] for each in self.repairs]
         return ({"repairs": repairs} if with_repairs else {}) | {
             "table": self.name,
             "sources": list(self.sources),

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.postgres]
 
 of_some_format = pytest.mark.parametrize("replication", IN_TURN, indirect=True)
 ROWS = 3000
-SMALL = {"incremental.snapshot.chunk.size": "100", "headrace.range.max.bytes": "16384"}
+SMALL = {"incremental.snapshot.chunk.size": "100", "headrace.range.max.bytes": "4096"}
 
 
 class Interrupted(Exception):
@@ -59,7 +59,7 @@ def test_a_comparison_continues_where_it_was_interrupted(
         b.change(30, id=-30)
     told: list[str] = []
     with running(replication):
-        for calls in (120, 60, 40):
+        for calls in (30, 40, 40):
             interruption = Interruption(calls)
             with pytest.raises(Interrupted):
                 compare(
@@ -81,7 +81,8 @@ def test_a_comparison_continues_where_it_was_interrupted(
         "-30": Kind.SURPLUS,
     }
     assert table.differing == 4
-    assert not (replication.state / replication.lake.name / "verify").exists()
+    left = (replication.state / replication.lake.name / "verify").iterdir()
+    assert [path.name for path in left] == ["owner"]
 
 
 @of_some_format
@@ -90,13 +91,13 @@ def test_a_restart_and_merged_files_make_a_comparison_begin_again(
 ) -> None:
     monkeypatch.setattr("headrace.sinks.replicas.verifying.comparison._KEEP_SECONDS", 0.0)
     begin(replication)
-    for number in range(9):
-        replication.database.execute(f"INSERT INTO a VALUES ({ROWS + 1 + number}, 'late')")
-        replication.run()
+    monkeypatch.setattr("headrace.sinks.replicas.files.compacting.SMALL_FILES", 2)
+    replication.database.execute(f"INSERT INTO a VALUES ({ROWS + 1}, 'late')")
+    replication.run()
     with writing(replication, "a") as a:
         a.change(30, id=-30)
     only_a = ComparisonRequest(is_chosen=lambda name: name == "public.a")
-    interrupted = ComparisonRequest(only_a.is_chosen, rate=20_000, check=Interruption(60))
+    interrupted = ComparisonRequest(only_a.is_chosen, rate=20_000, check=Interruption(30))
     with pytest.raises(Interrupted):
         compare(replication, SMALL, interrupted)
     with writing(replication, "a") as a:
@@ -111,7 +112,7 @@ def test_a_restart_and_merged_files_make_a_comparison_begin_again(
         "-30": Kind.SURPLUS,
     }
     assert [each for each in told if "reading" in each and "replica" in each]
-    interrupted = ComparisonRequest(only_a.is_chosen, rate=20_000, check=Interruption(60))
+    interrupted = ComparisonRequest(only_a.is_chosen, rate=20_000, check=Interruption(30))
     with pytest.raises(Interrupted):
         compare(replication, SMALL, interrupted)
     told.clear()

@@ -115,3 +115,36 @@ def test_a_row_differs_when_its_place_stayed_or_when_it_lacks_twice(
     wanted: Verdict,
 ) -> None:
     assert verdict(source, before, after, lacked) is wanted
+
+
+def rows_at(events: list[int | None], position: int) -> tuple[RowPlace, ...]:
+    """The rows that a replica has which has applied so many of a key's events (None: a delete)."""
+    digest = events[position - 1] if position else None
+    return () if digest is None else (RowPlace("f", position, digest),)
+
+
+EVENTS = st.lists(st.none() | st.integers(0, 2), max_size=8)
+
+
+@given(EVENTS, st.data())
+def test_a_replica_that_applies_every_change_never_differs(
+    events: list[int | None], data: st.DataObject
+) -> None:
+    before = data.draw(st.integers(0, len(events)))
+    read = data.draw(st.integers(before, len(events)))
+    after = data.draw(st.integers(read, len(events)))
+    source = events[read - 1] if read else None
+    found = verdict(source, rows_at(events, before), rows_at(events, after), None)
+    assert found is not Verdict.DIFFERS
+
+
+@given(EVENTS, st.integers(0, 2), st.integers(0, 3))
+def test_a_replica_that_lost_a_change_differs_once_nothing_changes_any_more(
+    events: list[int | None], last: int, lost: int
+) -> None:
+    events = [*events, last]
+    kept = events[: len(events) - 1 - lost] if lost < len(events) else []
+    stale = rows_at(kept, len(kept))
+    found = verdict(last, stale, stale, last)
+    is_equal = bool(stale) and stale[0].digest == last
+    assert found is (Verdict.EQUAL if is_equal else Verdict.DIFFERS)

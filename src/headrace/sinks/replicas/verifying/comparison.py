@@ -117,6 +117,7 @@ class TableComparison:
     def run(self) -> Found:
         """Compare all rows; continues where a former run was interrupted."""
         self._begin()
+        self._began = time.monotonic()
         while self._progress.source < len(self._sources):
             self._read_source(self._sources[self._progress.source])
             following = self._progress.source + 1

@@ -135,5 +135,9 @@ class FinishedTables:
         replace_text(self._path, json.dumps(known, ensure_ascii=False))
 
     def forget(self) -> None:
-        """Forget everything: all tables are done, or the comparison begins again."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        """Forget everything but the lock: all tables are done, or the comparison begins again."""
+        for path in self._folder.iterdir() if self._folder.is_dir() else ():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name == _RESULTS:
+                path.unlink(missing_ok=True)

@@ -32,6 +32,7 @@ from headrace.sinks.replicas.verifying.source_rows import SourceRows
 from headrace.snapshots.incremental.current_rows import CurrentRows
 from headrace.spark.sinks.comparison import ComparedTable, ComparisonRequest, Repair
 from headrace.spark.sinks.definition import SinkQuery
+from headrace.spark.state_folder import locked
 
 _FOLDER, _STOPPED = "verify", "stopped"
 _NOT_COMPARED = "replicas.not_compared"
@@ -69,6 +70,10 @@ class _Verification:
         return self.query.state / _FOLDER
 
     def run(self) -> Iterator[ComparedTable]:
+        with locked(self._folder):
+            yield from self._all()
+
+    def _all(self) -> Iterator[ComparedTable]:
         finished = FinishedTables(self._folder)
         if self.request.restart:
             finished.forget()
@@ -83,6 +88,7 @@ class _Verification:
         }
         for name, schemas in chosen.items():
             if str(name) in known:
+                self.request.told(f"{name}: compared before the interruption")
                 yield ComparedTable.from_json(known[str(name)])
                 continue
             found = self._compared(name, schemas, progress)
