@@ -77,3 +77,30 @@ def test_equal_tables_need_no_query_that_runs(replication: Replication) -> None:
         "public.a": 100,
         "public.empty": 0,
     }
+
+
+@of_some_format
+def test_changes_that_the_log_lost_are_found(replication: Replication) -> None:
+    replication.database.execute(
+        "CREATE TABLE a (id text PRIMARY KEY, n int);"
+        "INSERT INTO a SELECT 'k' || i, i FROM generate_series(1, 100) i"
+    )
+    replication.run()
+    replication.database.execute(
+        "UPDATE a SET n = -1 WHERE id = 'k5'; DELETE FROM a WHERE id = 'k6';"
+        "INSERT INTO a VALUES ('k101', 101); UPDATE a SET id = 'k102' WHERE id = 'k7'"
+    )
+    replication.database.advance_slot()
+    trusting = {"offset.mismatch.strategy": "trust_slot"}
+    with running(replication, trusting):
+        replication.database.execute("UPDATE a SET n = 8 WHERE id = 'k8'")
+        table = compare(replication, trusting)["public.a"]
+    assert {each.key["id"]: each.kind for each in table.differences} == {
+        "'k5'": Kind.DIFFERENT,
+        "'k6'": Kind.SURPLUS,
+        "'k7'": Kind.SURPLUS,
+        "'k101'": Kind.MISSING,
+        "'k102'": Kind.MISSING,
+    }
+    (different,) = [each for each in table.differences if each.kind is Kind.DIFFERENT]
+    assert different.columns == {"n": ("-1", "5")}
