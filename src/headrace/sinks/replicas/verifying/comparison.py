@@ -205,7 +205,7 @@ class TableComparison:
             self._told = now
             found = self._progress.found
             self._request.told(
-                f"{self._table.name}: {found.rows:,} rows of the source compared, "
+                f"{self._table.name}: {found.rows:,} of about {len(self._index):,} rows compared, "
                 f"{found.differing:,} differ"
             )
 
