@@ -23,6 +23,7 @@ TESTS ?=
 ONLY ?=
 REPORT ?=
 RECORD ?=
+export REPOSITORY ?=
 KIND ?=
 export TAG ?=
 SERVERS := spark or postgres or mongodb or db2 or oracle
@@ -32,7 +33,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Demos and tests start thousands of processes, each of which would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test check checks fmt bench golden golden-live nightly chaos workloads fuzz docs dist release-notes release-page oracle-server oracle oracle-bundle db2-server db2 db2-bundle db2-bundle-of clean
+.PHONY: help setup demo test check checks fmt bench golden golden-live nightly chaos workloads fuzz docs site dist release-notes release-page oracle-server oracle oracle-bundle db2-server db2 db2-bundle db2-bundle-of clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -89,7 +90,7 @@ fmt: $(STAMP)  ## Format, and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-docs: $(STAMP)  ## Write docs/reference and docs/map.md
+docs: $(STAMP)  ## Write docs/reference, docs/map.md and the list of decisions
 	@for name in $(CONNECTORS); do \
 	  $(BIN)/headrace describe $$name --markdown > docs/reference/$$name.md; done
 	@$(BIN)/headrace describe transforms --markdown > docs/reference/transforms.md
@@ -97,6 +98,12 @@ docs: $(STAMP)  ## Write docs/reference and docs/map.md
 	@$(BIN)/headrace describe errors --markdown > docs/reference/errors.md
 	@$(BIN)/python -c "from headrace.connectors.oracle.statement_page import page; print(page(), end='')" > docs/reference/oracle-statements.md
 	@$(BIN)/python -m tests.docs.project.map > docs/map.md
+	@$(BIN)/python -m tests.docs.project.decisions > docs/decisions/README.md
+
+site: $(STAMP)  ## The documentation as a site in build/site, with its links checked (REPOSITORY=https://…: links to sources lead there)
+	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[site]'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "built: build/site; $(PYTHON) -m http.server --directory build/site shows it"
 
 golden: $(STAMP)  ## Record golden events from the real Debezium (ONLY=mongodb or ONLY=mongodb/basics)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[golden]'

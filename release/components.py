@@ -16,7 +16,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 
 from release.licences import licence_of
 
-NOT_OF_PRODUCT = ("dev", "golden", "release")
+NOT_OF_PRODUCT = ("dev", "golden", "release", "site")
 """Extras with tools; those whose names begin with `demo` bring servers to try and to test with."""
 SERVERS_UNDER_SSPL = ("mongod", "mongos")
 """Names of the programs."""

@@ -16,7 +16,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 FOLLOWING = {"py4j", "llvmlite", "psycopg-binary", "import-linter", "twine"}
 """Packages that these need, or that need one of these: pip takes a version that fits."""
-TOOLS = ("dev", "golden", "release")
+TOOLS = ("dev", "golden", "release", "site")
 _BOUND = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,.-]+\])?>=(?P<version>[\d.]+)")
 
 

@@ -18,7 +18,7 @@ from zipfile import ZipFile
 import pytest
 
 import headrace
-from release.components import components_of
+from release.components import NOT_OF_PRODUCT, components_of
 from release.contents import refuse_sspl
 from release.licences import licence_of
 from tests.installation import ROOT, Installation
@@ -75,7 +75,7 @@ def test_the_bill_has_what_each_extra_of_the_product_brings_with_its_version(dis
         *(
             text
             for extra, needed in project["optional-dependencies"].items()
-            if not extra.startswith("demo") and extra not in ("dev", "golden", "release")
+            if not extra.startswith("demo") and extra not in NOT_OF_PRODUCT
             for text in needed
         ),
     ]

@@ -9,7 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.installation import ROOT
-from tests.release.lowest import bounds, constraints
+from tests.release.lowest import TOOLS, bounds, constraints
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PINNED = (ROOT / "constraints.txt").read_text()
@@ -18,7 +18,7 @@ PINNED = (ROOT / "constraints.txt").read_text()
 def requirements() -> list[Requirement]:
     """The requirements of headrace and of its extras, except those with tools."""
     extras = PROJECT["optional-dependencies"]
-    texts = [text for extra, texts in extras.items() if extra not in ("dev", "golden", "release")
+    texts = [text for extra, texts in extras.items() if extra not in TOOLS
              for text in texts]  # fmt: skip
     found = map(Requirement, [*PROJECT["dependencies"], *texts])
     return [each for each in found if not each.name.startswith("headrace")]

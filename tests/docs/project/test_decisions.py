@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from tests.docs.pages import ROOT
+from tests.docs.project.decisions import FOLDER, listed, pages
 
-PAGES = sorted((ROOT / "docs/decisions").glob("*.md"))
+PAGES = pages()
 MOST_CHARACTERS = 200
 
 
@@ -26,3 +26,7 @@ def test_a_decision_stands_in_one_sentence_below_its_title(page) -> None:  # typ
         "a line that begins with a word and ends with a dot"
     )
     assert not re.search(r"[.!?]\s", decision), "more than one sentence"
+
+
+def test_the_list_is_current() -> None:
+    assert (FOLDER / "README.md").read_text() == listed(), "run make docs"
