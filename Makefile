@@ -90,7 +90,7 @@ fmt: $(STAMP)  ## Format, and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-docs: $(STAMP)  ## Write docs/reference, docs/map.md and the list of decisions
+docs: $(STAMP)  ## Write docs/reference, docs/map.md, the list of decisions, and the examples of the guides
 	@for name in $(CONNECTORS); do \
 	  $(BIN)/headrace describe $$name --markdown > docs/reference/$$name.md; done
 	@$(BIN)/headrace describe transforms --markdown > docs/reference/transforms.md
@@ -99,6 +99,7 @@ docs: $(STAMP)  ## Write docs/reference, docs/map.md and the list of decisions
 	@$(BIN)/python -c "from headrace.connectors.oracle.statement_page import page; print(page(), end='')" > docs/reference/oracle-statements.md
 	@$(BIN)/python -m tests.docs.project.map > docs/map.md
 	@$(BIN)/python -m tests.docs.project.decisions > docs/decisions/README.md
+	@$(BIN)/python -m tests.docs.generated.blocks
 
 site: $(STAMP)  ## The documentation as a site in build/site, with its links checked (REPOSITORY=https://…: links to sources lead there)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[site]'

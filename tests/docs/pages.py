@@ -35,7 +35,7 @@ class Block:
 
 def pages() -> list[str]:
     """README and the guides."""
-    guides = sorted((ROOT / "docs" / "guides").glob("*.md"))
+    guides = sorted((ROOT / "docs" / "guides").rglob("*.md"))
     return ["README.md", *(str(guide.relative_to(ROOT)) for guide in guides)]
 
 

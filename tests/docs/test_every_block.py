@@ -55,7 +55,6 @@ RUN_BY = {
         "docs/test_pages_in_spark.py",
     ),
     "docs/guides/mongodb.md": {
-        "target.schema=": "docs/test_pages.py",
         **dict.fromkeys(
         ("import headrace", "mkdir -p data", "fiftyone", "rs.initiate", "replSetInitiate",
          "createUser", "connector.class", "collMod", "replSetResizeOplog", '{create: "signals"}',
@@ -90,6 +89,7 @@ RUN_BY = {
         "catalog.name=spark_catalog": "sinks/lake/delta/test_session_catalog.py",
     },
     "docs/guides/sinks.md": {"": "docs/test_pages_in_spark.py"},
+    "docs/guides/unwrapping-documents.md": {"": "docs/test_pages.py"},
     "docs/guides/tables.md": {"": "spark/tables/test_guide.py"},
     "docs/guides/verify.md": {"headrace verify": "cli/sinks/test_verify.py"},
 }  # fmt: skip

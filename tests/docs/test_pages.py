@@ -28,6 +28,7 @@ CONNECTORS = {
     "docs/guides/converters.md": SHOP,
     "docs/guides/postgresql.md": SHOP,
     "docs/guides/mongodb.md": DOCUMENTS,
+    "docs/guides/unwrapping-documents.md": DOCUMENTS,
 }
 """Properties before those of a page."""
 PARTS = [
