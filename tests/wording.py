@@ -14,8 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 COUNTS = Path(__file__).with_suffix(".txt")
 _PLACES = (
-    *("src/headrace", "demo", "release", "tests", "docs", "benchmarks", ".ci", "README.md"),
-    *("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "Dockerfile", "Makefile", "pyproject.toml"),
+    *("src/headrace", "demo", "release", "tests", "docs", "benchmarks", "examples", ".ci"),
+    *("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"),
+    *("Dockerfile", "Makefile", "pyproject.toml"),
 )
 _SUFFIXES = (".py", ".md", ".sh", ".toml", "")
 _SELF = (Path(__file__), COUNTS)

@@ -41,7 +41,8 @@ def pages() -> list[str]:
 
 def project_pages() -> list[str]:
     """The pages for those who work on headrace, and the changelog."""
-    paths = ROOT.glob("*.md"), (ROOT / "docs").glob("*.md"), (ROOT / "docs/decisions").glob("*.md")
+    folders = (ROOT, ROOT / "docs", ROOT / "docs/decisions", ROOT / "examples")
+    paths = (folder.glob("*.md") for folder in folders)
     names = (str(path.relative_to(ROOT)) for folder in paths for path in sorted(folder))
     return [name for name in names if name != "README.md"]
 

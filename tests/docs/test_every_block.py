@@ -41,7 +41,8 @@ RUN_BY = {
         ("ALTER SYSTEM", "CREATE ROLE", "connector.class", "headrace check", "headrace run",
          "UPDATE", "headrace events", "headrace slots application", "headrace slots drop"),
         "docs/test_first_steps.py",
-    ),
+    ) | {"writeStream": "docs/test_pages_in_spark.py"},
+    "docs/guides/outbox.md": {"": "docs/test_pages_in_spark.py"},
     "docs/guides/from-debezium.md": {
         **dict.fromkeys(
             ("headrace check", "confirmed_flush_lsn", "headrace events", "python3 -c",
@@ -89,7 +90,10 @@ RUN_BY = {
         "catalog.name=spark_catalog": "sinks/lake/delta/test_session_catalog.py",
     },
     "docs/guides/sinks.md": {"": "docs/test_pages_in_spark.py"},
-    "docs/guides/unwrapping-documents.md": {"": "docs/test_pages.py"},
+    "docs/guides/unwrapping-documents.md": {
+        "PROPERTIES = {": "docs/test_pages_in_spark.py",
+        "": "docs/test_pages.py",
+    },
     "docs/guides/tables.md": {"": "spark/tables/test_guide.py"},
     "docs/guides/verify.md": {"headrace verify": "cli/sinks/test_verify.py"},
 }  # fmt: skip
@@ -112,6 +116,7 @@ NOT_RUN = {
     "curl ": "the same",
     "headrace status": "the same",
     "headrace support-bundle": "tests/connectors/*/support/test_bundle.py run it",
+    "python first_stream.py": "docs/test_pages_in_spark.py runs the program in its session",
     "headrace compile": "it takes a minute and more; tests/cli/test_compile.py runs it",
 }
 """Commands that no test runs, by their first words, and why."""

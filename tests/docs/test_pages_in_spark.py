@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Message
 
 from tests.docs.conftest import Reader
 from tests.docs.pages import block, blocks
+from tests.docs.terminal import Terminal
 from tests.servers.kafka import KafkaServer
-from tests.servers.mongodb import wait_until
+from tests.servers.mongodb import MongoDatabase, wait_until
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
 API, SINKS = "docs/guides/python-api.md", "docs/guides/sinks.md"
+FIRST, OUTBOX = "docs/guides/first-steps.md", "docs/guides/outbox.md"
+DOCUMENTS = "docs/guides/unwrapping-documents.md"
 KAFKA, POSTGRESQL = "docs/guides/kafka.md", "docs/guides/postgresql.md"
 DEPLOYMENT = "docs/guides/deployment.md"
 
@@ -52,6 +61,60 @@ def test_the_readmes_stream_runs_and_reports_its_state(reader: Reader) -> None:
     reader.follow(second)
     query.stop()
     assert query.exception() is None
+
+
+def test_the_first_stream_has_what_came_since_the_run_before(reader: Reader, place: Path) -> None:
+    """`first-steps.md`, into files: what the JVM prints is not of this process."""
+    reader.terminal = reader.terminal.with_substitutes(
+        {'"console"': '"json"', '"truncate", False': '"path", "printed"'}
+    )
+    printed: list[str] = []
+
+    def run() -> list[str]:
+        """The operations of a run."""
+        reader.follow(block(FIRST, "writeStream"))
+        lines = [line for file in place.glob("printed/*.json") for line in file.open()]
+        made = sorted(json.loads(line)["op"] for line in lines if line not in printed)
+        printed.extend(lines)
+        return made
+
+    assert run() == ["r"] * 5
+    reader.shop.run(block(FIRST, "UPDATE"))
+    assert run() == ["d", "u"]
+    reader.shop.execute("INSERT INTO inventory.orders VALUES (2, 2, 1, 'US')")
+    reader.shop.execute("UPDATE inventory.orders SET quantity = 5 WHERE id = 1")
+
+
+@pytest.mark.mongodb
+def test_documents_are_rows_with_columns(
+    mongo_database: MongoDatabase, spark: SparkSession, place: Path
+) -> None:
+    """`unwrapping-documents.md`"""
+    orders = mongo_database.collections["orders"]
+    orders.insert_one(
+        {"_id": 1, "customer": "Ana", "total": 19.5, "lines": [{"sku": "A", "count": 2}]}
+    )
+    terminal = Terminal(
+        place,
+        {
+            "mongodb://localhost:27017/?replicaSet=rs0": mongo_database.server.uri,
+            "shop.orders": f"{mongo_database.name}.orders",
+        },
+    )
+    program = terminal.text(block(DOCUMENTS, "PROPERTIES = {"))
+    exec(compile(program, DOCUMENTS, "exec"), {})
+    orders.update_one({"_id": 1}, {"$set": {"customer": "Ben"}})
+    exec(compile(program, DOCUMENTS, "exec"), {})
+    orders.delete_one({"_id": 1})
+    exec(compile(program, DOCUMENTS, "exec"), {})
+    rows = sorted(pq.read_table(place / "orders").to_pylist(), key=lambda row: row["sequence"])
+    assert [(row["__op"], row["customer"], row["__deleted"]) for row in rows] == [
+        ("r", "Ana", False),
+        ("u", "Ben", False),
+        ("d", None, True),
+    ]
+    assert {row["_id"] for row in rows} == {1}
+    assert rows[0]["lines"] == [{"sku": "A", "count": 2}]
 
 
 def test_the_sinks_of_the_page_get_the_events(reader: Reader, place: Path) -> None:
@@ -96,12 +159,32 @@ def test_kafka_gets_each_event_once(reader: Reader, place: Path, kafka: KafkaSer
         if not command.startswith("pip "):
             terminal.type(command)
     received = read_committed(kafka, "shop.inventory.orders", 3)
-    assert sorted(key for key in received if b'"id":1' in key) != []
+    assert any(b'"id":1' in record.key() for record in received)
     assert len(received) == 3
 
 
-def read_committed(kafka: KafkaServer, topic: str, count: int) -> list[bytes]:
-    """Keys of the first records of a topic."""
+def test_a_row_of_the_outbox_is_an_event_in_its_topic(reader: Reader, kafka: KafkaServer) -> None:
+    """`outbox.md`"""
+    terminal = reader.terminal.with_substitutes({"kafka:9092": kafka.address})
+    terminal.type("export CDC_PASSWORD=secret")
+    reader.shop.run(block(OUTBOX, "CREATE TABLE"))
+    terminal.write("outbox.properties", block(OUTBOX, "EventRouter"))
+    reader.shop.run(block(OUTBOX, "INSERT INTO"))
+    terminal.run(block(OUTBOX, "headrace run"))
+    reader.shop.execute("DELETE FROM inventory.outbox")
+    (record,) = read_committed(kafka, "outbox.event.order", 1)
+    assert record.key() == b"7"
+    (value,) = blocks(OUTBOX, "json")
+    assert json.loads(record.value()) == json.loads(value.text)
+    headers = {name: json.loads(text)["payload"] for name, text in record.headers()}
+    assert headers["eventType"] == "OrderPlaced"
+    assert headers["id"] in block(OUTBOX, "INSERT INTO").text
+    terminal.type("headrace slots drop outbox.properties")
+    reader.shop.execute("DROP PUBLICATION outbox; DROP TABLE inventory.outbox")
+
+
+def read_committed(kafka: KafkaServer, topic: str, count: int) -> list[Message]:
+    """The first records of a topic."""
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.address,
@@ -112,16 +195,16 @@ def read_committed(kafka: KafkaServer, topic: str, count: int) -> list[bytes]:
     )
     try:
         consumer.subscribe([topic])
-        keys: list[bytes] = []
+        records: list[Message] = []
 
         def complete() -> bool:
             message = consumer.poll(1.0)
             if message is not None and message.error() is None:
-                keys.append(message.key())
-            return len(keys) >= count
+                records.append(message)
+            return len(records) >= count
 
-        wait_until(complete, f"{topic} has {len(keys)} records")
-        return keys
+        wait_until(complete, f"{topic} does not get {count} records")
+        return records
     finally:
         consumer.close()
 

@@ -24,10 +24,11 @@ def test_a_pipeline_fills_a_streaming_table_and_the_view_over_it(tmp_path: Path)
     with PostgresServer() as server:
         make_table(server, 100, tmp_path / "shop.json")
         (tmp_path / "changes.py").write_text(block(_PAGE, "pipelines as dp").text)
+        specification = block(_PAGE, "libraries:").text
+        storage = (tmp_path / "storage").as_uri()
         (tmp_path / "spark-pipeline.yml").write_text(
-            f"name: changes\nstorage: {(tmp_path / 'storage').as_uri()}\n"
-            "libraries:\n  - glob:\n      include: changes.py\n"
-            "configuration:\n  spark.sql.shuffle.partitions: '2'\n"
+            specification.replace("file:///tmp/changes", storage)
+            + "configuration:\n  spark.sql.shuffle.partitions: '2'\n"
         )
         assert _run(tmp_path) == {"r": 100}
         server.execute("UPDATE t SET v = 'y' WHERE id <= 7")

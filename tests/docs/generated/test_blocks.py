@@ -80,3 +80,21 @@ def test_a_table_is_written_below_its_comment() -> None:
     once = blocks.written(text)
     assert "\n| `{'id': 1" in once
     assert blocks.written(once) == once
+
+
+def test_each_example_is_shown_by_a_page_and_listed() -> None:
+    files = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "examples").rglob("*")
+        if path.is_file() and path.suffix in blocks.LANGUAGES
+    }
+    shown = [
+        found[2]
+        for page in pages()
+        for found in blocks.MARKED.finditer((ROOT / page).read_text())
+        if found[1] == "file"
+    ]
+    assert sorted(shown) == sorted(files)
+    listed = (ROOT / "examples/README.md").read_text()
+    for file in files:
+        assert f"({file.split('/')[1]})" in listed, file
