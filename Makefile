@@ -103,7 +103,7 @@ docs: $(STAMP)  ## Write docs/reference, docs/map.md, the list of decisions, and
 
 site: $(STAMP)  ## The documentation as a site in build/site, with its links checked (REPOSITORY=https://…: links to sources lead there)
 	@$(BIN)/python -m pip install -q -c constraints.txt -e '.[site]'
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "built: build/site; $(PYTHON) -m http.server --directory build/site shows it"
 
 golden: $(STAMP)  ## Record golden events from the real Debezium (ONLY=mongodb or ONLY=mongodb/basics)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 
 import pytest
 
 from headrace.config.source import read_text
 from headrace.connectors.registry import parse_configuration
+from release.components import NOT_OF_PRODUCT
 from tests.docs.pages import ROOT, Block, blocks, pages, project_pages
 
 SHOP = {
@@ -58,6 +60,14 @@ def test_links_lead_to_files_and_headings_that_exist(page: str) -> None:
         assert target.exists(), f"{page}: {path}"
         if heading:
             assert heading in headings(target.read_text()), f"{page}: {path}#{heading}"
+
+
+def test_the_page_on_the_installation_lists_every_extra_of_the_product() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    table = (ROOT / "docs/guides/install.md").read_text().split("## Extras")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \|", table, re.M)
+    listed = re.findall(r"`([\w-]+)`", " ".join(rows))
+    assert sorted(listed) == sorted(set(project["optional-dependencies"]) - {*NOT_OF_PRODUCT})
 
 
 def headings(text: str) -> set[str]:

@@ -1,4 +1,5 @@
-"""A reader of `replicas.md`: from nothing to SELECT on five replicated tables."""
+"""A reader of `first-table.md`: from nothing to SELECT on five replicated tables; and of
+`replicas.md`."""
 
 from __future__ import annotations
 
@@ -24,15 +25,15 @@ from tests.docs.shop import Shop, shop
 from tests.docs.terminal import Terminal
 
 pytestmark = [pytest.mark.postgres, pytest.mark.spark]
-PAGE = "docs/guides/replicas.md"
+PAGE, FIRST = "docs/guides/replicas.md", "docs/guides/first-table.md"
 TABLES = ("customers", "lines", "orders", "products", "stock")
 
 
 @pytest.fixture
 def database() -> Iterator[Shop]:
     with shop(tables="") as created:
-        created.run(block(PAGE, "CREATE SCHEMA"))
-        created.run(block(PAGE, "CREATE ROLE"))
+        created.run(block(FIRST, "CREATE SCHEMA"))
+        created.run(block(FIRST, "CREATE ROLE"))
         yield created
 
 
@@ -69,16 +70,16 @@ def load_iceberg_of_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
 def test_twelve_lines_lead_to_five_tables_that_are_equal_to_their_source(
     database: Shop, terminal: Terminal, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    configuration = block(PAGE, "connector.class=")
+    configuration = block(FIRST, "connector.class=")
     assert len(configuration.text.splitlines()) == 12
     terminal.write("shop.properties", configuration)
-    commands = block(PAGE, "headrace check")
+    commands = block(FIRST, "headrace check")
     printed = terminal.run(commands)
     assert ", 0 errors, 1 warning" in printed
-    database.run(block(PAGE, "DELETE FROM"))
+    database.run(block(FIRST, "DELETE FROM"))
     terminal.run(commands)
     names: dict[str, Any] = {}
-    exec(block(PAGE, "load_catalog").text, names)
+    exec(block(FIRST, "load_catalog").text, names)
     assert capsys.readouterr().out.count("\n") == len(TABLES)
     for table in TABLES:
         assert replicated(names["catalog"], table) == stored(database, table)
@@ -89,7 +90,7 @@ def test_twelve_lines_lead_to_five_tables_that_are_equal_to_their_source(
     duckdb.default_connection().close()
     duckdb.set_default_connection(duckdb.connect(config={"allow_unsigned_extensions": "true"}))
     load_iceberg_of_duckdb(duckdb.default_connection())
-    exec(block(PAGE, "iceberg_scan").text, names)
+    exec(block(FIRST, "iceberg_scan").text, names)
     assert capsys.readouterr().out == "[('A', 100), ('B', 5)]\n"
 
 
@@ -101,9 +102,9 @@ def test_a_program_replicates_into_delta(
     program.write_text(terminal.text(block(PAGE, "headrace.replicate(")))
     for is_changed in (False, True):
         if is_changed:
-            database.run(block(PAGE, "DELETE FROM"))
+            database.run(block(FIRST, "DELETE FROM"))
         terminal.type(f"CDC_PASSWORD=secret {sys.executable} {program}")
-        exec(block(PAGE, "QueryBuilder").text, names := {})
+        exec(block(FIRST, "QueryBuilder").text, names := {})
         rows = pa.table(names["stock"].execute("SELECT * FROM stock").read_all()).to_pylist()
         assert sorted(tuple(row.values()) for row in rows) == stored(database, "stock")
     assert "sku" in capsys.readouterr().out

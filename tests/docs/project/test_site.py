@@ -41,25 +41,56 @@ class Loaded(HTMLParser):
             self.addresses.append(address)
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site. A link that leads nowhere, and a page that the navigation lacks, are
-    errors."""
+def build(configuration: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Builds a site as `make site` does: what MkDocs warns of is an error."""
     if find_spec("material") is None:
         pytest.skip("MkDocs is not installed: pip install -e '.[site]'")
-    folder = tmp_path_factory.mktemp("site")
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "REPOSITORY": ""}
-    built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder],
+    (recipe,) = re.findall(r"python -m (mkdocs build .*)", (ROOT / "Makefile").read_text())
+    return subprocess.run(
+        [sys.executable, "-m", *recipe.split(), "-f", configuration, "-d", folder],
         cwd=ROOT,
-        env=environment,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "REPOSITORY": ""},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
-    assert (built.returncode, built.stdout) == (0, "")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site."""
+    folder = tmp_path_factory.mktemp("site")
+    built = build(ROOT / "mkdocs.yml", folder)
+    assert built.returncode == 0, built.stdout
     return folder
+
+
+@pytest.mark.parametrize(
+    ("written", "warning"),
+    [
+        ("[a](nothing.md)", "nothing.md"),
+        ("[a](#nothing)", "#nothing"),
+        ("[a](b.md#nothing)", "b.md#nothing"),
+        ("[a](c.md)", "not included in the"),
+    ],
+)
+def test_a_link_that_leads_nowhere_and_a_page_without_a_place_are_errors(
+    written: str, warning: str, tmp_path: Path
+) -> None:
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "index.md").write_text(f"# A\n\n{written}\n")
+    (pages / "b.md").write_text("# B\n")
+    if "c.md" in written:
+        (pages / "c.md").write_text("# C\n")
+    configuration = tmp_path / "mkdocs.yml"
+    configuration.write_text(
+        f"INHERIT: {ROOT / 'mkdocs.yml'}\ndocs_dir: pages\nnav: [index.md, b.md]\nhooks: []\n"
+    )
+    built = build(configuration, tmp_path / "site")
+    assert built.returncode != 0
+    assert warning in built.stdout
 
 
 def test_each_page_of_the_repository_is_a_page_of_the_site(site: Path) -> None:
