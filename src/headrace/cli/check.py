@@ -214,6 +214,7 @@ def _sink_findings(pipeline: Pipeline, definition: SinkDefinition) -> Findings:
     )
     if any(finding.level == "error" for finding in findings):
         return findings
+    findings.add_all(definition.check_by_java(config, pipeline.spark))
     packages = definition.packages(config)
     if others := other_releases(packages, pipeline.spark):
         findings.add(

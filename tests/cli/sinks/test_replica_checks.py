@@ -59,3 +59,17 @@ def test_another_release_is_named_beside_the_one_that_the_sink_brings(
     assert level == "warning"
     assert "iceberg-core 1.4.0 beside iceberg-" in message
     assert message.count(":") == 1
+
+
+def test_a_check_says_that_a_driver_of_the_catalog_is_missing(
+    database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    address = {"headrace.sink.catalog.uri": "jdbc:postgresql://h/d?password=hidden-word"}
+    level, message = findings(database, tmp_path, capsys, address)["iceberg.driver_missing"]
+    assert level == "error"
+    assert "hidden-word" not in message
+    address["spark.jars"] = "hdfs://host/driver.jar"
+    level, _ = findings(database, tmp_path, capsys, address)["iceberg.driver_not_checked"]
+    assert level == "warning"
+    assert findings(database, tmp_path, capsys)["replicas.catalog"][0] == "ok"

@@ -82,6 +82,10 @@ class DeltaFormat:
         (jar,) = find_jars(session_catalog.packages(), options.get("jars"))
         return f"{proved}; Spark's catalog can have the tables, by {jar.name}"
 
+    def prove_catalog(self, options: Mapping[str, str], spark: Mapping[str, str]) -> str | None:  # noqa: ARG002
+        """See LakeFormat: nothing; a metastore is reached by Spark alone."""
+        return None
+
     def local(self, folder: Path) -> dict[str, str]:
         """See LakeFormat."""
         return {_PATH: str(folder)}

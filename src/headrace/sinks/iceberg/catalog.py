@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
+from headrace.sinks.iceberg.jdbc import CatalogDatabase
 from headrace.sinks.iceberg.jvm import IcebergJvm, is_java
-from headrace.sinks.iceberg.options import SQLITE, IcebergOptions
+from headrace.sinks.iceberg.options import IcebergOptions
 from headrace.sinks.iceberg.storage import file_path
 from headrace.sinks.iceberg.table import IcebergTable
 from headrace.sinks.iceberg.types import iceberg_schema
+from headrace.sinks.replicas.files.local_folders import folder_failed
 from headrace.sinks.replicas.lake import (
     COMMENT,
     KEY,
@@ -43,7 +45,8 @@ class IcebergCatalog:
     """See `headrace.sinks.replicas.lake.Lake`."""
 
     def __init__(self, spark: SparkSession, options: IcebergOptions) -> None:
-        """Raises HeadraceError("iceberg.jars_missing"), ("replicas.not_written")."""
+        """Raises HeadraceError("iceberg.jars_missing"), ("replicas.not_written"), and as
+        `_make_folders` and `IcebergJvm.catalog` do."""
         _make_folders(options)
         self._options = options
         self._java = IcebergJvm(spark, options)
@@ -119,12 +122,18 @@ class IcebergCatalog:
 
 
 def _make_folders(options: IcebergOptions) -> None:
-    """What is on this host: the warehouse, and the folder of SQLite's file."""
+    """What is on this host: the warehouse, and the folder of SQLite's file. Raises
+    HeadraceError("replicas.storage_failed")."""
+    folders = []
     if options.kind != "rest" and options.s3 is None:
-        Path(file_path(options.warehouse, None)).mkdir(parents=True, exist_ok=True)
-    uri = options.properties.get("uri", "")
-    if uri.startswith(f"{SQLITE}/"):
-        Path(uri.removeprefix(SQLITE).partition("?")[0]).parent.mkdir(parents=True, exist_ok=True)
+        folders.append(Path(file_path(options.warehouse, None)))
+    if options.kind == "jdbc" and (file := CatalogDatabase(options).file) is not None:
+        folders.append(file.parent)
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise folder_failed(str(folder), error) from None
 
 
 def require_table(options: IcebergOptions, name: TableName, schema: TableSchema) -> str:

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headrace.sinks.iceberg.catalog import IcebergCatalog, require_table
+from headrace.sinks.iceberg.jdbc import CatalogDatabase
 from headrace.sinks.iceberg.options import CATALOG, OPTIONS, TABLE, IcebergOptions
 from headrace.sinks.iceberg.s3 import is_s3, prove
 from headrace.sinks.iceberg.storage import file_path
 from headrace.sinks.replicas.files.local_folders import prove_folder
 from headrace.sinks.replicas.files.s3 import s3_path
 from headrace.sinks.replicas.lake import Lake, TableName, TableSchema
+from headrace.spark.jvm.jars import class_path, find_jars
+from headrace.spark.jvm.plain_jvm import plain_jvm
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +34,7 @@ class IcebergFormat:
         which is not among them."""
         options = {"warehouse": "/", **options}
         if is_s3(options["warehouse"]):
-            options.setdefault("catalog.uri", "")
+            options.setdefault("catalog.uri", "jdbc:other:")
         return IcebergOptions.of(options).packages
 
     def session_settings(self, options: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
@@ -59,6 +62,22 @@ class IcebergFormat:
             f"The warehouse s3://{folder} at {checked.s3.place} takes objects, which can be read "
             "and deleted"
         )
+
+    def prove_catalog(self, options: Mapping[str, str], spark: Mapping[str, str]) -> str | None:
+        """See LakeFormat: a JDBC catalog, whose file on SQLite is not made for it."""
+        checked = IcebergOptions.of(options)
+        if checked.kind != "jdbc":
+            return None
+        database = CatalogDatabase(checked)
+        own = [str(jar) for jar in find_jars(checked.drivers, options.get("jars"))]
+        file = database.file
+        if file is not None and not file.exists():
+            prove_folder(str(file.parent))
+            return f"The first start makes the catalog {file}"
+        found = class_path(spark)
+        with plain_jvm((*own, *found.entries)) as jvm:
+            database.prove(jvm, database.driver(jvm, spark, found.unread))
+        return f"The database of the catalog at {database.address} takes the changes of commits"
 
     def local(self, folder: Path) -> dict[str, str]:
         """See LakeFormat."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError
+from headrace.sinks.iceberg.jdbc import CatalogDatabase
 from headrace.sinks.iceberg.options import CLASSES, RELEASE, SQLITE, IcebergOptions
 from headrace.sinks.iceberg.s3 import CLIENT, FILE_IO
 from headrace.sinks.replicas.lake import CONFLICT
@@ -48,10 +49,13 @@ class IcebergJvm:
         self.configuration = session._jsc.hadoopConfiguration()
         self.options = options
         self.iceberg = self.jvm.org.apache.iceberg
+        self.database = CatalogDatabase(options) if options.kind == "jdbc" else None
+        self._settings: Mapping[str, str] = dict(session.sparkContext.getConf().getAll())
         self.mapper = self.jvm.com.fasterxml.jackson.databind.ObjectMapper()
 
     def catalog(self) -> Any:
-        """The catalog, which is ready. Raises HeadraceError."""
+        """The catalog, which is ready. Raises HeadraceError, of a JDBC catalog as
+        `CatalogDatabase` does."""
         names = ", ".join(self.options.packages)
         try:
             self._class(CLASSES[self.options.kind])
@@ -70,6 +74,9 @@ class IcebergJvm:
             ) from None
         with self.failing("open it", self.options.catalog):
             self._check_release(self.iceberg.IcebergBuild.version())
+            if self.database is not None:
+                driver = self.database.driver(self.jvm, self._settings)
+                self.database.prove(self.jvm, driver)
             return self.iceberg.CatalogUtil.loadCatalog(
                 CLASSES[self.options.kind],
                 self.options.catalog,
@@ -178,6 +185,8 @@ class IcebergJvm:
                 f"{name}: could not {task}, because the table no longer exists: {said}",
                 "Let headrace copy the table again, or take it out of table.include.list.",
             )
+        if self.database is not None and (refused := self.database.refused(java, task)):
+            return refused
         return HeadraceError(
             "replicas.not_written",
             f"{name}: could not {task}: {said}",

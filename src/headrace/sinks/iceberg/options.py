@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,7 +38,9 @@ _S3 = (
     *(f"org.apache.iceberg:iceberg-{part}:{RELEASE}" for part in ("aws", "aws-bundle")),
     "dev.failsafe:failsafe:3.3.2",
 )
-_LOCAL_DATABASE = ("org.xerial:sqlite-jdbc:3.46.1.3",)
+LOCAL_DATABASE = "org.xerial:sqlite-jdbc:3.46.1.3"
+_ADDRESS = re.compile(r"jdbc:[A-Za-z][\w.+-]*:.*", re.DOTALL)
+_PARAMETER = re.compile(r"[?&;]([^=?&;]+)=(\{[^}]*\}|[^&;]*)")
 _BUSY_MS = "30000"
 """How long a commit waits for those of other tables, which SQLite lets in one by one."""
 _SET_HERE = ("format-version", "comment")
@@ -92,6 +95,13 @@ class IcebergOptions:
             folder = warehouse.removeprefix("file:")
             properties.setdefault("uri", f"{SQLITE}{folder}/catalog.db")
             properties.setdefault("jdbc.schema-version", "V1")
+            if not _ADDRESS.fullmatch(properties["uri"]):
+                raise _impossible(
+                    "catalog.uri",
+                    without_passwords(properties["uri"]),
+                    "a JDBC catalog needs the address of a database for Java",
+                    "Set it to jdbc:PRODUCT://HOST/DATABASE, or set headrace.sink.catalog.type.",
+                )
             if properties["uri"].startswith(SQLITE):
                 properties.setdefault("jdbc.busy_timeout", _BUSY_MS)
         if kind == "rest" and "uri" not in properties:
@@ -119,9 +129,13 @@ class IcebergOptions:
         files = () if self.s3 is None else _S3
         if self.kind == "rest":
             return _CORE + _HTTP + files
-        if self.kind == "jdbc" and self.properties["uri"].startswith(SQLITE):
-            return _CORE + _LOCAL_DATABASE + files
-        return _CORE + files
+        return (*_CORE, *self.drivers, *files)
+
+    @property
+    def drivers(self) -> tuple[str, ...]:
+        """Maven coordinates of the JDBC driver that headrace brings: SQLite's."""
+        is_local = self.kind == "jdbc" and self.properties["uri"].startswith(SQLITE)
+        return (LOCAL_DATABASE,) if is_local else ()
 
     def safe(self, text: str) -> str:
         """What Iceberg said, without the secrets of the options."""
@@ -130,6 +144,7 @@ class IcebergOptions:
             for name, value in self.properties.items()
             if value and (names_a_secret(name) or "credential" in name.lower())
         ]
+        secrets += _secrets_of_address(self.properties.get("uri", ""))
         return without_passwords(without_secrets(text, secrets))
 
 
@@ -177,6 +192,14 @@ def _require_database(warehouse: str, properties: Mapping[str, str]) -> None:
             "or to jdbc:sqlite:/PATH/catalog.db of this host, or use "
             "headrace.sink.catalog.type=rest.",
         )
+
+
+def _secrets_of_address(uri: str) -> Iterator[str]:
+    """Values of parameters whose names say that they are secret, as a database's address has them.
+    They may have characters at which a rule for any text would end."""
+    for name, value in _PARAMETER.findall(uri):
+        if value and names_a_secret(name):
+            yield value
 
 
 def _impossible(name: str, value: str, why: str, remedy: str) -> HeadraceError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,6 @@ from pyarrow.fs import LocalFileSystem
 
 from headrace.errors import HeadraceError
 from headrace.sinks.iceberg.bounds import decode_bound, encode_bound
-from headrace.sinks.iceberg.puffin import MAGIC, puffin_file
 from headrace.sinks.iceberg.types import arrow_field
 from headrace.sinks.replicas.files.bitmaps import bitmap
 from headrace.sinks.replicas.files.data_files import (
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 MEASURED_COLUMNS = 100
 """Columns with statistics in manifests, as Iceberg's own writers have it; and those of the key."""
+_MAGIC = b"PFA1"
+_ROW_POSITION = 2147483645
+"""The id that Iceberg's specification reserves for the field of positions."""
 
 
 def file_path(location: str, s3: S3Access | None) -> str:
@@ -132,7 +135,7 @@ class IcebergStorage:
         """Write the positions of a file's deleted rows as one Puffin file, `NAME.puffin`."""
         data_file = json.loads(file.description)["file-path"]
         vector = encode_vector(positions)
-        content = puffin_file(vector, data_file, len(positions))
+        content = _puffin_file(vector, data_file, len(positions))
         location = f"{self.folder}/{name}.puffin"
         with new_file(self.filesystem, file_path(location, self.s3)) as output:
             output.write(content)
@@ -146,7 +149,7 @@ class IcebergStorage:
                 "file-size-in-bytes": len(content),
                 "record-count": len(positions),
                 "referenced-data-file": data_file,
-                "content-offset": len(MAGIC),
+                "content-offset": len(_MAGIC),
                 "content-size-in-bytes": len(vector),
             }
         )
@@ -242,3 +245,20 @@ def _encoded(statistics: ColumnStatistics, kind: str) -> tuple[bytes | None, byt
 
 def _counted(values: Mapping[int, Any]) -> dict[str, Any]:
     return {"keys": list(values), "values": list(values.values())}
+
+
+def _puffin_file(vector: bytes, data_file: str, deleted: int) -> bytes:
+    """The content of a Puffin file with the vector of a data file, which begins after `_MAGIC`, and
+    no other: some readers find only the first of several."""
+    blob = {
+        "type": "deletion-vector-v1",
+        "fields": [_ROW_POSITION],
+        "snapshot-id": -1,
+        "sequence-number": -1,
+        "offset": len(_MAGIC),
+        "length": len(vector),
+        "properties": {"referenced-data-file": data_file, "cardinality": str(deleted)},
+    }
+    footer = json.dumps({"blobs": [blob], "properties": {"created-by": "headrace"}}).encode()
+    flags = b"\0\0\0\0"
+    return _MAGIC + vector + _MAGIC + footer + struct.pack("<i", len(footer)) + flags + _MAGIC

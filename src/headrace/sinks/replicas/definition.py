@@ -220,6 +220,19 @@ class ReplicaDefinition(SinkDefinition):
         findings.guard(look)
         return findings
 
+    def check_by_java(self, config: ConnectorConfig, spark: Mapping[str, str]) -> Findings:
+        """See SinkDefinition: the catalog."""
+        findings = Findings()
+        if self.mode(config) is Mode.EVENTS:
+            return findings
+        try:
+            if proved := self.format().prove_catalog(self.own_options(config), spark):
+                findings.add("replicas.catalog", "ok", proved)
+        except HeadraceError as error:
+            is_known = not error.code.endswith("_not_checked")
+            findings.add_error(error, "error" if is_known else "warning")
+        return findings
+
     def _check_storage(self, options: Mapping[str, str], findings: Findings) -> None:
         if proved := self.format().prove(options):
             findings.add("replicas.storage", "ok", proved)

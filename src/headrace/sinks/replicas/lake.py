@@ -332,6 +332,12 @@ class LakeFormat(Protocol):
         was tried. Raises HeadraceError where it does not, and as `check` does."""
 
     @abstractmethod
+    def prove_catalog(self, options: Mapping[str, str], spark: Mapping[str, str]) -> str | None:
+        """Try what only Java reaches, with the jars that settings of Spark name, and say of what;
+        None: nothing was tried. Raises HeadraceError, with a code that ends with `_not_checked`
+        where only a start can say it."""
+
+    @abstractmethod
     def local(self, folder: Path) -> dict[str, str]:
         """The options for tables in a folder of this host."""
 

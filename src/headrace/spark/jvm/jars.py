@@ -6,14 +6,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from headrace.errors import HeadraceError
 
 JARS = "spark.jars"
 """The setting of Spark that names them."""
 JARS_NOT_FOUND = "spark.jars_not_found"
-_PACKAGES, _EXTRA = "spark.jars.packages", "spark.driver.extraClassPath"
+PACKAGES = "spark.jars.packages"
+_EXTRA = "spark.driver.extraClassPath"
 _JAR = re.compile(r"(?P<artifact>.+)-(?P<version>\d+(\.\d+)+[^/]*)\.jar")
 
 
@@ -40,6 +43,84 @@ def find_jars(packages: Sequence[str], folder: str | None) -> list[Path]:
     return jars
 
 
+@dataclass(frozen=True)
+class ClassPath:
+    """What settings of Spark put on the driver's class path. `entries` are as `java -cp` takes
+    them, Spark's own jars among them; `missing` names files of this host that are not there, and
+    `unread` what only Spark reaches."""
+
+    entries: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+def class_path(spark: Mapping[str, str]) -> ClassPath:
+    """The class path of a driver with these settings; what `spark.jars.packages` names is fetched.
+    Raises HeadraceError("spark.no_java")."""
+    entries = [entry for entry in spark.get(_EXTRA, "").split(os.pathsep) if entry]
+    unread: list[str] = []
+    missing = missing_jars(spark)
+    for text in _listed(spark, JARS):
+        if (path := _local(text)) is None:
+            unread.append(f"{JARS}={text}")
+        elif text not in missing:
+            entries += map(str, path.parent.glob(path.name)) if "*" in path.name else [str(path)]
+    for package in _listed(spark, PACKAGES):
+        fetched = _fetched(package)
+        if fetched is None:
+            unread.append(f"{PACKAGES}={package}")
+        else:
+            entries += map(str, sorted(fetched.glob("*.jar")))
+    return ClassPath((*entries, _own_jars()), missing, tuple(unread))
+
+
+def missing_jars(spark: Mapping[str, str]) -> tuple[str, ...]:
+    """The entries of `spark.jars` that are no files of this host. Spark starts without them."""
+    named = ((text, _local(text)) for text in _listed(spark, JARS))
+    return tuple(
+        text
+        for text, path in named
+        if path is not None and "*" not in path.name and not path.is_file()
+    )
+
+
+def _listed(spark: Mapping[str, str], setting: str) -> list[str]:
+    return [each.strip() for each in spark.get(setting, "").split(",") if each.strip()]
+
+
+def _local(text: str) -> Path | None:
+    """The path of an entry of `spark.jars`; None where it is on another host."""
+    scheme, colon, _ = text.partition(":")
+    if not colon or "/" in scheme:
+        return Path(text)
+    parts = urlsplit(text)
+    return Path(unquote(parts.path)) if scheme.lower() in ("file", "local") else None
+
+
+def _fetched(package: str) -> Path | None:
+    """The folder with the jars of Maven coordinates and of what they need, where they can be
+    fetched as Spark does it."""
+    from headrace.java import find_java
+    from headrace.spark.jvm.maven import NotFetched, fetch_jars
+
+    parts = package.split(":")
+    if len(parts) != 3:
+        return None
+    group, artifact, version = parts
+    try:
+        return fetch_jars(find_java() / "bin" / "java", (group, artifact, version))
+    except NotFetched:
+        return None
+
+
+def _own_jars() -> str:
+    """Those of the installed Spark, as `java -cp` takes a folder."""
+    from headrace.spark.jvm.maven import spark_jar
+
+    home = os.environ.get("SPARK_HOME")
+    return str((Path(home, "jars") if home else spark_jar("py4j").parent) / "*")
+
+
 def other_releases(packages: Sequence[str], spark: Mapping[str, str]) -> list[str]:
     """What the class path will have besides `packages` of the project of the first of these, as
     `artifact version`: by settings of Spark, or among its own jars. A project is the first word of
@@ -57,7 +138,7 @@ def other_releases(packages: Sequence[str], spark: Mapping[str, str]) -> list[st
 
 def _on_class_path(spark: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Artifacts with their versions."""
-    for package in filter(None, spark.get(_PACKAGES, "").split(",")):
+    for package in filter(None, spark.get(PACKAGES, "").split(",")):
         _, artifact, version, *_ = [*package.strip().split(":"), "", ""]
         yield artifact, version
     files = [Path(each.strip()) for each in spark.get(JARS, "").split(",") if each.strip()]

@@ -25,9 +25,14 @@ def prove_folder(folder: str) -> str:
                 file.flush()
                 Path(file.name).read_bytes()
     except OSError as error:
-        raise HeadraceError(
-            "replicas.storage_failed",
-            f"The folder {folder} of the tables cannot be used: {error.strerror or error}",
-            "Check the permissions and the free space, or name another folder.",
-        ) from None
+        raise folder_failed(folder, error) from None
     return f"The folder {folder} takes files, which can be read and deleted"
+
+
+def folder_failed(folder: str, error: OSError) -> HeadraceError:
+    """The error of a folder that cannot be made or written."""
+    return HeadraceError(
+        "replicas.storage_failed",
+        f"The folder {folder} of the tables cannot be used: {error.strerror or error}",
+        "Check the permissions and the free space, or name another folder.",
+    )
