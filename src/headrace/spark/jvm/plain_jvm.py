@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,7 @@ def plain_jvm(class_path: Sequence[str]) -> Iterator[Any]:
     )
 
     py4j = str(spark_jar("py4j"))
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # at DEBUG it shows what is sent
     try:
         port, token, process = launch_gateway(
             jarpath=py4j,
