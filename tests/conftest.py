@@ -78,8 +78,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         # The connector of the conformance suite is as one of another package, with kernels too.
         paths = [str(root / "tests/contract/journal/installed"), os.environ.get("PYTHONPATH", "")]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=root, env=environment):
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, cwd=root, env=environment
+        ) as compiling:
             train_once()
+        if compiling.returncode:
+            pytest.exit("the kernels of the tests could not be compiled: see above", 3)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,6 +3,8 @@ as on a server, without one."""
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 from tests.golden.archive import kept, stale
@@ -23,8 +25,11 @@ def test_no_conversation_is_lacking_or_older_than_its_recorder_or_its_workload()
 
 @pytest.mark.parametrize("name", NAMES)
 def test_events_of_a_recorded_conversation_equal_the_recording_of_debezium(name: str) -> None:
-    database = ReplayedDatabase(kept(FOLDER)[name].conversation)
-    with counted_ids(), declared_in(DerbyDatabase.workload(name)):
+    with (
+        closing(ReplayedDatabase(kept(FOLDER)[name].conversation)) as database,
+        counted_ids(),
+        declared_in(DerbyDatabase.workload(name)),
+    ):
         found = differences(name, database)
     shown = "\n".join([*found[:10], *database.unanswered])
     assert not [*found, *database.unanswered], shown
