@@ -13,24 +13,28 @@ def key_condition(
     quoted: Callable[[str], str], names: Sequence[str], keys: Sequence[tuple[object, ...]]
 ) -> str | None:
     """SQL that is true for the rows of these keys; `quoted` gives the name of a column in SQL.
-    None: a value is neither a number nor a text, or the condition would be too long."""
-    alternatives: list[str] = []
+    None: a value is neither a number nor a text without characters that some SQL escapes, or the
+    condition would be too long."""
+    rows: list[list[str]] = []
     for key in keys:
-        literals = [_literal(value) for value in key]
-        parts = [
-            f"{quoted(name)} = {literal}"
-            for name, literal in zip(names, literals, strict=True)
-            if literal is not None
-        ]
-        if len(parts) < len(names):
+        literals = [literal for value in key if (literal := _literal(value)) is not None]
+        if len(literals) < len(names):
             return None
-        alternatives.append(" AND ".join(parts))
-    condition = " OR ".join(f"({each})" for each in alternatives)
+        rows.append(literals)
+    if len(names) == 1:
+        condition = f"{quoted(names[0])} IN ({', '.join(literal for (literal,) in rows)})"
+    else:
+        columns = [quoted(name) for name in names]
+        parts = (
+            " AND ".join(f"{c} = {each}" for c, each in zip(columns, literals, strict=True))
+            for literals in rows
+        )
+        condition = " OR ".join(f"({each})" for each in parts)
     return condition if len(condition) <= _LONGEST else None
 
 
 def _literal(value: object) -> str | None:
-    if isinstance(value, str):
+    if isinstance(value, str) and value.isprintable() and "\\" not in value:
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
         return f"{value:f}" if isinstance(value, Decimal) else str(value)

@@ -4,11 +4,14 @@ files are gone."""
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
 from headrace.sinks.replicas.maintaining import merge_small_files
 from headrace.sinks.replicas.runners import HereRunner
+from headrace.sinks.replicas.verifying.row_index import RowIndex
+from headrace.sinks.replicas.verifying.source_rows import SourceRows
 from headrace.spark.sinks.comparison import ComparisonRequest, Kind
 from tests.sinks.lake.readers import IN_TURN
 from tests.sinks.replicas.replication import Replication
@@ -130,3 +133,38 @@ def test_rows_of_the_source_are_read_no_faster_than_asked(replication: Replicati
     request = ComparisonRequest(lambda name: name == "public.a", rate=1000)
     assert compare(replication, SMALL, request)["public.a"].is_equal
     assert time.monotonic() - began >= ROWS / 1000
+
+
+@pytest.mark.parametrize("has_queries", [True, False], ids=["by queries", "by all rows"])
+@of_some_format
+def test_surplus_rows_that_a_compaction_moves_meanwhile_are_found(
+    replication: Replication, monkeypatch: pytest.MonkeyPatch, has_queries: bool
+) -> None:
+    monkeypatch.setattr("headrace.sinks.replicas.files.compacting.SMALL_FILES", 2)
+    begin(replication)
+    replication.database.execute(f"INSERT INTO a VALUES ({ROWS + 1}, 'late')")
+    replication.run()
+    unseen, merged = RowIndex.unseen, []
+    with writing(replication, "a") as a:
+        a.change(30, id=-30)
+        a.change(31, id=-31)
+
+        def after_a_merge(index: RowIndex) -> Any:
+            merged.append(merge_small_files(a._table, HereRunner()))
+            return unseen(index)
+
+        monkeypatch.setattr(RowIndex, "unseen", after_a_merge)
+        if not has_queries:
+            monkeypatch.setattr(SourceRows, "queries", lambda _self, _keys: None)
+        with running(replication):
+            # This row is new to the source, and no surplus.
+            replication.database.execute("INSERT INTO a VALUES (-31, 'name 31')")
+            request = ComparisonRequest(lambda name: name == "public.a")
+            table = compare(replication, request=request)["public.a"]
+    assert merged[0][0]
+    assert {each.key["id"]: each.kind for each in table.differences} == {
+        "30": Kind.MISSING,
+        "31": Kind.MISSING,
+        "-30": Kind.SURPLUS,
+    }
+    assert table.unsettled == 0

@@ -62,9 +62,9 @@ def test_changes_are_no_differences_and_a_lost_row_is_one(replication: Replicati
     replication.run()
     # At this rate the load changes what was read and what is still to be read.
     slow = ComparisonRequest(rate=300)
-    with running(replication, compact_commits="3"), load(replication.database) as done:
+    with running(replication, compact_commits="10"), load(replication.database) as done:
         began = done[0]
-        clean = compare(replication, request=slow, compact_commits="3")["public.a"]
+        clean = compare(replication, request=slow, compact_commits="10")["public.a"]
         assert done[0] > began + 50
         assert not clean.why
         assert clean.differences == ()
@@ -73,8 +73,8 @@ def test_changes_are_no_differences_and_a_lost_row_is_one(replication: Replicati
         a.change(18, n=-5)
         a.change(19, id=-19)
         a.double(20)
-    with running(replication, compact_commits="3"), load(replication.database):
-        table = compare(replication, compact_commits="3")["public.a"]
+    with running(replication, compact_commits="10"), load(replication.database):
+        table = compare(replication, compact_commits="10")["public.a"]
     assert {each.key["id"]: each.kind for each in table.differences} == {
         "17": Kind.MISSING,
         "18": Kind.DIFFERENT,

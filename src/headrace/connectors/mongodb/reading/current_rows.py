@@ -35,11 +35,10 @@ def current_rows(config: MongoConfig) -> CurrentRows:
 
 def _condition(_names: Sequence[str], keys: Sequence[tuple[object, ...]]) -> str | None:
     """A filter of documents by `_id`, whose values are texts of Extended JSON; None: they are
-    columns of a declared type."""
-    texts = [value for (value,) in keys if isinstance(value, str)]
+    values of a declared type, or too many."""
     try:
-        ids = [json.loads(text) for text in texts]
+        ids = [json.loads(value) for (value,) in keys if isinstance(value, str)]
     except ValueError:
         return None
     condition = json.dumps({"_id": {"$in": ids}}, ensure_ascii=False)
-    return condition if len(texts) == len(keys) and len(condition) <= _LONGEST else None
+    return condition if len(ids) == len(keys) and len(condition) <= _LONGEST else None

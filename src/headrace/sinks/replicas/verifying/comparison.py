@@ -9,8 +9,9 @@ to differ is looked at again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +33,13 @@ from headrace.sinks.replicas.verifying.row_index import (
     RowPlace,
     pieces,
 )
-from headrace.sinks.replicas.verifying.source_rows import Chunk, SourceRows, changed_meanwhile
+from headrace.sinks.replicas.verifying.source_rows import (
+    NOT_READABLE,
+    Chunk,
+    SourceRows,
+    changed_meanwhile,
+)
+from headrace.sinks.replicas.verifying.suspects import Suspects, looked_up
 from headrace.sinks.replicas.verifying.verdicts import Verdict, verdict
 from headrace.spark.sinks.comparison import ComparisonRequest, Kind, RowDifference, shown_value
 
@@ -47,25 +54,6 @@ _ROUNDS = 6
 _TOLD_SECONDS, _KEEP_SECONDS = 30.0, 5.0
 _MOST_KEYS = 500
 """Rows that a repair names one by one; of more, all of the table is copied."""
-
-
-@dataclass
-class Suspects:
-    """Rows that seem to differ, of distinct keys. Of each: the digest that the source's row had
-    (None: there was no row) and its number in `rows`, the chunk that it was read in (None: no chunk
-    had it), the rows that the replica had before, and the digest of the source's row if the replica
-    lacked it in the round before."""
-
-    keys: pa.Table
-    rows: pa.Table
-    source: list[int | None] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
-    chunks: list[Chunk | None] = field(default_factory=list)
-    before: list[tuple[RowPlace, ...]] = field(default_factory=list)
-    lacked: list[int | None] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.source)
 
 
 @dataclass(frozen=True)
@@ -113,6 +101,7 @@ class TableComparison:
         self._pending_since = self._told = self._kept = time.monotonic()
         self._began, self._paced = time.monotonic(), 0
         self._progress = TableProgress(self._signature)
+        self._has_sought = False
 
     def run(self) -> Found:
         """Compare all rows; continues where a former run was interrupted."""
@@ -255,14 +244,11 @@ class TableComparison:
     def _settle(self, suspects: Suspects) -> None:
         """Look at rows until it is known of each whether it differs, or the rounds are over."""
         for number in range(_ROUNDS):
-            rest = self._look_at(suspects)
-            if not len(rest):
+            if not len(suspects):
                 return
-            if number + 1 < _ROUNDS:
-                suspects = self._read_again(rest)
-                if not len(suspects):
-                    return
-        self._count(unsettled=len(rest))
+            rest = self._look_at(suspects)
+            suspects = self._read_again(rest) if number + 1 < _ROUNDS else rest
+        self._count(unsettled=len(suspects))
 
     def _look_at(self, suspects: Suspects) -> Suspects:
         """One round: rows of which it is not known yet, with what the replica has now."""
@@ -281,15 +267,7 @@ class TableComparison:
                 lacked.append(source if is_missing else None)
         found_so_far = replace(self._progress.found, position=position)
         self._progress = replace(self._progress, found=found_so_far)
-        return Suspects(
-            suspects.keys.take(pa.array(rest, pa.int64())),
-            suspects.rows,
-            [suspects.source[at] for at in rest],
-            [suspects.numbers[at] for at in rest],
-            [suspects.chunks[at] for at in rest],
-            [now[at] for at in rest],
-            lacked,
-        )
+        return replace(suspects.taken(rest), before=[now[at] for at in rest], lacked=lacked)
 
     def _in_replica(
         self, keys: pa.Table
@@ -308,35 +286,43 @@ class TableComparison:
         return [tuple(sorted(places[at] for at in of)) for of in numbers], rows, numbers
 
     def _read_again(self, rest: Suspects) -> Suspects:
-        """The same rows with what the source has now. Rows that no chunk had are written again and
-        again: they stay unsettled."""
-        known = [at for at in range(len(rest)) if rest.chunks[at] is not None]
-        chunks = dict.fromkeys(rest.chunks[at] for at in known)
-        keys = rest.keys.take(pa.array(known, pa.int64()))
-        made = Suspects(keys, self._columns.empty)
-        self._count(unsettled=len(rest) - len(known))
-        if not known:
-            return made
-        key_set = KeySet(keys)
-        held: dict[int, pa.Table] = {}
-        for chunk in chunks:
-            assert chunk is not None
-            rows = self._made(chunk.table, self._source.again(chunk))
-            places, numbers = key_set.find([rows[name] for name in self._columns.key])
-            for place, number in zip(places.tolist(), numbers.tolist(), strict=True):
-                held[number] = rows.slice(place, 1)
-        numbers_of_keys = key_set.numbers.tolist()
-        made.rows = pa.concat_tables([self._columns.empty, *held.values()])
-        digests = dict(zip(held, row_digests(made.rows, self._columns.names).tolist(), strict=True))
-        order = {number: at for at, number in enumerate(held)}
-        for place, at in enumerate(known):
-            number = numbers_of_keys[place]
-            made.source.append(digests.get(number))
-            made.numbers.append(order.get(number, -1))
-            made.chunks.append(rest.chunks[at])
-            made.before.append(rest.before[at])
-            made.lacked.append(rest.lacked[at])
-        return made
+        """The same rows with what the source has now."""
+        chunks = dict.fromkeys(chunk for chunk in rest.chunks if chunk is not None)
+        read = ((chunk, self._made(chunk.table, self._source.again(chunk))) for chunk in chunks)
+        unknown = [at for at, chunk in enumerate(rest.chunks) if chunk is None]
+        sought: Iterable[tuple[Chunk, pa.Table]] = ()
+        if unknown:
+            found = self._sought(rest.keys.take(pa.array(unknown)))
+            if found is None:
+                self._count(unsettled=len(unknown))
+                rest = rest.taken([at for at, chunk in enumerate(rest.chunks) if chunk is not None])
+            else:
+                sought = found
+        return looked_up(rest, chain(read, sought), self._columns.empty)
+
+    def _sought(self, keys: pa.Table) -> Iterable[tuple[Chunk, pa.Table]] | None:
+        """The rows that the source has of keys which no chunk had: by queries for them, or, where
+        the database takes none, by reading all rows. None: all rows were read once already."""
+        queries = None if self._has_sought else self._source.queries(keys)
+        if queries is not None:
+            try:
+                return list(self._selected(queries))
+            except HeadraceError as error:
+                if error.code != NOT_READABLE:
+                    raise
+        if self._has_sought:
+            return None
+        self._has_sought = True
+        return self._selected([None])
+
+    def _selected(self, queries: Sequence[str | None]) -> Iterator[tuple[Chunk, pa.Table]]:
+        """The rows of the source that filters select (None: all), in chunks."""
+        for table in self._sources:
+            for query in queries:
+                for chunk, rows, _ in self._source.chunks(table, condition=query):
+                    self._pace(0 if rows is None else len(rows))
+                    if rows is not None:
+                        yield chunk, self._made(table, rows)
 
     # -- rows that no chunk had -------------------------------------------------------------------
 
@@ -359,46 +345,18 @@ class TableComparison:
             return
         # They were written again since then, by a compaction for example, or by a change.
         keys = pa.concat_tables([keys for keys, _ in changed])
-        self._settle(self._sought(keys, [places for _, of in changed for places in of]))
+        firsts = np.sort(KeySet(keys).first_rows())
+        before = [places for _, of in changed for places in of]
+        rest = self._without_source(
+            keys.take(pa.array(firsts)), [before[at] for at in firsts.tolist()]
+        )
+        self._settle(self._read_again(rest))
         self._keep()
 
     def _without_source(self, keys: pa.Table, before: list[tuple[RowPlace, ...]]) -> Suspects:
         count = keys.num_rows
-        return Suspects(
-            keys,
-            self._columns.empty,
-            [None] * count,
-            [-1] * count,
-            [None] * count,
-            before,
-            [None] * count,
-        )
-
-    def _sought(self, keys: pa.Table, before: list[tuple[RowPlace, ...]]) -> Suspects:
-        """Rows of these keys that the source has now, found by reading all of its rows."""
-        firsts = np.sort(KeySet(keys).first_rows())
-        keys, before = keys.take(pa.array(firsts)), [before[at] for at in firsts.tolist()]
-        made = self._without_source(keys, before)
-        key_set = KeySet(keys)
-        rows_of = key_set.first_rows()
-        held: list[pa.Table] = [self._columns.empty]
-        count = 0
-        for table in self._sources:
-            for chunk, rows, _ in self._source.chunks(table):
-                self._pace(0 if rows is None else len(rows))
-                if rows is None:
-                    continue
-                columns = self._made(table, rows)
-                places, numbers = key_set.find([columns[name] for name in self._columns.key])
-                chosen = columns.take(pa.array(places))
-                digests = row_digests(chosen, self._columns.names).tolist()
-                for number, digest in zip(numbers.tolist(), digests, strict=True):
-                    at = int(rows_of[number])
-                    made.source[at], made.chunks[at], made.numbers[at] = digest, chunk, count
-                    count += 1
-                held.append(chosen)
-        made.rows = pa.concat_tables(held)
-        return made
+        none = [None] * count
+        return Suspects(keys, self._columns.empty, [*none], [-1] * count, [*none], before, [*none])
 
     # -- what was found ---------------------------------------------------------------------------
 

@@ -25,17 +25,22 @@ from headrace.snapshots.incremental.source import Skipped
 from headrace.spark.task import read_records
 
 _NAME = "headrace verify"
+_KEYS_OF_QUERY = 50
+NOT_READABLE = "replicas.not_readable"
+"""The code of the error of rows that the database does not give."""
 _WHOLE = frozenset({"SUCCEEDED", "EMPTY"})
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A range of keys of a table of the source, (lower, upper], and the order of these keys."""
+    """A range of keys of a table of the source, (lower, upper], and the order of these keys; of the
+    rows that a filter selects (None: of all)."""
 
     table: str
     lower: Key | None
     upper: Key | None
     order: str | None
+    condition: str | None = None
 
 
 class SourceRows:
@@ -58,11 +63,14 @@ class SourceRows:
         return self._current.place()
 
     def chunks(
-        self, table: str, progress: SignalProgress | None = None
+        self,
+        table: str,
+        progress: SignalProgress | None = None,
+        condition: str | None = None,
     ) -> Iterator[tuple[Chunk, ChunkRows | None, SignalProgress]]:
         """The chunks of a table from `progress` on, each with the progress after it; the last one
-        may have no rows. A table whose order changed is read from its beginning."""
-        pending = Pending(table, _NAME)
+        may have no rows. `condition`: only the rows that a filter selects, as of a signal."""
+        pending = Pending(table, _NAME, condition)
         at = progress or SignalProgress((pending,))
         config = self._config
         sizes = ChunkSizes(
@@ -82,7 +90,7 @@ class SourceRows:
                 if each.done is not None and each.done not in _WHOLE:
                     raise _not_readable(table, each.done)
                 at = replace(at, maximum=each.maximum, order=each.order)
-                chunk = Chunk(table, each.lower, each.upper, each.order)
+                chunk = Chunk(table, each.lower, each.upper, each.order, condition)
                 if each.rows is not None:
                     at = replace(at, after=each.upper, scanned=at.scanned + len(each.rows))
                 if each.done is not None:
@@ -93,16 +101,30 @@ class SourceRows:
 
     def again(self, chunk: Chunk) -> ChunkRows:
         """The rows of a chunk as they are now."""
+        pending = Pending(chunk.table, _NAME, chunk.condition)
         insert = Insert(
-            (0, 0, 0, 0), 0, None, 0, Pending(chunk.table, _NAME), chunk.lower, chunk.upper,
-            order=chunk.order,
-        )  # fmt: skip
+            (0, 0, 0, 0), 0, None, 0, pending, chunk.lower, chunk.upper, order=chunk.order
+        )
         try:
             return self._reader.again(insert)
         except OtherOrder:
             raise changed_meanwhile(chunk.table) from None
         except Skipped as problem:
             raise _not_readable(chunk.table, str(problem)) from None
+
+    def queries(self, keys: pa.Table) -> list[str] | None:
+        """Filters that select the rows of these keys, with which `chunks` reads few rows; None:
+        there are none, because of the types of the key or because transforms change keys."""
+        if self._config.transforms:
+            return None
+        made: list[str] = []
+        for first in range(0, keys.num_rows, _KEYS_OF_QUERY):
+            some = keys.slice(first, _KEYS_OF_QUERY).to_pydict()
+            condition = self._current.condition(list(some), list(zip(*some.values(), strict=True)))
+            if condition is None:
+                return None
+            made.append(condition)
+        return made
 
     def columns(
         self, table: str, rows: ChunkRows, replica: TableName, types: Mapping[str, pa.DataType]
@@ -146,7 +168,7 @@ def changed_meanwhile(table: str) -> HeadraceError:
 
 def _not_readable(table: str, why: str) -> HeadraceError:
     return HeadraceError(
-        "replicas.not_readable",
+        NOT_READABLE,
         f"The rows of {table} cannot be read: {why}",
         "Give it a key, and the connector's user the right to read it; or leave it out by --table.",
     )
