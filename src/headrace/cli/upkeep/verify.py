@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--wait", type=positive_seconds, default=_WAIT_SECONDS, metavar="SECONDS",
-        help="how long the query may stand still before rows that differ are confirmed "
-        f"(default: {_WAIT_SECONDS:.0f})",
+        help="end with an error if the query stands still so long while rows that differ wait "
+        f"to be confirmed (default: {_WAIT_SECONDS:.0f})",
     )  # fmt: skip
     parser.add_argument(
         "--limit", type=_whole_number, default=_MOST_SHOWN, metavar="ROWS",
@@ -70,7 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="begin again instead of continuing a comparison that was interrupted",
     )
-    parser.add_argument("--json", action="store_true", help="print an array, an object a table")
+    parser.add_argument(
+        "--json", action="store_true", help="print an array with an object for each table"
+    )
     add_session_arguments(parser)
 
 
