@@ -141,7 +141,7 @@ class ComparisonRequest:
     of the source in a second at most (None: as fast as they come), how many differing rows of a
     table are shown, and how many seconds the query may take to pass a place of the log. `restart`:
     a comparison that was interrupted is forgotten. `check` is called often, and raises what ends
-    the comparison; `told` takes sentences about its progress."""
+    the comparison; `report` takes sentences about its progress."""
 
     is_chosen: Callable[[str], bool] = lambda _name: True
     rate: float | None = None
@@ -149,4 +149,4 @@ class ComparisonRequest:
     wait_seconds: float = 300.0
     restart: bool = False
     check: Callable[[], None] = lambda: None
-    told: Callable[[str], None] = lambda _text: None
+    report: Callable[[str], None] = lambda _text: None

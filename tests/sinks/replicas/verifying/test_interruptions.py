@@ -60,7 +60,7 @@ def test_a_comparison_continues_where_it_was_interrupted(
         b.lose(20)
         b.change(2900, name="other")
         b.change(30, id=-30)
-    told: list[str] = []
+    reported: list[str] = []
     with running(replication):
         for calls in (30, 40, 40):
             interruption = Interruption(calls)
@@ -68,10 +68,10 @@ def test_a_comparison_continues_where_it_was_interrupted(
                 compare(
                     replication,
                     SMALL,
-                    ComparisonRequest(check=interruption, told=told.append, rate=20_000),
+                    ComparisonRequest(check=interruption, report=reported.append, rate=20_000),
                 )
-        found = compare(replication, SMALL, ComparisonRequest(told=told.append))
-    assert any("continues" in text for text in told)
+        found = compare(replication, SMALL, ComparisonRequest(report=reported.append))
+    assert any("continues" in text for text in reported)
     assert {name: table.rows for name, table in found.items()} == {
         "public.a": ROWS,
         "public.b": ROWS,
@@ -106,24 +106,26 @@ def test_a_restart_and_merged_files_make_a_comparison_begin_again(
     with writing(replication, "a") as a:
         merged, _ = merge_small_files(a._table, HereRunner())
         assert merged
-    told: list[str] = []
+    reported: list[str] = []
     with running(replication):
-        continued = ComparisonRequest(only_a.is_chosen, told=told.append)
+        continued = ComparisonRequest(only_a.is_chosen, report=reported.append)
         table = compare(replication, SMALL, continued)["public.a"]
     assert {each.key["id"]: each.kind for each in table.differences} == {
         "30": Kind.MISSING,
         "-30": Kind.SURPLUS,
     }
-    assert [each for each in told if "reading" in each and "replica" in each]
+    assert [each for each in reported if "reading" in each and "replica" in each]
     interrupted = ComparisonRequest(only_a.is_chosen, rate=20_000, check=Interruption(30))
     with pytest.raises(Interrupted):
         compare(replication, SMALL, interrupted)
-    told.clear()
+    reported.clear()
     with running(replication):
         compare(
-            replication, SMALL, ComparisonRequest(only_a.is_chosen, told=told.append, restart=True)
+            replication,
+            SMALL,
+            ComparisonRequest(only_a.is_chosen, report=reported.append, restart=True),
         )
-    assert not any("continues" in text for text in told)
+    assert not any("continues" in text for text in reported)
 
 
 @of_some_format

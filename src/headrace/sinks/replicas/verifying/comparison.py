@@ -51,7 +51,7 @@ _MOST_SUSPECTS, _MOST_BYTES, _SETTLE_SECONDS = 50_000, 64 << 20, 30.0
 """When so many rows seem to differ, or so long after the first of them, they are looked at."""
 _ROUNDS = 6
 """How often a row is looked at."""
-_TOLD_SECONDS, _KEEP_SECONDS = 30.0, 5.0
+_REPORT_SECONDS, _KEEP_SECONDS = 30.0, 5.0
 _MOST_KEYS = 500
 """Rows that a repair names one by one; of more, all of the table is copied."""
 
@@ -98,7 +98,7 @@ class TableComparison:
         self._index: RowIndex
         self._pending: list[tuple[pa.Table, Chunk]] = []
         self._pending_bytes = self._pending_rows = 0
-        self._pending_since = self._told = self._kept = time.monotonic()
+        self._pending_since = self._reported = self._kept = time.monotonic()
         self._began, self._paced = time.monotonic(), 0
         self._progress = TableProgress(self._signature)
         self._has_sought = False
@@ -127,11 +127,11 @@ class TableComparison:
             except (OSError, ValueError):
                 kept = None
         if kept is not None:
-            self._request.told(f"{self._table.name}: the interrupted comparison continues")
+            self._request.report(f"{self._table.name}: the interrupted comparison continues")
             self._progress = kept
             return
         self._state.forget()
-        self._request.told(
+        self._request.report(
             f"{self._table.name}: reading {self._initial.rows:,} rows of the replica"
         )
         self._index = RowIndex.build(self._state.index, self._checked(self._initial.digests()))
@@ -190,10 +190,10 @@ class TableComparison:
                 self._settle_pending()
         elif now - self._kept > _KEEP_SECONDS:
             self._keep()
-        if now - self._told > _TOLD_SECONDS:
-            self._told = now
+        if now - self._reported > _REPORT_SECONDS:
+            self._reported = now
             found = self._progress.found
-            self._request.told(
+            self._request.report(
                 f"{self._table.name}: {found.rows:,} of about {len(self._index):,} rows compared, "
                 f"{found.differing:,} differ"
             )

@@ -88,7 +88,7 @@ class _Verification:
         }
         for name, schemas in chosen.items():
             if str(name) in known:
-                self.request.told(f"{name}: compared before the interruption")
+                self.request.report(f"{name}: compared before the interruption")
                 yield ComparedTable.from_json(known[str(name)])
                 continue
             found = self._compared(name, schemas, progress)
