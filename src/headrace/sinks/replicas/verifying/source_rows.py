@@ -114,7 +114,7 @@ class SourceRows:
 
     def queries(self, keys: pa.Table) -> list[str] | None:
         """Filters that select the rows of these keys, with which `chunks` reads few rows; None:
-        there are none, because of the types of the key or because transforms change keys."""
+        they cannot be written, because of the key's types or because transforms change keys."""
         if self._config.transforms:
             return None
         made: list[str] = []
