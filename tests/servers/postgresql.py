@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -159,12 +160,14 @@ class SpareDatabases:
     def take(self, name: str) -> None:
         """Makes an empty database of that name available."""
         with self._server.connect() as admin:
-            if self._spare:
+            while self._spare:
                 spare = self._spare.pop()
-                admin.execute(f'ALTER DATABASE "{spare}" RENAME TO "{name}"'.encode())
                 made, uses = self._made.pop(spare)
-                self._made[name] = made, uses + 1
-                return
+                # A session may outlive its client for longer than the server waits.
+                with suppress(psycopg.errors.ObjectInUse):
+                    admin.execute(f'ALTER DATABASE "{spare}" RENAME TO "{name}"'.encode())
+                    self._made[name] = made, uses + 1
+                    return
             admin.execute(f'CREATE DATABASE "{name}"'.encode())
             row = admin.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text").fetchone()
             assert row is not None
