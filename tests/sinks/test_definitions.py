@@ -48,7 +48,7 @@ def test_a_definition_that_cannot_be_used_is_left_out_with_a_warning(
     monkeypatch.setattr(registry, "load_entries", load_entries)
     registry.forget_added()
     names = [sink.name for sink in registry.sinks()]
-    assert names == ["console", "delta", "file", "iceberg", "kafka"]
+    assert names == ["console", "delta", "event-log", "file", "iceberg", "kafka"]
     assert any(fault in each for each in faults)
 
 

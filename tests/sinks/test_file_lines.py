@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.errors import HeadraceError
-from headrace.sinks.file.lines import LineWriter
+from headrace.sinks.lines import LineWriter
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 JSON = st.one_of(

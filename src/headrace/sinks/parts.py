@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from pathlib import Path
 
@@ -24,3 +25,27 @@ def sweep_parts(folder: Path, batch: int) -> None:
         number, _, _ = part.name.partition("-")
         if number.isdigit() and int(number) <= batch:
             part.unlink(missing_ok=True)
+
+
+def await_parts(folder: Path, batch: int, *, of_tasks: bool) -> None:
+    """Note whether tasks write the parts of the micro-batch that is planned now."""
+    note = _note(folder, batch)
+    if of_tasks:
+        note.touch()
+    else:
+        note.unlink(missing_ok=True)
+
+
+def awaits_parts(folder: Path, batch: int) -> bool:
+    """Whether tasks write the parts of a micro-batch that was planned and not committed."""
+    return _note(folder, batch).exists()
+
+
+def _note(folder: Path, batch: int) -> Path:
+    return folder / f"{batch}-tasks"
+
+
+def write_all(file: int, content: memoryview) -> None:
+    """Write every byte: one call may write less. Raises OSError."""
+    while content:
+        content = content[os.write(file, content) :]

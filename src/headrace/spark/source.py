@@ -19,6 +19,7 @@ from headrace.spark.versions.contract import StreamReader, slices_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from headrace.connect.slices import Slice
     from headrace.offsets.offset import OffsetObject
     from headrace.spark.kernels.needed import Kernels
     from headrace.spark.source_process import SourceSession
@@ -122,10 +123,14 @@ class HeadraceReader(StreamReader):
         from headrace.spark.task import read_slice
 
         columns = self._arrow_schema()
-        if isinstance(partition, SlicePartition):
-            return read_slice(partition.unpack(), self.config, columns)
-        parts = slices_of(partition)
+        parts = self.slices(partition)
         return (batch for part in parts for batch in read_slice(part, self.config, columns))
+
+    def slices(self, partition: InputPartition) -> Iterator[Slice]:
+        """The slices of a partition. Runs in a task."""
+        if isinstance(partition, SlicePartition):
+            return iter([partition.unpack()])
+        return slices_of(partition)
 
     def _arrow_schema(self) -> pa.Schema | None:
         """The columns as Arrow has them, for converters that make columns of Spark's types."""

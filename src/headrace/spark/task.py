@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from headrace.config.failures import left_out
@@ -73,11 +74,22 @@ def read_slice(
     part: Slice, config: ConnectorConfig, columns: pa.Schema | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The slice's batches, in total order; `columns` as in `converter`."""
-    convert = converter(config, columns).convert
+    return (batch for batch, _ in read_slice_with_times(part, config, columns))
+
+
+def read_slice_with_times(
+    part: Slice, config: ConnectorConfig, columns: pa.Schema | None = None
+) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
+    """The slice's batches as `read_slice`, each with the commit times of its records in the source:
+    int64, microseconds since 1970-01-01 UTC, `rows.NULL` where it is not known."""
+    batches = converter(config, columns).batches
     transforms, failures = chain(config)
-    for records in part.read():
-        failed = _failed(records, failures, config)
-        yield from convert(failures.run(transforms, records), part.sequences, failed)
+    for read in part.read():
+        failed = _failed(read, failures, config)
+        records = failures.run(transforms, read)
+        for batch, rows in batches(records, part.sequences, failed):
+            table = records[0].table
+            yield batch, table.transactions["commit_us"][table.rows["transaction"][rows]]
 
 
 def read_records(part: Slice, config: ConnectorConfig) -> Iterator[list[Records]]:

@@ -60,7 +60,7 @@ def test_a_sink_that_is_not_there_is_found_by_the_check(
     assert main(["check", written(tmp_path / "c", given)]) == 1
     shown = capsys.readouterr().out
     assert "[cli.sink_not_supported]" in shown
-    assert "Use console, delta, file, iceberg, kafka, or a format" in shown
+    assert "Use console, delta, event-log, file, iceberg, kafka, or a format" in shown
     assert shown.endswith("2 checks, 2 errors, 0 warnings\n")
 
 
@@ -90,7 +90,8 @@ def test_a_sink_that_is_misspelled_is_an_error(
     assert main([verb, file, *(["--checkpoint", str(tmp_path)] * (verb == "run"))]) == 1
     shown = "".join(capsys.readouterr())
     assert "There is no sink kafak; did you mean kafka? [cli.sink_misspelled]" in shown
-    assert "Set headrace.sink.type to kafka. Other sinks are console, delta, file, iceberg" in shown
+    others = "Other sinks are console, delta, event-log, file, iceberg"
+    assert f"Set headrace.sink.type to kafka. {others}" in shown
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from tests.sinks.contract.run import SinkRun
 from tests.sinks.contract.subjects import (
     BatchFilesSubject,
     ConsoleSubject,
+    EventLogSubject,
     FileSubject,
     KafkaSubject,
     ParquetSubject,
@@ -69,6 +70,8 @@ def subject(request: pytest.FixtureRequest, tmp_path: Path) -> SinkSubject:
     if name == "batch-files":
         request.getfixturevalue("installed_sink")
         return BatchFilesSubject(tmp_path)
+    if name.startswith("event-log"):
+        return EventLogSubject(tmp_path, name.removeprefix("event-log").strip() or "json")
     if name in LAKES:
         return ReplicaSubject(tmp_path, LAKES[name](tmp_path / "lake"))
     if name == "iceberg on S3":

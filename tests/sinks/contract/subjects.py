@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from headrace.spark.sinks.definition import Delivery
 from tests.servers.kafka import KafkaServer
+from tests.sinks.event_log.events import records, visible
 from tests.sinks.kafka.records import read_topic
 from tests.sinks.lake.readers import ReadLake
 
@@ -84,6 +85,32 @@ class FileSubject(_Files):
 
     def target(self) -> Path:
         return self.folder / "state" / "file"
+
+
+class EventLogSubject(_Files):
+    """Small files of the hours before are merged at once."""
+
+    delivery = Delivery.EXACTLY_ONCE
+
+    def __init__(self, folder: Path, form: str) -> None:
+        super().__init__(folder)
+        self.name, self._form = "event-log", form
+
+    def properties(self) -> Mapping[str, str]:
+        return {
+            "headrace.sink.path": str(self.target()),
+            "headrace.sink.format": self._form,
+            "headrace.sink.file.max.bytes": "4000",
+            "headrace.sink.compact.after.ms": "0",
+        }
+
+    def ids(self) -> list[int]:
+        files = visible(self.target()) if self.target().exists() else []
+        keys = [record["key"] for file in files for record in records(file)]
+        return [_id(key) if isinstance(key, str) else int(key["id"]) for key in keys]
+
+    def target(self) -> Path:
+        return self.folder / "log"
 
 
 class BatchFilesSubject(_Files):

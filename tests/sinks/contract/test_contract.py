@@ -18,7 +18,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.postgres]
 
 # The words "kafka: KafkaServer" make the file share a worker with others that need the broker.
 SINKS = (
-    "file", "kafka", "batch-files", "iceberg", "delta", "parquet", "standard output", "console",
+    "file", "event-log", "kafka", "batch-files", "iceberg", "delta", "parquet", "standard output",
+    "console",
 )  # fmt: skip
 ROUNDS = {Delivery.EXACTLY_ONCE: 5, Delivery.AT_LEAST_ONCE: 2}
 BY_TASKS = {"headrace_range_direct_max_bytes": "0"}
@@ -43,7 +44,9 @@ def test_the_suite_has_every_sink_of_headrace() -> None:
 
 
 @pytest.mark.parametrize(  # Kafka: tests/chaos
-    "subject", some_of_all("iceberg", of=(*SINKS, "iceberg on S3")), indirect=True
+    "subject",
+    some_of_all("iceberg", "event-log parquet", of=(*SINKS, "event-log parquet", "iceberg on S3")),
+    indirect=True,
 )
 def test_micro_batches_that_come_again_are_delivered_as_declared(run: SinkRun) -> None:
     run.run()
@@ -57,7 +60,7 @@ def test_micro_batches_that_come_again_are_delivered_as_declared(run: SinkRun) -
 
 
 @pytest.mark.parametrize(
-    "subject", some_of_all("batch-files", "delta", of=SINKS[:6]), indirect=True
+    "subject", some_of_all("batch-files", "delta", of=SINKS[:7]), indirect=True
 )
 def test_a_target_that_cannot_be_written_for_a_while_gets_everything(run: SinkRun) -> None:
     run.run()
@@ -81,11 +84,13 @@ def test_a_target_that_cannot_be_written_for_a_while_gets_everything(run: SinkRu
     ("subject", "options"),
     [
         ("file", {}),
+        pytest.param("event-log", {}, marks=pytest.mark.chaos),
+        pytest.param("event-log avro", BY_TASKS, marks=pytest.mark.chaos),
         pytest.param("kafka", BY_TASKS, marks=pytest.mark.chaos),
         pytest.param("batch-files", {}, marks=pytest.mark.chaos),
     ],
     indirect=["subject"],
-    ids=["file", "kafka by tasks", "batch-files"],
+    ids=["file", "event-log", "event-log by tasks", "kafka by tasks", "batch-files"],
 )
 def test_a_record_that_fails_leaves_no_part_of_its_micro_batch(
     run: SinkRun, options: dict[str, str]

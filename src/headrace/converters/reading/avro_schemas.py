@@ -287,7 +287,8 @@ def read_value(kind: AvroType, raw: bytes, most_cells: int = MOST_CELLS) -> obje
     return value
 
 
-def _long(raw: bytes, place: int) -> tuple[int, int]:
+def read_long(raw: bytes, place: int) -> tuple[int, int]:
+    """An int or long at a place, and the place after it. Raises IndexError, ValueError."""
     value = raw[place]
     if value < 0x80:
         return (value >> 1) ^ -(value & 1), place + 1
@@ -303,7 +304,7 @@ def _long(raw: bytes, place: int) -> tuple[int, int]:
 
 
 def _block(raw: bytes, place: int) -> tuple[bytes, int]:
-    length, place = _long(raw, place)
+    length, place = read_long(raw, place)
     if not 0 <= length <= len(raw) - place:
         raise ValueError
     return raw[place : place + length], place + length
@@ -331,7 +332,7 @@ def _reader(kind: AvroType) -> Read:
             return None, place + 1
         if branch == other:
             return read(raw, place + 1, reading)
-        number, place = _long(raw, place)
+        number, place = read_long(raw, place)
         if number not in (0, 1):
             raise ValueError
         return (None, place) if number == kind.null else read(raw, place, reading)
@@ -346,7 +347,7 @@ def _text(raw: bytes, place: int, _reading: _Reading) -> tuple[object, int]:
 
 def _enum_reader(kind: AvroType) -> Read:
     def symbol(raw: bytes, place: int, _reading: _Reading) -> tuple[object, int]:
-        index, place = _long(raw, place)
+        index, place = read_long(raw, place)
         if index < 0:
             raise ValueError
         return kind.symbols[index], place
@@ -403,12 +404,12 @@ def _items_reader(kind: AvroType) -> Read:
         made: list[object] = []
         pairs: dict[object, object] = {}
         while True:
-            count, place = _long(raw, place)
+            count, place = read_long(raw, place)
             if count == 0:
                 return (made if is_array else pairs), place
             if count < 0:
                 count = -count
-                _, place = _long(raw, place)
+                _, place = read_long(raw, place)
             if count > len(raw):
                 raise ValueError
             reading.take(count)
@@ -425,7 +426,9 @@ def _items_reader(kind: AvroType) -> Read:
 
 
 _READERS: Mapping[str, Callable[[AvroType], Read]] = {
-    **dict.fromkeys(("int", "long"), lambda _kind: lambda raw, place, _reading: _long(raw, place)),
+    **dict.fromkeys(
+        ("int", "long"), lambda _kind: lambda raw, place, _reading: read_long(raw, place)
+    ),
     "float": lambda _kind: lambda raw, place, _: (unpack_from("<f", raw, place)[0], place + 4),
     "double": lambda _kind: lambda raw, place, _: (unpack_from("<d", raw, place)[0], place + 8),
     "boolean": lambda _kind: lambda raw, place, _reading: (bool(raw[place]), place + 1),

@@ -26,11 +26,11 @@ class FileDefinition(SinkDefinition):
     overrides = BY_POSITION
     writes_small_ranges = True
     kernels: ClassVar[Mapping[str, Sequence[str]]] = {
-        "headrace.sinks.file.lines": ("_write_lines",),
+        "headrace.sinks.lines": ("_write_lines",),
         "headrace.sinks.file.merge": ("_gather",),
     }
     worker_modules = (
-        "headrace.sinks.file.lines",
+        "headrace.sinks.lines",
         "headrace.sinks.file.parts_source",
         "headrace.sinks.file.sink",
     )
@@ -47,9 +47,10 @@ class FileDefinition(SinkDefinition):
 
     def make(self, query: SinkQuery) -> Sink:
         """See SinkDefinition. Raises as FileOptions.of, `require_texts` and Output.look."""
-        from headrace.sinks.file.options import FileOptions, require_texts
+        from headrace.sinks.file.options import FileOptions
         from headrace.sinks.file.output import Output
         from headrace.sinks.file.parts_sink import PartsSink
+        from headrace.sinks.texts import require_texts
 
         options = FileOptions.of(self.own_options(query.config))
         require_texts(query.config)
@@ -59,7 +60,8 @@ class FileDefinition(SinkDefinition):
 
     def check(self, config: ConnectorConfig) -> Findings:
         """See SinkDefinition."""
-        from headrace.sinks.file.options import FileOptions, require_texts
+        from headrace.sinks.file.options import FileOptions
+        from headrace.sinks.texts import require_texts
 
         def options() -> None:
             FileOptions.of(self.own_options(config))

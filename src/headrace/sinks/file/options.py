@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace.config.properties.connector import ConnectorConfig
 from headrace.errors import HeadraceError
 
 
@@ -34,16 +33,3 @@ class FileOptions:
                 "Use true or false for headrace.sink.sync.",
             )
         return cls(Path(options["path"]).absolute(), sync == "true")
-
-
-def require_texts(config: ConnectorConfig) -> None:
-    """Refuse converters that make neither JSON nor texts. Raises HeadraceError("file.column")."""
-    for role in ("key", "value", "header"):
-        if not config.is_text(role):
-            name = f"{role}.converter"
-            raise HeadraceError(
-                "file.column",
-                f"The events are written as lines of JSON, and JSON cannot represent the output "
-                f"of {name}={config.converter(role).value}",
-                f"Use {name}=json or {name}=string, or another sink, such as Kafka or Delta.",
-            )

@@ -107,21 +107,6 @@ class Output:
         """Events in the output, by its state."""
         return (self._read() or _NOTHING).rows
 
-    def await_parts(self, batch: int, *, of_tasks: bool) -> None:
-        """Note whether tasks write the parts of the micro-batch that is planned now."""
-        note = self._note(batch)
-        if of_tasks:
-            note.touch()
-        else:
-            note.unlink(missing_ok=True)
-
-    def awaits_parts(self, batch: int) -> bool:
-        """Whether tasks write the parts of a micro-batch that was planned and not committed."""
-        return self._note(batch).exists()
-
-    def _note(self, batch: int) -> Path:
-        return self.parts / f"{batch}-tasks"
-
     def commit(
         self, parts: Sequence[Part], batch: int, query: str, *, keep_files: bool = False
     ) -> None:

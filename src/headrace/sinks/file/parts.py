@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.errors import HeadraceError
 from headrace.sinks.file.spares import take_spare
+from headrace.sinks.parts import write_all
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -48,7 +49,7 @@ def write_part(
     of key, value and header that are plain texts, not JSON. Raises
     HeadraceError("file.not_writable")."""
     # Loading the compiled pass is for tasks only; the committing process does without.
-    from headrace.sinks.file.lines import LineWriter
+    from headrace.sinks.lines import LineWriter
 
     lines = LineWriter(with_ends=indexed, texts=texts)
     paths = [folder / name, folder / f"{name}.index"][: 2 if indexed else 1]
@@ -144,12 +145,6 @@ def _schema() -> Any:
     text, number, flag = pa.string(), pa.int64(), pa.bool_()
     kinds = {"string": text, "bigint": number, "boolean": flag}
     return pa.schema([(c.split()[0], kinds[c.split()[1]]) for c in COLUMNS.split(", ")])
-
-
-def write_all(file: int, content: memoryview) -> None:
-    """Write every byte: one call may write less."""
-    while content:
-        content = content[os.write(file, content) :]
 
 
 class IndexWriter:

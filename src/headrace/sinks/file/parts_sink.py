@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import of_rows
+from headrace.sinks.parts import awaits_parts
 from headrace.spark.query.told import CHECKPOINT, FOLDER, OUTPUT, SYNC
 from headrace.spark.sinks.batches import BatchSink
 from headrace.spark.sinks.definition import EventStream
@@ -46,7 +47,7 @@ class PartsSink(BatchSink):
 
     def end(self, frame: Any, batch: int) -> None:
         """Join the parts of a micro-batch. The source process has done it for a small one."""
-        if not self._output.awaits_parts(batch):
+        if not awaits_parts(self._output.parts, batch):
             return
         batches = self.rows_of(frame).to_batches()
         query = query_of(str(self._checkpoint))

@@ -20,7 +20,7 @@ from headrace.connect.slices import Slice
 from headrace.sinks.checkpoint import query_of
 from headrace.sinks.file.output import Output
 from headrace.sinks.file.parts import COLUMNS, Part, as_row, write_part
-from headrace.sinks.parts import task_part_name
+from headrace.sinks.parts import await_parts, task_part_name
 from headrace.spark.checkpoint import planned_batch
 from headrace.spark.query.told import CHECKPOINT, FOLDER, OUTPUT, SYNC
 from headrace.spark.sink_source import SinkReader, SinkSource
@@ -61,7 +61,7 @@ class PartsReader(SinkReader):
         slices = self.session().slices(start, end)
         of_tasks = not self.is_small(slices)
         batch = planned_batch(self.checkpoint, end)
-        self._output.await_parts(batch, of_tasks=of_tasks)
+        await_parts(self._output.parts, batch, of_tasks=of_tasks)
         if of_tasks:
             return self.session().partitions(slices)
         self._append(slices, batch)

@@ -36,7 +36,7 @@ class StandardOutputDefinition(SinkDefinition):
 
     def make(self, query: SinkQuery) -> Sink:
         """See SinkDefinition. Raises as `require_texts`."""
-        from headrace.sinks.file.options import require_texts
+        from headrace.sinks.texts import require_texts
 
         require_texts(query.config)
         return StandardOutputSink(texts=query.config.plain_texts())
@@ -58,7 +58,7 @@ class StandardOutputSink(Sink):
     def write(self, frame: DataFrame, _batch: int) -> None:
         """Raises HeadraceError("console.closed") when nobody reads the lines any more,
         ("file.not_json") for what cannot be JSON."""
-        from headrace.sinks.file.lines import LineWriter
+        from headrace.sinks.lines import LineWriter
 
         lines = LineWriter(texts=self._texts)
         # Sorted here: Spark would read the source twice, once for the bounds of its ranges.

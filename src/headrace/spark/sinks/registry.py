@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 _BUILT_IN = {
     "console": "headrace.sinks.console.definition:DEFINITION",
     "delta": "headrace.sinks.delta.definition:DEFINITION",
+    "event-log": "headrace.sinks.event_log.definition:DEFINITION",
     "file": "headrace.sinks.file.definition:DEFINITION",
     "iceberg": "headrace.sinks.iceberg.definition:DEFINITION",
     "kafka": "headrace.sinks.kafka.definition:DEFINITION",

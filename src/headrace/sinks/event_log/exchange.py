@@ -1,0 +1,44 @@
+"""Two folders that exchange their names at once."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+_NOT_POSSIBLE = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EXDEV)
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Each of two folders of one file system gets the name of the other, so that at any moment a
+    name has one of the two. Raises OSError; NotImplementedError where the system or the file system
+    cannot do it."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        raise NotImplementedError("the system has no renameat2")
+    paths = os.fsencode(one), os.fsencode(other)
+    if rename(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], ctypes.c_uint(_RENAME_EXCHANGE)) == 0:
+        return
+    number = ctypes.get_errno()
+    if number in _NOT_POSSIBLE:
+        raise NotImplementedError(os.strerror(number))
+    raise OSError(number, os.strerror(number), str(one))
+
+
+def can_exchange(folder: Path) -> bool:
+    """Whether folders in this one can exchange their names. Raises OSError."""
+    probe = Path(tempfile.mkdtemp(dir=folder))
+    try:
+        one, other = probe / "one", probe / "other"
+        one.mkdir()
+        other.mkdir()
+        exchange(one, other)
+    except NotImplementedError:
+        return False
+    finally:
+        shutil.rmtree(probe, ignore_errors=True)
+    return True

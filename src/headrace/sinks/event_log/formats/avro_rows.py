@@ -1,0 +1,123 @@
+"""Events in Avro's binary encoding, whole columns at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.connect.rows import NULL
+from headrace.sinks.event_log.formats.avro_schemas import RoleSchema
+
+HEAD_BYTES = 5
+"""What Confluent's serializer writes before a value: a zero, and the schema's id."""
+_BYTES = pa.large_binary()
+_NOTHING = pa.scalar(b"", _BYTES)
+_MOST_LONG = 10
+
+
+def encode_events(
+    batch: pa.RecordBatch, commit_us: np.ndarray, key: RoleSchema, value: RoleSchema
+) -> pa.Array:
+    """The records of a batch, each as bytes (large_binary), by the schema that `event_schema` makes
+    of the same roles. `commit_us` are microseconds since 1970-01-01 UTC, or NULL."""
+    known = commit_us != NULL
+    return _joined(
+        *_texts(batch.column("topic")),
+        *_optional(batch.column("key"), key),
+        *_optional(batch.column("value"), value),
+        *_headers(batch.column("headers")),
+        *_texts(batch.column("sequence")),
+        _flags(known, b"\x02", b"\x00"),
+        longs(np.where(known, commit_us, 0), known),
+    )
+
+
+def longs(numbers: np.ndarray, present: np.ndarray | None = None) -> pa.Array:
+    """Numbers (int64) as Avro's longs, bytes each (large_binary); nothing where they are not
+    `present`."""
+    zigzag = ((numbers << 1) ^ (numbers >> 63)).astype(np.int64).view(np.uint64)
+    shifts = np.arange(_MOST_LONG, dtype=np.uint64) * np.uint64(7)
+    groups = zigzag[:, np.newaxis] >> shifts
+    lengths = np.maximum((groups != 0).sum(axis=1), 1)
+    places = np.arange(_MOST_LONG)
+    more = places < (lengths - 1)[:, np.newaxis]
+    written = (groups & np.uint64(0x7F)).astype(np.uint8) | np.where(more, 0x80, 0).astype(np.uint8)
+    used = places < lengths[:, np.newaxis]
+    if present is not None:
+        used &= present[:, np.newaxis]
+        lengths = np.where(present, lengths, 0)
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+    data = np.ascontiguousarray(written[used])
+    return pa.Array.from_buffers(
+        _BYTES, len(numbers), [None, pa.py_buffer(ends), pa.py_buffer(data)]
+    )
+
+
+def _joined(*columns: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(*columns, _NOTHING)
+
+
+def _bytes(column: pa.Array) -> pa.Array:
+    """Texts or bytes as large_binary; nothing for null."""
+    if pa.types.is_string(column.type):
+        column = column.cast(pa.binary())
+    return pc.fill_null(column.cast(_BYTES), b"")
+
+
+def _lengths(column: pa.Array) -> np.ndarray:
+    return np.asarray(pc.binary_length(column).to_numpy(zero_copy_only=False), np.int64)
+
+
+def _flags(chosen: np.ndarray, one: bytes, other: bytes) -> pa.Array:
+    """A text of bytes by a flag."""
+    texts = pa.array([other, one], _BYTES)
+    return texts.take(pa.array(chosen.astype(np.int8)))
+
+
+def _present(column: pa.Array) -> np.ndarray:
+    return np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+
+
+def _texts(column: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Required strings or bytes."""
+    content = _bytes(column)
+    return longs(_lengths(content)), content
+
+
+def _optional(column: pa.Array, role: RoleSchema) -> list[pa.Array]:
+    """Keys or values of one schema."""
+    if role.described == "null":
+        return []
+    present, content = _present(column), _bytes(column)
+    if role.text:
+        content = pc.binary_replace_slice(content, 0, HEAD_BYTES, b"")
+    branch = b"" if role.is_union else b"\x02"
+    made = [_flags(present, branch, role.absent)]
+    if role.has_length:
+        made.append(longs(_lengths(content), present))
+    return [*made, content]
+
+
+def _headers(lists: pa.Array) -> list[pa.Array]:
+    """Arrays of names and values, each in one block, and the end of each."""
+    counts = np.zeros(len(lists), np.int64)
+    if not pa.types.is_null(lists.type):
+        lengths = pc.fill_null(pc.list_value_length(lists), 0)
+        counts = np.asarray(lengths.to_numpy(zero_copy_only=False), np.int64)
+    end = pa.repeat(pa.scalar(b"\x00", _BYTES), len(lists))
+    if not counts.any():
+        return [end]
+    entries = lists.flatten()
+    names, contents = pc.struct_field(entries, 0), pc.struct_field(entries, 1)
+    present, content = _present(contents), _bytes(contents)
+    each = _joined(
+        *_texts(names),
+        _flags(present, b"\x02", b"\x00"),
+        longs(_lengths(content), present),
+        content,
+    )
+    ends = np.concatenate([np.zeros(1, np.int32), np.cumsum(counts, dtype=np.int32)])
+    of_records = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), each.cast(pa.binary()))
+    blocks = pc.binary_join(of_records, b"").cast(_BYTES)
+    return [longs(counts, counts > 0), blocks, end]

@@ -1,0 +1,131 @@
+"""Folders of an event log: by topic, and by the time at which the source committed an event."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cached_property
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.connect.rows import NULL
+
+HOUR_MS = 3_600_000
+HOURLY = "'date'=yyyy-MM-dd/'hour'=HH"
+_DAY_MS = 24 * HOUR_MS
+_STEP_MS = 900_000
+"""Time zones differ from UTC by multiples of this."""
+_LETTERS = {
+    "yyyy": "%Y", "YYYY": "%Y", "uuuu": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M",
+}  # fmt: skip
+_TOKEN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|([0-9=_./-])")
+_SEGMENT = re.compile(r"[A-Za-z0-9=_.-]+")
+_ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\{\[\]^\x7f]""")
+
+
+def topic_folder(topic: str) -> str:
+    """The folder of a topic. Characters that a name cannot have are escaped as Hive and Spark
+    escape values of partition columns: `%` and two hexadecimal digits."""
+    return "topic=" + _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", topic)
+
+
+def parse_path_format(text: str) -> str:
+    """`path.format` as a format of strftime. Raises ValueError with what is wrong."""
+    made, at = "", 0
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            raise ValueError(f"{text[at]!r} has to be in quotes")
+        quoted, letter, _ = token.groups()
+        if quoted is not None:
+            made += (quoted.replace("''", "'") or "'").replace("%", "%%")
+        elif letter is not None:
+            if token[0] not in _LETTERS:
+                raise ValueError(f"{token[0]!r} is not one of {', '.join(_LETTERS)}")
+            made += _LETTERS[token[0]]
+        else:
+            made += token[0]
+        at = token.end()
+    for segment in datetime(2026, 1, 2, tzinfo=UTC).strftime(made).split("/"):
+        if _SEGMENT.fullmatch(segment) is None or segment[0] in "_.":
+            raise ValueError(
+                f"{segment!r} is not a name of a folder that readers see (letters, digits, '=', "
+                "'-', '.' and '_', not with '.' or '_' first)"
+            )
+    return made
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How times become folders: those that begin a period of `duration_ms` in the time zone
+    `timezone` are written by `path_format`, a format of strftime. Picklable."""
+
+    path_format: str
+    duration_ms: int = HOUR_MS
+    timezone: str = "UTC"
+
+    def time_folder(self, time_ms: int) -> str:
+        """The folder of a time, milliseconds since 1970-01-01 UTC, in that of its topic."""
+        zone = self._zone
+        local = (_EPOCH + timedelta(milliseconds=time_ms)).astimezone(zone).replace(tzinfo=UTC)
+        local_ms = (local - _EPOCH) // timedelta(milliseconds=1)
+        begin = _EPOCH + timedelta(milliseconds=local_ms // self.duration_ms * self.duration_ms)
+        return begin.strftime(self.path_format)
+
+    def is_over(self, folder: str, now_ms: int) -> bool:
+        """Whether the period of a folder, which begins with that of its topic, is not the one of
+        this time."""
+        return folder.partition("/")[2] != self.time_folder(now_ms)
+
+    def split(
+        self, batch: pa.RecordBatch, commit_us: np.ndarray, now_us: int
+    ) -> Iterator[tuple[str, pa.RecordBatch, np.ndarray]]:
+        """A batch by folders: the records of each, in their order, and their commit times.
+        `commit_us` are microseconds since 1970-01-01 UTC, or NULL: `now_us` takes its place."""
+        times = np.where(commit_us == NULL, now_us, commit_us) // (self._step_ms * 1000)
+        topics = batch.column("topic").dictionary_encode()
+        if len(topics.dictionary) == 1 and times.min() == times.max():
+            yield self._folder(topics.dictionary[0].as_py(), int(times[0])), batch, commit_us
+            return
+        steps, which = np.unique(times, return_inverse=True)
+        codes = topics.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        pairs, place = np.unique(codes * len(steps) + which, return_inverse=True)
+        folders: dict[str, list[int]] = {}
+        for number, pair in enumerate(pairs):
+            topic, step = divmod(int(pair), len(steps))
+            name = self._folder(topics.dictionary[topic].as_py(), int(steps[step]))
+            folders.setdefault(name, []).append(number)
+        for name, numbers in folders.items():
+            rows = np.flatnonzero(np.isin(place, numbers))
+            yield name, batch.take(pa.array(rows)), commit_us[rows]
+
+    @cached_property
+    def _zone(self) -> tzinfo:
+        return UTC if self.timezone == "UTC" else ZoneInfo(self.timezone)
+
+    @cached_property
+    def _step_ms(self) -> int:
+        """Times between two multiples of this have one folder."""
+        return math.gcd(self.duration_ms, _DAY_MS if self.timezone == "UTC" else _STEP_MS)
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, int], str]:
+        return {}
+
+    def _folder(self, topic: str, step: int) -> str:
+        made = self._known.get((topic, step))
+        if made is None:
+            if len(self._known) > _MOST_KNOWN:
+                self._known.clear()
+            made = f"{topic_folder(topic)}/{self.time_folder(step * self._step_ms)}"
+            self._known[topic, step] = made
+        return made
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_KNOWN = 10_000

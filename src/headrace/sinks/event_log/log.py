@@ -1,0 +1,249 @@
+"""An event log: a folder of immutable files, to which micro-batches are added exactly once.
+
+Tasks stage files in a folder that readers do not look at. The state that names them is replaced
+atomically after they are on the disk: then the micro-batch is in the log. The files are moved to
+their places afterwards, each at once. Whoever opens the log or commits to it first moves what a
+killed process left, so that `kill -9` at any instant leaves nothing to repair by hand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from headrace.connect.disk import force_to_disk, replace_text
+from headrace.errors import HeadraceError
+from headrace.sinks.event_log.failures import writing
+from headrace.sinks.event_log.staged import StagedFile
+from headrace.sinks.event_log.state import State, read_state, write_state
+from headrace.sinks.parts import sweep_parts
+
+_LOG = logging.getLogger(__name__)
+OWN_FOLDER = "_headrace"
+"""In the log's folder: what readers do not look at."""
+
+
+class EventLog:
+    """A log at `path`, with the folder of its query's state. Every method may run in a new process.
+
+    Without `sync` a commit does not wait for the disk: safe against the death of any process,
+    not against that of the machine.
+    """
+
+    def __init__(self, path: str | Path, folder: str | Path, *, sync: bool = True) -> None:
+        self.path, self.folder, self.sync = Path(path), Path(folder), sync
+        self.own = self.path / OWN_FOLDER
+        self.staged, self.replaced = self.own / "staged", self.own / "replaced"
+        self.merging = self.own / "merging"
+        self._identity = self.own / "log"
+
+    def open(self) -> State:
+        """Make the folders and a first state, end what a killed run began, and delete what nobody
+        will commit. To be called before the query starts. Raises as `look`, and
+        HeadraceError("event_log.not_writable")."""
+        with writing():
+            self.look()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for folder in (self.staged, self.replaced, self.merging):
+                folder.mkdir(parents=True, exist_ok=True)
+            with self.locked():
+                state = self._state()
+                self._move(state.files)
+                for stale in self.staged.iterdir():
+                    stale.unlink(missing_ok=True)
+        return state
+
+    def look(self) -> None:
+        """Refuses a log of somebody else, and makes nothing. Raises HeadraceError:
+        "event_log.exists", "event_log.missing", "event_log.other_log", "event_log.no_folder",
+        "event_log.bad_state", "event_log.newer_state"."""
+        state, identity = read_state(self.folder), self._read_identity()
+        if self.path.exists() and not self.path.is_dir():
+            raise HeadraceError(
+                "event_log.no_folder",
+                f"{self.path} is a file, and an event log is a folder",
+                "Name a folder; headrace creates it if it does not exist.",
+            )
+        if state is None and identity is not None:
+            raise HeadraceError(
+                "event_log.exists",
+                f"{self.path} has the log of another query: {self.folder} has no record of it",
+                "Name a new folder, or the state folder that belongs to this log.",
+            )
+        if state is not None and identity is None and state.batch >= 0:
+            raise HeadraceError(
+                "event_log.missing",
+                f"{self.path} is not there, or has lost its folder {OWN_FOLDER}, but "
+                f"{state.rows} events were written to it",
+                "Restore the folder, or start with a new log, state folder and checkpoint.",
+            )
+        if state is not None and identity is not None and identity != state.log:
+            raise HeadraceError(
+                "event_log.other_log",
+                f"The state folder {self.folder} belongs to another log than {self.path}",
+                "Give each log its own state folder and checkpoint.",
+            )
+
+    def require_begun(self) -> None:
+        """Refuses a log that no query has opened. Raises HeadraceError("event_log.not_begun"), and
+        as `look`."""
+        self.look()
+        if read_state(self.folder) is None:
+            raise HeadraceError(
+                "event_log.not_begun",
+                f"No query has written to the log {self.path} with the state folder {self.folder}",
+                "Name the checkpoint of the query that writes the log.",
+            )
+
+    def state(self) -> State:
+        """The state of a log that was opened. Raises HeadraceError."""
+        with writing():
+            return self._state()
+
+    def commit(self, files: Sequence[StagedFile], batch: int, query: str) -> None:
+        """Add a micro-batch, unless it is there already. Raises
+        HeadraceError("event_log.other_checkpoint") when the log was written with another checkpoint
+        or a later state of this one, ("event_log.file_lost") when a staged file is gone or has
+        another length, and what `open` raises."""
+        files = [file for file in files if file.rows]
+        with writing():
+            # A process left over from a killed driver may still be at it.
+            with self.locked():
+                self._commit(files, batch, query)
+            sweep_parts(self.staged, batch)
+
+    def _commit(self, files: Sequence[StagedFile], batch: int, query: str) -> None:
+        state = self._state()
+        self._move(state.files)
+        is_other = state.batch >= 0 and query != state.query and bool(query or files)
+        if batch < state.batch or is_other:
+            raise HeadraceError(
+                "event_log.other_checkpoint",
+                f"{self.path} already holds micro-batches up to {state.batch} of "
+                f"{'this' if query == state.query else 'another'} query, and micro-batch {batch} "
+                "comes from another or an older checkpoint",
+                "Use the checkpoint that belongs to this log, or start with a new log, state "
+                "folder and checkpoint together.",
+            )
+        if batch == state.batch or not files:
+            return
+        self._require(files)
+        now_ms = time.time_ns() // 1_000_000
+        folders = {file.target.rpartition("/")[0]: now_ms for file in files}
+        if self.sync:
+            force_to_disk(self.staged)
+        made = State(
+            state.log,
+            batch,
+            query,
+            state.rows + sum(file.rows for file in files),
+            state.length + sum(file.length for file in files),
+            tuple(files),
+            {**state.unfinished, **folders},
+        )
+        write_state(self.folder, made)
+        self._move(files)
+
+    def _require(self, files: Iterable[StagedFile]) -> None:
+        for file in files:
+            path = self.staged / file.name
+            if not path.exists() or path.stat().st_size != file.length:
+                raise HeadraceError(
+                    "event_log.file_lost",
+                    f"The staged file {path} is gone, or its length has changed",
+                    "Leave the folder to headrace; the micro-batch is written again.",
+                    retriable=True,
+                )
+
+    def _move(self, files: Iterable[StagedFile]) -> None:
+        """Move staged files to their places. Those that are gone are there already."""
+        changed: set[Path] = set()
+        for file in files:
+            source, target = self.staged / file.name, self.path / file.target
+            if not source.exists():
+                continue
+            missing = [each for each in target.parents if not each.exists()]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            source.rename(target)
+            changed |= {target.parent, *(each.parent for each in missing)}
+        if self.sync:
+            for folder in sorted(changed):
+                force_to_disk(folder)
+
+    def finished(self, folder: str, added_ms: int) -> None:
+        """Note that the files of a folder were merged, unless one was added after `added_ms`."""
+        with writing(), self.locked():
+            state = self._state()
+            if state.unfinished.get(folder) == added_ms:
+                left = {name: at for name, at in state.unfinished.items() if name != folder}
+                write_state(self.folder, state._replace(unfinished=left))
+
+    def folders(self) -> Iterator[str]:
+        """The folders below the log's that have files, in the order of their names."""
+        for folder, inner, files in os.walk(self.path):
+            inner[:] = sorted(name for name in inner if name != OWN_FOLDER)
+            if files and folder != str(self.path):
+                yield str(Path(folder).relative_to(self.path))
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Keep other queries from the open log meanwhile. Raises
+        HeadraceError("event_log.in_use")."""
+        with (self.own / "owner").open("ab") as owner:
+            try:
+                fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise HeadraceError(
+                    "event_log.in_use",
+                    f"Another process writes the log {self.path}",
+                    "Stop it first, or name another log and state folder.",
+                ) from None
+            except OSError as error:  # a file system without locks
+                _LOG.debug("%s cannot be locked: %s", self.path, error)
+            yield
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else adds, moves or exchanges files meanwhile. Raises OSError."""
+        with (self.own / "lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    @contextmanager
+    def merging_alone(self, *, waits: bool) -> Iterator[bool]:
+        """Whether no other process merges files; what a killed one left is deleted. With `waits`,
+        waits until that is so. Raises OSError."""
+        with (self.own / "merging.lock").open("ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+            except BlockingIOError:
+                yield False
+                return
+            for stale in self.merging.iterdir():
+                shutil.rmtree(stale)
+            yield True
+
+    def _state(self) -> State:
+        """The state, made on first use; refuses a log that does not fit it."""
+        self.look()
+        state = read_state(self.folder)
+        if state is None:
+            state = State(log=secrets.token_hex(8))
+            write_state(self.folder, state)
+        if self._read_identity() is None:
+            # After the state: what is killed in between begins again.
+            replace_text(self._identity, state.log + "\n")
+        return state
+
+    def _read_identity(self) -> str | None:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            return self._identity.read_text().strip()
+        return None
