@@ -118,18 +118,24 @@ def test_documents_are_rows_with_columns(
 
 
 def test_the_sinks_of_the_page_get_the_events(reader: Reader, place: Path) -> None:
-    file, files = blocks(SINKS, "properties")
-    command_of_file, command_of_files = blocks(SINKS, "sh")
+    file, log, files = blocks(SINKS, "properties")
+    command_of_file, command_of_log, command_of_files = blocks(SINKS, "sh")
     reader.configure(reader.terminal.text(file))
     reader.terminal.run(command_of_file)
     assert len((place / "events.jsonl").read_text().splitlines()) == 5
     reader.terminal.type("headrace slots drop application.properties")
     reader.names["place"] = place
+    reader.configure(reader.terminal.text(log).replace("=log\n", f"={place}/event-log\n"))
+    reader.terminal.run(command_of_log)
+    reader.terminal.type("headrace slots drop application.properties")
     reader.configure(reader.terminal.text(files).replace("=events\n", f"={place}/events-of-sink\n"))
     reader.terminal.run(command_of_files)
     reader.terminal.type("headrace slots drop application.properties")
-    count, packages, each = blocks(SINKS, "python")
-    reader.terminal = reader.terminal.with_substitutes({'"events"': '"events-of-sink"'})
+    table, exact, count, packages, each = blocks(SINKS, "python")
+    own = {'"events"': '"events-of-sink"', '"log"': f'"{place}/event-log"'}
+    reader.terminal = reader.terminal.with_substitutes(own)
+    reader.follow(table)
+    reader.follow(exact)
     reader.follow(count)
     reader.follow(packages)
     reader.configure()

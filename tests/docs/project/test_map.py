@@ -58,8 +58,8 @@ def test_a_package_has_what_contracts_say_of_it_and_of_its_modules() -> None:
         "`converters`, `transforms`, `documents`"
     ]
     assert refused("headrace.sinks.file") == [
-        "`sinks/console`, `sinks/delta`, `sinks/iceberg`, `sinks/kafka`",
-        "`lines`, `merge`: `documents`",
+        "`sinks/console`, `sinks/delta`, `sinks/event_log`, `sinks/iceberg`, `sinks/kafka`",
+        "`merge`: `documents`",
     ]
     assert refused("headrace.transforms") == ["`pyspark` (except in `__init__`)"]
     assert refused("headrace.spark.jvm") == []

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.cli.messages import Messages
-from headrace.cli.pipeline import check_pipeline
+from headrace.cli.pipeline import Pipeline, check_pipeline
 from headrace.cli.sinks import PipelineStream, with_sink
 from headrace.config.source import read_mapping
 from headrace.errors import HeadraceError
@@ -47,8 +47,7 @@ class SinkRun:
         statement = "INSERT INTO t SELECT i, %s FROM generate_series(%s::int, %s::int) i"
         self.database.execute(statement, (text, first, last))
 
-    def start(self, **more: str) -> StreamingQuery:
-        """A query that ends with what the log has now; `more` are properties with `_` for `.`."""
+    def _pipeline(self, **more: str) -> Pipeline:
         is_replica = "headrace.sink.mode" in self.subject.properties()
         given = {
             **self.database.properties(snapshot_mode="no_data", headrace_trigger="availableNow"),
@@ -60,12 +59,24 @@ class SinkRun:
         }
         overrides = {"headrace.checkpoint.dir": str(self.state)}
         pipeline = check_pipeline(read_mapping(given), overrides, Messages(quiet=True))
-        pipeline = with_sink(pipeline, self._definition)
-        query = SinkQuery(pipeline.config, self.state / self._definition.name, self.checkpoint)
-        self._sink = self._definition.make(query)
+        return with_sink(pipeline, self._definition)
+
+    def _query(self, pipeline: Pipeline) -> SinkQuery:
+        return SinkQuery(pipeline.config, self.state / self._definition.name, self.checkpoint)
+
+    def start(self, **more: str) -> StreamingQuery:
+        """A query that ends with what the log has now; `more` are properties with `_` for `.`."""
+        pipeline = self._pipeline(**more)
+        self._sink = self._definition.make(self._query(pipeline))
         self._sink.open()
         writer = self._sink.writer(PipelineStream(self._spark, pipeline, self.checkpoint))
         return pipeline.start(writer, self.checkpoint)
+
+    def maintain(self, **more: str) -> list[str]:
+        """What `headrace maintain` prints."""
+        query = self._query(self._pipeline(**more))
+        self._definition.require_upkeep(query.config)
+        return list(self._definition.maintain(self._spark, query))
 
     def end(self, query: StreamingQuery) -> None:
         """Wait for the end of a query. Raises what it ended with."""

@@ -1,1 +1,1 @@
-"""Verbs that maintain the tables of replicas: `maintain`, `resync` and `verify`."""
+"""Verbs that maintain what sinks keep, tables and files: `maintain`, `resync` and `verify`."""

@@ -1,4 +1,5 @@
-"""Merge small files of replicas, and forget old snapshots, while their query runs or not."""
+"""Merge small files of replicas and event logs, and forget old snapshots, while their query runs or
+not."""
 
 from __future__ import annotations
 

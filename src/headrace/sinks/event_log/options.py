@@ -28,7 +28,7 @@ class Format(StrEnum):
 COMPRESSIONS: Mapping[Format, tuple[str, ...]] = {
     Format.JSON: ("none", "gzip", "zstd"),
     Format.PARQUET: ("zstd", "none", "snappy", "gzip", "lz4"),
-    Format.AVRO: ("deflate", "none", "snappy", "zstd"),
+    Format.AVRO: ("snappy", "none", "deflate", "zstd"),
 }
 """The compressions of a format; the first one is the default."""
 OPTIONS = (

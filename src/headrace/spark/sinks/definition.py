@@ -263,7 +263,7 @@ class SinkDefinition(Protocol):
         )
 
     def require_upkeep(self, config: ConnectorConfig) -> None:  # noqa: ARG002
-        """Refuse `maintain` for a sink without tables, before Spark starts. Raises
+        """Refuse `maintain` for a sink that needs no upkeep, before Spark starts. Raises
         HeadraceError."""
         raise HeadraceError(
             "cli.nothing_to_maintain",
@@ -272,7 +272,7 @@ class SinkDefinition(Protocol):
         )
 
     def maintain(self, spark: SparkSession, query: SinkQuery) -> Iterator[str]:  # noqa: ARG002
-        """Maintain the tables of a query, which may be running; yields a line for each table.
+        """Maintain the tables or files of a query, which may be running; yields lines about them.
         Raises HeadraceError."""
         self.require_upkeep(query.config)
         return iter(())

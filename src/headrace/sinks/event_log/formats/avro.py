@@ -20,6 +20,7 @@ from headrace.sinks.event_log.formats.avro_rows import HEAD_BYTES, encode_events
 from headrace.sinks.event_log.formats.avro_schemas import RoleSchema, event_schema
 from headrace.sinks.event_log.formats.byte_files import ByteFile
 from headrace.sinks.event_log.formats.file_format import (
+    FASTEST,
     FileFormat,
     LogFile,
     Piece,
@@ -230,7 +231,7 @@ def _compressed(content: memoryview, compression: str) -> bytes:
     if compression == "none":
         return bytes(content)
     if compression == "deflate":
-        deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+        deflate = zlib.compressobj(FASTEST, wbits=-zlib.MAX_WBITS)
         return deflate.compress(content) + deflate.flush()
     made: bytes = pa.compress(pa.py_buffer(content), codec=compression, asbytes=True)
     if compression == "snappy":

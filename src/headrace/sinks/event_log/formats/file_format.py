@@ -13,6 +13,10 @@ import pyarrow as pa
 
 from headrace.sinks.event_log.options import Limits
 
+FASTEST = 1
+"""The level of deflate, in gzip too: higher ones take several times the CPU time, and zstd makes
+smaller files in less."""
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -101,4 +105,7 @@ def sequence_of(batch: pa.RecordBatch, row: int) -> str:
 
 def compress(content: Any, codec: str) -> Any:
     """The content of a buffer as one frame; frames can follow one another."""
-    return content if codec == "none" else pa.compress(content, codec=codec, asbytes=True)
+    if codec == "none":
+        return content
+    level = FASTEST if codec == "gzip" else None
+    return pa.Codec(codec, compression_level=level).compress(content, asbytes=True)
