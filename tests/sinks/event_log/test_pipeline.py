@@ -89,6 +89,7 @@ def test_maintain_merges_what_a_query_left(spark, database, tmp_path, monkeypatc
         patched.setattr(time, "time_ns", lambda: hours_later)
         lines = run.maintain(**large)
         assert run.maintain(**large) == []
+    assert lines
     assert all(" files merged into 1" in line for line in lines)
     assert sorted(run.subject.ids()) == list(range(1, 31))
     run.insert(31, 40)
