@@ -33,7 +33,7 @@ class QueryProgress:
         """Refuse a query whose tables are not whole yet. Raises
         HeadraceError("replicas.not_copied_yet")."""
         offset = self.offset()
-        if offset is None or offset.is_initial or not offset.is_settled:
+        if offset is None or offset.is_initial or offset.snapshot is not None:
             raise HeadraceError(
                 "replicas.not_copied_yet",
                 f"The query of {self._checkpoint} has not copied its tables yet: their first copy "
