@@ -260,7 +260,7 @@ def test_pruning_of_what_was_fetched_is_a_gap_where_the_connection_is_lost_then(
         database.capture.advance()
         with pytest.raises(HeadraceError) as caught:
             reader.step_until(is_behind)
-    assert (lost.is_set(), caught.value.code) == (True, PRUNED)
+    assert (lost.is_set(), caught.value.code) == (True, PRUNED), caught.value
     reader.stop()
     if mode == "when_needed":
         values = reader.step_until(is_behind).values()
