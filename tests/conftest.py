@@ -279,6 +279,14 @@ def mongo_database(mongodb: MongoServer) -> Iterator[MongoDatabase]:
     created.drop()
 
 
+@pytest.fixture
+def ticking_database(mongodb_servers: Callable[[str], MongoServer]) -> Iterator[MongoDatabase]:
+    """A fresh database on a server whose log goes on each second, whatever is written."""
+    created = MongoDatabase.create(mongodb_servers("ticking"))
+    yield created
+    created.drop()
+
+
 @pytest.fixture(scope="session")
 def derby_server() -> Iterator[DerbyServer]:
     """The stand-in for Db2 of this worker; tests with it are skipped where it is not to be had, and

@@ -18,19 +18,10 @@ from headrace.cli.upkeep.verify import lines_of
 from headrace.sinks.iceberg.format import FORMAT
 from headrace.spark.sinks.comparison import ComparedTable, Kind, Repair, RowDifference
 from headrace.testing.embedded import PostgresServer
+from tests.cli.sinks.test_resync import CONFIGURATION
 from tests.docs.pages import block
 from tests.sinks.replicas.evolving.replicated import Replicated, replicated
 from tests.sinks.replicas.verifying.comparing import Writer
-
-CONFIGURATION = """
-connector.class=postgresql
-topic.prefix=shop
-database.hostname=localhost
-database.user=u
-database.dbname=d
-headrace.sink.type=iceberg
-headrace.sink.warehouse=lake
-"""
 
 
 def verify(run: Replicated, *words: str) -> subprocess.CompletedProcess[str]:
@@ -129,7 +120,7 @@ def test_what_has_no_replicas_is_refused_before_spark_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str, said: str
 ) -> None:
     file = tmp_path / "shop.properties"
-    file.write_text(f"{CONFIGURATION}headrace.sink.mode={mode}\n")
+    file.write_text(CONFIGURATION.replace("mode=replica", f"mode={mode}"))
     assert main(["verify", str(file), "--checkpoint", str(tmp_path / "state")]) == 1
     assert said in capsys.readouterr().err
 

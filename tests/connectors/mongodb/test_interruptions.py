@@ -184,14 +184,6 @@ def test_while_nothing_is_written_no_range_follows_another(mongo_database: Mongo
     reader.stop()
 
 
-@pytest.fixture
-def ticking_database(mongodb_servers: Callable[[str], MongoServer]) -> Iterator[MongoDatabase]:
-    """A fresh one on a server whose log goes on each second, whatever is written."""
-    created = MongoDatabase.create(mongodb_servers("ticking"))
-    yield created
-    created.drop()
-
-
 def test_heartbeats_move_the_place(ticking_database: MongoDatabase) -> None:
     reader = Reader.begin(
         ticking_database, heartbeat_interval_ms="50", headrace_acknowledge_interval="1 hour"

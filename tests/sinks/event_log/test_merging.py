@@ -11,6 +11,7 @@ import pytest
 
 from headrace.errors import HeadraceError
 from headrace.sinks.event_log import merging as module
+from headrace.sinks.event_log.exchange import NoExchange
 from headrace.sinks.event_log.log import EventLog
 from headrace.sinks.event_log.merging import Merging
 from headrace.sinks.event_log.options import EventLogOptions
@@ -166,7 +167,7 @@ def test_a_file_system_that_cannot_exchange_folders_keeps_the_small_files(
     add(log, options, 2, [2])
 
     def refuses(one, other):
-        raise NotImplementedError("Invalid argument")
+        raise NoExchange("Invalid argument")
 
     monkeypatch.setattr(module, "exchange", refuses)
     with pytest.raises(HeadraceError) as caught:

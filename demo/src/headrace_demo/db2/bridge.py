@@ -37,6 +37,8 @@ class _Connections:
     def close_others(self, requests: Requests) -> None:
         """Closes the other connections to the same database, as a Db2 does that goes down: Derby
         ends a database within a statement, and the driver would report an error of protocol."""
+        if requests.database is None:
+            return
         for other, writers in list(self._writers_of.items()):
             if other is not requests and other.database == requests.database:
                 for writer in writers:

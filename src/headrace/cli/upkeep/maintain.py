@@ -10,13 +10,10 @@ from headrace.cli.pipeline import (
     add_session_arguments,
     open_messages,
     open_session,
-    read_pipeline,
-    with_state,
 )
-from headrace.cli.sinks import sink_settings, with_sink
-from headrace.cli.upkeep.query_folder import add_folder_argument, query_folder
+from headrace.cli.sinks import sink_settings
+from headrace.cli.upkeep.query import add_folder_argument, query_folder, query_of_file
 from headrace.spark.sinks.definition import SinkQuery
-from headrace.spark.sinks.registry import find_sink
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,9 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints what was done to each table."""
     messages = open_messages(arguments)
-    pipeline = read_pipeline(arguments.file, with_state({}, arguments.checkpoint), messages)
-    definition = find_sink(pipeline.config.headrace_sink_type or "console")
-    pipeline = with_sink(pipeline, definition)
+    pipeline, definition = query_of_file(arguments, messages)
     state = query_folder("maintain", arguments, pipeline.config)
     query = SinkQuery(pipeline.config, state / definition.name, state / "checkpoint")
     definition.require_upkeep(pipeline.config)

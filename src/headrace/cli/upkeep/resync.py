@@ -8,18 +8,17 @@ import uuid
 from pathlib import Path
 
 from headrace.cli.messages import Messages
-from headrace.cli.pipeline import add_file_argument, read_pipeline, with_state
+from headrace.cli.pipeline import add_file_argument
 from headrace.cli.signal import add_wait_argument, wait_for_signal
-from headrace.cli.sinks import with_sink
-from headrace.cli.upkeep.query_folder import (
+from headrace.cli.upkeep.query import (
     add_folder_argument,
     query_folder,
+    query_of_file,
     require_query,
 )
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.connectors.registry import captured_tables, send_signal
 from headrace.spark.sinks.definition import SinkDefinition
-from headrace.spark.sinks.registry import find_sink
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,9 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the id of the signal that asks for the rows, and what becomes of it."""
-    pipeline = read_pipeline(arguments.file, with_state({}, arguments.checkpoint), Messages())
-    definition = find_sink(pipeline.config.headrace_sink_type or "console")
-    config = with_sink(pipeline, definition).config
+    pipeline, definition = query_of_file(arguments, Messages())
+    config = pipeline.config
     folder = query_folder("resync", arguments, config)
     require_query(folder, definition.name)
     signal = copy_again(config, definition, folder, arguments.table, arguments.where)

@@ -19,18 +19,20 @@ from headrace.cli.pipeline import (
     open_messages,
     open_session,
     positive_seconds,
-    read_pipeline,
-    with_state,
 )
-from headrace.cli.sinks import sink_settings, with_sink
+from headrace.cli.sinks import sink_settings
 from headrace.cli.stopping import STOP
-from headrace.cli.upkeep.query_folder import add_folder_argument, query_folder, require_query
+from headrace.cli.upkeep.query import (
+    add_folder_argument,
+    query_folder,
+    query_of_file,
+    require_query,
+)
 from headrace.cli.upkeep.resync import copy_again
 from headrace.findings import counted
 from headrace.signals.data_collections import check_expression, named
 from headrace.spark.sinks.comparison import ComparedTable, ComparisonRequest, Repair
 from headrace.spark.sinks.definition import SinkDefinition, SinkQuery
-from headrace.spark.sinks.registry import find_sink
 
 _WAIT_SECONDS, _MOST_SHOWN = 300.0, 100
 
@@ -79,9 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints what was found of each table; 1 where rows differ, or a table was not compared."""
     messages = open_messages(arguments)
-    pipeline = read_pipeline(arguments.file, with_state({}, arguments.checkpoint), messages)
-    definition = find_sink(pipeline.config.headrace_sink_type or "console")
-    pipeline = with_sink(pipeline, definition)
+    pipeline, definition = query_of_file(arguments, messages)
     definition.require_comparison(pipeline.config)
     folder = query_folder("verify", arguments, pipeline.config)
     require_query(folder, definition.name)

@@ -13,19 +13,22 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _NOT_POSSIBLE = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EXDEV)
 
 
+class NoExchange(Exception):
+    """The system, or the file system, cannot exchange two folders."""
+
+
 def exchange(one: Path, other: Path) -> None:
     """Each of two folders of one file system gets the name of the other, so that at any moment a
-    name has one of the two. Raises OSError; NotImplementedError where the system or the file system
-    cannot do it."""
+    name has one of the two. Raises OSError and NoExchange."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
-        raise NotImplementedError("the system has no renameat2")
+        raise NoExchange("the system has no renameat2")
     paths = os.fsencode(one), os.fsencode(other)
     if rename(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], ctypes.c_uint(_RENAME_EXCHANGE)) == 0:
         return
     number = ctypes.get_errno()
     if number in _NOT_POSSIBLE:
-        raise NotImplementedError(os.strerror(number))
+        raise NoExchange(os.strerror(number))
     raise OSError(number, os.strerror(number), str(one))
 
 
@@ -37,7 +40,7 @@ def can_exchange(folder: Path) -> bool:
         one.mkdir()
         other.mkdir()
         exchange(one, other)
-    except NotImplementedError:
+    except NoExchange:
         return False
     finally:
         shutil.rmtree(probe, ignore_errors=True)

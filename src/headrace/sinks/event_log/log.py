@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import logging
 import os
 import secrets
 import shutil
@@ -24,9 +23,9 @@ from headrace.errors import HeadraceError
 from headrace.sinks.event_log.failures import writing
 from headrace.sinks.event_log.staged import StagedFile
 from headrace.sinks.event_log.state import State, read_state, write_state
+from headrace.sinks.ownership import keep_others_from
 from headrace.sinks.parts import sweep_parts
 
-_LOG = logging.getLogger(__name__)
 OWN_FOLDER = "_headrace"
 """In the log's folder: what readers do not look at."""
 
@@ -197,17 +196,12 @@ class EventLog:
     def owned(self) -> Iterator[None]:
         """Keep other queries from the open log meanwhile. Raises
         HeadraceError("event_log.in_use")."""
-        with (self.own / "owner").open("ab") as owner:
-            try:
-                fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise HeadraceError(
-                    "event_log.in_use",
-                    f"Another process writes the log {self.path}",
-                    "Stop it first, or name another log and state folder.",
-                ) from None
-            except OSError as error:  # a file system without locks
-                _LOG.debug("%s cannot be locked: %s", self.path, error)
+        in_use = HeadraceError(
+            "event_log.in_use",
+            f"Another process writes the log {self.path}",
+            "Stop it first, or name another log and state folder.",
+        )
+        with (self.own / "owner").open("ab") as owner, keep_others_from(owner, in_use):
             yield
 
     @contextmanager

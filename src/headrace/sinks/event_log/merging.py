@@ -19,7 +19,7 @@ from pathlib import Path
 
 from headrace.connect.disk import force_to_disk
 from headrace.errors import HeadraceError
-from headrace.sinks.event_log.exchange import exchange
+from headrace.sinks.event_log.exchange import NoExchange, exchange
 from headrace.sinks.event_log.failures import writing
 from headrace.sinks.event_log.formats.file_format import FileFormat
 from headrace.sinks.event_log.log import EventLog
@@ -137,7 +137,7 @@ class Merging:
                 force_to_disk(fresh)
             try:
                 exchange(place, fresh)
-            except NotImplementedError as error:
+            except NoExchange as error:
                 raise HeadraceError(
                     "event_log.no_exchange",
                     f"Two folders of {self._log.path} cannot exchange their names ({error})",

@@ -28,6 +28,7 @@ from headrace.findings import counted
 from headrace.sinks.file.parts import Part, not_writable
 from headrace.sinks.file.spares import drop_spares, keep_spares
 from headrace.sinks.file.tail import Tail
+from headrace.sinks.ownership import keep_others_from
 from headrace.sinks.parts import sweep_parts
 
 _LOG = logging.getLogger(__name__)
@@ -191,17 +192,12 @@ class Output:
     def owned(self) -> Iterator[None]:
         """Keep others from the open output meanwhile: with another state folder their commits would
         cut off what this one has written. Raises HeadraceError("file.output_in_use")."""
-        with self.path.open("rb") as output:
-            try:
-                fcntl.flock(output, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise HeadraceError(
-                    "file.output_in_use",
-                    f"Another process writes {self.path}",
-                    "Stop it first, or name another output and state folder.",
-                ) from None
-            except OSError as error:  # a file system without locks
-                _LOG.debug("%s cannot be locked: %s", self.path, error)
+        in_use = HeadraceError(
+            "file.output_in_use",
+            f"Another process writes {self.path}",
+            "Stop it first, or name another output and state folder.",
+        )
+        with self.path.open("rb") as output, keep_others_from(output, in_use):
             yield
 
     def look(self) -> None:

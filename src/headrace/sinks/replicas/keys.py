@@ -118,27 +118,36 @@ def _hashes(array: pa.Array, name: str) -> NDArray[np.uint64]:
     kind = array.type
     if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
         return _hashes_of_bytes(array)
-    if pa.types.is_decimal(kind):
-        wide = array.cast(pa.decimal128(38, kind.scale))
-        words = np.frombuffer(wide.buffers()[1], np.uint64)
-        words = words[2 * wide.offset : 2 * (wide.offset + len(wide))].reshape(-1, 2)
-        return mixed(mixed(words[:, 0]) ^ words[:, 1])
-    if pa.types.is_floating(kind):
-        numbers = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
-        return mixed(np.ascontiguousarray(numbers).view(np.uint64))
-    if pa.types.is_null(kind):
-        return np.full(len(array), _NULL)
-    whole = whole_numbers(array)
-    if whole is None:
+    hashes = hashes_of_numbers(array)
+    if hashes is None:
         raise HeadraceError(
             "replicas.key_not_supported",
             f"The column {name} is part of a key and has the type {kind}, which no key can have",
             "Choose other columns by message.key.columns.",
         )
-    return mixed(whole.view(np.uint64))
+    return hashes
 
 
-def whole_numbers(array: pa.Array) -> NDArray[np.int64] | None:
+def hashes_of_numbers(array: pa.Array) -> NDArray[np.uint64] | None:
+    """A hash of all bits of each value of a type of fixed width, with one NaN; what nulls have is
+    any number. None: it is another type."""
+    kind = array.type
+    if pa.types.is_decimal(kind):
+        wide = array.cast(pa.decimal128(38, kind.scale)).fill_null(0)
+        words = np.frombuffer(wide.buffers()[1], np.uint64)
+        words = words[2 * wide.offset : 2 * (wide.offset + len(wide))].reshape(-1, 2)
+        return mixed(mixed(words[:, 0]) ^ words[:, 1])
+    if pa.types.is_floating(kind):
+        numbers = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+        numbers = np.where(np.isnan(numbers), np.nan, numbers)
+        return mixed(np.ascontiguousarray(numbers).view(np.uint64))
+    if pa.types.is_null(kind):
+        return np.full(len(array), _NULL)
+    whole = _whole_numbers(array)
+    return None if whole is None else mixed(whole.view(np.uint64))
+
+
+def _whole_numbers(array: pa.Array) -> NDArray[np.int64] | None:
     """The values of a type that 64-bit integers stand for, 0 for null; None: it is another."""
     kind = array.type
     if pa.types.is_boolean(kind):

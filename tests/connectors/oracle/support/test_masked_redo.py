@@ -21,11 +21,15 @@ from tests.servers.oracle import OracleDatabase
 pytestmark = pytest.mark.oracle
 
 WORDS = (
-    " may NOT drive on DATE; do not DELETE 🚀 CHAR(407124816) raw (665517203) until cycle END. "
-    "It''s "
+    " may DISTINCT drivers on TIMESTAMP; do not DELETE 🚀 VARCHAR(407124816) "
+    "interval (665517203) until bicycles CONNECT. It''s "
 )
-NUMBERS = ("407124816", "665517203")  # so long that a mask, which is random, never has them
-HIDDEN = ("NOT", "DATE", "DELETE", "🚀", *NUMBERS, "CHAR(", "raw (", "cycle", "END", "drive")
+NUMBERS = ("407124816", "665517203")
+HIDDEN = (
+    "DISTINCT", "TIMESTAMP", "DELETE", "CONNECT", "VARCHAR(", "interval (", "🚀", "bicycles",
+    "drivers", *NUMBERS,
+)  # fmt: skip
+"""So long that a mask, which is random, never has them."""
 VALUE = ("x" * 380 + WORDS + "🚀" * 30) * 8
 """More than 4000 bytes; SQL words, emoji and numbers in every part."""
 

@@ -13,11 +13,9 @@ from headrace.spark.sinks.comparison import ComparedTable, Kind
 from tests.servers.db2 import Db2Database
 from tests.servers.mongodb import MongoDatabase
 from tests.servers.oracle import OracleDatabase
-from tests.sinks.lake.readers import LAKES
+from tests.sinks.lake.readers import IN_TURN, LAKES
 from tests.sinks.replicas.replication import Replication
 from tests.sinks.replicas.verifying.comparing import compare, running, writing
-
-FORMATS = ["iceberg", pytest.param("delta", marks=pytest.mark.chaos)]
 
 
 def replication_of(kind: str, spark: SparkSession, database: object, folder: Path) -> Replication:
@@ -31,24 +29,24 @@ def kinds_of(table: ComparedTable) -> dict[str, Kind]:
 
 @pytest.mark.mongodb
 @pytest.mark.spark
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", IN_TURN)
 def test_documents(
-    kind: str, spark: SparkSession, mongo_database: MongoDatabase, tmp_path: Path
+    kind: str, spark: SparkSession, ticking_database: MongoDatabase, tmp_path: Path
 ) -> None:
-    orders = mongo_database.collections["orders"]
+    orders = ticking_database.collections["orders"]
     orders.insert_many({"_id": number, "name": f"é {number}"} for number in range(1, 200))
-    declared = mongo_database.collections["declared"]
+    declared = ticking_database.collections["declared"]
     declared.insert_many({"_id": number, "name": f"é {number}"} for number in range(1, 20))
-    replication = replication_of(kind, spark, mongo_database, tmp_path)
+    replication = replication_of(kind, spark, ticking_database, tmp_path)
     source = {"headrace.sink.target.schema.*.declared": "_id BIGINT, name STRING"}
     replication.run(source)
-    name = f"{mongo_database.name}."
+    name = f"{ticking_database.name}."
     assert [table.is_equal for table in compare(replication, source).values()] == [True, True]
-    with writing(replication, "orders", mongo_database.name) as replica:
+    with writing(replication, "orders", ticking_database.name) as replica:
         replica.lose("3")
         replica.change("4", document="{}")
         replica.change("5", _id="1000")
-    with writing(replication, "declared", mongo_database.name) as replica:
+    with writing(replication, "declared", ticking_database.name) as replica:
         replica.change(6, name=None)
     orders.update_one({"_id": 7}, {"$set": {"name": "later"}})
     with running(replication, source):
@@ -66,7 +64,7 @@ def test_documents(
 
 @pytest.mark.oracle
 @pytest.mark.spark
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", IN_TURN)
 def test_rows_of_an_oracle(
     kind: str, spark: SparkSession, oracle_database: OracleDatabase, tmp_path: Path
 ) -> None:
@@ -91,7 +89,7 @@ def test_rows_of_an_oracle(
 
 @pytest.mark.db2
 @pytest.mark.spark
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", IN_TURN)
 def test_rows_of_a_db2(
     kind: str, spark: SparkSession, db2_database: Db2Database, tmp_path: Path
 ) -> None:

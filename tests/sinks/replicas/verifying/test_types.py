@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from headrace.spark.sinks.comparison import Kind
-from tests.sinks.lake.readers import LAKES
+from tests.sinks.lake.readers import IN_TURN
 from tests.sinks.replicas.replication import Replication
 from tests.sinks.replicas.verifying.comparing import compare, running, writing
 
@@ -65,7 +65,7 @@ TYPES: dict[str, tuple[str, str, object]] = {
 }
 
 
-@pytest.mark.parametrize("replication", list(LAKES), indirect=True)
+@pytest.mark.parametrize("replication", IN_TURN, indirect=True)
 def test_one_cell_of_each_type_is_found(replication: Replication) -> None:
     columns = ", ".join(f"{name} {kind}" for name, (kind, _, _) in TYPES.items())
     values = ", ".join(text for _, text, _ in TYPES.values())

@@ -12,7 +12,7 @@ import pytest
 
 from headrace.spark.sinks.comparison import ComparisonRequest, Kind
 from tests.servers.postgresql import Database
-from tests.sinks.lake.readers import LAKES
+from tests.sinks.lake.readers import IN_TURN
 from tests.sinks.replicas.replication import Replication
 from tests.sinks.replicas.verifying.comparing import compare, running, writing
 
@@ -53,7 +53,7 @@ def load(database: Database) -> Iterator[list[int]]:
         thread.join()
 
 
-@pytest.mark.parametrize("replication", list(LAKES), indirect=True)
+@pytest.mark.parametrize("replication", IN_TURN, indirect=True)
 def test_changes_are_no_differences_and_a_lost_row_is_one(replication: Replication) -> None:
     replication.database.execute(
         "CREATE TABLE a (id int PRIMARY KEY, name text, n int);"

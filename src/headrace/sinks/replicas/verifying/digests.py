@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.errors import HeadraceError
-from headrace.sinks.replicas.keys import mixed, plain_keys, whole_numbers
+from headrace.sinks.replicas.keys import hashes_of_numbers, mixed, plain_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,29 +69,18 @@ def _digests_of_values(array: pa.Array, name: str) -> NDArray[np.uint64]:
     if types.is_large_list(kind) or types.is_map(kind):
         return _digests_of_lists(array, name)
     if types.is_struct(kind):
-        made = np.full(len(array), _EMPTY)
+        members = np.full(len(array), _EMPTY)
         for number in range(kind.num_fields):
-            made = mixed(made ^ _digests(array.field(number), name))
-        return made
-    if types.is_decimal(kind):
-        wide = array.cast(pa.decimal128(38, kind.scale)).fill_null(0)
-        words = np.frombuffer(wide.buffers()[1], np.uint64)
-        words = words[2 * wide.offset : 2 * (wide.offset + len(wide))].reshape(-1, 2)
-        return mixed(mixed(words[:, 0]) ^ words[:, 1])
-    if types.is_floating(kind):
-        numbers = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
-        numbers = np.where(np.isnan(numbers), np.nan, numbers)
-        return mixed(np.ascontiguousarray(numbers).view(np.uint64))
-    if types.is_null(kind):
-        return np.full(len(array), _NULL)
-    whole = whole_numbers(array)
-    if whole is None:
+            members = mixed(members ^ _digests(array.field(number), name))
+        return members
+    made = hashes_of_numbers(array)
+    if made is None:
         raise HeadraceError(
             "replicas.type_not_compared",
             f"The column {name} of the replica has the type {kind}, which cannot be compared",
             "Choose the tables with --table so that its table is left out.",
         )
-    return mixed(whole.view(np.uint64))
+    return made
 
 
 def _digests_of_bytes(array: pa.Array) -> NDArray[np.uint64]:

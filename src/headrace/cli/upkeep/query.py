@@ -1,12 +1,17 @@
-"""The state folder of the query whose tables a verb maintains."""
+"""The query whose tables or files a verb maintains: its configuration, its sink and its folder."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
+from headrace.cli.messages import Messages
+from headrace.cli.pipeline import Pipeline, read_pipeline, with_state
+from headrace.cli.sinks import with_sink
 from headrace.config.properties.connector import ConnectorConfig
 from headrace.errors import HeadraceError
+from headrace.spark.sinks.definition import SinkDefinition
+from headrace.spark.sinks.registry import find_sink
 from headrace.spark.state_folder import require_known_format
 
 
@@ -17,6 +22,16 @@ def add_folder_argument(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder of the query's checkpoint and state (default: headrace.checkpoint.dir)",
     )
+
+
+def query_of_file(
+    arguments: argparse.Namespace, messages: Messages
+) -> tuple[Pipeline, SinkDefinition]:
+    """The pipeline of the file that the arguments name, with the defaults of its sink, and that
+    sink. Raises HeadraceError."""
+    pipeline = read_pipeline(arguments.file, with_state({}, arguments.checkpoint), messages)
+    definition = find_sink(pipeline.config.headrace_sink_type or "console")
+    return with_sink(pipeline, definition), definition
 
 
 def query_folder(verb: str, arguments: argparse.Namespace, config: ConnectorConfig) -> Path:

@@ -1,0 +1,26 @@
+"""One process at a time writes what a sink keeps."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+from headrace.errors import HeadraceError
+
+_LOG = logging.getLogger(__name__)
+
+
+@contextmanager
+def keep_others_from(file: IO[Any], in_use: HeadraceError) -> Iterator[None]:
+    """Keep other processes from an open file meanwhile. Raises `in_use` if one has it; a file
+    system without locks keeps nobody away."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise in_use from None
+    except OSError as error:
+        _LOG.debug("%s cannot be locked: %s", file.name, error)
+    yield
