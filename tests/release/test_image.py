@@ -47,6 +47,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
     return image
 
 
+@pytest.mark.chaos
 def test_it_runs_headrace_as_a_user_who_is_not_root(image: Image) -> None:
     stage = image.last
     said = image.run(*stage.entry, *stage.command)
@@ -57,6 +58,7 @@ def test_it_runs_headrace_as_a_user_who_is_not_root(image: Image) -> None:
     assert image.run("touch", "/opt/headrace/x").returncode != 0
 
 
+@pytest.mark.chaos
 def test_its_kernels_are_compiled_for_the_processor_of_the_build(image: Image) -> None:
     kernels = [*image.last.upper.glob("var/cache/headrace/kernels/*/**/*.nbc")]
     assert len(kernels) > 10
@@ -66,6 +68,7 @@ def test_its_kernels_are_compiled_for_the_processor_of_the_build(image: Image) -
     assert image.run("sh", "-c", "echo $NUMBA_CPU_NAME").stdout == "x86-64-v3\n"
 
 
+@pytest.mark.chaos
 def test_it_has_neither_the_sources_nor_a_server(image: Image) -> None:
     names = {path.name for path in image.last.upper.rglob("*")}
     assert not {"mongod", "mongos", "pyproject.toml", "constraints.txt"} & names

@@ -6,11 +6,21 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import psycopg
+import pytest
 
 from headrace.testing.embedded import PostgresServer
 from tests.servers.mongodb import MongoDatabase, is_streamed
 
 SECRET = "secret-word"
+ONE_DATABASE = pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("postgresql", marks=pytest.mark.postgres),
+        pytest.param("mongodb", marks=[pytest.mark.mongodb, pytest.mark.chaos]),
+    ],
+    indirect=True,
+)
+"""Tests that do not depend on the database: `make test` runs them with one."""
 
 
 class Source(ABC):

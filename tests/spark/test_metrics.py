@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import headrace
-from tests.servers.sources import Source
+from tests.servers.sources import ONE_DATABASE, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 WITHIN_S = 300
 
 
+@ONE_DATABASE
 @pytest.mark.spark
 def test_a_driver_reads_the_metrics_of_its_query(
     spark: SparkSession, source: Source, tmp_path: Path

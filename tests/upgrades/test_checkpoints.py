@@ -24,12 +24,15 @@ BLOCKS = {SNAPSHOT: [1, 2, 3], STREAM: [0, 1, 2, 3], KAFKA: [2, 3]}
 
 def stored(run: str = STREAM, *, of_chaos: Sequence[str] = ()) -> list[Any]:
     """Every release with every database that it has checkpoints of this run of; `make chaos` has
-    those named in `of_chaos`."""
-    chaos = {name: [pytest.mark.chaos] for name in of_chaos}
+    those named in `of_chaos`, and all of releases before the last one."""
+    chaos = [pytest.mark.chaos]
     return [
         pytest.param(
             folder,
-            marks=[MARKS[folder.name], *chaos.get(folder.name, [])],
+            marks=[
+                MARKS[folder.name],
+                *(chaos if release is not RELEASES[-1] or folder.name in of_chaos else []),
+            ],
             id=f"{release.name}-{folder.name}",
         )
         for release in RELEASES

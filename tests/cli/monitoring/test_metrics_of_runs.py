@@ -16,18 +16,7 @@ import pytest
 from headrace.cli import main
 from tests.cli.commands import properties
 from tests.cli.monitoring.runs import WITHIN_S, Run
-from tests.servers.sources import Source
-
-ONE_DATABASE = pytest.mark.parametrize(
-    "source",
-    [
-        pytest.param("postgresql", marks=pytest.mark.postgres),
-        pytest.param("mongodb", marks=[pytest.mark.mongodb, pytest.mark.chaos]),
-    ],
-    indirect=True,
-)
-"""Tests that do not depend on the database: `make test` runs them with one."""
-
+from tests.servers.sources import ONE_DATABASE, Source
 
 @pytest.fixture
 def run(command: Callable[..., subprocess.Popen[str]], source: Source, tmp_path: Path) -> Run:
@@ -57,6 +46,7 @@ def shown(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[st
     return status, json.loads(said.out or "null"), said.err
 
 
+@ONE_DATABASE
 def test_a_run_is_seen_from_outside_until_it_is_killed(
     run: Run, source: Source, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,7 +48,14 @@ def check_end(folder: Path) -> None:
     assert all(file.parent.name.startswith("hour=") for file in visible(folder / "log"))
 
 
-@pytest.mark.parametrize(("form", "seed"), [("json", 1), ("parquet", 2), ("avro", 3)])
+@pytest.mark.parametrize(
+    ("form", "seed"),
+    [
+        ("json", 1),
+        pytest.param("parquet", 2, marks=pytest.mark.chaos),
+        pytest.param("avro", 3, marks=pytest.mark.chaos),
+    ],
+)
 def test_five_kills_at_seeded_steps_lose_and_double_nothing(tmp_path, form, seed) -> None:
     steps = random.Random(seed)
     kills = 0

@@ -109,7 +109,7 @@ print(archive.exists() and any(archive.read_bytes()[:4]), jvm._process.returncod
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("way", ["patient", "hurried"])
+@pytest.mark.parametrize("way", [pytest.param("patient", marks=pytest.mark.chaos), "hurried"])
 def test_an_archive_of_classes_that_takes_longer_than_an_end_may_is_written_all_the_same(
     way: str, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import headrace
 from headrace.cli import main
-from tests.servers.sources import SECRET, Source
+from tests.servers.sources import ONE_DATABASE, SECRET, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,6 +55,7 @@ def awaited(condition: Callable[[], Any], query: StreamingQuery | None = None) -
     return found
 
 
+@ONE_DATABASE
 @pytest.mark.spark
 def test_a_listener_serves_the_metrics_of_the_sessions_queries(
     spark: SparkSession, source: Source, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -96,6 +97,7 @@ def test_a_listener_serves_the_metrics_of_the_sessions_queries(
     spark.streams.removeListener(listener)
 
 
+@ONE_DATABASE
 @pytest.mark.spark
 def test_a_query_that_fails_is_unhealthy_until_it_is_started_again(
     spark: SparkSession, source: Source, tmp_path: Path

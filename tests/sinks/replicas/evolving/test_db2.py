@@ -106,7 +106,8 @@ def _plain(value: object) -> object:
     return value.normalize() if isinstance(value, Decimal) else value
 
 
-@pytest.mark.parametrize("kind", ["iceberg", pytest.param("delta", marks=pytest.mark.chaos)])
+@pytest.mark.chaos
+@pytest.mark.parametrize("kind", ["iceberg", "delta"])
 def test_tables_that_change_are_equal_or_stop_and_are_copied_again(
     spark: SparkSession, db2_database: Db2Database, tmp_path: Path, kind: str
 ) -> None:

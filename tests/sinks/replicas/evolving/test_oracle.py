@@ -120,7 +120,8 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-@pytest.mark.parametrize("kind", ["iceberg", pytest.param("delta", marks=pytest.mark.chaos)])
+@pytest.mark.chaos
+@pytest.mark.parametrize("kind", ["iceberg", "delta"])
 def test_tables_that_change_are_equal_or_stop_and_are_copied_again(
     spark: SparkSession, oracle_database: OracleDatabase, tmp_path: Path, kind: str
 ) -> None:
