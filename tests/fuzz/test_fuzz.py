@@ -21,7 +21,7 @@ NAMES = (
     "extended_json_texts",
 )
 """All kinds but records, which take longer."""
-INPUTS = 5000
+INPUTS = 3000
 
 
 def fuzz(*names: str, **settings: str) -> subprocess.CompletedProcess[str]:

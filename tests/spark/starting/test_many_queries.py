@@ -32,7 +32,8 @@ def busy_loops(count: int) -> Iterator[None]:
 
 @pytest.mark.postgres
 @pytest.mark.spark
-@pytest.mark.parametrize("count", [4, pytest.param(10, marks=pytest.mark.chaos)])
+@pytest.mark.chaos  # the loops take from other tests what these need
+@pytest.mark.parametrize("count", [4, 10])
 def test_queries_that_are_started_at_once_beside_busy_loops_all_stream(
     tmp_path: Path, count: int
 ) -> None:
