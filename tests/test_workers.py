@@ -1,4 +1,4 @@
-"""Tests are given to workers so that at most three of these start Spark at a time."""
+"""Tests are given to workers so that at most four of these start Spark at a time."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def test_one_worker_runs_them_in_order(tmp_path: Path) -> None:
     assert [test for test in worker.done if test not in shared] == rest
 
 
-@pytest.mark.parametrize(("count", "begin"), [(2, 1), (3, 1), (4, 2), (5, 2)])
-def test_spark_runs_from_the_beginning_and_on_three_workers_at_most(
+@pytest.mark.parametrize(("count", "begin"), [(2, 1), (3, 2), (4, 2), (5, 3)])
+def test_spark_runs_from_the_beginning_and_on_four_workers_at_most(
     tmp_path: Path, count: int, begin: int
 ) -> None:
     moments: list[list[str]] = []
@@ -138,7 +138,7 @@ def test_spark_runs_from_the_beginning_and_on_three_workers_at_most(
         sum("spark" in FILES[file] or file in SHARED for file in files) for files in moments
     ]
     assert with_spark[0] == begin
-    assert max(with_spark) == min(3, count)
+    assert max(with_spark) == min(4, count)
     assert with_spark[-1] > 0
 
 
@@ -155,7 +155,7 @@ def test_what_belongs_together_has_one_worker(tmp_path: Path, count: int) -> Non
 
 
 @pytest.mark.parametrize("count", [2, 4])
-def test_kills_which_share_nothing_end_a_run_on_several_workers(tmp_path: Path, count: int) -> None:
+def test_kills_which_share_nothing_run_on_several_workers(tmp_path: Path, count: int) -> None:
     workers = run(tmp_path, count, [])
     with_kills = [worker for worker in workers if any(t.startswith(CHAOS) for t in worker.done)]
     assert len(with_kills) > 1

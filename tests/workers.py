@@ -11,22 +11,22 @@ from xdist.scheduler import LoadScopeScheduling
 
 _CHAOS = "tests/chaos/"
 """The folder whose tests start every process by themselves and share nothing: each is one piece of
-work. They are the last ones of a run, and one worker would take them all while the others rest."""
+work, because one worker would take them all while the others rest."""
 _KAFKA = "kafka"
 _RESIDENT = "resident"
 _REGISTRY = "registry"
-_SPARK_WORKERS = 3
+_SPARK_WORKERS = 4
 """Each starts one session, which all its tests share: a gigabyte, and a core or two in a test."""
-_FROM_THE_START = 2
-"""The number of workers that begin with Spark, but at most half of all workers: tests with Spark
-take almost as long as all others, and workers without any would be idle in the end."""
+_FROM_THE_START = 3
+"""The number of workers that begin with Spark, but at most half of all workers, rounded up: tests
+with Spark take longer than all others, and workers without any would be idle in the end."""
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     """One test after the other, in the order of the run. Files with Spark, and files whose tests
     share a fixture, are one piece of work each; files with Kafka are one together, which has one
     broker, and so are those with a resident `headrace`, which is one with its Spark, and those with
-    a schema registry. All three count as Spark, which some files of each have. Two workers
+    a schema registry. All three count as Spark, which some files of each have. Three workers
     begin with Spark while the others do the rest; then another joins them."""
 
     def __init__(self, config: Any, log: Any = None) -> None:
@@ -95,7 +95,7 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         if self.numnodes == 1:
             return next(iter(self.workqueue))
         others = sum(self._runs_spark(other) for other in self.nodes if other is not node)
-        begin = min(_FROM_THE_START, self.numnodes // 2)
+        begin = min(_FROM_THE_START, (self.numnodes + 1) // 2)
         kinds = [True, False] if others < begin else [False, True]
         if others >= _SPARK_WORKERS:
             kinds.remove(True)
