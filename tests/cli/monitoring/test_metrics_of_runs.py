@@ -18,6 +18,7 @@ from tests.cli.commands import properties
 from tests.cli.monitoring.runs import WITHIN_S, Run
 from tests.servers.sources import ONE_DATABASE, Source
 
+
 @pytest.fixture
 def run(command: Callable[..., subprocess.Popen[str]], source: Source, tmp_path: Path) -> Run:
     file = tmp_path / "shop.properties"

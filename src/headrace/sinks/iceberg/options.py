@@ -9,7 +9,14 @@ from pathlib import Path
 
 from headrace.config.secret import names_a_secret, without_passwords, without_secrets
 from headrace.errors import HeadraceError
-from headrace.sinks.iceberg.s3 import access_of, is_s3, java_properties, names_s3, s3_warehouse
+from headrace.sinks.iceberg.s3 import (
+    SCHEMES,
+    access_of,
+    is_s3,
+    java_properties,
+    names_s3,
+    s3_warehouse,
+)
 from headrace.sinks.replicas.files.s3 import S3Access
 
 CATALOG, TABLE = "catalog.", "table."
@@ -43,6 +50,7 @@ _ADDRESS = re.compile(r"jdbc:[A-Za-z][\w.+-]*:.*", re.DOTALL)
 _PARAMETER = re.compile(r"[?&;]([^=?&;]+)=(\{[^}]*\}|[^&;]*)")
 _BUSY_MS = "30000"
 """How long a commit waits for those of other tables, which SQLite lets in one by one."""
+_OBJECT_STORES = (*SCHEMES, "gs", "abfs", "abfss", "wasb", "wasbs", "oss", "cosn", "obs")
 _SET_HERE = ("format-version", "comment")
 """Properties of tables that options do not set, besides those of headrace."""
 
@@ -156,16 +164,16 @@ def _warehouse(text: str, kind: str) -> str:
             "headrace.sink.type=iceberg needs headrace.sink.warehouse",
             "Set headrace.sink.warehouse to the folder of the tables.",
         )
-    if kind == "rest":
+    if kind == "rest" and ("://" not in text or is_s3(text)):
         return text  # a name that the server knows, or a location
     scheme, colon, rest = text.partition(":")
     if not colon or "/" in scheme:
         return str(Path(text).expanduser().absolute())
     if scheme == "file":
-        return "/" + rest.lstrip("/").rstrip("/")
+        return text if kind == "rest" else "/" + rest.lstrip("/").rstrip("/")
     if kind == "jdbc" and is_s3(text):
         return s3_warehouse(text)
-    if kind == "hadoop":
+    if kind == "hadoop" and scheme.lower() in _OBJECT_STORES:
         raise _impossible(
             "catalog.type",
             kind,

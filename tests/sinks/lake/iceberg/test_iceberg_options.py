@@ -30,6 +30,21 @@ WAREHOUSE = {"warehouse": "/lake"}
             "iceberg.impossible_option",
             "renaming a file, which is not atomic on s3a://",
         ),
+        (
+            {"warehouse": "ABFSS://lake@account/lake", "catalog.type": "hadoop"},
+            "iceberg.impossible_option",
+            "not atomic on ABFSS://",
+        ),
+        (
+            {"warehouse": "hdfs://name-node/lake", "catalog.type": "hadoop"},
+            "iceberg.storage_not_supported",
+            "is on hdfs://",
+        ),
+        (
+            {"warehouse": "gs://lake/a", "catalog.type": "rest", "catalog.uri": "http://catalog"},
+            "iceberg.storage_not_supported",
+            "is on gs://",
+        ),
         (WAREHOUSE | {"table.comment": "x"}, "iceberg.impossible_option", "headrace sets it"),
         (WAREHOUSE | {"table.headrace.key": "x"}, "iceberg.impossible_option", "table.headrace"),
     ],
@@ -55,6 +70,12 @@ def test_a_jdbc_catalog_is_in_the_warehouse_unless_another_is_named() -> None:
     assert (made.catalog, made.properties["uri"]) == ("lake", "jdbc:other://host/db")
     assert made.properties["jdbc.user"] == "u"
     assert "jdbc.busy_timeout" not in made.properties
+
+
+@pytest.mark.parametrize("warehouse", ["name", "arn:aws:s3tables:x", "file:/a", "s3://a/b", ""])
+def test_a_rest_catalog_gets_a_name_or_a_location_as_it_is(warehouse: str) -> None:
+    options = {"catalog.type": "rest", "catalog.uri": "http://catalog", "warehouse": warehouse}
+    assert IcebergOptions.of(options).warehouse == warehouse
 
 
 @pytest.mark.parametrize("warehouse", ["file:/a/lake/", "file:///a/lake", "/a/lake"])

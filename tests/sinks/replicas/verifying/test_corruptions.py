@@ -7,7 +7,7 @@ import random
 import pytest
 
 from headrace.spark.sinks.comparison import Kind
-from tests.sinks.lake.readers import IN_TURN, LAKES
+from tests.sinks.lake.readers import IN_TURN
 from tests.sinks.replicas.replication import Replication
 from tests.sinks.replicas.verifying.comparing import compare, running, writing
 
