@@ -1,1 +1,1 @@
-"""What every connector is: protocols, the engine, the registry, metrics and heartbeats."""
+"""The parts of every connector: protocols, the engine, the registry, metrics and heartbeats."""

@@ -16,7 +16,8 @@ from headrace.offsets.offset import OffsetObject
 
 
 class Connector(Protocol):
-    """One database's log. Methods are called by one thread, and raise HeadraceError only."""
+    """A connector for the log of one database. Methods are called by one thread, and raise
+    HeadraceError only."""
 
     def validate(self, stored: OffsetObject | None) -> None:
         """Connects once and refuses what cannot work; changes nothing and retries nothing.
@@ -26,46 +27,46 @@ class Connector(Protocol):
         ...
 
     def poll(self, after: OffsetObject, wait: timedelta) -> OffsetObject:
-        """The end of the next range, at most `wait` later; `after` itself when nothing is new. An
-        error that may be tried again is, which takes longer.
+        """Return the end of the next range within `wait`, or `after` itself if nothing is new.
+        Retriable errors are retried; then the call takes longer.
 
-        The first call (with the constant initial offset) creates or finds the position in the
-        log. Everything that planning needs is decided and written down before it returns
-        (Invariant 2c).
+        The first call (with the constant initial offset) creates or finds the position in the log.
+        Everything that planning needs is decided and written down before it returns (Invariant 2c).
         """
         ...
 
     def slices(self, start: OffsetObject, end: OffsetObject) -> list[Slice]:
-        """The slices of (start, end]: the same whenever asked again."""
+        """Return the slices of (start, end], the same at every call."""
         ...
 
     def is_settled(self, offset: OffsetObject) -> bool:
-        """Whether the log up to an offset has everything that rows of snapshots have: between a
-        snapshot and there it has rows in their earlier state."""
+        """Whether the log up to an offset contains all changes that the rows of snapshots show.
+        Between a snapshot and such an offset, the log has rows in their earlier state."""
         ...
 
     def bounded(self) -> None:
-        """Limits `poll` to the end that the log has when it is first read (Spark's availableNow):
+        """Limit `poll` to the end that the log has when it is first read (Spark's availableNow):
         `poll` returns `after` at and after that place, whatever comes meanwhile, and not before.
         Signals that are being carried out are finished first."""
         ...
 
     def latest(self) -> OffsetObject:
-        """The head of the log as last heard, for lag."""
+        """Return the head of the log as the database last reported it, to compute the lag."""
         ...
 
     def acknowledge(self, offset: OffsetObject) -> None:
-        """Spark's checkpoint holds `offset`; may come late, twice or never (Invariant 1)."""
+        """Note that Spark's checkpoint holds `offset`; may be called late, twice or never
+        (Invariant 1)."""
         ...
 
     def metrics(self) -> Mapping[str, Any]:
-        """What it measured, as JSON: `snapshot` and `streaming` by Debezium's names, and what the
-        database says of the log."""
+        """Return the metrics as JSON: `snapshot` and `streaming` by Debezium's names, and what the
+        database reports about its log."""
         ...
 
     def watch(self, watcher: Watcher) -> None:
-        """From now on calls `watcher` with the connector's situation, at once and at each change,
-        also while `poll` retries."""
+        """Call `watcher` with the connector's situation, at once and at each change, also while
+        `poll` retries."""
         ...
 
     def close(self) -> None:

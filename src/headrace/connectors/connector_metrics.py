@@ -1,5 +1,5 @@
-"""The metrics of one connector, put together: Debezium's of its snapshots and its stream, and what
-the database says of its log."""
+"""The metrics of one connector: Debezium's metrics of its snapshots and its stream, and what the
+database reports about its log."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from headrace.streaming.stream_state import StreamState
 
 
 class DatabaseWatch(Protocol):
-    """Asks the database from time to time what it says of its log and of this reader."""
+    """A watch that regularly asks the database about its log and this reader."""
 
     def to_json(self) -> Mapping[str, Any] | None:
-        """What it said last; None: nothing yet. `lag_bytes` and `retained_bytes` are the bytes of
-        log that were not acknowledged, and that are kept because of this reader."""
+        """Return the figures read last; None: none were read yet. `lag_bytes` and `retained_bytes`
+        are the bytes of log that were not acknowledged, and that are kept because of this
+        reader."""
         ...
 
     def close(self) -> None:
-        """Ask no more; never raises."""
+        """Stop asking the database; never raises."""
         ...
 
 
 class ConnectorMetrics:
-    """`captured` gives the names of the captured tables, `open_watch` begins to ask the database
-    (None: never)."""
+    """The metrics of one connector. `captured` returns the names of the captured tables,
+    `open_watch` starts the watch of the database (None: the database is not asked)."""
 
     def __init__(
         self,
@@ -45,12 +46,12 @@ class ConnectorMetrics:
         self._watch: DatabaseWatch | None = None
 
     def watch(self) -> None:
-        """Begin to ask the database, if that was not begun."""
+        """Start the watch of the database, unless it is started."""
         if self._watch is None:
             self._watch = self._open_watch()
 
     def planned(self, before: SnapshotProgress, end: Offset[Any]) -> None:
-        """A range of the snapshot from `before` to `end` is planned."""
+        """Count a planned range of the snapshot, from `before` to `end`."""
         if end.snapshot is None:
             self.snapshot.completed()
             return
@@ -64,10 +65,10 @@ class ConnectorMetrics:
         self.snapshot.planned(end.snapshot.table, rows)
 
     def to_json(self, stream: StreamState | None) -> dict[str, Any]:
-        """`snapshot` and `streaming` by Debezium's names, `incremental` by those that its snapshots
-        have (None before the first). `database` is what the database says;
-        `oldest_unacknowledged_ms` the age of the oldest change that was not acknowledged (None:
-        all were). `stream` is the state of the open one."""
+        """Return `snapshot` and `streaming` by Debezium's names, and `incremental` by the names
+        that Debezium has for incremental snapshots (None before the first). `database` is what the
+        database reports; `oldest_unacknowledged_ms` the age of the oldest change that was not
+        acknowledged (None: all were). `stream` is the state of the open stream."""
         tables = {"CapturedTables": list(self._captured()), "NumberOfErroneousEvents": 0}
         queue = {
             "Connected": stream is not None and stream.connected,
@@ -86,7 +87,7 @@ class ConnectorMetrics:
         }
 
     def close(self) -> None:
-        """Ask the database no more; never raises."""
+        """Stop asking the database; never raises."""
         if self._watch is not None:
             self._watch.close()
             self._watch = None

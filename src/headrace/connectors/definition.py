@@ -37,7 +37,7 @@ GROUP = "headrace.connectors"
 
 @dataclass(frozen=True)
 class Driver:
-    """The module that a connector needs beside headrace, and the extra that installs it."""
+    """The module that a connector needs besides headrace, and the extra that installs it."""
 
     module: str
     requirement: str
@@ -46,8 +46,9 @@ class Driver:
 
 @dataclass(frozen=True)
 class DatabaseMetric:
-    """The Prometheus metric of a member of the database's figures (DatabaseWatch): the gauge
-    `headrace_` and `name`, with its unit in the name. A text has a series for each of `states`."""
+    """The Prometheus metric of one figure that the database reports, a `member` of DatabaseWatch's
+    JSON: the gauge `headrace_` and `name`, with its unit in the name. A text has a series for each
+    of `states`."""
 
     member: str
     name: str
@@ -56,8 +57,8 @@ class DatabaseMetric:
 
 
 class CheckResult(Protocol):
-    """One finding of `headrace check`. `remedy` corrects it (by SQL if possible); it is empty for
-    the level `ok`."""
+    """A finding of `headrace check`. `remedy` corrects it (by SQL if possible); it is empty for the
+    level `ok`."""
 
     @property
     def code(self) -> str: ...
@@ -141,8 +142,9 @@ class Demo(Protocol):
 
 
 class ConnectorDefinition(Protocol):
-    """One connector: how it is named, configured, opened, checked, signalled and shown. A
-    definition derives from this class and omits the members that its connector does not have."""
+    """The description of a connector: how it is named, configured, opened, checked, signalled and
+    shown. A definition derives from this class and omits the members that its connector does not
+    have."""
 
     @property
     @abstractmethod
@@ -152,7 +154,7 @@ class ConnectorDefinition(Protocol):
 
     @property
     def classes(self) -> Sequence[str]:
-        """Other values of `connector.class`, in any case; Debezium's class comes first."""
+        """Additional values of `connector.class`, in any case; Debezium's class comes first."""
         return ()
 
     @property
@@ -211,9 +213,9 @@ class ConnectorDefinition(Protocol):
         inline: bool,
         orphaned: Callable[[], bool],
     ) -> Connector:
-        """A connector, which connects on first use. `cores` bounds the slices of a range, `inline`
-        makes slices carry their bytes, `orphaned` returns whether the process that it works for has
-        ended."""
+        """Return a connector, which connects on first use. `cores` bounds the slices of a range,
+        `inline` makes slices carry their bytes, `orphaned` returns whether the process that it
+        works for has ended."""
         ...
 
     def check(
@@ -281,8 +283,9 @@ class ConnectorDefinition(Protocol):
         return None
 
     def current_rows(self, config: ConnectorConfig) -> CurrentRows:  # noqa: ARG002
-        """What reads the current rows of the captured tables beside the stream, for a comparison
-        with what the stream has made of them. It connects on first use. Raises HeadraceError."""
+        """Return a reader of the current rows of the captured tables, which works beside the stream
+        and connects on first use: its rows are compared with those that the stream produced. Raises
+        HeadraceError."""
         raise HeadraceError(
             "connectors.no_current_rows",
             f"The connector {self.name} cannot read rows beside its stream, so that its tables "
@@ -314,7 +317,7 @@ class ConnectorDefinition(Protocol):
 
 class NamedDefinition(ConnectorDefinition):
     """A definition whose parts are named like entry points (`package.module:object`), and are
-    imported at their first use. Empty: the connector does not have the part."""
+    imported at their first use. An empty name: the connector does not have the part."""
 
     configuration_class: str
     """A ConnectorConfig; the other parts are called with one."""

@@ -32,11 +32,10 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """`max_retries` in a row of errors that may be tried again (errors.max.retries; -1: any
-    number), `retry_seconds` before each (retriable.restart.connector.wait.ms).
-    `streaming_delay_seconds` between a snapshot and the log (streaming.delay.ms),
-    `snapshot_delay_seconds` before a snapshot begins (snapshot.delay.ms). `heartbeat_topic` is
-    where heartbeats go."""
+    """`max_retries`: consecutive retries of retriable errors (errors.max.retries; -1: unlimited),
+    each after `retry_seconds` (retriable.restart.connector.wait.ms). `streaming_delay_seconds`: the
+    wait between snapshot and log (streaming.delay.ms); `snapshot_delay_seconds`: that before a
+    snapshot (snapshot.delay.ms). `heartbeat_topic`: the topic of heartbeats."""
 
     max_retries: int
     retry_seconds: float
@@ -46,7 +45,7 @@ class EngineOptions:
 
     @staticmethod
     def of(config: ConnectorConfig) -> EngineOptions:
-        """Taken from a configuration."""
+        """Return the options of a configuration."""
         reads_rows = SnapshotRule.of(config).at_first
         return EngineOptions(
             max_retries=config.errors_max_retries,
@@ -60,8 +59,8 @@ class EngineOptions:
 class Engine(Generic[P]):
     """A connector over a source; see headrace.connectors.connector.Connector.
 
-    A step belongs to each state. It gives the end of the next range, or it changes the state and
-    leaves the rest to the next step.
+    Each state has a step, which returns the end of the next range, or changes the state and leaves
+    the rest to the next step.
     """
 
     def __init__(
@@ -112,14 +111,14 @@ class Engine(Generic[P]):
             raise translated from None
 
     def poll(self, after: OffsetObject, wait: timedelta) -> OffsetObject:
-        """The end of the next range; see the contract. An error that may be tried again is: then
-        it takes longer than `wait`."""
+        """Return the end of the next range; see the contract. Retriable errors are retried; then
+        the call takes longer than `wait`."""
         offset = self._source.read_offset(after)
         end = self._retried(lambda: self._next(offset, wait.total_seconds()))
         return after if end == offset else end.to_json()
 
     def slices(self, start: OffsetObject, end: OffsetObject) -> list[Slice]:
-        """The slices of (start, end]; retries as `poll`."""
+        """Return the slices of (start, end]; retries like `poll`."""
         first, last = self._source.read_offset(start), self._source.read_offset(end)
         return self._retried(lambda: self._slices(first, last))
 
@@ -132,11 +131,11 @@ class Engine(Generic[P]):
         self._bounded = True
 
     def latest(self) -> OffsetObject:
-        """Where the log ended when the database last told; its beginning before streaming."""
+        """Return the end of the log as last reported; its beginning before streaming."""
         return self._source.offset_at(self._stream.head() if self._stream else 0).to_json()
 
     def acknowledge(self, offset: OffsetObject) -> None:
-        """The stream tells the database (Invariant 1)."""
+        """Acknowledge `offset` to the database, if a stream is open (Invariant 1)."""
         done = self._source.read_offset(offset)
         stream = self._stream
         if stream is not None and not done.is_initial and done.epoch == stream.start.epoch:
@@ -164,7 +163,7 @@ class Engine(Generic[P]):
     # -- states ---------------------------------------------------------------------------------
 
     def _take(self, event: Event) -> None:
-        """Change the state; nothing else does. Raises KeyError for what cannot happen in it."""
+        """Change the state (only here). Raises KeyError for an event that cannot occur in it."""
         before, self.state = self.state, TRANSITIONS[self.state][event]
         if before is not self.state:
             self._tell()
@@ -197,8 +196,8 @@ class Engine(Generic[P]):
                 return end
 
     def _go_back(self, after: Offset[P]) -> None:
-        """Asked once more for what follows an offset inside of a snapshot, go back to it: another
-        snapshot that is open is not the one."""
+        """Go back to the snapshot of `after` if `poll` was called again with an offset inside of a
+        snapshot that was left; another open snapshot is closed."""
         if after.snapshot is None:
             return
         if self.state is not (State.BLOCKED if after.snapshot.blocking else State.SNAPSHOTTING):
@@ -211,8 +210,8 @@ class Engine(Generic[P]):
         self._take(Event.BLOCKING_RESUMED if blocks else Event.SNAPSHOT_RESUMED)
 
     def _start(self, after: Offset[P], _seconds: float = 0) -> Offset[P] | None:
-        """Runs once per process: continues at `after`, or starts again if snapshot.mode asks for
-        that at every start, or repairs that the log from `after` on is gone."""
+        """Continue at `after`; start again if snapshot.mode asks for that at every start; or repair
+        the position if the log from `after` on is gone. Runs once per process."""
         source = self._source
         lost = source.check(after, None if after.snapshot is None else self._opened_snapshot())
         if lost is not None:
@@ -220,7 +219,7 @@ class Engine(Generic[P]):
         if after.snapshot is not None:
             self._resume(after)
             return None
-        self._close_snapshot()  # of an offset whose place was followed to after it
+        self._close_snapshot()  # open if `follow` left an offset inside of it
         if not source.snapshots_every_start:
             self._take(Event.POSITION_FOUND if source.streams else Event.NOTHING_LEFT)
             return None
@@ -230,7 +229,7 @@ class Engine(Generic[P]):
         return self._begin(after.epoch + 1)
 
     def _repair(self, after: Offset[P], lost: Lost) -> Offset[P]:
-        """The log from `after` on is gone."""
+        """Follow the database's position, or begin a new snapshot."""
         self._close_stream()
         if lost.is_followed:
             log.warning("%s; continuing from there (offset.mismatch.strategy)", lost.error.message)
@@ -249,7 +248,8 @@ class Engine(Generic[P]):
         return self._begun(lambda: self._source.begin(epoch))
 
     def _begun(self, begin: Callable[[], tuple[Offset[P], OpenSnapshot[P] | None]]) -> Offset[P]:
-        """One snapshot is open at a time: it may hold locks, and what it sees is kept for it."""
+        """Close the open snapshot, which may hold locks and old rows in the database, and
+        `begin`."""
         self._close_snapshot()
         self._waiting.pause(self._options.snapshot_delay_seconds)
         start, self._snapshot = begin()
@@ -257,7 +257,7 @@ class Engine(Generic[P]):
         return start
 
     def _read_rows(self, after: Offset[P], _seconds: float) -> Offset[P] | None:
-        """The next chunks of a snapshot, blocking or not."""
+        """Return the end of the next chunks of a snapshot, blocking or not; None if it is over."""
         if after.snapshot is not None:
             self._metrics.watch()
             end = self._opened_snapshot().poll(after)
@@ -275,13 +275,13 @@ class Engine(Generic[P]):
         return None
 
     def _give_up(self, after: Offset[P]) -> Offset[P]:
-        """The snapshot cannot go on."""
+        """Give up a snapshot that cannot continue, so that it starts again."""
         assert after.snapshot is not None
         self._close_snapshot()
         if after.snapshot.blocking:
             if self.state is State.BLOCKED:
                 self._take(Event.BLOCKING_READ if self._source.streams else Event.NOTHING_LEFT)
-            return asked_again(after)  # the stream finds it there, and begins it
+            return asked_again(after)  # the stream then begins it
         log.warning("the snapshot cannot continue with a later one: it starts again")
         self._take(Event.ATTEMPT_OVER)
         self._source.give_up_snapshot()
@@ -297,7 +297,7 @@ class Engine(Generic[P]):
         return None
 
     def _read_log(self, after: Offset[P], seconds: float) -> Offset[P]:
-        self._close_snapshot()  # a range of it may have been planned again
+        self._close_snapshot()  # open if one of its ranges was planned again
         signals = after.signals
         if signals is not None and signals.blocking and after.position.transaction is None:
             log.info("the stream waits for a blocking snapshot")
@@ -316,8 +316,8 @@ class Engine(Generic[P]):
             return repaired
 
     def _block(self, after: Offset[P], signals: SignalProgress) -> Offset[P]:
-        """A blocking snapshot begins. One that cannot is given up: the checkpoint holds what asks
-        for it, so its error would come again with every start."""
+        """Begin a blocking snapshot, or give it up if it cannot begin: the checkpoint holds the
+        request, so its error would come again with every start."""
         try:
             begun = self._opened_snapshot().begin_blocking(after, signals.blocking)
         except Exception as error:
@@ -351,8 +351,8 @@ class Engine(Generic[P]):
         return self._beat(end) if self._beats() else end
 
     def _next_bounded(self, stream: OpenStream[P], after: Offset[P], seconds: float) -> Offset[P]:
-        """`after` itself from the place on at which the log ended when this was called first,
-        whatever has come meanwhile, unless signals are being applied."""
+        """Return the end of the next range, or `after` if the position has reached the end that the
+        log had at the first call, unless signals are being applied."""
         if self._target is None:
             self._target = self._source.log_end()
         end = stream.poll(after, seconds, self._target)
@@ -376,7 +376,7 @@ class Engine(Generic[P]):
     def _close_snapshot(self) -> None:
         if self._snapshot is not None:
             self._greets = False
-            self._source.forget_tables()  # the log goes on from long ago
+            self._source.forget_tables()  # the log goes on from an earlier time
             snapshot, self._snapshot = self._snapshot, None
             snapshot.close()
 
@@ -393,7 +393,7 @@ class Engine(Generic[P]):
         self._source.forget_tables()
 
     def _slices(self, start: Offset[P], end: Offset[P]) -> list[Slice]:
-        """Plans in any state: Spark plans a range again that was planned before a restart."""
+        """Plan in any state: Spark plans a range again that was planned before a restart."""
         if end.is_initial or start.is_initial or end.epoch != start.epoch:
             return []
         if end.snapshot is not None:
@@ -424,7 +424,7 @@ class Engine(Generic[P]):
     # -- errors ---------------------------------------------------------------------------------
 
     def _retried(self, action: Callable[[], _Result]) -> _Result:
-        """Runs `action`, and again after an error that may be tried again."""
+        """Run `action`, and again after each retriable error."""
         pause = 0.0
         while True:
             try:
@@ -446,7 +446,7 @@ class Engine(Generic[P]):
                 return result
 
     def _recovered(self, error: HeadraceError) -> float:
-        """Prepares a retry; returns the seconds until then. Raises `error` if none is possible."""
+        """Prepare a retry; return the seconds until then. Raises `error` if none is possible."""
         source, limit = self._source, self._options.max_retries
         if not error.retriable or 0 <= limit <= self._retries:
             self._metrics.snapshot.aborted()
@@ -477,7 +477,7 @@ class Engine(Generic[P]):
 
 
 def _plan(config: ConnectorConfig, cores: int) -> Plan:
-    """How ranges are cut: into one slice where keys may come out alike of rows with other keys."""
+    """Return how to cut ranges: one slice if rows with different keys may get equal output keys."""
     order = str(config.headrace_slice_order)
     if order == "key" and not spreads_keys(config):
         return Plan(1, order)
@@ -491,8 +491,8 @@ def open_engine(
     cores: int,
     orphaned: Callable[[], bool],
 ) -> Engine[P]:
-    """A connector as `config` says: see ConnectorDefinition.open. `open_source` is given how ranges
-    are cut into slices, and the waiting for the database."""
+    """Return the connector of `config`; see ConnectorDefinition.open. `open_source` receives the
+    plan that cuts ranges into slices, and the Waiting of this process."""
     waiting = Waiting(orphaned)
     plan = _plan(config, cores)
     source = open_source(plan, waiting)

@@ -1,4 +1,4 @@
-"""The definitions that other packages bring, each examined before anything relies on it."""
+"""The definitions that other packages provide, each examined before it is used."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def load_entries(
     skipped: Mapping[str, str],
     faults_of: Callable[[object], Iterable[str]],
 ) -> Iterator[tuple[str, Any]]:
-    """The objects of a group's entry points, by their names, without those that `skipped` has (name
-    and object); each with what messages call its entry.
+    """Yield the objects of a group's entry points, sorted by name, each after the text that names
+    its entry in messages. Entries in `skipped` (name and object) are left out.
 
-    One that cannot be loaded, or in which `faults_of` finds a fault, is left out, with a warning
-    that names entry and distribution: a query that does not use it does not need it. `what` is what
-    the warning calls it.
+    An entry that cannot be loaded, or in whose object `faults_of` finds a fault, is left out, with
+    a warning that names entry and distribution: a query that does not use it does not need it.
+    `what` is the warning's word for such an object.
     """
     for entry in sorted(metadata.entry_points(group=group), key=lambda entry: entry.name):
         if skipped.get(entry.name) == entry.value:
@@ -51,10 +51,10 @@ def load_entries(
 def load_definitions(
     installed: Sequence[ConnectorDefinition], skipped: Mapping[str, str]
 ) -> list[ConnectorDefinition]:
-    """The definitions of connectors that other packages bring; see `load_entries`.
+    """Return the connector definitions that other packages provide; see `load_entries`.
 
-    One with the name of another one is left out, too. A class that another definition has already
-    stays with that one, with a warning.
+    A definition with the name of another one is left out, too. A class that another definition has
+    already stays with that one, with a warning.
     """
     owners = {value: one.name for one in installed for value in values_of(one)}
 
@@ -80,7 +80,8 @@ def load_definitions(
 
 
 def faults(definition: object) -> Iterator[str]:
-    """What keeps an object from being a definition. Raises what its properties raise."""
+    """Yield the reasons why an object is not a valid definition. Raises what its properties
+    raise."""
     if isinstance(definition, type):
         yield f"{definition.__name__} is a class: name an instance of it"
     missing = object()
@@ -108,7 +109,7 @@ def faults(definition: object) -> Iterator[str]:
 
 
 def are_texts(values: object) -> bool:
-    """Whether they are a sequence of texts."""
+    """Whether `values` is a sequence of texts."""
     return (
         isinstance(values, Sequence)
         and not isinstance(values, str)

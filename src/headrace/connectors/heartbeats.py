@@ -23,8 +23,8 @@ from headrace.offsets.ordinals import heartbeat_part, ordinals_used
 
 
 class Heartbeats:
-    """The heartbeats of one connector, `seconds` after one another (heartbeat.interval.ms) at
-    least. `execute` runs with each (heartbeat.action.query); what it raises ends the poll."""
+    """The heartbeats of one connector, at least `seconds` apart (heartbeat.interval.ms). `execute`
+    runs with each (heartbeat.action.query); an error that it raises ends the poll."""
 
     def __init__(
         self,
@@ -37,16 +37,16 @@ class Heartbeats:
 
     @staticmethod
     def of(config: ConnectorConfig, execute: Callable[[], None] | None = None) -> Heartbeats | None:
-        """The heartbeats that a configuration asks for; None without them."""
+        """Return the heartbeats that a configuration asks for; None: it asks for none."""
         seconds = config.heartbeat_interval_ms / 1000
         return Heartbeats(seconds, execute) if seconds else None
 
     def remaining(self) -> float:
-        """Seconds until the next one is due; not below 0."""
+        """Return the seconds until the next heartbeat is due; not below 0."""
         return self._next.remaining()
 
     def beat(self, end: Offset[P]) -> Offset[P]:
-        """`end` with a heartbeat before it."""
+        """Run the action of a heartbeat, and return `end` with the heartbeat before it."""
         self._next.restart()
         if self._execute is not None:
             self._execute()
@@ -55,7 +55,7 @@ class Heartbeats:
 
 @dataclass(frozen=True)
 class HeartbeatSlice:
-    """One heartbeat. `position`, `kind`, `ordinal` and `part` are its place in the log, after
+    """A single heartbeat. `position`, `kind`, `ordinal` and `part` are its place in the log, after
     everything else in its range."""
 
     topic: str
@@ -80,13 +80,13 @@ class HeartbeatSlice:
         rows = np.zeros(1, ROW)
         put_place(rows, self.position)
         rows["kind"], rows["ordinal"], rows["part"] = self.kind, self.ordinal, self.part
-        rows["operation"] = ord("h")  # anything but a tombstone's; nothing shows it
+        rows["operation"] = ord("h")  # any but a tombstone's; no event shows it
         table = RowTable(rows, np.zeros(1, TRANSACTION))
         yield group_by_shape(table, {0: heartbeat(self.topic, self.server)})
 
 
 def heartbeat_slice(end: Offset[Any], topic: str) -> HeartbeatSlice:
-    """The heartbeat before `end`, after the last row (numbers: headrace.offsets.ordinals). A
+    """Return the heartbeat before `end`, after the last row (numbers: headrace.offsets.ordinals). A
     message outside of a transaction has the ordinal 0 at its position, so no heartbeat has its
     place."""
     inserts = 0 if end.signals is None else end.signals.ordinal

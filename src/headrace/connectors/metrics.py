@@ -22,7 +22,7 @@ _COUNTED = {
 
 
 class LagMetrics:
-    """Least, largest and mean of lags in ms, and percentiles that are right to 2 %."""
+    """The least, largest and mean lag in ms, and percentiles that are accurate to 2 %."""
 
     _BOUNDS = np.concatenate(([1.0], 1.02 ** np.arange(1, 1300)))
 
@@ -35,7 +35,7 @@ class LagMetrics:
         self._last = self._least = self._largest = self._sum = 0
 
     def add(self, lags: np.ndarray) -> None:
-        """Lags (int64, ms) in the order of time."""
+        """Add lags (int64, ms), in the order of time."""
         if len(lags) == 0:
             return
         first = not self._counts.any()
@@ -76,15 +76,15 @@ class StreamingMetrics:
         clock: Callable[[], float] = time.time,
         own: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """`position` gives `SourceEventPosition` for the last record's row (None: none came), `own`
-        what the connector measures beside the others."""
+        """`position` returns `SourceEventPosition` for the last record's row (None: no record
+        came), `own` the connector's own metrics, in addition to the common ones."""
         self._position, self._own = position, own
         self._clock = clock
         self.lag = LagMetrics()
         self.reset()
 
     def reset(self) -> None:
-        """Debezium's operation `reset`."""
+        """Reset the metrics, as Debezium's operation `reset` does."""
         self._operations = np.zeros(256, np.int64)
         self._transactions = 0
         self._last_event: str | None = None
@@ -101,8 +101,8 @@ class StreamingMetrics:
         *,
         ends_inside: bool,
     ) -> None:
-        """Rows of a range in the order of the log, and the transactions that they refer to;
-        `ends_inside`: the last one goes on. `topics` is by relation."""
+        """Count the rows of a range, in the order of the log, and the transactions that they refer
+        to; `ends_inside`: the last transaction goes on. `topics` is by relation."""
         self._last_time = self._clock()
         self._operations += np.bincount(rows["operation"], minlength=256)
         last = rows[-1]
@@ -151,8 +151,8 @@ class SnapshotMetrics:
         self._aborted = False
 
     def began(self, tables: Sequence[str], estimated: Mapping[str, int] | None = None) -> None:
-        """A snapshot of `tables` starts, or goes on after a restart; `estimated` are the numbers
-        of rows that the database's statistics have for some of them."""
+        """Note that a snapshot of `tables` starts, or continues after a restart; `estimated` are
+        the numbers of rows that the database's statistics have for some of them."""
         self._estimated = estimated or {}
         self._tables, self._remaining = tables, len(tables)
         self._began, self._ended, self._aborted = self._clock(), None, False
@@ -163,23 +163,24 @@ class SnapshotMetrics:
         return self._began is not None and self._ended is None
 
     def planned(self, table: int, rows: Mapping[int, int]) -> None:
-        """Chunks up to `table` (its number) are planned, with about so many rows by table."""
+        """Note that chunks up to `table` (its number) are planned; `rows` are the estimated numbers
+        of their rows, by table."""
         self._remaining = len(self._tables) - min(table, len(self._tables))
         for number, count in rows.items():
             name = self._tables[number]
             self._rows[name] = self._rows.get(name, 0) + count
 
     def completed(self) -> None:
-        """Every chunk was read."""
+        """Note that every chunk was read."""
         self._remaining = 0
         self._ended = self._clock()
 
     def skipped(self) -> None:
-        """No snapshot begins: `snapshot.mode` says so, or it was done before."""
+        """Note that no snapshot begins: `snapshot.mode` says so, or it was done before."""
         self._skipped = self._began is None
 
     def aborted(self) -> None:
-        """The snapshot that runs ends with an error; nothing, if none runs."""
+        """Note that the running snapshot ended with an error; no effect if none runs."""
         if self.running:
             self._ended, self._aborted = self._clock(), True
 

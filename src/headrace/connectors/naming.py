@@ -38,7 +38,7 @@ def _replacement(regex: str | None, replacement: str | None) -> Replacement | No
 
 
 def name_adjustment(config: ConnectorConfig) -> NameAdjustment:
-    """What becomes of names that Avro does not accept."""
+    """Return how names that Avro does not accept are adjusted."""
     return NameAdjustment(
         config.schema_name_adjustment_mode,
         config.field_name_adjustment_mode,

@@ -20,8 +20,8 @@ S = TypeVar("S", bound=EventSettings)
 def event_settings(
     settings: type[S], config: ConnectorConfig, source: SourceBlock, **own: Any
 ) -> S:
-    """What all events of a run have in common, of a connector's own class `settings`; `own` are
-    the fields that other connectors' have not."""
+    """Return the settings that all events of a run share, of a connector's own class `settings`;
+    `own` are the fields that only this class has."""
     event_format = FORMATS[str(config.event_format_version)]
     with_context = config.extended_headers_enabled and event_format.context_headers
     return settings(
@@ -36,8 +36,8 @@ def event_settings(
 
 
 def row_options(config: ConnectorConfig, *, splits_keys: bool = True) -> int:
-    """Which records changes make: the options word of `row_kernel`. `splits_keys`: False where the
-    server itself leaves out updates that are skipped, those of keys among them."""
+    """Return which records a change produces: the options word of `row_kernel`. `splits_keys`:
+    False if the server itself leaves out updates that are skipped, including updates of keys."""
     skipped = config.skipped_operations
     return (
         (row_kernel.TOMBSTONES if config.tombstones_on_delete else 0)
@@ -51,13 +51,15 @@ def row_options(config: ConnectorConfig, *, splits_keys: bool = True) -> int:
 def transaction_counts(
     config: ConnectorConfig, event_format: EventFormat
 ) -> TransactionCounts | None:
-    """What counts the records of transactions; None: provide.transaction.metadata is not set."""
+    """Return the counter of the records of transactions; None: provide.transaction.metadata is not
+    set."""
     if not config.provide_transaction_metadata:
         return None
     return TransactionCounts(() if event_format.counts_messages else (MESSAGES,))
 
 
 def uses_signals(config: ConnectorConfig, collection: str | None) -> bool:
-    """Whether signals may come, or notifications go; `collection` is the signal collection."""
+    """Whether signals may arrive or notifications are sent; `collection` is the signal
+    collection."""
     notifies = bool(config.notification_enabled_channels)
     return collection is not None or notifies or has_channels(config)

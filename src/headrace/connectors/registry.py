@@ -48,9 +48,10 @@ _BUILT_IN = {
 
 
 def definitions() -> tuple[ConnectorDefinition, ...]:
-    """Every definition that is installed: headrace's own, then those of other packages by name.
+    """Return every definition that is installed: headrace's own, then those of other packages by
+    name.
 
-    One that is not usable is left out with a warning; see `load_definitions`.
+    Unusable definitions are left out with a warning; see `load_definitions`.
     """
     return (*built_in(), *_added())
 
@@ -62,8 +63,9 @@ def built_in() -> tuple[ConnectorDefinition, ...]:
 
 @contextmanager
 def left_out(what: str, definition: ConnectorDefinition) -> Iterator[None]:
-    """Around what is loaded of every connector, whichever is in use: where the one of another
-    package fails, that is a warning. Its own queries meet the error when they need what failed."""
+    """A context in which a part of every connector is loaded, whichever is in use: an error of a
+    connector of another package becomes a warning. Its own queries raise the error when they need
+    the part."""
     try:
         yield
     except Exception as error:
@@ -92,8 +94,8 @@ def find_definition(connector_class: str) -> ConnectorDefinition:
 
 
 def _not_found(connector_class: str) -> HeadraceError:
-    """The error of a value of `connector.class` that no definition has: a connector of Debezium
-    that is not here, or one of ours with a slip in its name."""
+    """Return the error for a value of `connector.class` that no definition has: a connector of
+    Debezium that headrace does not have, or an installed one with a misspelled name."""
     installed = ", ".join(map(_shown, definitions()))
     known: dict[str, ConnectorDefinition | None] = dict.fromkeys(_connectors_elsewhere())
     for definition in definitions():
@@ -126,15 +128,15 @@ def _not_found(connector_class: str) -> HeadraceError:
 
 
 def _databases_of(connector_class: str) -> list[str]:
-    """What a value of `connector.class` says of its database, in lower case: itself; of a Java
-    class its package, and its own name without "Connector"."""
+    """Return the names of a database that a value of `connector.class` may contain, in lower case:
+    the value itself; for a Java class its package, and its own name without "Connector"."""
     parts = connector_class.strip().lower().split(".")
     return [*parts[-2:-1], parts[-1].removesuffix("connector")]
 
 
 @cache
 def _connectors_elsewhere() -> frozenset[str]:
-    """Short names of Debezium's connectors, whether they are here or not."""
+    """The short names of Debezium's connectors, whether headrace has them or not."""
     return frozenset(Path(__file__).with_name("connectors_elsewhere.txt").read_text().split())
 
 
@@ -172,10 +174,11 @@ def require_driver(definition: ConnectorDefinition) -> None:
 def open_connector(
     config: ConnectorConfig, *, cores: int, inline: bool, orphaned: Callable[[], bool]
 ) -> Connector:
-    """The connector of a parsed configuration. It connects on first use.
+    """Return the connector of a parsed configuration. It connects on first use.
 
     `cores` bounds the slices of a range, `inline` makes slices carry their bytes, `orphaned`
-    tells that the process it works for is gone. Raises HeadraceError("connectors.no_driver").
+    returns whether the process that it works for has ended. Raises
+    HeadraceError("connectors.no_driver").
     """
     definition = definition_of(config)
     require_driver(definition)
@@ -183,7 +186,7 @@ def open_connector(
 
 
 def check(config: ConnectorConfig, stored: OffsetObject | None = None) -> Sequence[CheckResult]:
-    """Whether the database of a parsed configuration is ready; see ConnectorDefinition.check.
+    """Check that the database of a parsed configuration is ready; see ConnectorDefinition.check.
 
     Raises HeadraceError("connectors.no_driver").
     """
@@ -193,7 +196,7 @@ def check(config: ConnectorConfig, stored: OffsetObject | None = None) -> Sequen
 
 
 def event_shapes(config: ConnectorConfig) -> Sequence[Shape]:
-    """What change events of the captured tables look like now, before any transform.
+    """Return the current shapes of the captured tables' change events, before any transform.
 
     Raises HeadraceError.
     """
@@ -203,7 +206,7 @@ def event_shapes(config: ConnectorConfig) -> Sequence[Shape]:
 
 
 def current_rows(config: ConnectorConfig) -> CurrentRows:
-    """What reads the current rows of the captured tables; see ConnectorDefinition.
+    """Return a reader of the current rows of the captured tables; see ConnectorDefinition.
 
     Raises HeadraceError.
     """
@@ -223,7 +226,7 @@ def table_comments(config: ConnectorConfig) -> Mapping[str, str] | None:
 
 
 def sampled_schema(config: ConnectorConfig, topic: str | None = None) -> Schema:
-    """What documents of a captured collection have in common; see ConnectorDefinition.
+    """Return the common schema of the documents of a captured collection; see ConnectorDefinition.
 
     Raises HeadraceError.
     """
@@ -233,8 +236,8 @@ def sampled_schema(config: ConnectorConfig, topic: str | None = None) -> Schema:
 
 
 def support_plan(config: ConnectorConfig, *, to_be_sent: bool = True) -> SupportPlan:
-    """What a support bundle of the connector asks; to be listed only, unless `to_be_sent`. Raises
-    HeadraceError, also where it is to be sent and the driver is missing."""
+    """Return the queries of the connector's support bundle; they are only listed, unless
+    `to_be_sent`. Raises HeadraceError, also if they are to be sent and the driver is missing."""
     definition = definition_of(config)
     if to_be_sent:
         require_driver(definition)
@@ -242,8 +245,8 @@ def support_plan(config: ConnectorConfig, *, to_be_sent: bool = True) -> Support
 
 
 def captured_tables(config: ConnectorConfig, expression: str) -> list[str]:
-    """The names of the captured tables that an expression of a signal means now. Raises
-    HeadraceError, also where the database does not answer."""
+    """Return the names of the captured tables that an expression of a signal matches now. Raises
+    HeadraceError, also if the database does not answer."""
     from headrace.signals.sending import captured_names
 
     definition = definition_of(config)
@@ -261,11 +264,11 @@ def send_signal(
     channel: str | None = None,
     before: Callable[[], None] | None = None,
 ) -> str:
-    """Asks the connector that runs with this configuration; returns the signal's id.
+    """Send a signal to the connector that runs with this configuration, and return the signal's id.
 
-    `channel` is source, kafka or file; None takes the first that there is. Raises HeadraceError,
-    before anything is written, where nobody could do what the signal asks for. `before` is called
-    when that is known, and the signal is about to be sent.
+    `channel` is source, kafka or file; None takes the first that is configured. Raises
+    HeadraceError, before anything is written, if no query could carry out the signal. `before` is
+    called after these checks, when the signal is about to be sent.
     """
     from headrace.signals.sending import channel_of, check_targets, make_signal, send
     from headrace.signals.signal import Signal
@@ -324,8 +327,8 @@ def parse_options(options: Mapping[str, str]) -> ConnectorConfig:
 def examine(
     properties: Mapping[str, str],
 ) -> tuple[ConnectorConfig, list[PropertyFinding]]:
-    """As `parse_configuration`, but returns what is wrong; it then has its default. Raises
-    HeadraceError only where no connector is named."""
+    """Check properties like `parse_configuration`, but return the findings; an invalid property has
+    its default. Raises HeadraceError only if no connector is named."""
     given = properties if isinstance(properties, Properties) else read_mapping(properties)
     return _examine(find_definition(_connector_class(given)), given)
 
@@ -373,7 +376,8 @@ def _connector_class(properties: Mapping[str, str]) -> str:
 
 
 def _one_by_one() -> Iterator[ConnectorDefinition]:
-    """As `definitions`, but metadata are read only when none of headrace's own is taken."""
+    """Yield the definitions like `definitions`, but read metadata only if the caller takes none of
+    headrace's own."""
     yield from built_in()
     yield from _added()
 
@@ -392,5 +396,5 @@ def _added() -> tuple[ConnectorDefinition, ...]:
 
 
 def forget_added() -> None:
-    """Look for other packages' definitions again: what is installed has changed."""
+    """Look for other packages' definitions again: the installed packages have changed."""
     _added.cache_clear()

@@ -1,6 +1,6 @@
-"""Watches what a database keeps of its log for a reader, and warns before the reader loses it.
+"""A watch of how much log a database keeps for a reader, with a warning before the reader loses it.
 
-A thread of its own, because that matters most while Spark is busy or stuck.
+It has a thread of its own, because the warning matters most while Spark is busy or stuck.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ log = logging.getLogger(__name__)
 
 
 class Retention(Protocol):
-    """What the database says of its log and of this reader."""
+    """The figures that a database reports about its log and this reader."""
 
     def to_json(self) -> Mapping[str, Any]:
-        """The values for metrics."""
+        """Return the values for metrics."""
         ...
 
 
@@ -25,12 +25,12 @@ R = TypeVar("R", bound=Retention)
 
 
 class RetentionWatch(Generic[R]):
-    """Asks the database every `seconds`, and logs a warning when the reader begins to be in danger;
-    see headrace.connectors.connector_metrics.DatabaseWatch.
+    """Asks the database every `seconds`, and logs a warning when the reader may soon lose its
+    place; see headrace.connectors.connector_metrics.DatabaseWatch.
 
-    `read` gives None where the database knows no such reader, `warning` why the reader may lose its
-    place soon and what to do (None: it is safe). `disconnect`, which never raises, is called when
-    `read` fails, and at the end.
+    `read` returns None if the database does not know the reader, `warning` why the reader may lose
+    its place soon and what to do (None: it is safe). `disconnect`, which never raises, is called
+    when `read` fails, and at the end.
     """
 
     def __init__(
@@ -49,7 +49,8 @@ class RetentionWatch(Generic[R]):
         self._thread.start()
 
     def to_json(self) -> Mapping[str, Any] | None:
-        """What was read last; None: nothing yet, or there is no such reader."""
+        """Return the figures read last; None: nothing was read yet, or the database does not know
+        the reader."""
         last = self._last
         return None if last is None else last.to_json()
 

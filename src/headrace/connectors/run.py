@@ -1,4 +1,4 @@
-"""One run of a connector: what its parts have in common, and how they are put together."""
+"""A run of a connector: the objects that its parts share, and how they are combined."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ S = TypeVar("S", bound=EventSettings)
 
 @dataclass(frozen=True)
 class Run(Generic[C, S]):
-    """The configuration, and `settings` of the events that it asks for. `plan` is of a range's
-    slices, which carry their bytes when they are `inline`; `waiting` ends the run when nobody reads
-    on. A connector derives from this class to add what else its parts have in common."""
+    """The configuration, and the `settings` of its events. `plan` cuts a range into slices, which
+    carry their bytes if they are `inline`; `waiting` ends the run when the driver has ended. A
+    connector derives from this class to add further objects that its parts share."""
 
     config: C
     settings: S
@@ -49,26 +49,26 @@ class Run(Generic[C, S]):
 
     @property
     def row_options(self) -> int:
-        """Which records changes make; see record_options."""
+        """The records that a change produces; see record_options."""
         return row_options(self.config)
 
     def begin_with(
         self, snapshot: Snapshot[P, H], start: Offset[P], held: H
     ) -> tuple[Offset[P], Snapshot[P, H] | None]:
-        """See Source.begin: the snapshot that is `held` at `start` begins, if snapshot.mode asks
-        for one."""
+        """Begin the snapshot that is `held` at `start`, if snapshot.mode asks for one; see
+        Source.begin."""
         if not SnapshotRule.of(self.config).reads(start.epoch):
             return start, None
         with closed_on_failure(snapshot):
             return snapshot.begin(start, held), snapshot
 
     def snapshot_of(self, source: SnapshotSource[P, H]) -> Snapshot[P, H]:
-        """A snapshot to begin or to go on with. Raises HeadraceError."""
+        """Return a snapshot that can begin or continue. Raises HeadraceError."""
         return Snapshot(self.config, source, self.plan, self.settings)
 
     def watermarks(self, collection: SignalCollection | None) -> Watermarks | None:
-        """What writes to a signal collection where windows open and close; None: there is no
-        collection, or `read.only` forbids it."""
+        """Return the writer of the watermarks in a signal collection, which mark where windows open
+        and close; None: there is no collection, or `read.only` forbids it."""
         if collection is None or self.config.read_only:
             return None
         return Watermarks(self.config, collection)
@@ -76,8 +76,8 @@ class Run(Generic[C, S]):
     def signals(
         self, source: ChunkSource[Any], stream: SignalStream[P], metrics: ConnectorMetrics
     ) -> IncrementalSnapshots[P] | None:
-        """The signals of a stream, and the incremental snapshots that they ask for; None: no
-        signals may come, and no notifications go."""
+        """Return the signals of a stream, and the incremental snapshots that they ask for; None: no
+        signals can arrive, and no notifications are sent."""
         if not uses_signals(self.config, stream.collection):
             return None
         return IncrementalSnapshots(self.config, source, stream, metrics.incremental)
@@ -94,8 +94,8 @@ class Run(Generic[C, S]):
         marks: EndMarks[P] | None = None,
         **options: Any,
     ) -> Streaming[P]:
-        """The log that `reader` reads from `start` on; see Streaming. `options` are the
-        StreamOptions that a configuration has not."""
+        """Return the log that `reader` reads from `start` on; see Streaming. `options` are the
+        StreamOptions that a configuration does not have."""
         return Streaming(
             reader,
             versions,
@@ -120,7 +120,7 @@ def open_run(
     inline: bool,
     orphaned: Callable[[], bool],
 ) -> Engine[P]:
-    """A connector whose source needs nothing but a run; see ConnectorDefinition.open."""
+    """Return a connector whose source needs only a Run; see ConnectorDefinition.open."""
 
     def source(plan: Plan, waiting: Waiting) -> Source[P]:
         return open_source(Run(config, settings, plan, waiting, inline))

@@ -18,8 +18,8 @@ from headrace.streaming.stream_state import StreamState
 
 
 class OpenSnapshot(Protocol[P]):
-    """A snapshot that begins or goes on. Methods raise HeadraceError, and AttemptOver where it was
-    lost and cannot go on with another one."""
+    """A snapshot that can begin or continue. Methods raise HeadraceError, and AttemptOver if it was
+    lost and cannot continue with another one."""
 
     def begin(self, start: Offset[P]) -> Offset[P]:
         """The offset before the first chunk."""
@@ -34,7 +34,7 @@ class OpenSnapshot(Protocol[P]):
         ...
 
     def resumed(self, progress: SnapshotProgress) -> object:
-        """Looks whether the snapshot can go on from `progress` in another process."""
+        """Check that the snapshot can continue from `progress` in another process."""
         ...
 
     def slices(self, start: Offset[P], end: Offset[P]) -> list[Slice]:
@@ -42,7 +42,7 @@ class OpenSnapshot(Protocol[P]):
         ...
 
     def close(self) -> None:
-        """Let the snapshot go; never raises."""
+        """Release the snapshot; never raises."""
         ...
 
 
@@ -51,15 +51,15 @@ class OpenStream(Protocol[P]):
 
     @property
     def start(self) -> Offset[P]:
-        """Where it was opened."""
+        """The offset at which the stream was opened."""
         ...
 
     def poll(
         self, after: Offset[P], seconds: float, target: int | None, *, moves: bool = False
     ) -> Offset[P]:
-        """The end of the next range, or `after` when nothing comes within `seconds`; then the
-        position is moved to where the log is, if it `moves`. With a `target` place, `after` only
-        comes when the stream has passed it."""
+        """Return the end of the next range, or `after` if nothing comes within `seconds`; if it
+        `moves`, the position then advances to where the log is. With a `target` place, `after` is
+        returned only once the stream has passed it."""
         ...
 
     def slices(self, start: Offset[P], end: Offset[P]) -> list[Slice]:
@@ -67,16 +67,17 @@ class OpenStream(Protocol[P]):
         ...
 
     def acknowledge(self, place: int) -> None:
-        """The database may forget everything up to `place`."""
+        """Allow the database to discard the log up to `place`."""
         ...
 
     def head(self) -> int:
-        """The place at which the log ended when the database last told; 0: it did not yet."""
+        """Return the place at which the log ended when the database last reported it; 0: not yet
+        reported."""
         ...
 
     def has_read(self, place: int) -> bool:
-        """Whether the log was received up to `place`; where it was not, the database is asked where
-        it is by now."""
+        """Whether the log was received up to `place`; if it was not, the database is asked for its
+        current position."""
         ...
 
     def state(self) -> StreamState:
@@ -90,37 +91,37 @@ class OpenStream(Protocol[P]):
 
 @dataclass(frozen=True)
 class Lost:
-    """The log from a stored position on is gone, and the configuration has an answer to that: the
-    database's position is believed (`is_followed`), or a new snapshot begins."""
+    """The loss of the log from a stored position on, for which the configuration has a solution:
+    the database's position is used (`is_followed`), or a new snapshot begins."""
 
     error: HeadraceError
     is_followed: bool
 
 
 class LostLog(Protocol[P]):
-    """What a source does where the log from a stored position on is gone."""
+    """The actions of a source if the log from a stored position on is gone."""
 
     def tells(self, error: HeadraceError) -> bool:
-        """Whether an error of the stream says that the log from its position on is gone."""
+        """Whether an error of the stream means that the log from its position on is gone."""
         ...
 
     def follow(self, after: Offset[P]) -> Offset[P]:
-        """`after` moved to the database's position, in the next epoch."""
+        """Return `after` moved to the database's position, in the next epoch."""
         ...
 
     def make_room(self, lost: Lost) -> None:
-        """Takes away what a new beginning cannot use of the position in the log."""
+        """Remove the parts of the position in the log that a new start cannot use."""
         ...
 
     def keep(self, lost: Lost) -> None:
-        """A range before the gap is left out: the next `Source.check` must still find the gap.
-        Raises HeadraceError when it might not."""
+        """Ensure that the next `Source.check` still finds the gap, although a range before it is
+        left out. Raises HeadraceError if it might not."""
         ...
 
 
 @contextmanager
 def closed_on_failure(snapshot: OpenSnapshot[Any]) -> Iterator[None]:
-    """Around the beginning of a snapshot, which holds connections."""
+    """Close a snapshot, which holds connections, if its beginning fails."""
     try:
         yield
     except BaseException:
@@ -137,43 +138,45 @@ class Source(Protocol[P]):
     """
 
     server: str
-    """What its offsets are of (topic.prefix)."""
+    """The topic.prefix whose offsets these are."""
     position_type: type[P]
     metrics: ConnectorMetrics
-    """What is measured of snapshots and streams."""
+    """The metrics of snapshots and streams."""
     streams: bool = True
     """Whether the log is read after a snapshot (snapshot.mode)."""
     snapshots_every_start: bool = False
     """Whether rows are read at every start (snapshot.mode)."""
     lost_log: LostLog[P] | None = None
-    """What is done when the log is gone; None: that ends the query."""
+    """The actions if the log is gone; None: a lost log ends the query."""
     beats_behind_snapshots: bool = True
-    """Whether Debezium's connector of the database ends each snapshot with a heartbeat, where
-    heartbeat.interval.ms asks for any."""
+    """Whether Debezium's connector of the database ends each snapshot with a heartbeat, if
+    heartbeat.interval.ms is set."""
     heartbeat_action: Callable[[], None] | None = None
-    """What is done with each heartbeat (heartbeat.action.query)."""
+    """The action of each heartbeat (heartbeat.action.query)."""
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What the operator should know while the query goes on; read often, and asks nobody."""
+        """Warnings for the operator while the query goes on; read often, without asking the
+        database."""
         return ()
 
     @abstractmethod
     def begin(self, epoch: int) -> tuple[Offset[P], OpenSnapshot[P] | None]:
-        """Makes or finds the position in the log, and begins the snapshot that snapshot.mode asks
-        for. What it made is undone when it fails."""
+        """Create or find the position in the log, and begin the snapshot that snapshot.mode asks
+        for. If this fails, undo what was created."""
         ...
 
     @abstractmethod
     def check(self, stored: Offset[P], snapshot: OpenSnapshot[P] | None) -> Lost | None:
-        """Whether a stored offset still fits the database; asked once until `forget_position`. An
-        unfinished `snapshot` is asked, too, whether it can go on, and raises AttemptOver. Only a
-        source with `lost_log` says Lost; without, what is gone is an error."""
+        """Check whether a stored offset still fits the database, which is asked once until
+        `forget_position`. Also checks an unfinished `snapshot`, and raises AttemptOver if it cannot
+        continue. Only a source with `lost_log` returns Lost; the others raise an error for a lost
+        log."""
         ...
 
     @abstractmethod
     def stream(self, start: Offset[P], *, greets: bool) -> OpenStream[P]:
-        """Opens the log. `greets`: a notification says that this process took no snapshot before
+        """Open the log. `greets`: send a notification that this process took no snapshot before
         it."""
         ...
 
@@ -182,7 +185,7 @@ class Source(Protocol[P]):
         """The place where the log ends now."""
         ...
 
-    # -- what not every source says in its own way ----------------------------------------------
+    # -- defaults ---------------------------------------------------------------------------------
 
     def read_offset(self, data: OffsetObject) -> Offset[P]:
         """An offset of this connector; see Offset.from_json."""
@@ -193,14 +196,14 @@ class Source(Protocol[P]):
         return Offset(self.server, self.position_type.at(place), 1)
 
     def validate(self, stored: Offset[P] | None) -> None:
-        """See Connector.validate. The database is asked where its log ends when nothing is stored
-        yet."""
+        """See Connector.validate. If no offset is stored yet, asks the database where its log
+        ends."""
         if stored is None or stored.is_initial:
             self.log_end()
         else:
             self.check(stored, None)
 
-    # -- what not every source has --------------------------------------------------------------
+    # -- optional parts ---------------------------------------------------------------------------
 
     def begin_at(self, after: Offset[P]) -> tuple[Offset[P], OpenSnapshot[P]]:
         """Begins a snapshot at a stored position, in the next epoch: its rows come before the
@@ -210,27 +213,27 @@ class Source(Protocol[P]):
             return snapshot.begin(replace(after, epoch=after.epoch + 1)), snapshot
 
     def snapshot(self) -> OpenSnapshot[P]:
-        """A snapshot to go on with, or for a signal."""
+        """Return a snapshot to continue with, or for a signal."""
         raise _no_snapshots()
 
     def give_up_snapshot(self) -> None:
-        """Lets go of the snapshot's position in the log: the snapshot starts again with another."""
+        """Release the snapshot's position in the log: the snapshot starts again with another."""
         return
 
     def ends_snapshot(self, error: HeadraceError) -> bool:  # noqa: ARG002
-        """Whether the snapshot must be let go before what failed is tried again."""
+        """Whether the snapshot must be closed before the failed action is retried."""
         return False
 
     def translate(self, error: Exception) -> HeadraceError | None:  # noqa: ARG002
-        """An error of the driver in our words; None: it is not the driver's."""
+        """Return an error of the driver as a HeadraceError; None: it is not the driver's."""
         return None
 
     def forget_position(self) -> None:
-        """`check` asks the database again."""
+        """Make the next `check` ask the database again."""
         return
 
     def forget_tables(self) -> None:
-        """What was read of the catalogue may be old from now on."""
+        """Treat what was read from the catalogue as possibly outdated from now on."""
         return
 
     def disconnect(self) -> None:
@@ -241,7 +244,7 @@ class Source(Protocol[P]):
         """Close everything but streams and snapshots; never raises."""
 
     def drop(self) -> None:
-        """Gives up the position in the log at an orderly end, if the configuration says so. Never
+        """Give up the position in the log at an orderly end, if the configuration says so. Never
         raises."""
         return
 

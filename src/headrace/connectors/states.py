@@ -10,12 +10,12 @@ from headrace.errors import HeadraceError
 
 
 class State(Enum):
-    """What the next `poll` goes on with."""
+    """The state of a connector, which determines what the next `poll` does."""
 
     STARTING = "starting"
-    """It is not known whether the stored position still fits the database."""
+    """The stored position has not been checked against the database yet."""
     SNAPSHOTTING = "snapshotting"
-    """Existing rows are read; no log is."""
+    """Existing rows are read, and no log."""
     WAITING_TO_STREAM = "waiting to stream"
     """The rows are read, and `streaming.delay.ms` is not over."""
     STREAMING = "streaming"
@@ -23,11 +23,11 @@ class State(Enum):
     BLOCKED = "blocked"
     """The log waits for a snapshot that a signal asked for."""
     ENDED = "ended"
-    """Nothing follows: the snapshot was all that was asked for, or the connector is closed."""
+    """The work is complete (only a snapshot was asked for), or the connector is closed."""
 
 
 class Event(Enum):
-    """What happened to the connector."""
+    """An event that may change a connector's state."""
 
     POSITION_FOUND = "the position fits, or was made, and no rows are to be read before the log"
     SNAPSHOT_BEGUN = "a snapshot begins, for the first time or again"
@@ -83,19 +83,19 @@ _SOMEWHERE = {
 TRANSITIONS: dict[State, dict[Event, State]] = {
     state: {**events, Event.INTERRUPTED: state, **_ANYWHERE} for state, events in _SOMEWHERE.items()
 }
-"""Where every event leads from every state; what is not here cannot happen.
+"""The state after each event, by the state before it; other events cannot occur.
 
-SNAPSHOT_RESUMED and BLOCKING_RESUMED elsewhere than in STARTING: `poll` is asked once more for what
-follows an offset inside of a snapshot."""
+SNAPSHOT_RESUMED and BLOCKING_RESUMED occur outside of STARTING if `poll` is called again with an
+offset inside of a snapshot."""
 
 
 @dataclass(frozen=True)
 class Situation:
-    """`state` is a value of State. `error` is what the connector tries
-    again after, for the `attempts`-th time in a row, `retry_seconds` after the last try; None: all
-    is well. `warnings` are what the operator should know while it goes on. `waits` says in words
-    what its work waits for (None: nothing). `is_behind`: it streams, and has not read yet what the
-    log held when the stream was opened."""
+    """`state` is a value of State. `error` is the error after which the connector retries, for the
+    `attempts`-th time in a row, `retry_seconds` after the last attempt; None: there is no error.
+    `warnings` are for the operator while it continues. `waits` says in words what its work waits
+    for (None: nothing). `is_behind`: it streams, and has not yet read the log up to the end that it
+    had when the stream was opened."""
 
     state: str
     error: HeadraceError | None = None
@@ -107,4 +107,4 @@ class Situation:
 
 
 Watcher = Callable[[Situation], None]
-"""Called whenever its situation changes, by any thread; it must not raise."""
+"""A function that is called whenever the situation changes, by any thread; it must not raise."""

@@ -1,4 +1,4 @@
-"""Waiting in a source process, for as long as somebody reads on."""
+"""Waiting in a source process, as long as the driver of its query is alive."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _LOOK_SECONDS = 0.25
 
 
 class Waiting:
-    """`orphaned` tells whether the process that this one works for is gone. `reason` is what the
-    work waits for, in words; None: nothing, or nobody knows. `watcher` is called when it changes,
-    by any thread."""
+    """`orphaned` returns whether the process that this one works for has ended. `reason` says in
+    words what the work waits for; None: nothing, or it is not known. `watcher` is called when it
+    changes, by any thread."""
 
     def __init__(self, orphaned: Callable[[], bool]) -> None:
         self.orphaned = orphaned
         self.reason: str | None = None
         self.watcher: Callable[[], None] = lambda: None
         self.lock = threading.RLock()
-        """Held while somebody reports, so that what is reported last is what is so last."""
+        """Held during a report, so that the last report has the latest state."""
 
     def report(self, reason: str | None) -> None:
-        """What the work waits for from now on."""
+        """Set what the work waits for from now on, and call `watcher`."""
         self.reason = reason
         self.watcher()
 
     def check(self) -> None:
-        """Raises HeadraceError("spark.driver_gone") when nobody reads on."""
+        """Raise HeadraceError("spark.driver_gone") if the driver of the query has ended."""
         if self.orphaned():
             raise HeadraceError(
                 DRIVER_GONE, "The driver of this query ended", "Start the query again."
