@@ -26,14 +26,14 @@ class Capture(TableCapture):
         self.key_rendering = KeyRendering.of(keys, config)
 
     def selected(self, facts: RelationFacts) -> frozenset[str]:
-        """The columns of a table whose changes are asked for: see `needed_columns`; all of the
-        signal table's, which signals are read of."""
+        """Return the columns of a table whose changes are queried: see `needed_columns`; of the
+        signal table all, because signals are read from it."""
         if facts.name == self.signal_table:
             return frozenset(facts.cell_names)
         return needed_columns(facts)
 
     def is_system(self, schema: str, table: str) -> bool:
-        """SQL replication's tables, and those of Db2 itself."""
+        """Whether a table belongs to SQL replication or to Db2 itself."""
         return (
             schema in self._own_schemas
             or schema.startswith(_SYSTEM_SCHEMAS)
@@ -42,7 +42,7 @@ class Capture(TableCapture):
 
 
 def needed_columns(facts: RelationFacts) -> frozenset[str]:
-    """The columns of a table that events show, and those of its key."""
+    """Return the columns of a table that events show, and those of its key."""
     names, lookup = facts.cell_names, facts.lookup
     keys = () if lookup is None else (names[place] for place in lookup.key)
     shown = (column.name for column in facts.columns if column.captured)
@@ -50,7 +50,7 @@ def needed_columns(facts: RelationFacts) -> frozenset[str]:
 
 
 def settings_of(config: Db2Config, capture: Capture) -> Db2Settings:
-    """What all events of a run have in common."""
+    """Return the settings that all events of a run share."""
     converting = str(config.event_converting_failure_handling_mode)
     source = Db2Source(config.database_dbname)
     return event_settings(Db2Settings, config, source, types=capture.types, converting=converting)

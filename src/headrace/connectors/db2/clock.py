@@ -1,7 +1,6 @@
-"""The clocks of the server and of Capture: commits, rows of snapshots and those of incremental
-snapshots have their times in UTC, so that they can be compared. Db2 stores and gives local times
-without a zone.
-"""
+"""The clocks of the server and of Capture. Db2 stores and returns local times without a zone;
+commits, rows of snapshots and rows of incremental snapshots get times in UTC, so that they can be
+compared."""
 
 from __future__ import annotations
 
@@ -27,8 +26,8 @@ class Clock:
         self._zone = zone
 
     def microseconds(self, timestamps: Sequence[object]) -> np.ndarray:
-        """Microseconds since 1970 UTC (int64) of the clock's datetimes, which have no zone, or of
-        their texts; 0 for None. A time that the clock shows twice is the first one."""
+        """Return microseconds since 1970 UTC (int64) for the clock's datetimes, which have no zone,
+        or for their texts; 0 for None. A time that the clock shows twice is the first one."""
         array = pa.array(timestamps)
         if pa.types.is_string(array.type):
             array = array.cast(pa.timestamp("ns"))
@@ -40,8 +39,8 @@ class Clock:
 
 
 def distance_s(distance: object) -> int:
-    """CURRENT TIMEZONE in seconds: `distance` is a number whose digits are hours, minutes and
-    seconds, or its text; 0 for None."""
+    """Return CURRENT TIMEZONE in seconds: `distance` is a number whose digits are hours, minutes
+    and seconds, or its text; 0 for None."""
     found = _DISTANCE.fullmatch(str(distance).strip())
     digits = int(found[2]) if found else 0
     seconds = digits // 10_000 * 3600 + digits // 100 % 100 * 60 + digits % 100
@@ -49,20 +48,20 @@ def distance_s(distance: object) -> int:
 
 
 def distant(distance: object) -> Clock:
-    """The clock of a server whose CURRENT TIMEZONE is `distance` (see `distance_s`)."""
+    """Return the clock of a server whose CURRENT TIMEZONE is `distance` (see `distance_s`)."""
     offset = distance_s(distance)
     return Clock(Zone(np.zeros(0, np.int64), np.array([offset], np.int64), offset))
 
 
 def clock_of(config: Db2Config, distance: object) -> Clock:
-    """The clock of Capture: that of headrace.capture.time.zone, else the server's, whose CURRENT
-    TIMEZONE is `distance`."""
+    """Return the clock of Capture: that of headrace.capture.time.zone, else the server's, whose
+    CURRENT TIMEZONE is `distance`."""
     name = config.headrace_capture_time_zone
     return distant(distance) if name is None else Clock(zone_of(name))
 
 
 def server_time_us(connection: Connection) -> int:
-    """The current time in microseconds since 1970 UTC, which the server's own distance from it
-    gives whatever Capture's clock shows. Raises DriverError."""
+    """Return the current time in microseconds since 1970 UTC, by the server's own distance from
+    UTC, whatever Capture's clock shows. Raises DriverError."""
     ((time, distance),) = connection.rows(sql.CURRENT_TIME)
     return int(distant(distance).microseconds([time])[0])

@@ -15,7 +15,7 @@ _BY_TABLE = refused("Db2's tables are chosen by table.include.list and table.exc
 
 
 class Db2Config(ChangeTablesConfig, Db2SnapshotConfig, SchemaHistoryConfig, RelationalConfig):
-    """Debezium's Db2 connector, version 3.x."""
+    """The properties of Debezium's Db2 connector, version 3.x."""
 
     cloud_event_identity: ClassVar[tuple[tuple[str, str], ...]] = (
         ("name", "name"),

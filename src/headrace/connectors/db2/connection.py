@@ -21,15 +21,17 @@ Row = tuple[Any, ...]
 CHECK_LIMIT = "connection.validation.timeout.ms"
 _LOGIN_SECONDS = 30
 _LOCK_SECONDS = 60
-"""Twice the interval at which Capture usually commits: its locks are let go by then."""
+"""Default of LOCKTIMEOUT: twice the interval at which Capture usually commits, after which it has
+released its locks."""
 _SEPARATOR = ";"
-"""What ends a value: IBM's rules for passwords have every other character, and none that quotes."""
+"""The character that ends a value. By IBM's rules passwords may have all others; a value cannot be
+quoted."""
 _OF_JAVA = ("SSLTRUSTSTORE", "SSLKEYSTORE", "SECURITYMECHANISM")
 _MECHANISMS = {
     "3": "SERVER", "7": "SERVER_ENCRYPT", "9": "SERVER_ENCRYPT", "11": "KERBEROS",
     "12": "DATA_ENCRYPT", "13": "DATA_ENCRYPT",
 }  # fmt: skip
-"""Authentication of the CLI by securityMechanism of Java's driver."""
+"""The CLI's AUTHENTICATION, by the securityMechanism of Java's driver."""
 _IN_TRANSACTION = {ibm_db.SQL_ATTR_AUTOCOMMIT: ibm_db.SQL_AUTOCOMMIT_OFF}
 _ON_CONNECTION = 1
 _DATABASE_NAME = 16
@@ -46,8 +48,8 @@ class Isolation(IntEnum):
 
 
 class Cursor:
-    """Rows of a query that runs. `columns` are their names. It stays among the `opened` ones of its
-    connection until it is closed."""
+    """The rows of a running query. `columns` are their names. The cursor stays in its connection's
+    `opened` set until it is closed."""
 
     def __init__(self, statement: Any, opened: set[Cursor]) -> None:
         self._statement, self._opened = statement, opened
@@ -58,18 +60,20 @@ class Cursor:
         )
 
     def fetch(self, rows: int, /) -> list[Row]:
-        """The next rows, at most so many; none at the end. Values are the driver's: integers,
-        floats, texts (also those of decimals), bytes, dates, times, datetimes, None. Raises
-        DriverError."""
+        """Return the next rows, at most so many; empty at the end. Values are the driver's:
+        integers, floats, texts (also those of decimals), bytes, dates, times, datetimes, None.
+        Raises DriverError."""
         fetched: list[Row] = _native(ibm_db.fetchmany, self._statement, rows)
         return fetched
 
     def scale(self, column: int) -> int:
-        """Digits after the point, or of fractions of seconds, as the query is described."""
+        """Return the digits after the point, or of fractions of seconds, of a column of the
+        query."""
         return int(_native(ibm_db.field_scale, self._statement, column) or 0)
 
     def description(self) -> Sequence[tuple[object, ...]]:
-        """What the driver says of each column: name, type, width, precision and scale."""
+        """Return the driver's description of each column: name, type, width, precision and
+        scale."""
         describe = (
             ibm_db.field_type,
             ibm_db.field_width,
@@ -82,20 +86,20 @@ class Cursor:
         ]
 
     def close(self) -> None:
-        """Let the query go; never raises."""
+        """Close the query; never raises."""
         if self in self._opened:
             self._opened.discard(self)
             _free(self._statement)
 
 
 class Connection:
-    """One connection, in transactions that end by `commit` or `rollback`. One thread uses it.
-    Inside of its context it is open. Methods raise DriverError."""
+    """A connection whose transactions end by `commit` or `rollback`. One thread uses it. It is
+    closed at the end of its context. Methods raise DriverError."""
 
     def __init__(self, handle: Any, limit_ms: int) -> None:
         self._handle = handle
-        # The driver frees the statement of an object that dies, whoever has its number by then: no
-        # cursor may outlive its connection.
+        # When a statement object is deleted, the driver frees its handle, even if another statement
+        # has the handle's number by then: no cursor may outlive its connection.
         self._opened: set[Cursor] = set()
         self._limits = {ibm_db.SQL_ATTR_QUERY_TIMEOUT: -(-limit_ms // 1000)} if limit_ms else {}
 
@@ -106,12 +110,12 @@ class Connection:
         self.close()
 
     def cursor(self, sql: str, parameters: Sequence[object] = ()) -> Cursor:
-        """Prepares and runs a query: Db2 keeps the columns of a query that was prepared before.
-        `parameters` are the values of its question marks."""
+        """Prepare and run a query. Each call prepares again, because a prepared query keeps its
+        columns in Db2. `parameters` are the values of its question marks."""
         return Cursor(self._run(sql, parameters), self._opened)
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
-        """Runs a statement; its rows, none where it has no result."""
+        """Run a statement and return its rows; empty if it has no result."""
         statement = self._run(sql, parameters)
         try:
             if not _native(ibm_db.num_fields, statement):
@@ -131,18 +135,18 @@ class Connection:
         _native(ibm_db.commit, self._handle)
 
     def rollback(self) -> None:
-        """End the transaction and undo what it did."""
+        """End the transaction and undo its changes."""
         _native(ibm_db.rollback, self._handle)
 
     def isolate(self, isolation: Isolation) -> None:
-        """The isolation of the transactions that follow."""
+        """Set the isolation of the transactions that follow."""
         option = {ibm_db.SQL_ATTR_TXN_ISOLATION: int(isolation)}
         _native(ibm_db.set_option, self._handle, option, _ON_CONNECTION)
 
     def metadata(self, function: str, *arguments: str | bool | None) -> Iterator[Mapping[str, Any]]:
-        """Rows of one of the CLI's functions on the catalogue: `tables`, `columns`, `primary_keys`,
-        `statistics`; the arguments are schema, table and what follows. Names are patterns where the
-        CLI says so."""
+        """Yield the rows of one of the CLI's functions on the catalogue: `tables`, `columns`,
+        `primary_keys`, `statistics`; the arguments are schema, table and further ones. Names are
+        patterns where the CLI says so."""
         statement = _native(getattr(ibm_db, function), self._handle, None, *arguments)
         try:
             while row := _native(ibm_db.fetch_assoc, statement):
@@ -151,7 +155,7 @@ class Connection:
             _free(statement)
 
     def close(self) -> None:
-        """Undo what is not committed, end queries that run, and disconnect; never raises."""
+        """Roll back, end running queries, and disconnect; never raises."""
         for cursor in tuple(self._opened):
             cursor.close()
         with suppress(DriverError):
@@ -170,8 +174,8 @@ class Connection:
 
 
 def connect(config: Db2Config, *, limit: str = QUERY_LIMIT) -> Connection:
-    """An open connection. `limit` is the property that says how long a statement may take: of
-    queries, or of checks, which holds for logging in, too.
+    """Return an open connection. `limit` is the property that limits the duration of statements:
+    that of queries, or that of checks, which also limits the login.
 
     Raises HeadraceError with a code of `translate`.
     """
@@ -197,11 +201,11 @@ def connect(config: Db2Config, *, limit: str = QUERY_LIMIT) -> Connection:
 
 
 def connection_string(config: Db2Config, login_seconds: int = _LOGIN_SECONDS) -> str:
-    """Keywords for the CLI driver; those of `driver.*` override ours, also by the names of Java's
-    driver where the CLI has the like.
+    """Return keywords for the CLI driver; those of `driver.*` override headrace's, also by the
+    names of Java's driver if the CLI has an equivalent.
 
-    Raises HeadraceError("db2.impossible_keyword") where a value has the character that ends one, or
-    a keyword is Java's alone.
+    Raises HeadraceError("db2.impossible_keyword") if a value has the character that ends values, or
+    if only Java's driver has a keyword.
     """
     password = config.database_password
     keywords = {
@@ -213,11 +217,11 @@ def connection_string(config: Db2Config, login_seconds: int = _LOGIN_SECONDS) ->
         "PWD": None if password is None else password.reveal(),
         "CONNECTTIMEOUT": str(login_seconds),
         "PROGRAMNAME": "headrace",
-        # A point in numbers, whatever the client's locale has.
+        # A point in numbers, whatever the client's locale.
         "PATCH2": "15",
     }
     if config.db2_platform == Db2Platform.LUW:
-        # Without it a database whose LOCKTIMEOUT is -1 lets a reader wait for ever.
+        # Without it, readers wait for ever if the LOCKTIMEOUT of the database is -1.
         keywords["LOCKTIMEOUT"] = str(_LOCK_SECONDS)
     given = dict(_keyword(name, text) for name, text in config.driver.items())
     names = {"UID": "database.user", "PWD": "database.password", "DATABASE": "database.dbname"}
@@ -233,7 +237,7 @@ def connection_string(config: Db2Config, login_seconds: int = _LOGIN_SECONDS) ->
 
 
 def _keyword(name: str, text: str) -> tuple[str, str]:
-    """A keyword of the CLI, and its value."""
+    """Return a keyword of the CLI, and its value."""
     keyword, value = name.upper(), text.strip()
     if keyword == "SSLCONNECTION":
         return "SECURITY", "SSL" if value.lower() == "true" else ""
@@ -253,7 +257,7 @@ def _keyword(name: str, text: str) -> tuple[str, str]:
 
 @contextmanager
 def opened(config: Db2Config, doing: str, *, limit: str = CHECK_LIMIT) -> Iterator[Connection]:
-    """A connection for `doing` one thing; its errors are translated."""
+    """A context with a connection for the action `doing`; errors of the driver are translated."""
     with connect(config, limit=limit) as connection:
         try:
             yield connection
@@ -268,7 +272,7 @@ def translated_error(
     limit: str = QUERY_LIMIT,
     about: str | None = None,
 ) -> HeadraceError:
-    """As `translate`, for what is an error of the driver."""
+    """Return the translation of an error of the driver; see `translate`."""
     known = translate(error, config, doing, limit, about)
     assert known is not None
     return known
@@ -280,8 +284,8 @@ def _free(statement: Any) -> None:
 
 
 def _native(function: Callable[..., T], *arguments: Any) -> T:
-    """Calls the driver, whose errors are plain Exceptions. Where it returns a result beside its
-    error, Python raises a SystemError because of the latter."""
+    """Call the driver, whose errors are plain Exceptions. If it returns a result besides its error,
+    Python raises a SystemError that the error caused."""
     try:
         return function(*arguments)
     except Exception as error:  # noqa: BLE001 - it has no class of its own

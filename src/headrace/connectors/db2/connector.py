@@ -1,4 +1,4 @@
-"""The Db2 connector: the database under the engine."""
+"""The Db2 connector: the engine's source."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Db2Database(Source[Db2Position]):
     # -- positions ------------------------------------------------------------------------------
 
     def validate(self, stored: Db2Offset | None) -> None:
-        """The questions of `headrace check`, and whether the stored position fits."""
+        """Run the checks of `headrace check`, and check that the stored position fits."""
         at = None if stored is None else stored.to_json()
         self._readiness.prepare(at)
         require(self._run.config, at)
@@ -67,8 +67,8 @@ class Db2Database(Source[Db2Position]):
             self._position.check(stored)
 
     def begin(self, epoch: int) -> tuple[Db2Offset, OpenSnapshot[Db2Position] | None]:
-        """The stream begins after the changes that Capture wrote before the first row is read.
-        Without rows there is a snapshot, too, which describes the tables' structures."""
+        """Begin the stream after the changes that Capture wrote before the first row is read. A
+        start that reads no rows has a snapshot, too, which describes the tables' structures."""
         self._readiness.prepare()
         self._beginnings = Beginnings(self._readiness.registered)
         run, reads_rows = self._run, self._rule.reads(epoch)
@@ -172,14 +172,14 @@ class Db2Database(Source[Db2Position]):
 
 
 def _source_position(row: np.void | None) -> dict[str, int | None]:
-    """SourceEventPosition of the last row: the lower half of its number in the order."""
+    """Return SourceEventPosition of the last row: the lower half of the number that orders it."""
     return {"change_lsn": None if row is None else int(row["place"])}
 
 
 def open_connector(
     config: Db2Config, *, cores: int, inline: bool, orphaned: Callable[[], bool]
 ) -> Engine[Db2Position]:
-    """A connector for one database; see ConnectorDefinition.open."""
+    """Return a connector for one database; see ConnectorDefinition.open."""
     capture = Capture(config)
     settings = settings_of(config, capture)
 

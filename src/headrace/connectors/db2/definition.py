@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Db2Definition(NamedDefinition):
-    """Debezium's Db2 connector."""
+    """The definition of Debezium's Db2 connector."""
 
     name = "db2"
     classes: Sequence[str] = ("io.debezium.connector.db2.Db2Connector",)
@@ -52,7 +52,7 @@ class Db2Definition(NamedDefinition):
             return head == delivered
         if "transaction_lsn" in end:
             return False
-        # On z/OS they are texts of another size.
+        # On z/OS, numbers have texts of another length.
         return place_of(parse_lsn(str(delivered))) >= place_of(parse_lsn(str(head)))
 
 

@@ -30,7 +30,7 @@ class DriverError(Exception):
 
     @property
     def is_unreachable(self) -> bool:
-        """Whether the connection is not there, or no more."""
+        """Whether the connection could not be made, or was lost."""
         return (
             self.code in _UNREACHABLE_CODES
             or self.state[:2] == "08"
@@ -39,14 +39,14 @@ class DriverError(Exception):
 
     @property
     def is_of_statement(self) -> bool:
-        """Whether the statement is at fault, as it is written or for the rows that it meets: what
-        it names, how it is formed, what it computes. Who runs it, and the server, are not."""
+        """Whether the statement itself is at fault: its syntax, the names in it, or its computation
+        on the rows that it reads; not its user, and not the server."""
         return self.state[:2] in _STATEMENT_CLASSES and _refusal(self) not in _OF_THE_USER
 
 
 class Refusal(NamedTuple):
-    """What an error means. `remedy` may name `{limit}`, `{user}`, and `{grantee}`: the user as a
-    GRANT names it."""
+    """The meaning of an error. `remedy` may contain `{limit}`, `{user}`, and `{grantee}`: the user
+    as a GRANT names it."""
 
     code: str
     remedy: str
@@ -56,11 +56,11 @@ class Refusal(NamedTuple):
 _NOT_LOGGED_IN = -30082
 _REFUSED, _NO_PACKAGE = -551, -805
 _PACKAGE = re.compile(r"\bSYS[SL][HN]\w(\w\w)\b")
-"""A package of the CLI: the last two characters count those of one kind."""
+"""The name of a package of the CLI: its last two characters number the packages of one kind."""
 _PROCEDURE = re.compile(r"\bSYSIBM\.SQL[A-Z]+")
-"""One of the procedures that the CLI calls for its functions on the catalogue."""
+"""A procedure that the CLI calls for its functions on the catalogue."""
 _BOUND_PACKAGES = 3
-"""So many of a kind db2cli.lst binds, unless CLIPKG says otherwise."""
+"""The number of packages of each kind that db2cli.lst binds, unless CLIPKG says otherwise."""
 _UNSUPPORTED = re.compile(r'reason "(?:17|36)"')
 # SQL30081N communication, SQL30108N rerouted, SQL1224N the server ended it, SQL1032N not started,
 # SQL1229N its member failed; SQL0923N of z/OS: not started.
@@ -193,7 +193,7 @@ _BY_STATE = {
     "57011": _RESOURCES,
     "57019": _NOT_OPEN,
     "57030": _CONNECTIONS,
-    # Apache Derby, with which headrace tries itself out.
+    # Apache Derby, which headrace's own tests and demo use.
     "42X05": _TABLE_GONE,
     "42Y07": _TABLE_GONE,
     "42X04": _COLUMN_GONE,
@@ -209,7 +209,7 @@ _TLS_WORDS = ("SSL", "GSKit", "certificate")
 
 
 def place(config: Db2Config) -> str:
-    """The database, for messages."""
+    """Return the database, for messages."""
     return (
         f"{config.database_user}@{config.database_hostname}:{config.database_port}"
         f"/{config.database_dbname}"
@@ -217,8 +217,8 @@ def place(config: Db2Config) -> str:
 
 
 _DRIVERS_FAULT = "returned a result with an exception set"
-"""What the interpreter says of a function of the driver that broke its rules, which it does when a
-connection breaks at the wrong moment: a new connection helps."""
+"""Python's message if a function of the driver returns a result with an exception set, which
+happens when a connection breaks during the call: a new connection helps."""
 
 
 def translate(
@@ -228,9 +228,10 @@ def translate(
     limit: str = QUERY_LIMIT,
     about: str | None = None,
 ) -> HeadraceError | None:
-    """An error of the driver as HeadraceError, which never contains a secret; None if the error is
-    not the driver's. `doing` says what failed, `limit` is the property that limits statements,
-    `about` the property whose text the driver was given, as of `HiddenTexts.in_error`."""
+    """Return an error of the driver as HeadraceError, which never contains a secret; None if the
+    error is not the driver's. `doing` says what failed, `limit` is the property that limits
+    statements, `about` the property whose text the driver received, as in
+    `HiddenTexts.in_error`."""
     if not isinstance(error, DriverError):
         return None
     text = config.hidden.in_error(error.text, about)
@@ -266,7 +267,8 @@ def translate(
 
 
 def grantee(config: Db2Config) -> str:
-    """The connector's user as a GRANT names it; on z/OS a name alone is one of a user."""
+    """Return the connector's user as a GRANT names it; on z/OS, a name without a keyword is a
+    user."""
     name = '"' + str(config.database_user).upper().replace('"', '""') + '"'
     return name if config.db2_platform == Db2Platform.ZOS else f"USER {name}"
 
@@ -285,7 +287,7 @@ def _refusal(error: DriverError) -> Refusal | None:
 
 
 def _is_beyond(count: str) -> bool:
-    """Whether the number of a package, in hexadecimal digits, is after those that are bound."""
+    """Whether the number of a package, in hexadecimal digits, is above those that are bound."""
     try:
         return int(count, 16) >= _BOUND_PACKAGES
     except ValueError:

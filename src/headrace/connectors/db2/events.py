@@ -75,6 +75,6 @@ class Db2Source:
 
 @dataclass(frozen=True)
 class Db2Settings(RelationalSettings):
-    """What all events of a run have in common."""
+    """The settings that all events of a run share."""
 
     source: Db2Source

@@ -18,18 +18,18 @@ _TEXT = re.compile(r"([0-9a-f]{8}):([0-9a-f]{8}):([0-9a-f]{16}|[0-9a-f]{4})")
 
 
 def place_of(lsn: bytes) -> int:
-    """The number as a place in the log."""
+    """Return the number as a place in the log."""
     return int.from_bytes(lsn, "big")
 
 
 def lsn_of(place: int, size: int = LSN_BYTES) -> bytes:
-    """The number of `size` bytes at a place in the log. Raises OverflowError for a place that has
-    no number of this size."""
+    """Return the number of `size` bytes at a place in the log. Raises OverflowError for a place
+    that has no number of this size."""
     return place.to_bytes(size, "big")
 
 
 def format_lsn(lsn: bytes) -> str:
-    """Debezium's text: `00000000:00000000:0000000003a1b2c4`, or `…:b2c4` for 10 bytes."""
+    """Return Debezium's text: `00000000:00000000:0000000003a1b2c4`, or `…:b2c4` for 10 bytes."""
     digits = lsn.hex()
     return f"{digits[:8]}:{digits[8:16]}:{digits[16:]}"
 

@@ -27,13 +27,13 @@ _HALF = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class DeliveredChange:
-    """The last change of a transaction that is delivered. `place` is the number that orders the
-    changes of a transaction: IBMSNAP_INTENTSEQ of the row that a change begins with (the D of an
-    update), of `lsn_bytes`. `serial` counts the changes with this number from 1, and is 0 if only
-    the schema change before them is delivered.
+    """The last delivered change of a transaction. `place` is the number that orders the changes of
+    a transaction: IBMSNAP_INTENTSEQ of the row that a change begins with (the D of an update), of
+    `lsn_bytes`. `serial` counts the changes with this number from 1, and is 0 if only the schema
+    change before them is delivered.
 
-    `unread` is where the number lies in the spool (a virtual address; 0: it is read): until then
-    `place` is its lower half, by which changes of one transaction compare.
+    `unread` is where the number lies in the spool (a virtual address; 0: it is read): until it is
+    read, `place` is its lower half, by which changes of one transaction compare.
     """
 
     place: int
@@ -42,8 +42,9 @@ class DeliveredChange:
     unread: int = field(default=0, compare=False, repr=False)
 
     def covers(self, rows: np.ndarray) -> np.ndarray:
-        """Mask of the rows of its transaction: whether they are its own, or before it. Numbers of
-        one transaction are less than 2^63 apart, so their lower halves tell, in a circle."""
+        """Return a mask of rows of its transaction: true for its own rows and those before it.
+        Numbers of one transaction are less than 2^63 apart, so their lower halves are compared
+        modulo 2^64."""
         distance = rows["place"] - low_half(self.place)
         done = (distance < 0) | ((distance == 0) & (rows["serial"] <= self.serial))
         return np.asarray((done | (rows["ordinal"] == 0)) & (rows["operation"] != ENDING))
@@ -54,7 +55,7 @@ class DeliveredChange:
 
     @property
     def lsn(self) -> bytes:
-        """The number."""
+        """The number at `place`."""
         return lsn_of(self.place, self.lsn_bytes)
 
 
@@ -62,13 +63,13 @@ class DeliveredChange:
 class Db2Position(PlacePosition):
     """A position (architecture, Positions); see headrace.offsets.position.Position.
 
-    A transaction's place is its IBMSNAP_COMMITSEQ; `committed` is one more than the last one that
-    is delivered or passed by, and 0 where none is known. Offsets have the numbers as Debezium
+    A transaction's place is its IBMSNAP_COMMITSEQ; `committed` is one more than the last commit
+    that is delivered or passed by, and 0 if none is known. Offsets have the numbers as Debezium
     writes them: `commit_lsn`, and inside of a transaction its own number, `transaction_lsn`, with
-    `change_lsn` and `event_serial_no` of the last `change` that is delivered, after which it is
-    gone on with, whatever tables are captured then, and `messages`, the number that this change has
-    in the `sequence` of its records. Without a `change` (offsets that were written before there
-    was one, and after the record of a transaction's beginning) as many messages are delivered.
+    `change_lsn` and `event_serial_no` of the last delivered `change`, after which reading
+    continues, whatever tables are captured then, and `messages`, the number of this change in the
+    `sequence` of its records. Without a `change` (in offsets that were written before it existed,
+    and after the record of a transaction's beginning), `messages` counts the delivered messages.
     `lsn_bytes` is the size of the server's numbers.
     """
 
@@ -77,7 +78,7 @@ class Db2Position(PlacePosition):
 
     @classmethod
     def behind_commit(cls, commit_lsn: bytes) -> Self:
-        """The position after everything up to this commit."""
+        """Return the position after everything up to this commit."""
         return cls(place_of(commit_lsn) + 1, lsn_bytes=len(commit_lsn))
 
     @property
@@ -126,7 +127,7 @@ class Db2Position(PlacePosition):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Takes its members out of an offset. Raises ValueError."""
+        """Return the position in the members of an offset. Raises ValueError."""
         commit_lsn, inside = (_lsn(data, name) for name in ("commit_lsn", "transaction_lsn"))
         position = cls() if commit_lsn is None else cls.behind_commit(commit_lsn)
         change_lsn, serial = _lsn(data, "change_lsn"), number(data, "event_serial_no", 1)

@@ -55,17 +55,17 @@ _JDBC_TYPES = {
 }
 _OTHER = 1111
 _IDENTITY = "AUTOINCREMENT"
-"""What the driver's metadata have as the default of a column that numbers its rows."""
+"""The default of an identity column in the driver's metadata."""
 _WITHOUT_SCALE = frozenset({"REAL", "DOUBLE", "FLOAT", "DECFLOAT"})
 
 
 _CHANGES = 1 << 128
-"""Places of changes in one commit, and more."""
+"""A number above every place of a change in one commit."""
 
 
 def history_place(position: Mapping[str, Any]) -> int | None:
-    """The place that a record's position names, Debezium's too: its commit, and its change in it.
-    None: it has none."""
+    """Return the place in a record's position, also in one of Debezium: its commit, and its change
+    in that. None: it has no place."""
     try:
         commit, change = (
             place_of(parse_lsn(text)) if isinstance(text, str) else None
@@ -77,19 +77,19 @@ def history_place(position: Mapping[str, Any]) -> int | None:
 
 
 def place_behind(position: Db2Position) -> int:
-    """The place of the records after everything that is delivered at a position."""
+    """Return the place of the records after everything that is delivered at a position."""
     if position.transaction is None or position.change is None:
         return position.committed * _CHANGES
     return position.transaction * _CHANGES + position.change.place + 1
 
 
 def snapshot_position(lsn: bytes) -> dict[str, Any]:
-    """The position of what a snapshot tells, in Debezium's order."""
+    """Return the position in the records of a snapshot, with members in Debezium's order."""
     return {"commit_lsn": format_lsn(lsn), "snapshot": "INITIAL", "snapshot_completed": False}
 
 
 def stream_position(commit_lsn: bytes, change_lsn: bytes | None) -> dict[str, Any]:
-    """The position of a change of the log, in Debezium's order."""
+    """Return the position of a change of the log, with members in Debezium's order."""
     return {
         "event_serial_no": 1,
         "commit_lsn": format_lsn(commit_lsn),
@@ -100,23 +100,24 @@ def stream_position(commit_lsn: bytes, change_lsn: bytes | None) -> dict[str, An
 def open_tables(
     config: Db2Config, position: Db2Position, memory: MemoryStore | None = None
 ) -> TableHistory:
-    """The tables that were recorded up to `position`; see `db2_history`. Raises HeadraceError."""
+    """Return the tables that were recorded up to `position`; see `db2_history`. Raises
+    HeadraceError."""
     return TableHistory(db2_history(config, memory), place_behind(position))
 
 
 def db2_history(config: Db2Config, memory: MemoryStore | None = None) -> SchemaHistory:
-    """The history of a configuration; see `open_history`. Raises HeadraceError."""
+    """Return the history of a configuration; see `open_history`. Raises HeadraceError."""
     return open_history(config, config.topic_prefix, history_place, memory)
 
 
 def history_table(table: Table) -> HistoryTable:
-    """A table as its history describes it. Ids have no database, as in Debezium."""
+    """Return a table as its history describes it. Ids have no database, as in Debezium."""
     columns = (_column(column, number) for number, column in enumerate(table.columns, 1))
     return HistoryTable(table.path, tuple(columns), table.key)
 
 
 def table_of(described: HistoryTable) -> Table:
-    """The table that `history_table` describes; its comments are not there."""
+    """Return the table that `history_table` describes, without comments."""
     schema, name = described.id[-2:]
     columns = tuple(
         Column(

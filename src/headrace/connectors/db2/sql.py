@@ -1,7 +1,7 @@
-"""Every statement that is sent to Db2 for its change tables, in the dialects of LUW and z/OS.
+"""All statements that are sent to Db2 for its change tables, in the dialects of LUW and z/OS.
 
-Names are quoted always, places in the log are parameters of their bytes. Nothing here needs window
-functions: pairs of rows are put together by the reader.
+Names are always quoted; places in the log are parameters with their bytes. No statement needs
+window functions: the reader pairs the rows.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ PRUNING, PRUNE_SETS = "IBMSNAP_PRUNCNTL", "IBMSNAP_PRUNE_SET"
 SUBSCRIBED_COLUMNS, SUBSCRIBED_TABLES = "IBMSNAP_SUBS_COLS", "IBMSNAP_SUBS_MEMBR"
 COLUMN_VERSIONS, TABLE_VERSIONS = "IBMQREP_COLVERSION", "IBMQREP_TABVERSION"
 CHANGE_COLUMNS = ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION")
-"""The first columns of every change table: of the commit, of the change, and what it did."""
+"""The first columns of every change table: the numbers of the commit and the change, and the
+operation."""
 
 CURRENT_TIME = "SELECT CURRENT TIMESTAMP, CURRENT TIMEZONE FROM SYSIBM.SYSDUMMY1"
-"""One row: the server's local time, and its distance from UTC: hours, minutes and seconds as the
-digits of a DECIMAL(6,0)."""
+"""The query of the server's local time and its distance from UTC, one row: the distance has hours,
+minutes and seconds as the digits of a DECIMAL(6,0)."""
 CURRENT_COMMIT = 'SELECT "VALUE" FROM SYSIBMADM.DBCFG WHERE "NAME" = \'cur_commit\''
-"""A row for each member (LUW): ON, AVAILABLE (for whoever asks for it) or DISABLED."""
+"""The query of cur_commit, a row for each member (LUW): ON, AVAILABLE (on request) or DISABLED."""
 
 _MICROSECONDS = 6
 _DECFLOAT_CHARACTERS = 42
@@ -34,7 +35,7 @@ _FINE_TIMESTAMP = "YYYY-MM-DD HH24:MI:SS.FF12"
 
 
 class ChangeTableName(Protocol):
-    """Where a change table is."""
+    """The name of a change table."""
 
     @property
     def change_schema(self) -> str: ...
@@ -43,24 +44,24 @@ class ChangeTableName(Protocol):
 
 
 def quoted(*names: str) -> str:
-    """A name, of as many parts as are given."""
+    """Return a quoted name of one or more parts."""
     return ".".join('"' + name.replace('"', '""') + '"' for name in names)
 
 
 def literal(value: object) -> str:
-    """A text or a number as SQL writes it."""
+    """Return a text or a number as an SQL literal."""
     return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
 
 
 def control_table(config: Db2Config, table: str) -> str:
-    """A control table."""
+    """Return the quoted name of a control table."""
     return quoted(config.cdc_control_schema, table)
 
 
 def newest_lsn(config: Db2Config) -> str:
-    """Up to where Capture has written all changes: one row, null before it began. Also on z/OS it
-    waits for a transaction of Capture that is not committed: if Capture rolled it back, and wrote
-    the changes a second time, they would not be read again."""
+    """Return the query of the place up to which Capture has written all changes: one row, null
+    before it began. Also on z/OS the query waits for an uncommitted transaction of Capture: if
+    Capture rolled it back, and wrote the changes a second time, they would not be read again."""
     register = control_table(config, REGISTER)
     return (
         f"SELECT MAX(T.SYNCHPOINT) FROM (SELECT CD_NEW_SYNCHPOINT AS SYNCHPOINT FROM {register} "
@@ -69,7 +70,8 @@ def newest_lsn(config: Db2Config) -> str:
 
 
 def newest_lsn_and_clock(config: Db2Config) -> str:
-    """As `newest_lsn`, and the distance of the server's clock from UTC as `CURRENT_TIME` has it."""
+    """Return the query of `newest_lsn` and of the server's distance from UTC as in
+    `CURRENT_TIME`."""
     register = control_table(config, REGISTER)
     distance = "CURRENT TIMEZONE AS DISTANCE"
     return (
@@ -80,9 +82,9 @@ def newest_lsn_and_clock(config: Db2Config) -> str:
 
 
 def registrations(config: Db2Config, *, begun: bool = False) -> str:
-    """The registered tables; see `catalog.registrations`. A view's registration has its table's
-    names in some set-ups, and a number of its own. `begun`: only those whose change tables begin at
-    a place or after it."""
+    """Return the query of the registered tables; see `catalog.registrations`. In some set-ups a
+    view's registration has its table's names, and a number of its own. `begun`: only those whose
+    change tables begin at a place or after it."""
     condition = " AND CD_OLD_SYNCHPOINT >= ?" if begun else ""
     return _of_register(
         config,
@@ -94,8 +96,8 @@ def registrations(config: Db2Config, *, begun: bool = False) -> str:
 
 
 def held_tables(config: Db2Config) -> str:
-    """Schemas and names of the tables whose changes a set of subscribers holds back from
-    pruning, up to its SYNCHPOINT."""
+    """Return the query of the schemas and names of the tables whose changes a set of subscribers
+    holds back from pruning, up to its SYNCHPOINT."""
     sets = ("TARGET_SERVER", "APPLY_QUAL", "SET_NAME")
     same = " AND ".join(f"M.{column} = S.{column}" for column in sets)
     return (
@@ -106,7 +108,8 @@ def held_tables(config: Db2Config) -> str:
 
 
 def capture_progress(config: Db2Config) -> str:
-    """SYNCHPOINT and SYNCHTIME of the global row, and what `CURRENT_TIME` has."""
+    """Return the query of SYNCHPOINT and SYNCHTIME of the global row, and the columns of
+    `CURRENT_TIME`."""
     return _of_register(
         config,
         "SELECT SYNCHPOINT, SYNCHTIME, CURRENT TIMESTAMP, CURRENT TIMEZONE "
@@ -115,9 +118,9 @@ def capture_progress(config: Db2Config) -> str:
 
 
 def changes(table: ChangeTableName, columns: Iterable[Column]) -> str:
-    """Rows of a change table between two commits, both included, in the order in which they were
-    made: `CHANGE_COLUMNS`, then the columns. Timestamps that the driver would cut, and those with
-    zones, are texts."""
+    """Return the query of the rows of a change table between two commits, both included, in the
+    order of the changes: `CHANGE_COLUMNS`, then the columns. Timestamps that the driver would
+    truncate, and those with zones, are texts."""
     shown = ", ".join((*CHANGE_COLUMNS, *map(readable, columns)))
     return (
         f"SELECT {shown} FROM {quoted(table.change_schema, table.change_table)} "
@@ -127,17 +130,18 @@ def changes(table: ChangeTableName, columns: Iterable[Column]) -> str:
 
 
 def readable(column: Column) -> str:
-    """The expression of a column's value as the driver can give all of it, by its name."""
+    """Return the expression of a column's value that the driver can return completely, with its
+    name."""
     name = quoted(column.name)
     expression = exact(name, column)
     return name if expression == name else f"{expression} AS {name}"
 
 
 def exact(name: str, column: Column) -> str:
-    """The expression of a column's value as the driver can give all of it.
+    """Return the expression of a column's value that the driver can return completely.
 
-    ibm_db has too little room for texts of DECFLOAT (its issue 1075: CLI0111E), and takes BOOLEAN,
-    of which the CLI writes a byte for each row, for numbers of two bytes, so that only the first of
+    ibm_db has too little room for texts of DECFLOAT (its issue 1075: CLI0111E). It reads BOOLEAN,
+    for which the CLI writes one byte per row, as numbers of two bytes, so that only the first of
     several rows is right.
     """
     declared = str(column.type)
@@ -154,13 +158,14 @@ def exact(name: str, column: Column) -> str:
 
 
 def oldest_change(table: ChangeTableName) -> str:
-    """The first commit that a change table still has: one row, null where it is empty."""
+    """Return the query of the first commit that a change table still has: one row, null if it is
+    empty."""
     name = quoted(table.change_schema, table.change_table)
     return f"SELECT MIN(IBMSNAP_COMMITSEQ) FROM {name}"
 
 
 def commit_times(config: Db2Config) -> str:
-    """Places and times of the commits between two, both included, in order."""
+    """Return the query of places and times of the commits between two, both included, in order."""
     return (
         "SELECT IBMSNAP_COMMITSEQ, IBMSNAP_LOGMARKER "
         f"FROM {control_table(config, UNITS_OF_WORK)} "
@@ -169,7 +174,8 @@ def commit_times(config: Db2Config) -> str:
 
 
 def first_commit_time(config: Db2Config) -> str:
-    """The time of the first recorded commit between two places; no row if there is no commit."""
+    """Return the query of the time of the first recorded commit between two places; no row if there
+    is no commit."""
     units = control_table(config, UNITS_OF_WORK)
     return (
         f"SELECT IBMSNAP_LOGMARKER FROM {units} WHERE IBMSNAP_COMMITSEQ >= ? "
@@ -178,8 +184,8 @@ def first_commit_time(config: Db2Config) -> str:
 
 
 def last_commit_until(config: Db2Config) -> str:
-    """The last commit between two places that was made at a time or before it: one row, null if
-    there is no such commit."""
+    """Return the query of the last commit between two places that was made at a time or before it:
+    one row, null if there is no such commit."""
     units = control_table(config, UNITS_OF_WORK)
     return (
         f"SELECT MAX(IBMSNAP_COMMITSEQ) FROM {units} WHERE IBMSNAP_COMMITSEQ >= ? "
@@ -188,21 +194,23 @@ def last_commit_until(config: Db2Config) -> str:
 
 
 def lock(schema: str, table: str) -> str:
-    """Debezium's lock of a snapshot: it is let go as soon as the query ends."""
+    """Return Debezium's lock statement of a snapshot: the lock is released as soon as the query
+    ends."""
     return f"SELECT * FROM {quoted(schema, table)} WHERE 0=1 WITH CS"
 
 
 def insert_signal(schema: str, table: str) -> str:
-    """A row of the signal table: id, type and data."""
+    """Return the statement that inserts a row of the signal table: id, type and data."""
     return f"INSERT INTO {quoted(schema, table)} VALUES (?, ?, ?)"
 
 
 def delete_signal(schema: str, table: str, column: str) -> str:
-    """The row of the signal table whose id, in its first column, is given."""
+    """Return the statement that deletes a row of the signal table by its id, the first column."""
     return f"DELETE FROM {quoted(schema, table)} WHERE {quoted(column)} = ?"
 
 
 def _of_register(config: Db2Config, query: str) -> str:
-    """z/OS: Capture holds locks on its row for long."""
+    """Return a query that on z/OS reads uncommitted rows: Capture holds locks on its row for
+    long."""
     on_zos = config.db2_platform == Db2Platform.ZOS
     return f"{query} FOR READ ONLY WITH UR" if on_zos else query

@@ -33,7 +33,7 @@ class Catalog:
         return Table(schema, name, columns, self.key(schema, name, columns)) if columns else None
 
     def columns(self, schema: str, name: str) -> tuple[Column, ...]:
-        """The columns of a table in its order; none when there is no such table."""
+        """Return the columns of a table in their order; empty if the table does not exist."""
         described = self._metadata("columns", schema, name)
         scales = self._fine_scales(schema, name, described)
         return tuple(
@@ -52,8 +52,8 @@ class Catalog:
         )
 
     def key(self, schema: str, name: str, columns: Iterable[Column]) -> tuple[str, ...]:
-        """The primary key in key order, else the columns of the first unique index that only has
-        columns without nulls, else none."""
+        """Return the primary key in key order, or else the columns of the first unique index whose
+        columns are all NOT NULL, or else an empty tuple."""
         parts = self._metadata("primary_keys", schema, name)
         if parts:
             return tuple(
@@ -84,8 +84,8 @@ class Catalog:
     def _metadata(
         self, function: str, schema: str, name: str, *more: bool
     ) -> list[Mapping[str, Any]]:
-        """The rows of metadata of this table only: some of the functions take names as patterns, in
-        which an underscore matches any character."""
+        """Return the rows of metadata of this table only: some of the functions take names as
+        patterns, in which an underscore matches any character."""
         return [
             one
             for one in self._connection.metadata(function, schema, name, *more)
@@ -95,8 +95,8 @@ class Catalog:
     def _fine_scales(
         self, schema: str, name: str, described: Iterable[Mapping[str, Any]]
     ) -> dict[str, int]:
-        """Fraction digits of timestamps whose metadata do not say six: those that a query on them
-        has. Not every server's metadata tell the column's own."""
+        """Return the fraction digits of TIMESTAMP columns whose metadata do not say six, as a query
+        on them describes them: not every server's metadata have the digits of the column."""
         names = [
             one["COLUMN_NAME"]
             for one in described

@@ -33,8 +33,8 @@ class Registration:
 def registrations(
     connection: Connection, config: Db2Config, begun_at: bytes | None = None
 ) -> list[Registration]:
-    """All registrations, by their tables and where they begin; only those whose change tables begin
-    at this number or after it, where one is given. Raises DriverError."""
+    """Return all registrations, ordered by table and by where they begin. `begun_at`: only those
+    whose change tables begin at this number or after it. Raises DriverError."""
     made = []
     parameters = () if begun_at is None else (begun_at,)
     query = sql.registrations(config, begun=begun_at is not None)

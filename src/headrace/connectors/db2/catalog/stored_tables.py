@@ -15,8 +15,8 @@ _TABLE = 0  # the row of SQLStatistics that describes the table
 
 
 def table_id(schema: str, name: str) -> int:
-    """What tells a table from all others: a number that its name alone decides, so that it is the
-    same in every process. The driver's metadata have none."""
+    """Return the id of a table: a number that depends only on its name, so that it is the same in
+    every process. The driver's metadata have no ids."""
     text = f"{len(schema)}.{schema}.{name}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=_ID_BYTES).digest())
 
@@ -35,8 +35,8 @@ class StoredTables:
         ]
 
     def read(self, ids: Iterable[int] = (), /, *, sizes: bool = False) -> TableReading[StoredTable]:
-        """Tables with columns, key and leaves. `sizes`: leaves have rows and pages as the
-        database's statistics count them, 0 where it has none."""
+        """Return tables with columns, key and leaves. `sizes`: leaves have rows and pages from the
+        database's statistics, 0 if it has none."""
         names = {table_id(*path): path for path in self._catalog.tables()}
         described = {}
         for identity in ids:
@@ -53,7 +53,7 @@ class StoredTables:
         return TableReading(described)
 
     def _sizes(self, schema: str, name: str) -> tuple[int, int]:
-        """Rows and pages."""
+        """Return a table's rows and pages."""
         for one in self._connection.metadata("statistics", schema, name, False):
             if one["TYPE"] == _TABLE and (one["TABLE_SCHEM"].rstrip(), one["TABLE_NAME"]) == (
                 schema,

@@ -19,13 +19,13 @@ from headrace.relational.table import Table
 
 
 def change_table_name(one: Registration) -> str:
-    """schema.table"""
+    """Return the name of a change table: schema.table."""
     return f"{one.change_schema}.{one.change_table}"
 
 
 def layout_error(one: Registration, columns: Sequence[str]) -> HeadraceError | None:
-    """What is wrong with a change table of these columns (none: it is not there); None: nothing
-    without which it cannot be read."""
+    """Return the error of a change table with these columns (empty: it does not exist); None: it
+    has the columns that are required to read it."""
     name, source = change_table_name(one), f"{one.source_schema}.{one.source_table}"
     remedy = "Remove the registration and add it again (`headrace db2 remove-table`, `add-table`)."
     if not columns:
@@ -46,7 +46,7 @@ def layout_error(one: Registration, columns: Sequence[str]) -> HeadraceError | N
 
 
 def check_change_tables(checked: Checked, registered: Sequence[Registration]) -> None:
-    """Whether every captured table's change table has its columns. Raises DriverError."""
+    """Check that the change table of every captured table has its columns. Raises DriverError."""
     catalog = Catalog(checked.connection)
     tables = {table.path: table for table in checked.tables}
     before = len(checked.findings)
@@ -96,7 +96,7 @@ def _check_columns(checked: Checked, one: Registration, table: Table, changes: T
     ]
     try:
         key: Sequence[str] = checked.capture.relation(table, table).key
-    except HeadraceError:  # a finding of its own
+    except HeadraceError:  # reported by a finding of its own
         key = table.key
     keys_absent = [name for name in absent if name in key]
     absent = [name for name in absent if name not in key]
@@ -127,7 +127,8 @@ def _check_columns(checked: Checked, one: Registration, table: Table, changes: T
 
 
 def updates_error(config: Db2Config, one: Registration) -> HeadraceError | None:
-    """What events of updates lack; None: nothing, or it is so on the platform."""
+    """Return the error of updates without `before`; None: they have it, or the platform never has
+    it."""
     if one.has_pairs or config.db2_platform != Db2Platform.LUW:
         return None
     return HeadraceError(

@@ -31,8 +31,8 @@ from headrace.signals.checks import check_channels
 
 
 def check(config: Db2Config, stored: OffsetObject | None = None) -> Findings:
-    """Looks at login, SQL replication, tables, change tables and rights; never raises for what it
-    finds. `stored` is the offset that a checkpoint holds. It only reads, so the rights of the
+    """Check login, SQL replication, tables, change tables and rights; does not raise errors for its
+    findings. `stored` is the offset of the checkpoint. It only reads, so the rights of the
     connector suffice."""
     findings = Findings()
     findings.guard(lambda: _look(config, findings, stored, (check_clock, check_current_commit)))
@@ -40,8 +40,8 @@ def check(config: Db2Config, stored: OffsetObject | None = None) -> Findings:
 
 
 def require(config: Db2Config, stored: OffsetObject | None) -> None:
-    """What a start asks before it makes anything: the questions of `check`. Raises HeadraceError:
-    the first error."""
+    """Check what a start requires, before it creates anything, like `check`. Raises the first
+    error, a HeadraceError."""
     _look(config, Preconditions(), stored)
 
 
@@ -51,7 +51,7 @@ def _look(
     stored: OffsetObject | None,
     advice: Sequence[Callable[[Checked], None]] = (),
 ) -> None:
-    """`advice`: what is looked at beside what a start requires."""
+    """Run the checks of a start. `advice` are checks in addition to them."""
     with connect(config, limit=CHECK_LIMIT) as connection:
         findings.add("db2.server", "ok", f"Db2 at {place(config)} answers")
         checked = Checked(config, connection, findings, stored)
@@ -92,7 +92,7 @@ def _check_database(checked: Checked) -> None:
 
 
 def _guard(checked: Checked, part: Callable[[], None]) -> None:
-    """Runs a part; what the driver refuses is a finding."""
+    """Run a part of the checks; an error of the driver becomes a finding."""
 
     def run() -> None:
         try:
@@ -106,7 +106,7 @@ def _guard(checked: Checked, part: Callable[[], None]) -> None:
 
 
 def _find_registrations(checked: Checked, registered: list[Registration]) -> bool:
-    """Fills `registered`; False when there is no SQL replication."""
+    """Fill `registered`; False if there is no SQL replication."""
     before = len(checked.findings)
 
     def read() -> None:

@@ -24,12 +24,13 @@ from headrace.relational.table import Table
 log = logging.getLogger(__name__)
 
 STALE_SECONDS = 180
-"""Capture moves the time of its synchpoint at every commit interval, 30 s if nobody set another."""
+"""Seconds after which an unchanged synchpoint means that Capture does not run: it moves the time of
+its synchpoint at every commit interval, 30 s by default."""
 _GONE = "db2.table_gone"
 
 
 def _starting(config: Db2Config) -> str:
-    """What starts Capture."""
+    """Return the command that starts Capture."""
     if config.db2_platform == Db2Platform.ZOS:
         return "START capture (its JCL procedure)."
     function_call = f"{quoted(config.cdc_control_schema)}.ASNCDCSERVICES('start','asncdc')"
@@ -37,8 +38,8 @@ def _starting(config: Db2Config) -> str:
 
 
 def registering(config: Db2Config, paths: Iterable[tuple[str, str]]) -> str:
-    """What registers tables, given as schema and name: the procedure of the usual set-up, which
-    z/OS has not."""
+    """Return the remedy that registers tables, given as schema and name: calls of the procedure of
+    the usual set-up, which z/OS does not have."""
     if config.db2_platform == Db2Platform.ZOS:
         return f"Register it with ASNCLP or the Replication Center, then {reinitialize(config)}"
     control = quoted(config.cdc_control_schema)
@@ -49,7 +50,7 @@ def registering(config: Db2Config, paths: Iterable[tuple[str, str]]) -> str:
 
 
 def missing_control_tables(config: Db2Config, error: HeadraceError) -> HeadraceError:
-    """There is no SQL replication in this schema."""
+    """Return the error of a schema without SQL replication."""
     return HeadraceError(
         "db2.no_control_tables",
         f"The control tables of SQL replication are not in the schema {config.cdc_control_schema} "
@@ -60,7 +61,7 @@ def missing_control_tables(config: Db2Config, error: HeadraceError) -> HeadraceE
 
 
 def unregistered(config: Db2Config, tables: Sequence[Table]) -> HeadraceError:
-    """Tables whose changes Capture does not write down."""
+    """Return the error of tables whose changes Capture does not write down."""
     has_verb = config.db2_platform == Db2Platform.LUW
     ways = f"Or {'`headrace db2 add-table`, or ' if has_verb else ''}narrow table.include.list."
     return HeadraceError(
@@ -71,7 +72,7 @@ def unregistered(config: Db2Config, tables: Sequence[Table]) -> HeadraceError:
 
 
 def inactive(config: Db2Config, tables: Sequence[Table]) -> HeadraceError:
-    """Tables whose registrations are all inactive or stopped."""
+    """Return the error of tables whose registrations are all inactive or stopped."""
     return HeadraceError(
         "db2.registration_inactive",
         f"The registration of {named_tables(tables)} is not active (STATE of IBMSNAP_REGISTER): "
@@ -81,7 +82,7 @@ def inactive(config: Db2Config, tables: Sequence[Table]) -> HeadraceError:
 
 
 def never_ran(config: Db2Config) -> HeadraceError:
-    """Capture has not begun."""
+    """Return the error of a Capture that has not begun."""
     return HeadraceError(
         "db2.capture_never_ran",
         f"Capture has not run yet: IBMSNAP_REGISTER of the schema {config.cdc_control_schema} has "
@@ -91,7 +92,7 @@ def never_ran(config: Db2Config) -> HeadraceError:
 
 
 def stopped(config: Db2Config, moved: dt.datetime, age_s: int) -> HeadraceError:
-    """The synchpoint does not move."""
+    """Return the error of a synchpoint that does not move."""
     return HeadraceError(
         "db2.capture_stopped",
         f"Capture does not run: its synchpoint has not moved since {moved:%Y-%m-%d %H:%M:%S}, for "
@@ -103,7 +104,8 @@ def stopped(config: Db2Config, moved: dt.datetime, age_s: int) -> HeadraceError:
 
 
 def ahead(moved: dt.datetime, by_s: int) -> HeadraceError:
-    """The synchpoint's time is in the future, so nobody can say whether it moves."""
+    """Return the error of a synchpoint whose time is in the future, so that it is not known whether
+    it moves."""
     return HeadraceError(
         "db2.capture_clock",
         f"The time of Capture's synchpoint, {moved:%Y-%m-%d %H:%M:%S} (SYNCHTIME of "
@@ -115,7 +117,7 @@ def ahead(moved: dt.datetime, by_s: int) -> HeadraceError:
 
 
 def capture_error(connection: Connection, config: Db2Config) -> HeadraceError | None:
-    """What is wrong with Capture; None: its synchpoint moves. Raises DriverError, and
+    """Return the error of Capture; None: its synchpoint moves. Raises DriverError, and
     HeadraceError("db2.no_control_tables")."""
     rows = read_control(connection, config, sql.capture_progress(config))
     if not rows or rows[0][0] is None:
@@ -132,13 +134,13 @@ def capture_error(connection: Connection, config: Db2Config) -> HeadraceError | 
 
 
 def warn_of(error: HeadraceError) -> None:
-    """What does not end a query, in its log."""
+    """Log the warning of an error that does not end a query."""
     log.warning("%s", error)
 
 
 def read_control(connection: Connection, config: Db2Config, query: str) -> list[Row]:
-    """Rows of IBMSNAP_REGISTER. Raises DriverError, and HeadraceError: `db2.no_control_tables`
-    where it is not there, `db2.no_privilege` where it may not be read."""
+    """Return rows of IBMSNAP_REGISTER. Raises DriverError, and HeadraceError:
+    `db2.no_control_tables` if it does not exist, `db2.no_privilege` if it may not be read."""
     try:
         return connection.rows(query)
     except DriverError as error:
@@ -151,7 +153,7 @@ def read_control(connection: Connection, config: Db2Config, query: str) -> list[
 
 
 def captured_of(capture: Capture, registered: Iterable[Registration]) -> list[Registration]:
-    """The registrations of captured tables. A start without any is refused: no change would
+    """Return the registrations of captured tables. A start without any is refused: no change would
     arrive."""
     return [one for one in registered if capture.takes(f"{one.source_schema}.{one.source_table}")]
 
@@ -159,7 +161,7 @@ def captured_of(capture: Capture, registered: Iterable[Registration]) -> list[Re
 def registration_errors(
     config: Db2Config, tables: Iterable[Table], registered: Iterable[Registration]
 ) -> list[HeadraceError]:
-    """What is wrong with the registrations of captured tables."""
+    """Return the errors in the registrations of captured tables."""
     states: dict[tuple[str, str], set[str]] = {}
     for one in registered:
         states.setdefault((one.source_schema, one.source_table), set()).add(one.state)
@@ -173,9 +175,9 @@ def registration_errors(
 def not_begun(
     config: Db2Config, tables: Iterable[Table], registered: Iterable[Registration]
 ) -> HeadraceError | None:
-    """What is wrong with active registrations that Capture does not know yet: ADDTABLE writes
-    STATE = 'A' itself. What is changed until Capture begins with them is in no change table,
-    and in no snapshot that was taken before."""
+    """Return the error of active registrations that Capture does not know yet (ADDTABLE itself
+    writes STATE = 'A'); None: it knows all. Changes that are made until Capture begins with them
+    are in no change table, and in no snapshot that was taken before."""
     begun: dict[tuple[str, str], bool] = {}
     for one in registered:
         path = (one.source_schema, one.source_table)

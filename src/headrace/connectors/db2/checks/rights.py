@@ -20,8 +20,8 @@ Name = tuple[str, str]
 def no_privilege(
     config: Db2Config, schema: str, table: str, *, goes_on: bool = False
 ) -> HeadraceError:
-    """The user may not read a table; a stream that `goes_on` has no need to read a captured one,
-    until a snapshot of it is asked for."""
+    """Return the error of a table that the user may not read; a stream that `goes_on` does not need
+    to read a captured table until a snapshot of it is requested."""
     unread = ": its changes arrive, and no snapshot of it can be taken" if goes_on else ""
     return HeadraceError(
         REFUSED,
@@ -31,7 +31,7 @@ def no_privilege(
 
 
 def refused(connection: Connection, config: Db2Config, names: Iterable[Name]) -> list[Name]:
-    """The tables that the user may not read; tables that do not exist are left out. Raises
+    """Return the tables that the user may not read; tables that do not exist are left out. Raises
     DriverError."""
     closed = []
     for schema, table in names:
@@ -47,7 +47,7 @@ def refused(connection: Connection, config: Db2Config, names: Iterable[Name]) ->
 
 
 def check_rights(checked: Checked, registered: Sequence[Registration]) -> None:
-    """Whether the user may read captured tables, their change tables, and control tables. Raises
+    """Check that the user may read captured tables, their change tables, and control tables. Raises
     DriverError."""
     config, captured = checked.config, {table.path for table in checked.tables}
     names = sorted(captured)

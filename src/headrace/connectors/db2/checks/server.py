@@ -10,7 +10,7 @@ from headrace.connectors.db2.properties.modes import Db2Platform
 
 
 def check_clock(checked: Checked) -> None:
-    """Whether the time of every commit is known. Raises DriverError."""
+    """Check that the time of every commit is known. Raises DriverError."""
     ((_, distance),) = checked.connection.rows(sql.CURRENT_TIME)
     seconds, zone = distance_s(distance), checked.config.headrace_capture_time_zone
     minutes = abs(seconds) // 60
@@ -32,8 +32,8 @@ def check_clock(checked: Checked) -> None:
 
 
 def check_current_commit(checked: Checked) -> None:
-    """Whether readers wait for writers. No finding where the user may not read the setting, and on
-    z/OS. Raises DriverError."""
+    """Check that readers do not wait for writers. Adds no finding on z/OS, or if the user may not
+    read the setting. Raises DriverError."""
     if checked.config.db2_platform == Db2Platform.ZOS:
         return
     try:

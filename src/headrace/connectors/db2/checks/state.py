@@ -16,7 +16,7 @@ from headrace.snapshots.modes import SnapshotRule
 
 
 class Checked(TableChecks[StoredTable]):
-    """The database that is looked at. `goes_on`: for a stream that goes on from its checkpoint."""
+    """The database that is checked. `goes_on`: for a stream that continues from its checkpoint."""
 
     config: Db2Config
     capture: Capture
@@ -37,8 +37,8 @@ class Checked(TableChecks[StoredTable]):
         self.goes_on = self.rule.goes_on(stored)
 
     def require_of_tables(self, error: HeadraceError) -> None:
-        """What is wrong with a change table: a start that begins is refused, a stream that goes on
-        meets it where it reads the table."""
+        """Add an error of a change table: it refuses a start that begins; a stream that continues
+        gets it when it reads the table."""
         if self.goes_on:
             self.findings.add_foreseen(error)
         else:

@@ -13,8 +13,8 @@ from headrace.transforms.debezium.zone_offsets import zone_of
 
 
 def stored_name(identifier: str) -> str:
-    """The name as the catalog has it of an identifier as SQL reads it: in capitals, unless it
-    is in quotation marks."""
+    """Return the catalogue's name of an SQL identifier: in upper case, unless it is in quotation
+    marks."""
     if len(identifier) > 2 and identifier.startswith('"') and identifier.endswith('"'):
         return identifier[1:-1].replace('""', '"')
     return identifier.upper()

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Db2Platform(StrEnum):
-    """`db2.platform`."""
+    """The values of `db2.platform`."""
 
     LUW = "LUW"
     ZOS = "ZOS"

@@ -11,7 +11,7 @@ _NO_LOCKS = not_needed("a snapshot holds no locks; driver.LOCKTIMEOUT (60 s) hol
 
 
 class Db2SnapshotConfig(Configuration):
-    """How existing rows are read."""
+    """Properties of the isolation, locks and fetch size of snapshots."""
 
     snapshot_isolation_mode = Property(
         "snapshot.isolation.mode",

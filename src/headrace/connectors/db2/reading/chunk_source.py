@@ -1,5 +1,5 @@
-"""Db2 under incremental snapshots: ranges of keys that are read as they are committed, one after
-the other or at the same time. What Capture had written before is seen by each of them."""
+"""Chunks of incremental snapshots of Db2: ranges of keys with the rows that are committed when they
+are read, one after the other or in parallel. Each of them sees what Capture had written before."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Db2Ranges(DriverRanges):
         return images_of(facts, cursor)
 
     def _bounds(self, whole: KeyRange[Target], size: int, count: int) -> list[Key]:
-        """One after the other: each is sought after the one before."""
+        """Return the bounds, each sought after the one before."""
         target, bounds = whole.target, list[Key]()
         lower = whole.lower
         for _ in range(count):
@@ -86,7 +86,7 @@ class _Lane(Db2Ranges):
         return self._kept.closed
 
     def read(self, _state: int, keys: KeyRange[Target]) -> ChunkRows | Skipped:
-        """The rows of a range, which see whatever was committed before."""
+        """Return the rows of a range, which show everything that was committed before."""
         with self._kept.transaction(READING):
             return self.read_range(keys)
 
@@ -112,12 +112,13 @@ class _Transaction(Db2Ranges):
         self._lanes, self._place = lanes, place
 
     def row_bytes(self, target: Target) -> float | None:
-        """The mean size of a row, by the pages of the table and its rows; None without any."""
+        """Return the mean size of a row, by the pages and rows of the table; None if it has
+        none."""
         (leaf,) = target.table.leaves
         return leaf.pages * 4096 / leaf.rows if leaf.rows > 0 and leaf.pages > 0 else None
 
     def read(self, ranges: Sequence[KeyRange[Target]]) -> list[ChunkRows | Skipped]:
-        """The first range by this connection, the others by the lanes."""
+        """Read the first range on this connection, the others on the lanes."""
         return self._lanes.read(self.read_range, self._place, ranges)
 
 
@@ -131,7 +132,7 @@ class Db2ChunkSource(DriverChunks[int]):
         self._config, self._lsn_bytes = config, LSN_BYTES
 
     def position(self) -> int:
-        """The place after the last commit that Capture has written."""
+        """Return the place after the last commit that Capture has written."""
         with self._kept.transaction(READING) as connection:
             ((newest,),) = connection.rows(sql.newest_lsn(self._config))
         if newest is None:
@@ -145,7 +146,7 @@ class Db2ChunkSource(DriverChunks[int]):
 
     @contextmanager
     def transaction(self, *, shared: bool) -> Iterator[_Transaction]:  # noqa: ARG002
-        """See ChunkSource: what Capture has written by now is seen by whatever is read then."""
+        """See ChunkSource: its reads see what Capture has written so far."""
         place = self.position()
         with self._kept.transaction(READING) as connection:
             taken_us = server_time_us(connection)

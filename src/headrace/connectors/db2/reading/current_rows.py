@@ -1,4 +1,5 @@
-"""The rows of Db2's tables beside the stream: see `snapshots.incremental.current_rows`."""
+"""The current rows of Db2's tables, read beside the stream: see
+`snapshots.incremental.current_rows`."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ _CAPTURE_SECONDS, _LOOK_SECONDS = 300.0, 0.2
 
 
 def current_rows(config: Db2Config) -> CurrentRows:
-    """See ConnectorDefinition. Chunks have what is committed, which Capture may not have read from
-    the log yet: the place after them is the synchpoint of a Capture that has."""
+    """See ConnectorDefinition. Chunks show what is committed, which Capture may not have read from
+    the log yet: the place after them is Capture's synchpoint, once it has."""
     capture = Capture(config)
     chunks = Db2ChunkSource(config, capture)
 

@@ -1,8 +1,8 @@
-"""Db2's SQL of chunks, where it is not the same in every database.
+"""The SQL of chunks that is specific to Db2.
 
-Nothing here needs window functions or comparisons of whole rows. Values of keys are literals of
-their columns' types, out of headrace's texts; what the driver's SQL cannot hold becomes a
-parameter (`bound`).
+It needs no window functions and no comparisons of whole rows. Values of keys are literals of their
+columns' types, made of headrace's texts; what the driver's SQL cannot hold becomes a parameter
+(`bound`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from headrace.relational.reading.key_order import by_columns
 from headrace.relational.table import Column
 
 SQLGLOT = "oracle"
-"""What sqlglot calls the SQL of filters: that of a database which folds names to upper case and
-doubles quotes, as Db2 does."""
+"""The dialect in which sqlglot reads filters: like Db2, it folds names to upper case and doubles
+quotes."""
 
 _WHOLE = frozenset({"SMALLINT", "INTEGER", "INT", "BIGINT"}) | DECIMALS
 _BINARY = frozenset({"BINARY", "VARBINARY"})
@@ -46,7 +46,7 @@ class Db2Dialect:
         return sql.quoted(*names)
 
     def literal(self, text: str, column: Column) -> str:
-        """See Dialect. A text that is not a value of its type is a text in SQL, too."""
+        """See Dialect. A text that is not a value of its type becomes an SQL text."""
         name = str(column.type)
         if name in _WHOLE and _NUMBER.fullmatch(text):
             return text
@@ -64,7 +64,7 @@ class Db2Dialect:
         return sql.literal(text)
 
     def as_text(self, name: str, column: Column) -> str:
-        """See Dialect: the driver gives values, of which rows/ makes texts."""
+        """See Dialect: the driver returns values, which rows/ converts to texts."""
         return sql.exact(name, column)
 
     def source(self, table: Path, *, alone: bool) -> str:  # noqa: ARG002
@@ -86,13 +86,13 @@ class Db2Dialect:
 
 
 class Db2ChunkSql(ChunkSql):
-    """See ChunkSql. COUNT(*) is an INTEGER, which large tables overflow; and no row is locked for a
-    number."""
+    """See ChunkSql. COUNT(*) is an INTEGER, which overflows for large tables; counting locks no
+    rows."""
 
     counted = "COALESCE(SUM(CAST(1 AS BIGINT)), 0)"
 
     def count(self, leaves: Sequence[Path], condition: str | None) -> str:
-        """See ChunkSql: rows that are not committed count too."""
+        """See ChunkSql: uncommitted rows are counted, too."""
         return f"{super().count(leaves, condition)} WITH UR"
 
 
@@ -100,8 +100,8 @@ SQL = Db2ChunkSql(Db2Dialect())
 
 
 def bound(statement: str) -> tuple[str, tuple[str, ...]]:
-    """A statement and its parameters: the driver cuts statements with characters beyond the basic
-    plane short, so literals with such characters become parameters."""
+    """Return a statement and its parameters: the driver truncates statements with characters beyond
+    the basic plane, so literals with such characters become parameters."""
     if not _WIDE.search(statement):
         return statement, ()
     parameters: list[str] = []

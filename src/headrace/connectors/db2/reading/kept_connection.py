@@ -1,4 +1,4 @@
-"""A connection that is opened when it is first needed, and again when it was lost."""
+"""A connection that is opened when it is first needed, and again after it was lost."""
 
 from __future__ import annotations
 

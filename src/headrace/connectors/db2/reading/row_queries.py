@@ -18,7 +18,7 @@ from headrace.snapshots.image_block import ImageBlock
 
 
 def row_lookup(config: Db2Config) -> RowLookup:
-    """Look-ups in the database of a configuration."""
+    """Return the look-ups in the database of a configuration."""
     return RowLookup(Db2Rows(config))
 
 

@@ -1,4 +1,5 @@
-"""Tasks read chunks of a snapshot: each on a connection of its own, in its isolation."""
+"""Reads chunks of a snapshot in tasks, each on its own connection, with the snapshot's
+isolation."""
 
 from __future__ import annotations
 
@@ -39,17 +40,18 @@ _ISOLATIONS = {
 
 
 def isolation_of(config: Db2Config) -> Isolation:
-    """What snapshot.isolation.mode means in Db2: JDBC's REPEATABLE_READ, which Debezium asks for,
-    is RS, and keeps a lock on each row of a chunk until the chunk is read. Where it is not set and
-    the stream follows, CS does: what changes while rows are read comes again as changes."""
+    """Return the isolation for snapshot.isolation.mode: JDBC's REPEATABLE_READ, which Debezium
+    requests, is RS, and keeps a lock on each row of a chunk until the chunk is read. If it is not
+    set and the stream follows, it is CS: changes that are made while rows are read come again in
+    the stream."""
     if not config.is_set(MODE) and SnapshotRule.of(config).streams:
         return Isolation.CS
     return _ISOLATIONS[str(config.snapshot_isolation_mode)]
 
 
 def images_of(facts: RelationFacts, cursor: Cursor) -> Db2Images:
-    """What makes images of a cursor's rows: columns by their names; those that it does not give are
-    null."""
+    """Return the converter of a cursor's rows to images: columns by their names; columns that it
+    does not return are null."""
     given = {name: place for place, name in enumerate(cursor.columns)}
     return images_at(
         facts.name, facts.columns, [given.get(column.name) for column in facts.columns]
@@ -57,13 +59,13 @@ def images_of(facts: RelationFacts, cursor: Cursor) -> Db2Images:
 
 
 class Db2SnapshotRows(SnapshotRows):
-    """See SnapshotRows; `fetch` rows at once are taken from the driver."""
+    """See SnapshotRows; the driver fetches `snapshot.fetch.size` rows at once, or fewer."""
 
     def __init__(self, config: Db2Config, connection: Connection) -> None:
         self._config, self._connection = config, connection
 
     def blocks(self, query: ChunkQuery) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The rows of a statement. When a signal's filter fails on a row, the rows end there.
+        """Yield the rows of a statement. If a signal's filter fails on a row, the rows end there.
         Raises HeadraceError."""
         facts = query.facts
         assert isinstance(facts, RelationFacts)

@@ -1,5 +1,5 @@
-"""Db2 under a snapshot. It has no state that several queries could see: rows are as of the time
-when their chunk is read, and what was changed since the snapshot's place comes again in the log."""
+"""Snapshots of Db2, which has no state that several queries can see: rows are as of the time when
+their chunk is read, and changes since the snapshot's place come again in the log."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
     # -- the snapshot ---------------------------------------------------------------------------
 
     def lock(self) -> None:
-        """As snapshot.locking.mode says; like Debezium's, the statements hold no lock once they
+        """Run the statements of snapshot.locking.mode; like Debezium's, they hold no lock once they
         have run."""
         modes = ("repeatable_read", "exclusive")
         locks = str(self._config.snapshot_isolation_mode) in modes
@@ -98,11 +98,11 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
         self._locked = True
 
     def _taken(self, _covers: str | None) -> Db2State:
-        """What commits before it is seen by whatever reads after it."""
+        """Return the current state: later reads see what was committed before it."""
         return self.now()
 
     def now(self) -> Db2State:
-        """The state that a snapshot begins with that is taken at the server's current time. Raises
+        """Return the state of a snapshot that is taken at the server's current time. Raises
         HeadraceError."""
         position = self._now()
         with self._asking(TAKING) as connection:
@@ -118,11 +118,11 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
         return Db2SnapshotReader(self._config)
 
     def position(self) -> int:
-        """The place after the last commit that Capture has written."""
+        """Return the place after the last commit that Capture has written."""
         return self._now().committed
 
     def transaction_image(self, position: Db2Position, kind: int) -> bytes:
-        """The number of the commit that rows show."""
+        """Return the image with the number of the commit that rows show."""
         return commit_image(position.lsn_bytes, position.committed, kind)
 
     # -- see DriverSnapshots --------------------------------------------------------------------
@@ -143,7 +143,7 @@ class Db2SnapshotSource(DriverSnapshots[Db2Position, Db2State]):
 
     @cached_property
     def _database(self) -> str:
-        """The name of the database as the server has it: `database.dbname` is folded to it."""
+        """The name of the database as the server has it, to which `database.dbname` is folded."""
         with self._asking(ASKING) as connection:
             return str(connection.database)
 
@@ -184,8 +184,8 @@ Db2Snapshot = Snapshot[Db2Position, Db2State]
 
 
 def commit_image(lsn_bytes: int, place: int, kind: int) -> bytes:
-    """The image of a transaction that shows the commit at a place: the last one before it, or,
-    inside of a transaction, this one's. Empty: none is known."""
+    """Return the image of a transaction that shows the commit at a place: the last commit before
+    it, or, inside of a transaction, that of the transaction. Empty: none is known."""
     commit = place if kind == RowKind.TRANSACTION else place - 1
     return make_image([format_lsn(lsn_of(commit, lsn_bytes))]) if commit >= 0 else b""
 
@@ -193,5 +193,5 @@ def commit_image(lsn_bytes: int, place: int, kind: int) -> bytes:
 def key_texts(
     rows: Sequence[tuple[Any, ...]], key: Sequence[Column]
 ) -> list[tuple[str | None, ...]]:
-    """Keys that the driver gave, as texts."""
+    """Return keys that the driver returned, as texts."""
     return images_at("a key", key).texts(rows)

@@ -15,7 +15,8 @@ PAGE_BYTES = 4096
 
 
 def snapshot_catalog(connection: Callable[[], Connection]) -> CountedCatalog:
-    """See CountedCatalog. `connection` gives an open connection, in whose transaction it asks."""
+    """See CountedCatalog. `connection` returns an open connection, in whose transaction the queries
+    run."""
 
     def count(table: Path) -> int:
         ((rows,),) = connection().rows(SQL.count([table], None))

@@ -1,4 +1,4 @@
-"""The statements that register a table for SQL replication, and those that end that.
+"""The statements that register a table for SQL replication, and those that remove a registration.
 
 They do what the procedures ADDTABLE and REMOVETABLE of the usual set-up on LUW do, and need none of
 them. Source: asncdcaddremove.sql of Debezium's example for Db2.
@@ -45,7 +45,7 @@ class Step:
 
 
 def default_change_table(schema: str, table: str) -> str:
-    """The name that ADDTABLE gives."""
+    """Return the name that ADDTABLE gives to a change table."""
     return f"CDC_{schema}_{table}"
 
 
@@ -63,13 +63,13 @@ def adding(
     *,
     log_changes: bool = True,
 ) -> Iterator[Step]:
-    """Registers a table. Its change table has `columns` but for large ones, and all of the table's
-    where they are not known (None). `log_changes`: Db2's log is to hold whole rows of it,
-    which SQL replication needs (DATA CAPTURE CHANGES)."""
+    """Yield the steps that register a table. Its change table has `columns` without the large ones,
+    or all of the table's if they are not known (None). `log_changes`: Db2's log is to contain whole
+    rows of the table, which SQL replication needs (DATA CAPTURE CHANGES)."""
     source, changes = quoted(schema, table), quoted(config.cdc_change_tables_schema, change_table)
     if log_changes:
         yield Step(f"ALTER TABLE {source} DATA CAPTURE CHANGES")
-    # No empty literals: with Oracle's compatibility they are nulls.
+    # No empty literals: with Oracle's compatibility they are null.
     lsn = f"CAST(X'00' AS {_LSN})"
     commit, intent, operation = CHANGE_COLUMNS
     own = ["SOURCE.*"] if columns is None else _captured(columns)
@@ -107,8 +107,8 @@ def adding(
 
 
 def reinitialize(config: Db2Config) -> str:
-    """What lets Capture read its registrations again: a statement, where the site has it, and on
-    z/OS a command of the console."""
+    """Return the command that makes Capture read its registrations again: a statement, if the site
+    has the function; on z/OS a command of the console."""
     if config.db2_platform == Db2Platform.ZOS:
         return "MODIFY capture,REINIT."
     return f"VALUES {quoted(config.cdc_control_schema)}.ASNCDCSERVICES('reinit','asncdc');"
@@ -117,9 +117,9 @@ def reinitialize(config: Db2Config) -> str:
 def removing(
     config: Db2Config, schema: str, table: str, change_table: str, *, log_changes: bool = True
 ) -> Iterator[Step]:
-    """Ends a registration and drops its change table; the last registration of a table also removes
-    what Capture and Apply keep of its columns. `log_changes`: Db2's log no longer records whole
-    rows of the table (DATA CAPTURE NONE)."""
+    """Yield the steps that end a registration and drop its change table; the last registration of a
+    table also removes what Capture and Apply keep of its columns. `log_changes`: Db2's log no
+    longer records whole rows of the table (DATA CAPTURE NONE)."""
     source = f"SOURCE_OWNER = {literal(schema)} AND SOURCE_TABLE = {literal(table)}"
     # ADDTABLE puts quotation marks around the name there.
     names = f"{literal(change_table)}, {literal(quoted(change_table))}"
@@ -135,7 +135,7 @@ def removing(
     for subscribed in (SUBSCRIBED_COLUMNS, SUBSCRIBED_TABLES):
         yield Step(
             f"DELETE FROM {control_table(config, subscribed)} WHERE {target} AND {is_last}",
-            is_needed=False,  # they are of Apply, which need not be there
+            is_needed=False,  # tables of Apply, which need not exist
         )
     versions = control_table(config, TABLE_VERSIONS)
     version = f"SOURCE_OWNER = {literal(schema)} AND SOURCE_NAME = {literal(table)}"

@@ -55,8 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the statements, or runs them. Raises HeadraceError: `cli.usage`, and what the database
-    refuses."""
+    """Print the statements, or run them. Raises HeadraceError: `cli.usage`, and errors of the
+    database."""
     config = parse_configuration(read_file(arguments.file))
     if not isinstance(config, Db2Config):
         raise HeadraceError(
@@ -99,7 +99,7 @@ def _steps(config: Db2Config, arguments: argparse.Namespace, console: Console) -
     if arguments.action == _ADD:
         columns = _columns(config, schema, table, console, is_required=arguments.runs)
         return adding(config, schema, table, name, columns, log_changes=logs)
-    # Another change table of the same source table goes on.
+    # Another change table of the same source table is still in use.
     is_only = arguments.change_table is None
     return removing(config, schema, table, name, log_changes=is_only and logs)
 
@@ -107,8 +107,8 @@ def _steps(config: Db2Config, arguments: argparse.Namespace, console: Console) -
 def _columns(
     config: Db2Config, schema: str, table: str, console: Console, *, is_required: bool
 ) -> Sequence[Column] | None:
-    """The columns of a table; None: the database cannot be asked, which raises HeadraceError where
-    they are required."""
+    """Return the columns of a table; None: the database cannot be asked, which raises HeadraceError
+    if they are required."""
     try:
         require_driver(find_definition(str(config.connector_class)))
         from headrace.connectors.db2.catalog.catalog import Catalog

@@ -10,7 +10,7 @@ from headrace.connectors.db2.rows.texts import texts_of
 from headrace.relational.rows.images import DriverValues, RowImages
 
 Db2Images = RowImages[str]
-"""Types are kinds (see `Db2Type.kind`)."""
+"""Images of rows whose columns' types are kinds (see `Db2Type.kind`)."""
 
 _VALUES = DriverValues(
     CONNECTOR,
@@ -32,7 +32,8 @@ class TypedColumn(Protocol):
 def images_at(
     table: str, columns: Iterable[TypedColumn], places: Iterable[int | None] | None = None
 ) -> Db2Images:
-    """Images of rows that have every column, in this order, or at `places`; see RowImages."""
+    """Return the converter of rows that have every column, in this order or at `places`, to images;
+    see RowImages."""
     columns = tuple(columns)
     return RowImages(
         _VALUES,

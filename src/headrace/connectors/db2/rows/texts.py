@@ -52,7 +52,7 @@ def _decimals(values: Values) -> pa.Array:
 
 
 def _decimal_float(value: object) -> str | None:
-    """A DECFLOAT without exponent."""
+    """Return a DECFLOAT as text without exponent."""
     if value is None:
         return None
     number = Decimal(str(value).strip().replace(",", "."))
@@ -112,6 +112,6 @@ _BY_NAME: dict[str, Callable[[Values], pa.Array]] = {
 
 
 def texts_of(type_name: str, values: Values) -> pa.Array:
-    """The texts (large_string) of one column's values, null where they are; the column has this
-    type (see `Db2Type.kind`)."""
+    """Return the texts (large_string) of one column's values, null where they are null; `type_name`
+    is the column's type (see `Db2Type.kind`)."""
     return _BY_NAME.get(type_name, strings)(values)

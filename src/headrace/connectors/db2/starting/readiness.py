@@ -32,8 +32,8 @@ from headrace.snapshots.modes import SnapshotRule
 
 
 class Readiness:
-    """Asks the database at each start; changes nothing. `connect` opens a connection. What is no
-    error is warned of once."""
+    """Checks of the database at each start; they change nothing. `connect` opens a connection.
+    Findings that are no errors are logged once, as warnings."""
 
     def __init__(
         self,
@@ -48,14 +48,15 @@ class Readiness:
         self._rule = SnapshotRule.of(config)
         self._tables = TableReadiness(CONNECTOR, config.database_dbname, config, capture)
         self.captured: tuple[str, ...] = ()
-        """Names of the captured tables, since `prepare`."""
+        """The names of the captured tables as of `prepare`."""
         self.registered: tuple[Registration, ...] = ()
-        """Their registrations then, where changes are read."""
+        """The registrations of the captured tables as of `prepare`, if changes are read."""
 
     def prepare(self, stored: OffsetObject | None = None) -> list[StoredTable]:
-        """The captured tables, in the order of snapshots; where changes are read, they are
-        registered. A stream that goes on from a `stored` offset reads no table, and warns of those
-        that the user may not read. Raises DriverError, and HeadraceError: what is missing."""
+        """Return the captured tables, in the order of snapshots; if changes are read, they are
+        registered. A stream that continues from a `stored` offset reads no table, and only warns of
+        those that the user may not read. Raises DriverError, and HeadraceError for what is
+        missing."""
         with self._connect() as connection:
             tables = self._read(connection)
             self._tables.require(tables)
@@ -82,7 +83,7 @@ class Readiness:
         return sorted(tables, key=lambda table: self._capture.order(table.name))
 
     def _require_replication(self, connection: Connection, tables: Sequence[Table]) -> None:
-        """Checks that captured tables are registered, and that their change tables are those of SQL
+        """Check that captured tables are registered, and that their change tables are those of SQL
         replication. Warns of unregistered tables if others are registered, and of a Capture that
         does not run: it may be started later."""
         config = self._config

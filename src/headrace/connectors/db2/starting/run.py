@@ -25,11 +25,11 @@ from headrace.streaming.changes.key_columns import KeyRendering
 
 @dataclass(frozen=True)
 class Db2Run(Run[Db2Config, Db2Settings]):
-    """One run of the connector; see Run."""
+    """A run of the Db2 connector; see Run."""
 
     capture: Capture
     memory: MemoryStore = field(default_factory=MemoryStore)
-    """The schema history, where none is kept."""
+    """The schema history if the configuration stores none."""
 
     @property
     def key_rendering(self) -> KeyRendering:
@@ -37,22 +37,22 @@ class Db2Run(Run[Db2Config, Db2Settings]):
         return self.capture.key_rendering
 
     def snapshot_source(self, *, reads_rows: bool = True) -> Db2SnapshotSource:
-        """The database under a snapshot; see Db2SnapshotSource."""
+        """Return the source of a snapshot; see Db2SnapshotSource."""
         return Db2SnapshotSource(
             self.config, self.capture, reads_rows=reads_rows, memory=self.memory
         )
 
     def connect(self) -> Connection:
-        """A connection of its own, which the caller closes."""
+        """Return a connection of its own, which the caller closes."""
         return connect(self.config)
 
     def now(self, connection: Connection) -> Db2Position:
-        """The position after everything that Capture has written."""
+        """Return the position after everything that Capture has written."""
         lsn = newest_lsn(connection, self.config)
         return Db2Position() if lsn is None else Db2Position.behind_commit(lsn)
 
     def log_end(self) -> int:
-        """The place after the newest commit."""
+        """Return the place after the newest commit."""
         with self.connect() as connection:
             lsn = newest_lsn(connection, self.config)
             return 0 if lsn is None else place_of(lsn) + 1
@@ -60,13 +60,14 @@ class Db2Run(Run[Db2Config, Db2Settings]):
     def told_tables(
         self, position: Db2Position, relation: Callable[[Table], int] | None = None
     ) -> ToldTables:
-        """The tables that were recorded up to a position; see ToldTables. The caller closes it."""
+        """Return the tables that were recorded up to a position; see ToldTables. The caller closes
+        it."""
         return ToldTables(open_tables(self.config, position, self.memory), relation)
 
     def offset(self, position: Db2Position, epoch: int) -> Db2Offset:
-        """The first offset of an epoch."""
+        """Return the first offset of an epoch."""
         return Db2Offset(self.config.topic_prefix, position, epoch, order=self.plan.order)
 
     def translate(self, error: Exception) -> HeadraceError | None:
-        """An error of the driver in our words; None: it is not the driver's."""
+        """Return an error of the driver as a HeadraceError; None: it is not the driver's."""
         return translate(error, self.config)

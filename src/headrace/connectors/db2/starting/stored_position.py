@@ -25,16 +25,16 @@ _NO_HISTORY = "db2.history_lost"
 
 
 class StoredPosition(LostLog[Db2Position]):
-    """The position in the change tables: nothing in the database stands for it, so there is nothing
-    to make or to take away."""
+    """The stored position in the change tables: no object in the database belongs to it, so nothing
+    is created or removed."""
 
     def __init__(self, run: Db2Run, rule: SnapshotRule) -> None:
         self._run, self._rule = run, rule
         self.is_known = False
 
     def check(self, stored: Db2Offset) -> Lost | None:
-        """Whether the change tables still hold what follows a stored offset. Raises HeadraceError
-        where they do not, and snapshot.mode has no answer to that."""
+        """Check that the change tables still hold the changes after a stored offset. Raises
+        HeadraceError if they do not, and snapshot.mode has no solution for that."""
         if self.is_known:
             return None
         try:
@@ -70,7 +70,7 @@ class StoredPosition(LostLog[Db2Position]):
             recorder = closing(self._run.snapshot_source(reads_rows=False))
             restore_history(CONNECTOR, self._run.config, position, recorder)
 
-    # -- what is done when the log is gone ------------------------------------------------------
+    # -- see LostLog -----------------------------------------------------------------------------
 
     def tells(self, error: HeadraceError) -> bool:
         """See LostLog."""
@@ -81,7 +81,7 @@ class StoredPosition(LostLog[Db2Position]):
         return after
 
     def make_room(self, lost: Lost) -> None:
-        """See LostLog: the database has nothing of a position."""
+        """See LostLog: the database has no object for a position."""
 
     def keep(self, lost: Lost) -> None:
         """See LostLog: a gap is found again by the same comparison."""

@@ -1,19 +1,20 @@
 """Checks that change tables still hold the unread changes: compares where they begin.
 
 Capture writes into CD_OLD_SYNCHPOINT where a change table begins (null until Capture reads the
-registration), and moves it when it deletes rows. Each look at the control tables is compared with
-the ones before. A change table that begins at or after the first place that is not read has a gap,
+registration), and moves it when it deletes rows. Each check compares the control tables with those
+of earlier checks. A change table that begins at or after the first place that is not read has a
+gap,
 
-- if its beginning has moved since it was seen first: rows were pruned. A look that was made when
-  the rows were already fetched does not count: a reader that restarts begins at what is delivered;
-- if no look was made before, although its table was read: rows were pruned, or the table was
+- if its beginning has moved since it was seen first: rows were pruned. A check after the rows were
+  fetched does not count: a reader that restarts begins at what is delivered;
+- if there was no earlier check, although its table was read: rows were pruned, or the table was
   registered again;
 - if Capture had read registrations of its table, and all of them went away, or lost their
   beginnings: the table was registered again, also under the same name, wherever it begins;
 
 but not if Capture read the registration for the first time, if the change table is new beside
-another one of its table, and if an active registration of the same table has everything up to
-there.
+another one of its table, or if an active registration of the same table has all changes up to its
+beginning.
 """
 
 from __future__ import annotations
@@ -42,20 +43,20 @@ Path = tuple[str, str]
 
 
 class Beginnings:
-    """What the control tables said; one of each process, which all of its readers share.
-    `registered` are the registrations when the stream's position was made; None: that was another
-    process."""
+    """The beginnings of change tables by the control tables; one object per process, which all of
+    its readers share. `registered` are the registrations when the stream's position was created;
+    None: another process created it."""
 
     def __init__(self, registered: Iterable[Registration] | None = None) -> None:
         self._starts: dict[Path, int | None] | None = None
-        """Where each change table began when it was seen first (None: no registration of its table
-        was ever active). Those that were gone, or not active, since then are not in it."""
+        """The beginning of each change table when it was seen first (None: no registration of its
+        table was ever active). Tables that were gone or inactive since then are not included."""
         self._active: dict[Path, set[Path]] = {}
-        """The change tables that were active at the last look, of each table that ever had one."""
+        """The active change tables of the last check, by each table that ever had one."""
         self._followers: set[Path] = set()
-        """The change tables that were new beside others of their tables."""
+        """The change tables that were added beside active ones of the same table."""
         self._since = 0
-        """The place from which on all was looked at."""
+        """The place from which on change tables were checked."""
         if registered is not None:
             self._remember(registered)
 
@@ -66,10 +67,10 @@ class Beginnings:
         lsn_bytes: int,
         knows: Callable[[str, str], bool],
     ) -> None:
-        """A look at all registrations before changes from the place `first` on are read. `knows`
-        tells whether a table was captured before, where nothing was looked at yet.
+        """Check all registrations before changes from the place `first` on are read. `knows`
+        returns whether a table was captured before; it is called if nothing was checked yet.
 
-        Raises HeadraceError("db2.changes_pruned") where a change table has a gap.
+        Raises HeadraceError("db2.changes_pruned") if a change table has a gap.
         """
         if self._starts is None or first < self._since:
             self._starts, self._since = None, first
@@ -107,8 +108,8 @@ class Beginnings:
             raise gap(one, first, lsn_bytes)
 
     def _is_anew(self, one: Registration, group: Sequence[Span]) -> bool:
-        """Whether its table had registrations that were active, and this one takes over from
-        none of them."""
+        """Whether the table of a registration had active ones, and this one takes over from none of
+        them."""
         others = {change_path(other.registration) for other in group} - {change_path(one)}
         source = source_path(one)
         return source in self._active and not others & self._active[source]
@@ -116,10 +117,10 @@ class Beginnings:
     def check_fetched(
         self, registered: Iterable[Registration], unread: Mapping[Path, int], lsn_bytes: int
     ) -> None:
-        """A look after rows that were fetched, before they are delivered. `registered` are those
-        that begin where the reading does or after it, `unread` has, for each change table that is
-        being read, the place from which on rows were fetched since the last look, or are still to
-        be. Raises as `check`."""
+        """Check change tables after rows were fetched, before they are delivered. `registered` are
+        those that begin where the reading does or after it; `unread` has, for each change table
+        that is being read, the place from which on rows were fetched since the last check, or are
+        still to be fetched. Raises like `check`."""
         assert self._starts is not None, "`check` comes first"
         for one in registered:
             path, start = change_path(one), start_of(one)
@@ -159,7 +160,8 @@ def _has_moved(before: int | None, start: int) -> bool:
 
 
 def gap(one: Registration, first: int, lsn_bytes: int) -> HeadraceError:
-    """The changes of a table from the place `first` on are not there any more."""
+    """Return the error of a change table that no longer has the changes from the place `first`
+    on."""
     return HeadraceError(
         PRUNED,
         f"The change table {one.change_schema}.{one.change_table} of {source_of(one)} begins at "

@@ -11,9 +11,9 @@ _LOOK_SECONDS = STALE_SECONDS / 3
 
 
 class CaptureWatch:
-    """Warns of a Capture that does not run, when the connector starts and while it waits for it:
-    once each time that it stops, whoever checks. While the connector waits, the database is
-    asked every `seconds`."""
+    """Logs a warning if Capture does not run, when the connector starts and while it waits for
+    Capture: once each time that Capture stops, whichever check finds it. While the connector waits,
+    the database is asked every `seconds`."""
 
     def __init__(self, config: Db2Config, seconds: float = _LOOK_SECONDS) -> None:
         self._config = config
@@ -21,15 +21,15 @@ class CaptureWatch:
         self._is_stopped = False
 
     def look(self, connection: Connection) -> None:
-        """Call it where there is nothing to read; it is asked no sooner than it is time. Raises as
-        `capture_error`."""
+        """Check Capture, called when there is nothing to read; no sooner than `seconds` after the
+        last check. Raises like `capture_error`."""
         if not self._next.is_over:
             return
         self._next.restart()
         self.look_now(connection)
 
     def look_now(self, connection: Connection) -> None:
-        """The same, at once."""
+        """Check Capture at once. Raises like `capture_error`."""
         error = capture_error(connection, self._config)
         if error is not None and not self._is_stopped:
             warn_of(error)

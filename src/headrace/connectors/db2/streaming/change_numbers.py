@@ -1,5 +1,5 @@
 """The number of the last change of a range that ends inside of a transaction, and how the next
-reader goes on after it."""
+reader continues after it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from headrace.streaming.streaming import EndMarks
 
 
 class ChangeNumbers(EndMarks[Db2Position]):
-    """See headrace.streaming.streaming.EndMarks. `lsn_bytes` tells the size of the server's
-    numbers, which a position from before the first of them does not know."""
+    """See headrace.streaming.streaming.EndMarks. `lsn_bytes` returns the size of the server's
+    numbers, which a position before the first of them does not have."""
 
     def __init__(self, lsn_bytes: Callable[[], int]) -> None:
         self._lsn_bytes = lsn_bytes
@@ -27,7 +27,7 @@ class ChangeNumbers(EndMarks[Db2Position]):
     def shown(
         self, start: Db2Offset, end: Db2Offset, memory: Callable[[int], memoryview]
     ) -> Db2Offset:
-        """`end` with the whole number of its change, and numbers of the server's size."""
+        """Return `end` with the whole number of its change, and numbers of the server's size."""
         if end is start:
             return end
         size, change = self._lsn_bytes(), end.position.change
@@ -37,13 +37,13 @@ class ChangeNumbers(EndMarks[Db2Position]):
         return replace(end, position=replace(end.position, lsn_bytes=size, change=change))
 
     def write(self, transactions: np.ndarray, end: Db2Position) -> None:
-        """Records show nothing of it."""
+        """Do nothing: records do not show the number."""
 
 
 @dataclass(frozen=True)
 class ReceivedChanges(Received):
-    """How far change tables were received. `change` is the lower half of the number of the last
-    change of the open transaction; None: none of its changes came yet."""
+    """The place up to which change tables were received. `change` is the lower half of the number
+    of the last change of the open transaction; None: none of its changes was received yet."""
 
     change: int | None = None
 
@@ -56,9 +56,9 @@ class ReceivedChanges(Received):
 
 
 def resume(start: Db2Position, state: np.ndarray) -> tuple[int, int] | None:
-    """Make a reader's state number the changes of the transaction that `start` is inside of after
-    those that are delivered; returns the places of that transaction and of the last of those. None:
-    it is inside of none, or tells no change."""
+    """Set a reader's state so that it numbers the changes of the transaction that `start` is inside
+    of after the delivered ones. Returns the places of the transaction and of the last delivered
+    change; None: `start` is not inside of a transaction, or has no change."""
     if start.transaction is None or start.change is None:
         return None
     state[frames.RESUMES] = 1

@@ -1,4 +1,4 @@
-"""One change table in one window: its rows in order, block by block, as changes with images."""
+"""The rows of one change table in one window, in order, block by block, as changes with images."""
 
 from __future__ import annotations
 
@@ -19,45 +19,46 @@ from headrace.snapshots.image_block import ImageBlock
 log = logging.getLogger(__name__)
 
 COMMIT, INTENT, OPERATION = range(3)
-"""Where IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ and IBMSNAP_OPERATION stand in the rows; the table's
+"""Indexes of IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ and IBMSNAP_OPERATION in the rows; the table's
 columns come after them."""
 LEADING = 3
 _FIRST_ROWS = 500
 _BLOCKS_BYTES, _BLOCK_BYTES = 32 << 20, 256 << 10
-"""Images that the blocks of all tables may take, and that one table's may take in any case; the
-rows that are fetched ahead make as many."""
+"""Bytes of images in the blocks of all tables at most, and in those of one table in any case; the
+rows that are fetched ahead take as many again."""
 _FETCH_BYTES = 64 << 20
-"""That the rows of one fetch of all tables may have, were they as large as they can be; the rows of
-a table's first fetch are taken in any case."""
+"""Bytes that the rows of one fetch of all tables may have, if all rows have their largest size; as
+many rows as in a table's first fetch are fetched in any case."""
 Row = Sequence[object]
 
 
 class RowCursor(Protocol):
-    """A query's rows."""
+    """The rows of a query."""
 
     def fetch(self, rows: int, /) -> Sequence[Row]:
-        """The next rows, at most so many; none at the end."""
+        """Return the next rows, at most so many; empty at the end."""
         ...
 
     def close(self) -> None:
-        """Let the query go; never raises."""
+        """Close the query; never raises."""
         ...
 
 
 class AheadCursor(RowCursor, Protocol):
-    """A query's rows, which are fetched before they are asked for: `fetch` then gives those, as
-    many as they are."""
+    """The rows of a query, which are fetched ahead: `fetch` then returns those, however many they
+    are."""
 
     def ahead(self, rows: int, /) -> None:
-        """Begins to fetch the next rows, at most so many, unless that was begun already."""
+        """Begin to fetch the next rows, at most so many, unless a fetch was begun already."""
         ...
 
 
 @dataclass(frozen=True)
 class ChangeBlock:
     """Changes of one table that were read together, in their order: rows of `images`. `commits` and
-    `intents` are those of the rows that they begin with, by which they are put in order, `shown`
-    the number that each shows; `operations` are IBMSNAP_OPERATION of the former."""
+    `intents` are the numbers of the rows that the changes begin with, which order them, and
+    `operations` the IBMSNAP_OPERATION of those rows; `shown` are the numbers that the changes
+    show."""
 
     images: ImageBlock
     changes: Changes
@@ -71,7 +72,7 @@ class ChangeBlock:
         return len(self.changes.old)
 
     def behind(self, count: int) -> ChangeBlock:
-        """Without the first changes."""
+        """Return the block without its first changes."""
         rest = slice(count, None)
         return replace(
             self,
@@ -85,9 +86,9 @@ class ChangeBlock:
 
 @dataclass
 class ChangeTable:
-    """The rows of one registration's change table in one window. `relation` is the version that its
-    records have, `path` the change table's schema and name. At most `most_rows` are taken from the
-    driver at once, and fewer of large rows: `tables` are read side by side, and a row has at most
+    """The rows of one registration's change table in one window. `relation` is the version of their
+    records, `path` the change table's schema and name. At most `most_rows` are fetched from the
+    driver at once, and fewer large rows: `tables` are read in parallel, and a row has at most
     `widest_row` bytes, as its columns are declared."""
 
     cursor: AheadCursor
@@ -98,25 +99,25 @@ class ChangeTable:
     tables: int = 1
     widest_row: int = 1
     schema_change: Callable[[bytes, bytes], SchemaChange | None] | None = None
-    """The schema change before the first change that is not delivered, which has these numbers;
-    called once."""
+    """The function that returns the schema change before the first change that is not delivered, by
+    the change's numbers (None: no schema change); called once."""
     block: ChangeBlock | None = None
     is_read: bool = False
     """Whether the cursor has no more rows."""
     held: tuple[Row, ...] = ()
-    """A D, whose I may come next."""
+    """A last D, which an I may follow in the next rows."""
     reached: int = 0
     """The place of the last commit of which a row was read."""
     row_bytes: int = 0
-    """Bytes of the largest images so far, on average of a block."""
+    """Bytes of a row's images: the largest mean of the blocks so far."""
 
     @property
     def name(self) -> str:
-        """schema.table, for messages."""
+        """The name of the change table, for messages: schema.table."""
         return ".".join(self.path)
 
     def load(self) -> bool:
-        """Whether changes are at hand; reads until there are, or the end."""
+        """Read until the block has changes, or to the end; returns whether it has any."""
         while not (self.block is not None and len(self.block)):
             if self.is_read:
                 return False
@@ -135,13 +136,13 @@ class ChangeTable:
         return True
 
     def _fetch_ahead(self) -> None:
-        """Let the next rows come meanwhile, as soon as it is known how large they are."""
+        """Begin to fetch the next rows, once it is known how large rows are."""
         if self.row_bytes and not self.is_read:
             self.cursor.ahead(self._next_rows())
 
     def _next_rows(self) -> int:
-        """How many rows to fetch: few at first, then what fits in this table's part of memory, also
-        where rows become as large as they can be."""
+        """Return how many rows to fetch: few at first, then what fits in this table's part of
+        memory, even if all rows have their largest size."""
         if not self.row_bytes:
             return min(self.most_rows, _FIRST_ROWS)
         room = max(_BLOCKS_BYTES // self.tables, _BLOCK_BYTES)
@@ -149,7 +150,8 @@ class ChangeTable:
         return max(1, min(self.most_rows, room // self.row_bytes, largest))
 
     def _with_places(self, rows: Sequence[Row]) -> Sequence[Row]:
-        """Rows that have no place in the log are left out with a word, as Debezium does."""
+        """Return the rows that have a place in the log. The others are left out with a warning, as
+        in Debezium."""
         placed = [row for row in rows if row[COMMIT] is not None and row[INTENT] is not None]
         if len(placed) < len(rows):
             log.warning(
@@ -179,7 +181,7 @@ class ChangeTable:
         )
 
     def told(self, row: int) -> SchemaChange | None:
-        """The schema change that comes before this change of the block."""
+        """Return the schema change that comes before this change of the block."""
         tells, self.schema_change = self.schema_change, None
         if tells is None or self.block is None:
             return None
@@ -187,6 +189,6 @@ class ChangeTable:
         return tells(lsn_of(commit, self.block.lsn_bytes), lsn_of(change, self.block.lsn_bytes))
 
     def taken(self, count: int) -> None:
-        """The first changes of the block are merged."""
+        """Remove the first changes of the block, which are merged."""
         assert self.block is not None
         self.block = self.block.behind(count)

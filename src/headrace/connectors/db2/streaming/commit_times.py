@@ -1,8 +1,8 @@
 """The commit times of transactions: IBMSNAP_UOW, read along with the changes of a window.
 
-A transaction that has no row there (Capture may have pruned it) has the time of the next one that
-has: the same whenever it is read again. Where none follows, it has the server's time at which it
-is read.
+A transaction without a row in IBMSNAP_UOW (Capture may have pruned it) has the time of the next
+transaction with a row, which is the same at every reading. If none follows, it has the server's
+time of the reading.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _COMMIT, _LOGMARKER = range(2)
 
 
 class CommitTimes:
-    """The times of one window's transactions. `cursor` gives rows of IBMSNAP_COMMITSEQ and
+    """The times of one window's transactions. `cursor` returns rows of IBMSNAP_COMMITSEQ and
     IBMSNAP_LOGMARKER (datetime, or a text of one, as `clock` shows it) in the order of the former;
-    `behind` gives the time of the commits of those rows, in microseconds since 1970 UTC. So
-    many rows are in memory as are fetched at once."""
+    `behind` returns the time of the commits after those rows, in microseconds since 1970 UTC. Only
+    the rows of one fetch are in memory."""
 
     def __init__(
         self,
@@ -37,8 +37,8 @@ class CommitTimes:
         self._time_behind: int | None = None
 
     def of(self, commits: LsnColumn) -> np.ndarray:
-        """Microseconds since 1970 UTC (int64) of each of these commits, which are in order, and not
-        before those that were asked for before."""
+        """Return microseconds since 1970 UTC (int64) of each of these commits, which are in order,
+        and not before those of earlier calls."""
         count = len(commits.low)
         times = np.empty(count, np.int64)
         done = 0
@@ -56,7 +56,7 @@ class CommitTimes:
         return times
 
     def _load(self) -> bool:
-        """Replaces the rows at hand by the next ones; False if there are no more."""
+        """Replace the current rows by the next ones; False if there are no more."""
         while fetched := self._cursor.fetch(self._fetch_rows):
             rows = [row for row in fetched if row[_COMMIT] is not None]
             if rows:
@@ -68,7 +68,7 @@ class CommitTimes:
         return False
 
     def _after_all(self) -> int:
-        """The time of the commit of every row of the window."""
+        """Return the time of the commits after all rows of the window."""
         if self._time_behind is None:
             self._time_behind = self._behind()
         return self._time_behind
@@ -77,12 +77,13 @@ class CommitTimes:
         self._commits, self._times = self._commits.take(slice(row, None)), self._times[row:]
 
     def close(self) -> None:
-        """Let the query go; never raises."""
+        """Close the query; never raises."""
         self._cursor.close()
 
 
 def _numbers(*columns: LsnColumn) -> list[np.ndarray]:
-    """The numbers as values that NumPy orders: the lower halves, where the upper ones are 0."""
+    """Return the numbers as values that NumPy orders: the lower halves, if the upper halves are
+    0."""
     if not any(lsns.high.any() for lsns in columns):
         return [lsns.low for lsns in columns]
     return [

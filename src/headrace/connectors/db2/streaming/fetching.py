@@ -1,8 +1,8 @@
-"""Rows of change tables, fetched by threads of their own while those before are worked on.
+"""Rows of change tables, fetched by separate threads while earlier rows are processed.
 
-The driver waits for the server without Python's lock, so rows that came are turned to changes in
-the meantime. A thread has a connection of its own; it is never more than one fetch of each query
-ahead, so what is in memory is bounded by the sizes of the fetches.
+The driver waits for the server without Python's lock, so fetched rows are converted to changes in
+the meantime. Each thread has its own connection and is at most one fetch of each query ahead, so
+memory is bounded by the sizes of the fetches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class FetchThread:
-    """The thread that uses a connection, from now on alone: calls run one after the other."""
+    """A thread that is the only user of a connection: calls run one after the other."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -28,7 +28,7 @@ class FetchThread:
         self._thread.start()
 
     def query(self, sql: str, parameters: Sequence[object]) -> Future[FetchedAhead]:
-        """Begins to run a query; its result, or DriverError."""
+        """Begin to run a query; the future has its result, or DriverError."""
         return self.later(lambda: FetchedAhead(self, self._connection.cursor(sql, parameters)))
 
     def rollback(self) -> None:
@@ -36,7 +36,7 @@ class FetchThread:
         self.later(self._connection.rollback).result()
 
     def later(self, call: Callable[[], T]) -> Future[T]:
-        """What a call will return or raise."""
+        """Return the future of a call, which the thread runs."""
         future: Future[T] = Future()
         self._calls.put((future, call))
         return future
@@ -68,8 +68,8 @@ class FetchThreads:
         self._threads: list[FetchThread] = []
 
     def of(self, number: int) -> FetchThread:
-        """The thread of the query of this number, counted from 0 on: they take turns. Raises
-        HeadraceError where it cannot connect."""
+        """Return the thread of the query of this number, counted from 0 on: they take turns. Raises
+        HeadraceError if it cannot connect."""
         place = number % self._most
         while len(self._threads) <= place:
             self._threads.append(FetchThread(self._connect()))
@@ -87,7 +87,7 @@ class FetchThreads:
 
 
 class FetchedAhead:
-    """Rows of a query; see change_table.AheadCursor."""
+    """The rows of a query; see change_table.AheadCursor."""
 
     def __init__(self, thread: FetchThread, cursor: Cursor) -> None:
         self._thread, self._cursor = thread, cursor
@@ -106,5 +106,5 @@ class FetchedAhead:
         return fetched.result()
 
     def close(self) -> None:
-        """See AheadCursor: after the fetch that runs."""
+        """See AheadCursor; waits for a running fetch."""
         self._thread.later(self._cursor.close).result()

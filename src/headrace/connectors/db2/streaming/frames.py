@@ -1,10 +1,10 @@
-"""Frames: what segments hold of Db2's changes, and the kernels that write and index them.
+"""Frames: the form of Db2's changes in segments, and the kernels that write and index them.
 
-Numbers are in network byte order, but where they say otherwise. A frame begins with its size
+Numbers are in network byte order, unless stated otherwise. A frame begins with its size
 (uint32) and its kind (one byte), and is one of
 
     B   a transaction begins: place (16), microseconds since 1970 (8), an image with `commit_lsn`
-    c   a create: relation version (4), the number that it is put in order by (16), an image with
+    c   a create: relation version (4), the number that orders it (16), an image with
         `change_lsn`, the image
     u   an update: the same, the image before and the image after
     w   an update without the image before: the same, the image after
@@ -78,7 +78,7 @@ PLACE_FRAME_BYTES = HEAD_BYTES + PLACE_BYTES
 _BEGINS, _ENDS, _SYNCHPOINT = ord("B"), ord("E"), ord("S")
 _UPDATE = row_kernel.UPDATE
 WITHOUT_OLD = ord("w")
-"""The kind of an update's frame that has the image after only; the other kinds of changes are their
+"""The kind of an update's frame that has only the image after; the other kinds of changes are their
 operations."""
 SCHEMA_CHANGE = ord("s")
 """The kind of a schema change's frame, and the operation of its row: `schema_changes.OPERATION`."""
@@ -90,8 +90,8 @@ _FIRST_COLON, _SECOND_COLON = 8, 16
 _HALF = np.uint64(1 << 63)
 
 # A change that is to be written: thirteen int64. The images' addresses and sizes (0: it has none),
-# the relation version, the kind of its frame, the number that it shows, the one that it is put in
-# order by, and its transaction's number and time.
+# the relation version, the kind of its frame, the number that it shows, the number that orders it,
+# and its transaction's number and time.
 (
     OLD,
     OLD_SIZE,
@@ -110,19 +110,19 @@ _HALF = np.uint64(1 << 63)
 CHANGE_WORDS = 13
 _CHANGE_BYTES = 8 * CHANGE_WORDS
 
-# The transaction that frames were begun of and not ended: three int64.
+# The open transaction, whose frames were begun and not ended: three int64.
 IS_OPEN, OPEN_HIGH, OPEN_LOW = 0, 8, 16
 OPEN_WORDS = 3
 
 _LSN_IMAGE_BYTES = 41
 FRAME_BYTES = CHANGE_HEAD_BYTES + BEGIN_HEAD_BYTES + 2 * _LSN_IMAGE_BYTES + HEAD_BYTES
-"""The most bytes that a change takes beside its images, with the beginning of its transaction and
-the end of the one before."""
+"""The most bytes that a change takes in addition to its images, with the beginning of its
+transaction and the end of the one before."""
 
 
 @part
 def put_lsn_image(out, high, low, size):
-    """An image with the text of a number of `size` bytes; returns its end."""
+    """Write an image with the text of a number of `size` bytes; returns its end."""
     out = put_text_head(put_head(out, 1), 2 * size + 2)
     for digit in range(32 - 2 * size, 32):
         half = high if digit < 16 else low
@@ -138,7 +138,7 @@ def put_lsn_image(out, high, low, size):
 
 @entry
 def write_end(out, transaction):
-    """The end of the transaction that is open, if one is; returns its end."""
+    """Write the end of the open transaction, if there is one; returns its end."""
     if load64(transaction + IS_OPEN) == 0:
         return out
     store64(transaction + IS_OPEN, 0)
@@ -148,14 +148,14 @@ def write_end(out, transaction):
 
 @entry
 def write_synchpoint(out, high, low):
-    """Everything up to a place was read; returns the frame's end."""
+    """Write that everything up to a place was read; returns the frame's end."""
     return put_place_frame(out, _SYNCHPOINT, high, low)
 
 
 @part
 def _write_begin(out, high, low, us, lsn_bytes, transaction):
-    """The beginning of another transaction than the one that is open, if it is another; returns its
-    end."""
+    """Write the beginning of a transaction that is not the open one, after the end of the latter;
+    returns its end."""
     if (
         load64(transaction + IS_OPEN)
         and load64(transaction + OPEN_HIGH) == high
@@ -174,8 +174,8 @@ def _write_begin(out, high, low, us, lsn_bytes, transaction):
 
 @entry
 def write_changes(changes, count, lsn_bytes, transaction, out):
-    """The frames of `count` changes in their order, with the beginnings and ends of transactions
-    between them; returns their end. The last transaction stays open."""
+    """Write the frames of `count` changes in their order, with the beginnings and ends of
+    transactions between them; returns their end. The last transaction stays open."""
     for number in range(count):
         change = changes + _CHANGE_BYTES * number
         high, low = load64(change + 8 * COMMIT_HIGH), load64(change + 8 * COMMIT_LOW)
@@ -196,7 +196,7 @@ def write_changes(changes, count, lsn_bytes, transaction, out):
 def _add_update_without_old(
     image, stop, virtual, index, place, size, rows, transactions, relations, options, scratch, state
 ):
-    """As `add_images`, of an update that has the image after only."""
+    """Add an update that has only the image after, like `add_images`."""
     relation = relations + 8 * row_kernel.RELATION_WORDS * index
     columns = load64(relation + 8 * row_kernel.COLUMNS)
     if split_checked(image, stop, columns, scratch + CELLS) < 0:
@@ -215,8 +215,8 @@ def _add_update_without_old(
 
 @part
 def _add_schema_change(image, index, place, size, rows, transactions, state):
-    """A row of the open transaction that is not a change of a row and does not count as one: it has
-    the ordinal of the next change, and comes before its parts."""
+    """Add the row of a schema change to the open transaction. It does not count as a change of a
+    row: it has the ordinal of the next change, and comes before its parts."""
     row_kernel.open_transaction(transactions, state)
     store64(state + 8 * row_kernel.TRANSACTION_HAS_ROWS, 1)
     part = load64(state + 8 * TOLD)
@@ -227,7 +227,7 @@ def _add_schema_change(image, index, place, size, rows, transactions, state):
 
 @part
 def _serial(kind, place, state):
-    """The number, from 1, of a change among those with its number; 0 for a schema change."""
+    """Return the number, from 1, of a change among those with its place; 0 for a schema change."""
     if kind == SCHEMA_CHANGE:
         return 0
     if load64(state + 8 * HAS_CHANGE) and load64(state + 8 * CHANGE) == place:
@@ -238,16 +238,16 @@ def _serial(kind, place, state):
 @part
 def _is_above(place, other):
     """Whether a number is above another one of its transaction, by their lower halves, which may
-    begin again at 0 (see `DeliveredChange`). Differences of signed integers must not overflow: the
-    compiler takes `a - b > 0` for `a > b`."""
+    wrap around to 0 (see `DeliveredChange`). Differences of signed integers must not overflow: the
+    compiler replaces `a - b > 0` by `a > b`."""
     difference = np.uint64(place) - np.uint64(other)
     return difference != 0 and difference < _HALF
 
 
 @part
 def _resume(place, state):
-    """Sets the ordinals after the last change of the open transaction that an earlier process
-    delivered above those that it used, whatever tables were captured then."""
+    """Raise the ordinals after the last delivered change of the open transaction above those that
+    an earlier process used, whatever tables it captured."""
     least = load64(state + 8 * RESUMED_ORDINAL)
     if (
         load64(state + 8 * RESUMES)
@@ -261,8 +261,8 @@ def _resume(place, state):
 
 @part
 def _number_rows(rows, first, kind, place, serial, state):
-    """A change was read, and made the rows of a segment from `first` on: parts after those of the
-    schema changes before it."""
+    """Number the rows of a segment from `first` on, which a change made: their parts come after
+    those of the schema changes before it."""
     told = load64(state + 8 * TOLD)
     for number in range(first, load64(state + 8 * row_kernel.ROWS)):
         row = rows + _ROW_SIZE * number
@@ -279,7 +279,7 @@ def _number_rows(rows, first, kind, place, serial, state):
 
 @part
 def _end_of_image(image):
-    """Where an image of one text ends."""
+    """Return the end of an image of one text."""
     return image + 2 + 5 + load32_be(image + 3)
 
 

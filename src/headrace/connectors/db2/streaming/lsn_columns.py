@@ -18,7 +18,8 @@ class LsnColumn(NamedTuple):
 
     @staticmethod
     def of(lsns: Sequence[bytes]) -> LsnColumn:
-        """A column of the bytes of numbers; shorter ones are padded with zeros in front."""
+        """Return a column of numbers from their bytes; shorter ones are padded with zeros in
+        front."""
         size = len(lsns[0]) if lsns else LSN_BYTES
         joined = b"".join(lsns)
         if len(joined) != size * len(lsns) or size != LSN_BYTES:
@@ -28,28 +29,29 @@ class LsnColumn(NamedTuple):
 
     @staticmethod
     def joined(columns: Sequence[LsnColumn]) -> LsnColumn:
-        """One after the other."""
+        """Concatenate columns."""
         return LsnColumn(
             np.concatenate([column.high for column in columns]),
             np.concatenate([column.low for column in columns]),
         )
 
     def take(self, rows: np.ndarray | slice) -> LsnColumn:
-        """The numbers of these rows."""
+        """Return the numbers of these rows."""
         return LsnColumn(self.high[rows], self.low[rows])
 
     def same_as_before(self) -> np.ndarray:
-        """Mask of the rows after the first one: whether the number is that of the row before."""
+        """Return a mask of the rows after the first one: whether the number is that of the row
+        before."""
         same = self.low[1:] == self.low[:-1]
         return np.asarray(same & (self.high[1:] == self.high[:-1]))
 
     def upto(self, high: int, low: int) -> np.ndarray:
-        """Mask of the numbers that are not above this one."""
+        """Return a mask of the numbers that are not above this one."""
         above = self.high > np.uint64(high)
         return np.asarray(~(above | ((self.high == np.uint64(high)) & (self.low > np.uint64(low)))))
 
     def place(self, row: int) -> int:
-        """One number as a place in the log."""
+        """Return the number of a row as a place in the log."""
         return int(self.high[row]) << 64 | int(self.low[row])
 
 

@@ -1,8 +1,8 @@
 """Changes of many tables in one order: by commit, then by intent sequence.
 
-Every table is read block by block. What lies up to the smallest last place of all blocks that may
-be followed by more can be put in order; the rest waits for the next blocks. So there are never
-more than two blocks of a table in memory.
+Every table is read block by block. Changes up to the smallest last place of all blocks that may be
+followed by more can be put in order; the rest waits for the next blocks. So there are never more
+than two blocks of a table in memory.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _Place = tuple[int, int, int, int]
 def merged(
     tables: Sequence[ChangeTable], delivered: tuple[int, int] | None = None
 ) -> Iterator[Merged]:
-    """All changes of the tables. `delivered`: the places of a commit and a change of it, up to
-    which everything is delivered; schema changes come after them."""
+    """Yield all changes of the tables. `delivered`: the places of a commit and a change of it, up
+    to which everything is delivered; schema changes come after them."""
     reached = None if delivered is None else (*_halves(delivered[0]), *_halves(delivered[1]))
     while True:
         present = [table for table in tables if table.load()]
@@ -68,13 +68,13 @@ def _first(block: ChangeBlock) -> tuple[int, int]:
 
 
 def _count(block: ChangeBlock, frontier: _Place | None) -> int:
-    """How many changes of a block lie up to a place."""
+    """Return how many changes of a block lie up to a place."""
     if frontier is None or _last(block) <= frontier:
         return len(block)
     columns = (*block.commits, *block.intents)
     first, last = 0, len(block)
     for column, bound in zip(columns, frontier, strict=True):
-        # Among rows that are the same so far, those below are in, and those above are not.
+        # Of the rows that are equal so far, those below are included, and those above are not.
         part, value = column[first:last], np.uint64(bound)
         below = first + int(np.searchsorted(part, value, "left"))
         last = first + int(np.searchsorted(part, value, "right"))
@@ -100,7 +100,7 @@ def _merge(
         if change is not None:
             told.append((block.behind(first), change))
     texts = tuple(np.frombuffer(change.image + bytes(PADDING), np.uint8) for _, change in told)
-    # Among equals the first one comes first: a schema change before the change that shows it.
+    # The order is stable: a schema change comes before the change that shows it.
     words = np.concatenate(
         [
             *(_told_words(*one, text) for one, text in zip(told, texts, strict=True)),

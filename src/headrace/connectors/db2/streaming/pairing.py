@@ -1,16 +1,16 @@
-"""Rows of a change table to changes: a D that an I follows at once is an update.
+"""Converts rows of a change table to changes: a D directly followed by an I is an update.
 
 SQL replication writes an update as the row before (D) and the row after (I), when the registration
-has CHG_UPD_TO_DEL_INS = 'Y'. Nothing tells such a pair from a delete and an insert of another row,
-so within one table and one commit, in the order of IBMSNAP_INTENTSEQ:
+has CHG_UPD_TO_DEL_INS = 'Y'. Such a pair cannot be distinguished from a delete and an insert of
+another row, so within one table and one commit, in the order of IBMSNAP_INTENTSEQ:
 
-    a D that an I follows at once   one update; its number is that of the I
+    a D directly followed by an I   one update; its number is that of the I
     any other D                     a delete
     any other I                     a create
     U                               an update without the row before
 
-That is what Debezium's LEAD and LAG say. Pairs never overlap, so each row is looked at with its
-neighbour only, and all rows at once.
+Debezium's LEAD and LAG do the same. Pairs never overlap, so each row is compared with its neighbour
+only, and all rows at once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from headrace.connectors.db2.streaming.lsn_columns import LsnColumn
 
 INSERTED, DELETED, UPDATED = ord("I"), ord("D"), ord("U")
-"""IBMSNAP_OPERATION."""
+"""Values of IBMSNAP_OPERATION."""
 NO_ROW = -1
 
 
@@ -35,18 +35,18 @@ class Changes(NamedTuple):
 
     @property
     def first(self) -> np.ndarray:
-        """The row that a change begins with, by which it is put in order."""
+        """The rows that changes begin with, which order them."""
         return np.where(self.old != NO_ROW, self.old, self.new)
 
     @property
     def last(self) -> np.ndarray:
-        """The row that a change ends with, whose number it shows."""
+        """The rows that changes end with, whose numbers they show."""
         return np.where(self.new != NO_ROW, self.new, self.old)
 
 
 def pair(operations: np.ndarray, commits: LsnColumn) -> Changes:
-    """The changes that rows make. `operations` (uint8) are IBMSNAP_OPERATION; the rows are those of
-    one table, ordered by commit and intent sequence."""
+    """Return the changes that rows make. `operations` (uint8) are IBMSNAP_OPERATION; the rows are
+    those of one table, ordered by commit and intent sequence."""
     deletes = operations == DELETED
     begins = np.zeros(len(operations), bool)
     if len(operations) > 1:

@@ -94,7 +94,7 @@ class ChangeTablesReader(SegmentReader):
         self._fetching = FetchThreads(connect, config.headrace_change_tables_connections)
         self._next, self._first_unread = start.committed, start.first_unread
         self.lsn_bytes = start.lsn_bytes
-        """Bytes of the server's numbers, as far as any was seen."""
+        """Bytes of the server's numbers, once any number was seen."""
         self._delivered = resume(start, self.state)
         self._frames: Generator[memoryview, None, None] | None = None
         self._bytes = memoryview(b"")
@@ -119,7 +119,7 @@ class ChangeTablesReader(SegmentReader):
         self._connection = self._connect()
 
     def ask_position(self) -> None:
-        """The control tables are asked without a pause. Any thread."""
+        """Make the next reading of the control tables skip its pause. Any thread may call it."""
         self._asked.set()
 
     def read_into(self, target: memoryview, seconds: float) -> int:
@@ -147,7 +147,7 @@ class ChangeTablesReader(SegmentReader):
     # -- windows --------------------------------------------------------------------------------
 
     def _more(self, seconds: float) -> memoryview:
-        """The next frames; none when nothing comes within so many seconds."""
+        """Return the next frames; empty if nothing comes within so many seconds."""
         if self._frames is None:
             if not self._pause.is_over and not self._asked.is_set():
                 self._asked.wait(min(seconds, self._pause.remaining()))
@@ -170,8 +170,8 @@ class ChangeTablesReader(SegmentReader):
         return part
 
     def _read(self, window: Window) -> Generator[memoryview, None, None]:
-        """The frames of a window. Its transaction of the database ends with it, so that change
-        tables can be dropped."""
+        """Yield the frames of a window. The transaction in the database ends with the window, so
+        that change tables can be dropped."""
         connection, config = self._connection, self._config
         assert connection is not None
         with ExitStack() as opened:
@@ -193,12 +193,12 @@ class ChangeTablesReader(SegmentReader):
     def _tables_of(
         self, connection: Connection, window: Window, opened: ExitStack
     ) -> list[ChangeTable]:
-        """The change tables of a window, whose queries run; `opened` closes them. Of those that are
-        gone changes end, unless another one of the same table took over: that has all that is not
-        read. Raises HeadraceError as `_registered`."""
+        """Return the change tables of a window, whose queries run; `opened` closes them. The
+        changes of a dropped change table end, unless another change table of the same table took
+        over: that one has everything that is not read. Raises HeadraceError like `_registered`."""
         while True:
             registered = self._registered(connection, window)
-            # All queries begin first, so that they run side by side.
+            # All queries begin first, so that they run in parallel.
             queries = [
                 self._begun(connection, self._fetching.of(number), span, window)
                 for number, span in enumerate(registered)
@@ -218,7 +218,8 @@ class ChangeTablesReader(SegmentReader):
                     return tables
 
     def _registered(self, connection: Connection, window: Window) -> list[Span]:
-        """The spans that may have changes in a window. Raises HeadraceError when some are gone."""
+        """Return the spans that may have changes in a window. Raises HeadraceError if changes are
+        gone."""
         config = self._config
         captured = self._tables.captured(registrations(connection, config))
         own = spans_of(connection, config, captured, window.first)
@@ -240,9 +241,9 @@ class ChangeTablesReader(SegmentReader):
         tables: Sequence[ChangeTable],
         unread: dict[tuple[str, str], int],
     ) -> None:
-        """Whether rows may have been pruned before they were fetched, or while they were: call it
-        after fetching, before the rows are delivered. `unread` has the place up to which each
-        change table was read at the last look; those that were read to their end leave it. Raises
+        """Check that no rows were pruned before they were fetched, or while they were; called after
+        fetching, before the rows are delivered. `unread` has the place up to which each change
+        table was read at the last check; tables that were read to their end are removed. Raises
         HeadraceError."""
         if self._beginnings is None or not unread:
             return
@@ -258,7 +259,8 @@ class ChangeTablesReader(SegmentReader):
     def _begun(
         self, connection: Connection, fetching: FetchThread, span: Span, window: Window
     ) -> _Query | None:
-        """The query of a span, which begins to run; None where its table is not there."""
+        """Begin to run the query of a span, and return it; None if the change table does not
+        exist."""
         described = self._tables.describe(Catalog(connection), span)
         if described is None:
             return None
@@ -267,7 +269,7 @@ class ChangeTablesReader(SegmentReader):
         return described, fetching.query(statement, bounds)
 
     def _open(self, query: _Query | None, path: tuple[str, str], tables: int) -> ChangeTable | None:
-        """A change table, whose rows are there; None where it is gone."""
+        """Return a change table once its query has run; None if it is gone."""
         if query is None:
             return None
         described, opening = query

@@ -1,4 +1,4 @@
-"""The captured tables that are registered, and what the rows of their change tables are."""
+"""The captured tables that are registered, and descriptions of the rows of their change tables."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ log = logging.getLogger(__name__)
 
 _OWN_COLUMNS = ("IBMSNAP_COMMITSEQ", "IBMSNAP_INTENTSEQ", "IBMSNAP_OPERATION")
 _NOTHING_YET = 1 << 128
-"""Behind every place."""
+"""A number above every place."""
 
 
 @dataclass(frozen=True)
 class Span:
     """A registration with the place where it begins (0: not known), and the place where the next
-    one of its table begins (None: it is the last): changes from there on are that one's."""
+    registration of its table begins (None: it is the last): changes from there on belong to that
+    one."""
 
     registration: Registration
     start: int
@@ -38,23 +39,24 @@ class Span:
 
 
 def start_of(registration: Registration) -> int:
-    """Where Capture began to fill a change table, or pruned it to; 0: it does not say."""
+    """Return the place where Capture began to fill a change table, or to which it pruned it; 0: not
+    known."""
     lsn = registration.old_synchpoint
     return 0 if lsn is None else place_of(lsn)
 
 
 def source_of(registration: Registration) -> str:
-    """schema.table"""
+    """Return the name of the source table: schema.table."""
     return f"{registration.source_schema}.{registration.source_table}"
 
 
 def source_path(registration: Registration) -> tuple[str, str]:
-    """Schema and table."""
+    """Return schema and name of the source table."""
     return registration.source_schema, registration.source_table
 
 
 def change_path(registration: Registration) -> tuple[str, str]:
-    """Schema and name of the change table."""
+    """Return schema and name of the change table."""
     return registration.change_schema, registration.change_table
 
 
@@ -66,16 +68,16 @@ def spans(
     oldest_change: Callable[[Registration], int | None] = lambda _: None,
     columns: Callable[[Registration], int] = lambda _: 0,
 ) -> list[Span]:
-    """Registrations by table, and those of one table by where they begin (Debezium survives a
-    change of columns in this way: a second change table is registered, and the first one ends where
-    it begins). Without stops, on z/OS, each goes on. `oldest_change` is asked where a table has
-    several registrations and one does not say where it begins: the place of its first change;
-    None: it has none yet, and takes nothing over.
+    """Return registrations ordered by table, and those of one table by where they begin (Debezium
+    survives a change of columns in this way: a second change table is registered, and the first one
+    ends where it begins). Without stops, on z/OS, none ends. `oldest_change` returns the place of a
+    registration's first change (None: it has none yet, and takes nothing over); it is called if a
+    table has several registrations and one has no beginning.
 
-    Pruning moves beginnings, also beyond each other. One that is active took over from those that
-    are not. Of several active ones that begin before `first`, the place from which on changes are
-    read, each has all of these: the one with most of the table's columns took over. `columns` is
-    asked for their number then."""
+    Pruning moves beginnings, also beyond each other. An active registration took over from inactive
+    ones. Of several active ones that begin before `first`, the place from which on changes are
+    read, each has all of these changes: the one with most of the table's columns took over.
+    `columns` returns their number in that case."""
 
     def of_table(group: list[Registration]) -> list[Span]:
         starts = [start_of(one) for one in group]
@@ -117,8 +119,8 @@ def _path(span: Span) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Described:
-    """What the rows of a change table are: the table as they have it, the relation version of their
-    records, the columns to select of it, and how their images are made."""
+    """The description of a change table's rows: the table as the rows have it, the relation version
+    of their records, the columns to select, and the converter to images."""
 
     table: Table
     relation: int
@@ -127,13 +129,13 @@ class Described:
 
     @property
     def widest_row(self) -> int:
-        """Bytes that a row of these columns can have, as they are declared."""
+        """The most bytes that a row of these columns can have, as they are declared."""
         return 1 + sum(column.type.length_and_scale()[0] or 0 for column in self.columns)
 
 
 class RegisteredTables:
-    """Describes change tables again in each window, because a table may be altered together with
-    its change table while both are read. One thread uses it."""
+    """Descriptions of change tables, read again in each window, because a table may be altered
+    together with its change table while both are read. One thread uses it."""
 
     def __init__(
         self,
@@ -147,11 +149,12 @@ class RegisteredTables:
         self._gone: set[tuple[str, str]] = set()
 
     def captured(self, registrations: Iterable[Registration]) -> list[Registration]:
-        """The registrations whose tables are captured."""
+        """Return the registrations whose tables are captured."""
         return [one for one in registrations if self._capture.takes(source_of(one))]
 
     def describe(self, catalog: Catalog, span: Span) -> Described | None:
-        """What the catalogue says of the rows of a span; None: the change table is gone."""
+        """Return the description of the rows of a span by the catalogue; None: the change table is
+        gone."""
         one = span.registration
         changed = {
             column.name: column
@@ -183,7 +186,7 @@ class RegisteredTables:
         return Described(table, self._versions.version_of(facts), read, images)
 
     def warn_of_vanished(self, gone: Iterable[Span]) -> None:
-        """Warns of change tables that are not there, of each once until it is there again."""
+        """Log a warning for change tables that are gone, once each until they exist again."""
         for span in gone:
             one = span.registration
             if change_path(one) not in self._gone:
@@ -195,8 +198,9 @@ class RegisteredTables:
                 )
 
     def _shape(self, span: Span, present: Table | None, changed: dict[str, Column]) -> Table:
-        """The table as the span's rows have it. If another registration follows, the columns are
-        those of its change table; if the table is gone, its last recorded description is used."""
+        """Return the table as the span's rows have it. If another registration follows, the columns
+        are those of its change table; if the table is gone, its last recorded description is
+        used."""
         one = span.registration
         described = self._last_told(one, changed) if present is None else present
         by_name = described.by_name
@@ -206,9 +210,9 @@ class RegisteredTables:
         return Table(one.source_schema, one.source_table, columns, key)
 
     def _last_told(self, one: Registration, changed: dict[str, Column]) -> Table:
-        """A dropped table: its key, and those of its columns that its change table has or never
-        had, in the order and by the definitions that were recorded last. A column outside the key
-        that may be null in the change table may be null, and has no default: the constraint may
+        """Return a dropped table: its key, and those of its columns that its change table has or
+        never had, in the order and by the definitions that were recorded last. A column outside the
+        key that may be null in the change table may be null, and has no default: the constraint may
         have been dropped since then."""
         last = self._last(*source_path(one))
         if last is None:
@@ -255,7 +259,7 @@ class RegisteredTables:
 
 
 def _unread(one: Registration, table: Table, changed: dict[str, Column]) -> dict[str, str]:
-    """The columns of which a change table has no values, and why."""
+    """Return the columns for which a change table has no values, and why."""
     where = f"the change table {one.change_schema}.{one.change_table}"
     unread = {}
     for column in table.columns:
@@ -268,7 +272,7 @@ def _unread(one: Registration, table: Table, changed: dict[str, Column]) -> dict
 
 
 def _nullable(table: Table, unread: Container[str]) -> Table:
-    """The table, whose columns without values may be null: no default replaces them."""
+    """Return the table with its columns without values nullable: no default replaces them."""
     columns = (
         replace(column, not_null=False, default=None) if column.name in unread else column
         for column in table.columns
@@ -277,7 +281,7 @@ def _nullable(table: Table, unread: Container[str]) -> Table:
 
 
 def _check_key(one: Registration, facts: RelationFacts, unread: Mapping[str, str]) -> None:
-    """Raises HeadraceError where a change table has no values of a key column."""
+    """Raise HeadraceError if a change table has no values of a key column."""
     name = next((name for name in facts.key if name in unread), None)
     if name is not None:
         reason = unread[name]
@@ -290,8 +294,9 @@ def _check_key(one: Registration, facts: RelationFacts, unread: Mapping[str, str
 
 
 def _column(now: Column | None, changed: Column | None) -> Column:
-    """A column of the table and of its change table: the values have the type of the latter, also
-    where that has more digits after the point, but those of large objects are not there."""
+    """Return a column by its declarations in the table and in its change table: the values have the
+    type of the latter, even if that has more digits after the point; values of large objects are
+    not in it."""
     if now is None:
         assert changed is not None
         return replace(changed, not_null=False, default=None)
@@ -304,7 +309,7 @@ def _column(now: Column | None, changed: Column | None) -> Column:
 
 
 def has_taken_over(gone: Iterable[Span], registered: Iterable[Registration]) -> bool:
-    """Whether one of these spans, whose change tables are gone, is not registered any more, and its
+    """Whether one of these spans, whose change tables are gone, is no longer registered, and its
     table has another registration."""
     paths: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for one in registered:
@@ -316,10 +321,10 @@ def has_taken_over(gone: Iterable[Span], registered: Iterable[Registration]) -> 
 
 
 def stops_before(span: Span, last: int) -> int:
-    """The last place of a window that ends at `last` whose changes are this span's."""
+    """Return the last place of a window that ends at `last` whose changes belong to this span."""
     return last if span.stop is None else min(last, span.stop - 1)
 
 
 def in_order(registered: Sequence[Span]) -> list[Span]:
-    """Spans in an order that is the same whenever they are read again."""
+    """Return spans in an order that is the same at every reading."""
     return sorted(registered, key=_path)

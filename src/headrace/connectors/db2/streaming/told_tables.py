@@ -13,11 +13,11 @@ from headrace.relational.schema_changes import schema_change_image
 from headrace.relational.table import Table
 
 _NOTHING_TOLD = "N/A"
-"""What Debezium has in place of a statement, which SQL replication does not tell."""
+"""Debezium's value in place of a statement, which SQL replication does not provide."""
 
 
 class SchemaChange(NamedTuple):
-    """The image of a schema change's record, and the relation version that it has."""
+    """The image of a schema change's record, and the record's relation version."""
 
     image: bytes
     relation: int
@@ -25,14 +25,15 @@ class SchemaChange(NamedTuple):
 
 @dataclass(frozen=True)
 class ToldTables:
-    """Writes the schema history of a stream. `relation` gives the version of the records of one
-    table's schema changes; None: they make no records (include.schema.changes)."""
+    """The schema history of a stream, to which tables are added. `relation` returns the version of
+    the records of one table's schema changes; None: they make no records
+    (include.schema.changes)."""
 
     history: TableHistory
     relation: Callable[[Table], int] | None = None
 
     def before(self, table: Table, commit_lsn: bytes, change_lsn: bytes) -> SchemaChange | None:
-        """Records a table, and returns the schema change to emit before a change of it; None if the
+        """Record a table, and return the schema change to emit before a change of it; None if the
         table is unchanged. Raises HeadraceError."""
         described = history_table(table)
         kind = self.history.due(described)
@@ -56,10 +57,10 @@ class ToldTables:
         return self.history.knows((schema, table))
 
     def last(self, schema: str, table: str) -> Table | None:
-        """The last recorded description of a table; None: it is not known."""
+        """Return the last recorded description of a table; None: it is not known."""
         described = self.history.table((schema, table))
         return None if described is None else table_of(described)
 
     def close(self) -> None:
-        """Let the history go; never raises."""
+        """Close the history; never raises."""
         self.history.close()

@@ -1,4 +1,4 @@
-"""Windows: how far the change tables are read at once."""
+"""Windows: the ranges of commits in which change tables are read."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ AHEAD = "db2.position_ahead"
 
 
 class Window(NamedTuple):
-    """The commits from `first` to `last`, both in it, whose numbers have so many bytes. `newest` is
-    the last one that Capture reported, `clock` Capture's when the window was made."""
+    """The commits from `first` to `last`, both included, whose numbers have `lsn_bytes` bytes.
+    `newest` is the last commit that Capture reported, `clock` Capture's clock when the window was
+    made."""
 
     first: int
     last: int
@@ -31,19 +32,20 @@ class Window(NamedTuple):
     clock: Clock
 
     def bounds(self, last: int | None = None) -> tuple[bytes, bytes]:
-        """The numbers as parameters of a query, to another last place where one is given."""
+        """Return the numbers as parameters of a query, up to another last place if one is given."""
         end = self.last if last is None else last
         return lsn_of(self.first, self.lsn_bytes), lsn_of(end, self.lsn_bytes)
 
 
 def newest_lsn(connection: Connection, config: Db2Config) -> bytes | None:
-    """The last commit up to which Capture has written all changes; None: it has not begun."""
+    """Return the last commit up to which Capture has written all changes; None: it has not
+    begun."""
     ((lsn,),) = connection.rows(sql.newest_lsn(config))
     return None if lsn is None else bytes(lsn)
 
 
 def check_not_ahead(first: int, newest: bytes | None, lsn_bytes: int) -> None:
-    """Checks that a stream whose next place is `first` is not ahead of Capture's `newest` commit.
+    """Check that a stream whose next place is `first` is not ahead of Capture's `newest` commit.
     Raises HeadraceError("db2.position_ahead")."""
     if first > (0 if newest is None else place_of(newest) + 1):
         told = "has none" if newest is None else f"is at {format_lsn(newest)}"
@@ -58,14 +60,14 @@ def check_not_ahead(first: int, newest: bytes | None, lsn_bytes: int) -> None:
 
 
 def oldest_change(connection: Connection, registration: Registration) -> int | None:
-    """The place of the first change that a change table has; None: it is empty."""
+    """Return the place of the first change that a change table has; None: it is empty."""
     ((lsn,),) = connection.rows(sql.oldest_change(registration))
     return None if lsn is None else place_of(bytes(lsn))
 
 
 def captured_columns(connection: Connection, registration: Registration) -> int:
-    """How many of its table's columns a change table has; of a table that is gone, all that it
-    has."""
+    """Return how many of its table's columns a change table has; if the table is gone, the number
+    of all columns that it has."""
     catalog, one = Catalog(connection), registration
     changed = {column.name for column in catalog.columns(one.change_schema, one.change_table)}
     present = {column.name for column in catalog.columns(one.source_schema, one.source_table)}
@@ -75,7 +77,7 @@ def captured_columns(connection: Connection, registration: Registration) -> int:
 def spans_of(
     connection: Connection, config: Db2Config, captured: Iterable[Registration], first: int
 ) -> list[Span]:
-    """The spans of registrations, of which changes from the place `first` on are read; see
+    """Return the spans of registrations whose changes from the place `first` on are read; see
     `spans`."""
     return spans(
         captured,
@@ -89,7 +91,7 @@ def spans_of(
 def next_window(
     connection: Connection, config: Db2Config, first: int, lsn_bytes: int
 ) -> Window | None:
-    """The window that begins at the place `first`; None: there is nothing yet. Raises as
+    """Return the window that begins at the place `first`; None: there is nothing new. Raises like
     `check_not_ahead`."""
     ((number, distance),) = connection.rows(sql.newest_lsn_and_clock(config))
     lsn = None if number is None else bytes(number)
@@ -105,23 +107,23 @@ def next_window(
 
 
 def _end_of_span(connection: Connection, config: Db2Config, window: Window, seconds: int) -> int:
-    """The last commit within so many seconds of the window's first one; units of work without row
-    in IBMSNAP_UOW belong to the next one that has any."""
+    """Return the last commit within so many seconds of the window's first one; units of work
+    without a row in IBMSNAP_UOW belong to the next one that has a row."""
     bounds = window.bounds()
     rows = connection.rows(sql.first_commit_time(config), bounds)
     if not rows or rows[0][0] is None:
         return window.last
     try:
         until = rows[0][0] + dt.timedelta(seconds=seconds)
-    except OverflowError:  # after the last time that there is
+    except OverflowError:  # beyond the largest datetime
         return window.last
     ((last,),) = connection.rows(sql.last_commit_until(config), (*bounds, until))
     return window.last if last is None else place_of(bytes(last))
 
 
 def time_behind(connection: Connection, config: Db2Config, window: Window) -> int:
-    """The time (microseconds since 1970 UTC) of the first commit after a window that has a row in
-    IBMSNAP_UOW, else the server's time."""
+    """Return the time (microseconds since 1970 UTC) of the first commit after a window that has a
+    row in IBMSNAP_UOW, else the server's time."""
     rest = window._replace(first=window.last + 1, last=window.newest)
     rows = connection.rows(sql.first_commit_time(config), rest.bounds())
     marker = rows[0][0] if rows else None

@@ -19,7 +19,8 @@ _NUMBERS = ("decimal", "decfloat", "numeric")
 
 
 class Asking(asking.Asking):
-    """Queries are transactions of their own; what writes is committed by its caller."""
+    """Statements on one connection: queries are transactions of their own, the caller commits what
+    writes."""
 
     def __init__(self, config: Db2Config, connection: Connection, recording: Recording) -> None:
         super().__init__(connection, recording)
@@ -38,10 +39,10 @@ class Asking(asking.Asking):
         try:
             return super()._queried(text, binds, most)
         finally:
-            self._connection.rollback()  # it has read; no lock stays
+            self._connection.rollback()  # release the locks of the query
 
     def committed(self, question: Question) -> bool:
-        """A statement that writes, in a transaction of its own; False after an error."""
+        """Run a statement that writes, in a transaction of its own; False after an error."""
 
         def sent() -> Answer:
             self._connection.rows(question.text)
@@ -51,7 +52,7 @@ class Asking(asking.Asking):
         return self.recorded(question, sent) is not None
 
     def describe(self, place: str, schema: str, name: str) -> None:
-        """The driver's own description of a table's columns."""
+        """Record the driver's own description of a table's columns."""
 
         def columns() -> Answer:
             rows = list(self._connection.metadata("columns", schema, name, None))

@@ -1,5 +1,5 @@
-"""What the workload of a support bundle does in a Db2: a schema of its own with tables that are
-registered for SQL replication, and changes of which nobody knows what Capture makes of them."""
+"""The workload of a support bundle in a Db2: a schema of its own with tables that are registered
+for SQL replication, and changes for which Capture's behaviour is not known."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TABLES: Mapping[str, str] = {
     "LARGE": "C CLOB(1M), X XML",
     "KINDS": "F DECFLOAT(34), G TIMESTAMP(12), H BOOLEAN, I VARGRAPHIC(20), J BINARY(4)",
 }
-"""Columns beside the key ID, by the tables' names."""
+"""Columns besides the key ID, by the tables' names."""
 SIGNALLED = "CHANGES"
 """The table for which Capture gets a CAPSTART signal."""
 _WORDS = ("SIGNAL_TYPE", "SIGNAL_SUBTYPE", "SIGNAL_STATE", "SIGNAL_LSN", "SIGNAL_INPUT_IN")
@@ -34,7 +34,7 @@ _WORDS = ("SIGNAL_TYPE", "SIGNAL_SUBTYPE", "SIGNAL_STATE", "SIGNAL_LSN", "SIGNAL
 
 @dataclass(frozen=True)
 class Transaction:
-    """Statements of one table that are committed together, and those that take them back."""
+    """Statements of one table that are committed together, and the statements that undo them."""
 
     table: str
     statements: Sequence[Question]
@@ -42,13 +42,13 @@ class Transaction:
 
 
 def change_table(table: str) -> str:
-    """The name of its change table."""
+    """Return the name of a table's change table."""
     return default_change_table(SCHEMA, table)
 
 
 def signal(config: Db2Config, kind: str, schema: str, table: str) -> str:
-    """The statement that gives Capture a signal, CAPSTART or CAPSTOP (`kind`), for each of the
-    subscriptions of a table: begin to capture its changes, or end that."""
+    """Return the statement that gives Capture a signal, CAPSTART or CAPSTOP (`kind`), for each of
+    the subscriptions of a table: begin to capture its changes, or end that."""
     return (
         f"INSERT INTO {control_table(config, SIGNALS)} (SIGNAL_TYPE, SIGNAL_SUBTYPE, "
         f"SIGNAL_INPUT_IN, SIGNAL_STATE) SELECT 'CMD', {literal(kind)}, MAP_ID, 'P' "
@@ -97,25 +97,25 @@ class Kit:
         return quoted(self._config.cdc_change_tables_schema, change_table(table))
 
     def changes(self, table: str) -> Question:
-        """The rows of a change table, whose values are the workload's."""
+        """Return the query of the rows of a change table, whose values are the workload's."""
         name = change_table(table)
         return _question(
             "kit_changes", f"SELECT * FROM {self._changes_of(table)}",
             "what came of the changes; values are shown", f"{PLACE}, {name}",
         )  # fmt: skip
 
-    # -- what is made ---------------------------------------------------------------------------
+    # -- creation -------------------------------------------------------------------------------
 
     @staticmethod
     def schema() -> Transaction:
-        """The schema."""
+        """Return the transaction that creates the schema."""
         made = _question("kit_schema", f"CREATE SCHEMA {SCHEMA}", "a schema of its own")
         undo = _question("kit_drop_schema", f"DROP SCHEMA {SCHEMA} RESTRICT", "nothing is left")
         return Transaction("", [made], [undo])
 
     @staticmethod
     def table(table: str) -> Transaction:
-        """One of the tables."""
+        """Return the transaction that creates a table."""
         path = quoted(SCHEMA, table)
         text = f"CREATE TABLE {path} (ID INTEGER NOT NULL PRIMARY KEY, {TABLES[table]})"
         made = _of(table, "kit_table", text, "a table for each open question")
@@ -123,8 +123,8 @@ class Kit:
         return Transaction(table, [made], [undo])
 
     def registration(self, table: str) -> Transaction:
-        """The registration of a table, whose change table has all columns of the table, as ADDTABLE
-        creates it. An error of Capture ends this registration alone."""
+        """Return the registration of a table, whose change table has all columns of the table, as
+        ADDTABLE creates it. An error of Capture ends this registration alone."""
         config, name = self._config, change_table(table)
         steps = adding(config, SCHEMA, table, name)
         register = control_table(config, sql.REGISTER)
@@ -144,8 +144,8 @@ class Kit:
         )
 
     def signal(self) -> Transaction:
-        """Capture is asked to begin with one of the tables, and with all of them to read its
-        registrations again, where the site has that function."""
+        """Return the signal to Capture to begin with one of the tables. It begins with all of them
+        when it reads its registrations again (`again`), where the site has that function."""
         made = [self._signal("CAPSTART")]
         undo = [self._signal("CAPSTOP")]
         return Transaction(SIGNALLED, made, undo)
@@ -155,17 +155,17 @@ class Kit:
         return _of(SIGNALLED, "kit_signal", text, f"a signal to Capture: {kind}")
 
     def again(self) -> Question:
-        """Capture reads its registrations again."""
-        # As `checks.replication.reinitialize` has it, whose module needs the driver.
+        """Return the statement that makes Capture read its registrations again."""
+        # The same as `checks.replication.reinitialize`, whose module needs the driver.
         services = f"{quoted(self._config.cdc_control_schema)}.ASNCDCSERVICES"
         text = f"VALUES {services}('reinit','asncdc')"
         return _question("kit_reinitialize", text, "Capture reads its registrations again")
 
-    # -- what is changed ------------------------------------------------------------------------
+    # -- changes --------------------------------------------------------------------------------
 
     @staticmethod
     def written() -> Iterator[Sequence[Question]]:
-        """Changes, of which each sequence is one commit."""
+        """Yield changes, each sequence of which is one commit."""
         values = {
             "CHANGES": "'it''s é', 12.340, CURRENT TIMESTAMP, X'00FF'",
             "UNSIGNALLED": "'one'",
@@ -193,7 +193,7 @@ class Kit:
         ]
 
     def listed(self) -> Iterator[Question]:
-        """Every statement, for `--dry-run`."""
+        """Yield every statement, for `--dry-run`."""
         made = [
             self.schema(),
             *map(self.table, TABLES),
@@ -212,7 +212,8 @@ class Kit:
 
 
 def _question(name: str, text: str, why: str, place: str = PLACE) -> Question:
-    """All values of its rows are shown: they are the workload's, or Capture's."""
+    """Return a question. All values of its rows are shown: they are the workload's, or
+    Capture's."""
     columns = {**COLUMNS, **dict.fromkeys((*_WORDS, "STATE_INFO"), Shown.VALUE)}
     own = dict.fromkeys(("ID", *"ABCDFGHIJTWX", "SOURCE_TABLE"), Shown.VALUE)
     return Question(name, text, why, place, {**columns, **own})

@@ -1,4 +1,4 @@
-"""Asks a Db2 what a support bundle needs, by the connector's connection and statements."""
+"""Runs the queries of a support bundle on a Db2, by the connector's connection and statements."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Observing(Asking):
     """The statements of one bundle on one connection, which only read."""
 
     def ask(self, seconds: float) -> None:
-        """All of them; Capture's progress before and after the observed time."""
+        """Ask all questions; Capture's progress before and after the observed time."""
         questions = self._questions
         for one in (*questions.server, questions.zone, questions.settings, questions.register):
             self.send(one)

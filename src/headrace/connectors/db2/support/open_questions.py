@@ -1,4 +1,4 @@
-"""What cannot be known without a Db2, and what the records of a support bundle say of it."""
+"""The questions that only a Db2 can answer, and the answers in the records of a support bundle."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Records = Sequence[Mapping[str, Any]]
 
 
 def rows_of(records: Records, name: str, place: str = "") -> list[dict[str, Any]]:
-    """The rows that were recorded of a question, by their columns; at a place, where one is
-    given."""
+    """Return the rows that were recorded for a question, by their columns; `place`: only those of
+    this place."""
     found = []
     for record in records:
         if record["name"] == name and "rows" in record and place in record["place"]:
@@ -25,7 +25,7 @@ def rows_of(records: Records, name: str, place: str = "") -> list[dict[str, Any]
 
 
 def _refused(records: Records, prefix: str) -> list[object]:
-    """What the database refused of the workload, by the statements' names."""
+    """Return the errors of the workload's statements, by the statements' names."""
     return [
         {"name": one["name"], "place": one["place"], **one["error"]}
         for one in records
@@ -38,7 +38,7 @@ def _has_workload(records: Records) -> bool:
 
 
 def _clocks(records: Records) -> object:
-    """Capture's times beside the server's own, and its distance from UTC."""
+    """Return Capture's times, the server's own time, and its distance from UTC."""
     return {
         "server": rows_of(records, "time_zone"),
         "progress": rows_of(records, "capture_progress"),
@@ -47,8 +47,8 @@ def _clocks(records: Records) -> object:
 
 
 def _large_columns(records: Records) -> object:
-    """The large types of captured tables and of change tables, the states of all registrations, and
-    the result of the workload's table with such columns."""
+    """Return the large types of captured tables and of change tables, the states of all
+    registrations, and the result of the workload's table with such columns."""
     kinds = ("BLOB", "CLOB", "DBCLOB", "XML")
     counts = {
         of: Counter(str(row["TYPE_NAME"]) for row in rows_of(records, "columns", place))
@@ -62,7 +62,7 @@ def _large_columns(records: Records) -> object:
 
 
 def _started(records: Records) -> object:
-    """What Capture made of a registration with a CAPSTART signal, and of others without one."""
+    """Return the results of a registration with a CAPSTART signal, and of others without one."""
     if not _has_workload(records):
         return None
     return {
@@ -109,4 +109,4 @@ OPEN: Sequence[Open] = (
         lambda records: _changes(records, "KINDS"),
     ),
 )
-"""What cannot be known without a Db2."""
+"""The questions that only a Db2 can answer."""

@@ -1,4 +1,4 @@
-"""The statements of a support bundle of Db2, and what of their answers may be shown."""
+"""The statements of a support bundle of Db2, and which parts of their answers may be shown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMES: Mapping[str, Shown] = dict.fromkeys(
     Shown.NAME,
 )  # fmt: skip
 COLUMNS: Mapping[str, Shown] = {**_REGISTER_WORDS, **_NAMES}
-"""What is shown of columns of the control tables."""
+"""How columns of the control tables are shown, by their names."""
 _SETTINGS = ("cur_commit", "locktimeout", "codepage", "codeset", "logarchmeth1", "date_compat",
              "varchar2_compat", "number_compat", "restrict_access", "stmt_conc")  # fmt: skip
 
@@ -100,7 +100,7 @@ class Questions:
         )
 
     def all(self) -> Sequence[Question]:
-        """All questions in the order in which they are asked."""
+        """Return all questions in the order in which they are asked."""
         return (
             *self.server, self.register, self.registrations, *self.control, self.newest,
             self.progress, self.zone, self.units, self.settings, self.columns, self.changes,
@@ -109,7 +109,7 @@ class Questions:
 
 
 def _named(query: str) -> str:
-    """A query whose columns of the server's clock have names."""
+    """Return a query whose columns of the server's clock have names."""
     for expression, name in (
         ("CURRENT TIMESTAMP", "SERVER_TIME"),
         ("CURRENT TIMEZONE", "SERVER_ZONE"),

@@ -1,5 +1,5 @@
-"""The workload of a support bundle in a Db2: makes its schema, registers its tables, changes them,
-looks at what Capture made of that, and drops everything."""
+"""The workload of a support bundle in a Db2: creates its schema, registers its tables, changes
+them, records what Capture wrote, and drops everything."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from headrace.support.recording import Recording
 from headrace.support.workload import Traces, exists, refused
 
 _THERE = ("42710", "X0Y68")
-"""SQLSTATEs of Db2, and of Apache Derby, for a schema that is there already."""
+"""SQLSTATEs of Db2, and of Apache Derby, for a schema that already exists."""
 CAPTURED_SECONDS = 90.0
-"""How long Capture, which commits every 30 s unless its parameters say otherwise, is waited for."""
+"""The most seconds to wait for Capture, which commits every 30 s unless its parameters say
+otherwise."""
 _PAUSE_SECONDS = 1.0
 _DOING = "The workload of a support bundle"
 
@@ -44,7 +45,7 @@ def ask(config: Db2Config, recording: Recording) -> Generator[tuple[str, bytes]]
     except DriverError as error:
         raise translated_error(error, config, _DOING) from None
     finally:
-        # The connection is closed: no lock of it holds up what follows.
+        # The connection is closed, so none of its locks blocks what follows.
         traces.take_back_on(_taking_back(config, recording))
     yield from ()
 
@@ -62,7 +63,7 @@ class _Making:
         self._registered: list[str] = []
 
     def make(self) -> None:
-        """Makes the schema, the tables and their registrations. Raises
+        """Create the schema, the tables and their registrations. Raises
         HeadraceError("support.workload_exists") and ("support.workload_refused")."""
         error = self._done(self._kit.schema())
         if isinstance(error, DriverError):
@@ -82,8 +83,8 @@ class _Making:
             self._asking.send(self._kit.again())
 
     def _done(self, transaction: Transaction) -> Exception | None:
-        """One transaction, all of it or nothing; the error with which that ended. Raises
-        DriverError where the connection is lost."""
+        """Run a transaction completely or not at all; returns the error that ended it. Raises
+        DriverError if the connection is lost."""
         undo = [one.text for one in reversed(transaction.undo)]
         for one in undo:
             self._traces.expect(one)
@@ -99,7 +100,7 @@ class _Making:
         return None
 
     def change(self) -> None:
-        """Changes the tables that were made."""
+        """Change the tables that were created."""
         for commit in self._kit.written():
             for one in commit:
                 if one.place.rpartition(" ")[2] in self._made:
@@ -108,7 +109,8 @@ class _Making:
             self._connection.commit()
 
     def look(self) -> None:
-        """What Capture made of the changes, once it did, or had the time for it."""
+        """Record what Capture made of the changes, once it has captured them, or had the time for
+        it."""
         until = time.monotonic() + CAPTURED_SECONDS
         while kit.SIGNALLED in self._registered and not self._captured():
             if time.monotonic() > until:
@@ -125,8 +127,8 @@ class _Making:
         return self._config.cdc_change_tables_schema, kit.change_table(table)
 
     def _captured(self) -> bool:
-        """Whether Capture has written a commit; also where that cannot be read, as what is asked
-        next says."""
+        """Whether Capture has written a commit; also True if that cannot be read, which the next
+        query reports."""
         try:
             ((count,),) = self._connection.rows(self._kit.captured.text)
             self._connection.rollback()
@@ -137,7 +139,8 @@ class _Making:
 
 @contextmanager
 def _taking_back(config: Db2Config, recording: Recording) -> Iterator[Callable[[str], bool]]:
-    """Takes back what was made on a connection of its own, each statement in a transaction."""
+    """A context with a function that runs an undo statement in a transaction, on a connection of
+    its own."""
     questions = {one.text: one for one in Kit(config).listed()}
     with connect(config) as connection:
         asking = Asking(config, connection, recording)

@@ -13,7 +13,7 @@ from headrace.relational.types.declaration import Declaration, text_declaration
 from headrace.relational.types.options import TypeOptions
 
 Maker = Callable[[int, int, TypeOptions], Declaration]
-"""Makes a declaration of a column's length, its scale (fraction digits) and the options."""
+"""Makes a declaration from a column's length, its scale (fraction digits) and the options."""
 
 LARGE = frozenset({"CLOB", "DBCLOB", "NCLOB", "BLOB", "XML", "LONG VARCHAR", "LONG VARGRAPHIC"})
 """Types whose values SQL replication does not put into change tables: a flag takes their place."""

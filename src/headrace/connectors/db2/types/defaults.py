@@ -38,8 +38,8 @@ _EPOCH = {"DATE": "1970-01-01", "TIME": "00:00:00", "TIMESTAMP": "1970-01-01 00:
 def default_value(
     type_name: str, length: int, declaration: Declaration, expression: str, *, optional: bool
 ) -> object | None:
-    """The Connect value of a default, or None when the schema shows none. Never raises: a default
-    that cannot be read is left out."""
+    """Return the Connect value of a default, or None if the schema shows none. Never raises: a
+    default that cannot be read is left out."""
     expression = expression.strip()
     if _NOW.fullmatch(expression):
         epoch = None if optional else _EPOCH.get(type_name)
@@ -49,7 +49,7 @@ def default_value(
 
 
 def _text(type_name: str, length: int, expression: str) -> str | None:
-    """headrace's text of the value of a literal; None if the type has no such literal."""
+    """Return headrace's text of the value of a literal; None if the type has no such literal."""
     cast = _CAST.fullmatch(expression)
     quoted = _QUOTED.fullmatch(expression if cast is None else cast[1])
     literal = None if quoted is None else quoted[1].replace("''", "'")

@@ -29,8 +29,8 @@ class Db2Type:
 
     @staticmethod
     def of(type_name: str, column_size: int | None = None, digits: int | None = None) -> Db2Type:
-        """What the driver's metadata say (TYPE_NAME, COLUMN_SIZE, DECIMAL_DIGITS of SQLColumns),
-        where a name may hold parentheses: `VARCHAR () FOR BIT DATA`."""
+        """Return the type in the driver's metadata (TYPE_NAME, COLUMN_SIZE, DECIMAL_DIGITS of
+        SQLColumns), where a name may contain parentheses: `VARCHAR () FOR BIT DATA`."""
         kind = _SPACES.sub(" ", _PARENTHESES.sub(" ", type_name)).strip().upper()
         return Db2Type(kind, column_size or 0, digits)
 
@@ -39,7 +39,7 @@ class Db2Type:
 
     @property
     def name(self) -> str:
-        """The name that the driver tells, which Debezium shows: `VARCHAR () FOR BIT DATA`."""
+        """The driver's name of the type, which Debezium shows: `VARCHAR () FOR BIT DATA`."""
         return self.kind.replace(" FOR BIT DATA", " () FOR BIT DATA")
 
     @property
@@ -58,7 +58,7 @@ class Db2Type:
         return _DEFAULT_FRACTION if self.scale is None else self.scale
 
     def length_and_scale(self) -> tuple[int, int | None]:
-        """Length and scale."""
+        """Return length and scale."""
         return self.length, self.scale
 
     def resolve(
@@ -69,8 +69,8 @@ class Db2Type:
         default: str | None = None,
         column: ColumnName = NO_COLUMN,
     ) -> ColumnType | None:
-        """See DeclaredType; `default` is as COLUMN_DEF of SQLColumns has it. A type that is not
-        known is left out."""
+        """See DeclaredType; `default` is as COLUMN_DEF of SQLColumns has it. Returns None for an
+        unknown type, which is left out."""
         maker = MAKERS.get(self.kind)
         if maker is None:
             return None
