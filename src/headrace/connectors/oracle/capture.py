@@ -26,9 +26,9 @@ SYSTEM_USERS = frozenset({"SYS", "SYSTEM"})
 _COMPRESSION = re.compile(r"CMP[34]\$\d+")
 """Tables of the compression advisor."""
 RECYCLED = "BIN$"
-"""What the names of dropped tables begin with, which are in the recycle bin."""
+"""The prefix of the names of dropped tables, which are in the recycle bin."""
 _VIEW_LOG = "MLOG$_"
-"""What the names of logs of materialized views begin with, whose redo is not read either."""
+"""The prefix of the names of logs of materialized views, whose redo is not read either."""
 
 
 class Capture(TableCapture):
@@ -49,14 +49,14 @@ class Capture(TableCapture):
         self.reads_comments = (
             config.include_schema_comments and config.headrace_compatibility == "none"
         )
-        """Whether tables have the data dictionary's comments: Debezium has those alone that are
+        """Whether tables have the comments of the data dictionary: Debezium has only those that are
         made while it reads the redo."""
         self.types = OracleTypeOptions.of(config)
         keys = OracleSettings("", OracleSource(""), types=self.types, converting="skip")
         self.key_rendering = KeyRendering.of(keys, config)
 
     def is_system(self, schema: str, table: str) -> bool:
-        """The tables of Oracle itself, and the one that the connector flushes redo with."""
+        """Whether a table belongs to Oracle itself, or is the connector's flush table."""
         return (
             schema in SYSTEM_SCHEMAS
             or (schema, table) == self._flush_table
@@ -65,7 +65,7 @@ class Capture(TableCapture):
         )
 
     def takes_schema(self, schema: str) -> bool:
-        """Whether tables of a schema may be captured, as far as its name says."""
+        """Whether tables of a schema may be captured, by the schema's name."""
         return schema not in SYSTEM_SCHEMAS and self._schemas.accepts(schema)
 
     def mentions(self, schema: str) -> bool:
@@ -84,7 +84,7 @@ class Capture(TableCapture):
 
 
 def settings_of(config: OracleConfig, capture: Capture) -> OracleSettings:
-    """What all events of a run have in common."""
+    """Return the settings that all events of a run share."""
     converting = str(config.event_converting_failure_handling_mode)
     source = OracleSource(capture.database, config.headrace_source_ssn)
     return event_settings(

@@ -1,4 +1,4 @@
-"""The database's clock: its SCN, what it is ahead of UTC, and when SCNs were."""
+"""The database's clock: its SCN, its distance from UTC, and the times of SCNs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from headrace.connectors.oracle.errors import DriverError
 
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)$")
 UNKNOWN_SCN = 8181
-"""ORA-08181: no time is known of an SCN."""
+"""ORA-08181: no time is known for an SCN."""
 _EPOCH = datetime.fromtimestamp(0, UTC).replace(tzinfo=None)
 
 
 def offset_us(clock: str) -> int:
-    """How many microseconds a clock is ahead of UTC, by the time with zone that it shows
+    """Return how many microseconds a clock is ahead of UTC, by the time with zone that it shows
     (`2026-01-02 03:04:05.678 +01:00`)."""
     match = _OFFSET.search(clock.strip())
     if match is None:
@@ -26,14 +26,14 @@ def offset_us(clock: str) -> int:
 
 
 def current_scn(connection: Connection) -> int:
-    """The current SCN: whatever is committed later has a larger one. Raises DriverError."""
+    """Return the current SCN: later commits have a larger one. Raises DriverError."""
     ((scn,),) = connection.rows(sql.CURRENT_SCN())
     return int(scn)
 
 
 def time_of_scn(connection: Connection, scn: int) -> int | None:
-    """When an SCN was, in microseconds since 1970; None: the database does not know it any more.
-    Raises DriverError."""
+    """Return the time of an SCN in microseconds since 1970; None: the database does not know it any
+    more. Raises DriverError."""
     ((clock,),) = connection.rows(sql.CLOCK())
     try:
         ((text,),) = connection.rows(sql.TIME_OF_SCN(), {"scn": scn})

@@ -28,7 +28,8 @@ _NODE = re.compile(r"(?P<host>\[[^]]+\]|[^:/]+)(?::(?P<port>\d+))?(?:/(?P<sid>.+
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """The parts of a name, separated by dots outside of double quotes; empty if it is invalid."""
+    """Return the parts of a name, separated by dots outside of double quotes; empty if it is
+    invalid."""
     try:
         return parsed_id(name)
     except ValueError:
@@ -45,7 +46,7 @@ class OracleConfig(
     TableIdentityConfig,
     RelationalConfig,
 ):
-    """Debezium's Oracle connector, version 3.x."""
+    """The properties of Debezium's Oracle connector, version 3.x."""
 
     cloud_event_identity: ClassVar[tuple[tuple[str, str], ...]] = (
         ("name", "name"),
@@ -96,13 +97,13 @@ class OracleConfig(
     )
 
     def signal_table(self) -> str | None:
-        """`SCHEMA.TABLE` of the signal table."""
+        """Return `SCHEMA.TABLE` of the signal table."""
         named = super().signal_table()
         return None if named is None else ".".join(_parts(named)[-2:])
 
     def snapshot_filter(self) -> NameFilter:
-        """As RelationalConfig.snapshot_filter; names may have the database's before them, which
-        Debezium requires."""
+        """Return the filter like RelationalConfig.snapshot_filter; names may be prefixed by the
+        database's, which Debezium requires."""
         return NameFilter(
             self.snapshot_include_collection_list,
             qualifier=f"{self.catalog_name}.",
@@ -156,7 +157,7 @@ class OracleConfig(
         )
 
     def _check_lobs(self) -> Iterator[PropertyFinding]:
-        """What lob.enabled excludes, as Debezium says."""
+        """Yield findings for properties that lob.enabled excludes, as in Debezium."""
         if self.log_mining_strategy is MiningStrategy.HYBRID:
             yield PropertyFinding(
                 "config.impossible_value",
@@ -183,9 +184,9 @@ class OracleConfig(
 
 
 def data_source(config: OracleConfig, node: str | None = None) -> str:
-    """The data source name of python-oracledb: out of database.url as Java's driver has it, with a
-    service, a SID, a descriptor or an alias, else of host, port and database.dbname. `node`: one of
-    rac.nodes, `host[:port][/sid]`.
+    """Return the data source name of python-oracledb: from database.url in the form of Java's
+    driver, with a service, a SID, a descriptor or an alias, else from host, port and
+    database.dbname. `node`: one of rac.nodes, `host[:port][/sid]`.
 
     Raises HeadraceError("oracle.url") for a node of another form.
     """

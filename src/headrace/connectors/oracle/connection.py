@@ -1,7 +1,7 @@
 """Connections to Oracle by python-oracledb: statements, rows in bulk, containers. It is in thin
-mode, which needs no client of Oracle, unless `driver.lib_dir` names the folder of one.
+mode, which needs no client of Oracle, unless `driver.lib_dir` names the folder of a client.
 
-Nothing else speaks to the driver. `driver.module` names another one that has the same calls.
+No other module calls the driver. `driver.module` names another driver with the same calls.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _JAVAS = {
     "v$session.program": "program",
     "v$session.terminal": "terminal",
 }
-"""Names of Java's driver, whose times are in milliseconds, and what they are here."""
+"""Parameters of python-oracledb, by the names of Java's driver, whose times are in milliseconds."""
 _MILLISECONDS = 1000
 _NO_NETWORK = "DPY-6005"
 _WALLET = re.compile(r"(?:DIRECTORY\s*=|^file:)([^)]+)", re.IGNORECASE)
@@ -62,7 +62,7 @@ _TEXTS = frozenset(
 _LARGE_TEXTS = frozenset({"DB_TYPE_CLOB", "DB_TYPE_NCLOB"})
 _CHARACTER_BYTES = 4
 _VALUES = frozenset({"str", "bool", "int", "float"})
-"""What parameters are that a property can give."""
+"""The types of parameters that a property can set."""
 _OWN_RIGHTS = (
     "The user has rights of its own instead of those of an administrator (SYSDBA and the like): "
     "headrace check FILE --fix-sql has the statements that grant them."
@@ -71,8 +71,9 @@ _TRUTHS = {"true": True, "on": True, "yes": True, "false": False, "off": False, 
 
 
 class Cursor:
-    """Rows of a query that runs. `columns` are their names, `description` has what the driver says
-    of each: name, type, display size, bytes, precision, scale, and whether it may be null."""
+    """The rows of a running query. `columns` are their names, `description` is the driver's
+    description of each: name, type, display size, bytes, precision, scale, and whether it may be
+    null."""
 
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor
@@ -80,30 +81,31 @@ class Cursor:
         self.columns = tuple(column[0] for column in self.description)
 
     def fetch(self, rows: int, /) -> list[Row]:
-        """The next rows, at most so many; none at the end. Values are the driver's: integers,
-        floats (texts where the cursor was opened with `exact`), texts, bytes, datetimes, None.
-        Texts are as `invalid_texts` has them. Raises DriverError."""
+        """Return the next rows, at most so many; empty at the end. Values are the driver's:
+        integers, floats (texts if the cursor was opened with `exact`), texts, bytes, datetimes,
+        None. Texts are as in `invalid_texts`. Raises DriverError."""
         fetched: list[Row] = _native(self._cursor.fetchmany, rows)
         return fetched
 
     def close(self) -> None:
-        """Let the query go; never raises."""
+        """Close the query; never raises."""
         with suppress(DriverError):
             _native(self._cursor.close)
 
 
 class Connection:
-    """One connection, in transactions that end by `commit` or `rollback`. One thread uses it.
-    Inside of its context it is open. Methods raise DriverError."""
+    """A connection whose transactions end by `commit` or `rollback`. One thread uses it. It is
+    closed at the end of its context. Methods raise DriverError."""
 
     def __init__(self, native: Any, fetch_size: int, long: object = None) -> None:
         """`long` is the driver's type DB_TYPE_LONG, as which large texts are fetched."""
         self._native, self._fetch_size = native, fetch_size
         types = _OutputTypes(long)
-        # The driver keeps what it made for a statement while the handler is the same object.
+        # The driver keeps what it prepared for a statement as long as the handler is the same
+        # object.
         self._plain, self._exact = types.plain, types.exact
         self.container = ""
-        """The container of the session: empty before `switch_to`."""
+        """The session's container; empty before `switch_to`."""
 
     def __enter__(self) -> Self:
         return self
@@ -113,12 +115,12 @@ class Connection:
 
     @property
     def version(self) -> tuple[int, ...]:
-        """The server's: `(19, 3, 0, 0, 0)`."""
+        """The server's version: `(19, 3, 0, 0, 0)`."""
         return tuple(int(part) for part in str(self._native.version).split("."))
 
     @property
     def is_thin(self) -> bool:
-        """Whether the driver speaks to the server by itself, without Oracle's client libraries."""
+        """Whether the driver connects to the server without Oracle's client libraries."""
         return bool(self._native.thin)
 
     def cursor(
@@ -129,7 +131,7 @@ class Connection:
         rows: int | None = None,
         exact: bool = False,
     ) -> Cursor:
-        """Runs a query, of which each round trip fetches `rows` rows (query.fetch.size). `exact`:
+        """Run a query, each round trip of which fetches `rows` rows (query.fetch.size). `exact`:
         numbers are texts with all of their digits, and bytes of texts that are not part of a
         character are marked; otherwise they are U+FFFD."""
         cursor = _native(self._native.cursor)
@@ -144,7 +146,7 @@ class Connection:
         return Cursor(cursor)
 
     def rows(self, statement: str, binds: Binds = _NO_BINDS) -> list[Row]:
-        """Runs a statement; its rows, none where it has no result."""
+        """Run a statement and return its rows; empty if it has no result."""
         cursor = _native(self._native.cursor)
         cursor.arraysize = cursor.prefetchrows = _METADATA_ROWS
         cursor.outputtypehandler = self._plain
@@ -159,7 +161,7 @@ class Connection:
                 _native(cursor.close)
 
     def execute(self, statement: str, binds: Binds = _NO_BINDS) -> None:
-        """Runs a statement that has no rows: a PL/SQL block, ALTER SESSION, or one that writes."""
+        """Run a statement that has no rows: a PL/SQL block, ALTER SESSION, or one that writes."""
         self.rows(statement, binds)
 
     def batches(
@@ -170,9 +172,9 @@ class Connection:
         *,
         rows: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Runs a query whose columns have these names and types, and yields its rows as the driver
-        fetches them: without an object of Python's for each value, and texts with whatever bytes
-        they have (the driver asks no handler of types for them)."""
+        """Run a query whose columns have these names and types, and yield its rows as the driver
+        fetches them: without a Python object for each value, and texts with whatever bytes they
+        have (the driver calls no type handler for them)."""
         arguments: dict[str, Any] = {
             "parameters": dict(binds),
             "size": rows or self._fetch_size,
@@ -180,13 +182,13 @@ class Connection:
         }
         fetched = _native(lambda: iter(self._native.fetch_df_batches(statement, **arguments)))
         while (frame := _native(lambda: next(fetched, None))) is not None:
-            if frame.num_rows():  # the driver gives an empty frame where a query has no rows
+            if frame.num_rows():  # the driver returns an empty frame if a query has no rows
                 for batch in pa.table(frame).to_batches():
                     yield batch.rename_columns(schema.names)
 
     def switch_to(self, container: str) -> None:
-        """The container whose objects statements name from now on: `CDB$ROOT`, or a pluggable
-        database. The session has headrace's formats there."""
+        """Switch the session to a container, whose objects later statements name: `CDB$ROOT`, or a
+        pluggable database. The session has headrace's formats there."""
         if container == self.container:
             return
         try:
@@ -198,13 +200,13 @@ class Connection:
         self.set_formats()
 
     def set_formats(self) -> None:
-        """The formats of literals in SQL_REDO and of rows, and UTC."""
+        """Set the formats of literals in SQL_REDO and of rows, and UTC."""
         self.execute(sql.SESSION_FORMATS())
         self.execute(sql.SESSION_TIME_ZONE())
 
     def limit(self, milliseconds: int) -> int:
-        """How long each round trip may take from now on; 0: as long as it takes. Returns how long
-        it might take before."""
+        """Set how long each round trip may take from now on; 0: unlimited. Returns the former
+        limit."""
         before = int(self._native.call_timeout)
         self._native.call_timeout = milliseconds
         return before
@@ -214,11 +216,11 @@ class Connection:
         _native(self._native.commit)
 
     def rollback(self) -> None:
-        """End the transaction and undo what it did."""
+        """End the transaction and undo its changes."""
         _native(self._native.rollback)
 
     def close(self) -> None:
-        """Undo what is not committed, and disconnect; never raises."""
+        """Roll back and disconnect; never raises."""
         with suppress(DriverError):
             _native(self._native.rollback)
         with suppress(DriverError):
@@ -232,10 +234,10 @@ def connect(
     node: str | None = None,
     container: str | None = None,
 ) -> Connection:
-    """An open connection with headrace's formats, in a `container`, else where its service is: in
-    the root of a container database where database.pdb.name is set. `limit` is the property that
-    says how long a statement may take: of queries, or of checks, which holds for logging in, too.
-    `node` is one of rac.nodes.
+    """Return an open connection with headrace's formats, in a `container`, else where its service
+    is: in the root of a container database if database.pdb.name is set. `limit` is the property
+    that limits the duration of statements: that of queries, or that of checks, which also limits
+    the login. `node` is one of rac.nodes.
 
     Raises HeadraceError with a code of `translate`, `oracle.unknown_driver` and
     `oracle.impossible_parameter`.
@@ -246,7 +248,7 @@ def connect(
     if limit == CHECK_LIMIT:
         limit_ms = config.connection_validation_timeout_ms
         login_seconds = limit_ms / 1000
-        # One statement is run in several containers, where it is not the same.
+        # The same statement runs in several containers, where it names other objects.
         caching = {"stmtcachesize": 0}
     driver = _driver(config)
     given = {
@@ -285,7 +287,7 @@ def connect(
 
 
 def _node_error(error: DriverError, config: OracleConfig, node: str) -> HeadraceError:
-    """What one of rac.nodes refused: never with a password."""
+    """Return the error of one of rac.nodes: never with a password."""
     known = translated_error(error, config, about="")
     text = config.hidden.in_error(error.text, "")
     return HeadraceError(
@@ -301,8 +303,8 @@ def _node_error(error: DriverError, config: OracleConfig, node: str) -> Headrace
 def opened(
     config: OracleConfig, doing: str, *, limit: str = CHECK_LIMIT, container: str | None = None
 ) -> Iterator[Connection]:
-    """A connection for `doing` one thing, in the pluggable database where there is one, or in
-    `container`; its errors are translated."""
+    """A context with a connection for the action `doing`, in the pluggable database if there is
+    one, or in `container`; errors of the driver are translated."""
     with connect(config, limit=limit, container=container or config.container) as connection:
         try:
             yield connection
@@ -311,7 +313,7 @@ def opened(
 
 
 def driver_version(config: OracleConfig) -> str:
-    """The driver with its version: `oracledb 3.4.0`. Raises as `connect`."""
+    """Return the driver with its version: `oracledb 3.4.0`. Raises like `connect`."""
     name = config.driver.get("module", DRIVER)
     try:
         return f"{name} {metadata.version(name)}"
@@ -341,7 +343,7 @@ def _driver(config: OracleConfig) -> Any:
 
 
 def _load_client(config: OracleConfig, driver: Any) -> None:
-    """Thick mode, for all of the process, where driver.lib_dir is set; empty: the client is where
+    """Switch the whole process to thick mode if driver.lib_dir is set; empty: the client is where
     the system looks for libraries. Raises DriverError."""
     folder = config.driver.get("lib_dir")
     if folder is not None:
@@ -352,8 +354,8 @@ def _load_client(config: OracleConfig, driver: Any) -> None:
 
 
 def _parameters(config: OracleConfig, driver: Any) -> dict[str, object]:
-    """Parameters of `driver.*`, also by the names of Java's driver where python-oracledb has an
-    equivalent; with the types that the driver's `connect` declares.
+    """Return the parameters of `driver.*`, also by the names of Java's driver if python-oracledb
+    has an equivalent; with the types that the driver's `connect` declares.
 
     Raises HeadraceError("oracle.impossible_parameter") for a name that the driver does not have,
     and for a value that does not have the parameter's type.
@@ -390,7 +392,7 @@ def _parameters(config: OracleConfig, driver: Any) -> dict[str, object]:
 
 
 def _twin(name: str, declared: Collection[str]) -> str:
-    """What to write in the place of a name of Java's driver."""
+    """Return the remedy for a name of Java's driver."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.rpartition(".")[2]).lower()
     near = difflib.get_close_matches(words, declared, n=1, cutoff=0.8)
     return f"Write driver.{near[0]}." if near else f"Remove driver.{name}."
@@ -426,7 +428,7 @@ class _OutputTypes:
         self._long = long
 
     def plain(self, cursor: Any, column: Any) -> Any:
-        """The handler for statements of the connector itself."""
+        """The handler for the connector's own statements."""
         return self._text(cursor, column, REPLACED)
 
     def exact(self, cursor: Any, column: Any) -> Any:
@@ -453,12 +455,12 @@ def _type_name(column: Any) -> object:
 
 
 def _native(function: Callable[..., T], *arguments: Any) -> T:
-    """Calls the driver, whose errors have details."""
+    """Call the driver, whose errors have details."""
     try:
         return function(*arguments)
-    except OSError as error:  # a host that is not found, a network that is not there
+    except OSError as error:  # an unknown host, or no network
         raise DriverError(str(error), _NO_NETWORK) from None
-    except UnicodeDecodeError as error:  # of a type of which the driver asks no handler
+    except UnicodeDecodeError as error:  # from a type for which the driver calls no handler
         raise DriverError(f"{error.reason} ({error.encoding})", INVALID_TEXT) from None
     except Exception as error:
         if "Error" not in {kind.__name__ for kind in type(error).__mro__}:

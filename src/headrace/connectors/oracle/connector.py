@@ -1,4 +1,4 @@
-"""The Oracle connector: the database under the engine."""
+"""The Oracle connector: the engine's source."""
 
 from __future__ import annotations
 
@@ -73,17 +73,17 @@ class OracleDatabase(Source[OraclePosition]):
     # -- positions ------------------------------------------------------------------------------
 
     def validate(self, stored: OracleOffset | None) -> None:
-        """The questions of `headrace check`, and whether the stored position fits."""
+        """Run the checks of `headrace check`, and check that the stored position fits."""
         self._readiness.prepare()
         require(self._run.config, None if stored is None else stored.to_json())
         if self._heartbeat_query is not None and self._sends_heartbeats:
-            self._heartbeat_query.examine().require(log)  # which logs its warnings
+            self._heartbeat_query.examine().require(log)  # logs its warnings
         if stored is not None and not stored.is_initial and stored.snapshot is None:
             self._position.check(stored, self._readiness.incarnation)
 
     def begin(self, epoch: int) -> tuple[OracleOffset, OpenSnapshot[OraclePosition] | None]:
-        """The stream begins after the SCN as of which rows are read. Without rows there is a
-        snapshot, too, which describes the tables' structures."""
+        """Begin the stream after the SCN as of which rows are read. A start that reads no rows has
+        a snapshot, too, which describes the tables' structures."""
         self._readiness.prepare()
         run, reads_rows = self._run, self._rule.reads(epoch)
         source = run.snapshot_source(reads_rows=reads_rows)
@@ -201,14 +201,14 @@ class OracleDatabase(Source[OraclePosition]):
 
 
 def _source_position(row: np.void | None) -> dict[str, str | None]:
-    """SourceEventPosition of the last row: its SCN."""
+    """Return SourceEventPosition of the last row: its SCN."""
     return {"scn": None if row is None else str(int(row["place"]))}
 
 
 def open_connector(
     config: OracleConfig, *, cores: int, inline: bool, orphaned: Callable[[], bool]
 ) -> Engine[OraclePosition]:
-    """A connector for one database; see ConnectorDefinition.open."""
+    """Return a connector for one database; see ConnectorDefinition.open."""
     capture = Capture(config)
     settings = settings_of(config, capture)
 

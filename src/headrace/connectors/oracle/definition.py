@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from headrace.offsets.offset import OffsetObject
 
 _QUIET_SCNS = 1000
-"""The connector itself writes redo: the flush table."""
+"""SCNs that may lie between the positions of a connector that has caught up: it writes redo itself,
+in the flush table."""
 
 
 class OracleDefinition(NamedDefinition):
-    """Debezium's Oracle connector."""
+    """The definition of Debezium's Oracle connector."""
 
     name = "oracle"
     classes: Sequence[str] = ("io.debezium.connector.oracle.OracleConnector",)

@@ -12,55 +12,54 @@ QUERY_LIMIT = "database.query.timeout.ms"
 
 _FULL_CODE = re.compile(r"\b(ORA|DPY|DPI|TNS)-(\d{4,5})\b")
 _ANSWER = re.compile(r"^ORA-(\d{5})\b", re.MULTILINE)
-"""The server's own code in a text that begins with one of the driver's."""
+"""The server's own code in a text that begins with a code of the driver."""
 _CLIENT_CODES = frozenset({"DPY-3001", "DPY-3012", "DPY-3040", "ORA-12660"})
-"""Anywhere in a text: the driver has them within DPY-6005, for example. Two are of
-character sets that the thin mode does not have: of NCHAR columns (UTF8), and of the database."""
+"""Codes anywhere in a text: the driver has them within DPY-6005, for example. Two are of character
+sets that the thin mode does not have: of NCHAR columns (UTF8), and of the database."""
 _NOT_CONNECTED = "DPY-6005"
-"""Around whatever went wrong while a connection was made."""
+"""The code around any error while a connection is made."""
 INVALID_TEXT = "UnicodeDecodeError"
-"""What stands for a code where the driver cannot read a text."""
+"""The code of a text that the driver cannot read."""
 _HELP = re.compile(r"\s*(?:Help: |See )?https?://\S+(?: for help)?")
 
 
 class DriverError(Exception):
-    """An error that the driver raised: its text, and the number of its ORA code (0: it is the
-    driver's own), which is `code` where the driver names it. `full_code` is as Oracle writes it:
-    `ORA-01555`, `DPY-6005`; the driver has codes of its own for some of the server's, DPY-4011 for
-    ORA-03113."""
+    """An error of the driver: its text, and the number of its ORA code (0: it is the driver's own),
+    which is `code` if the driver has it. `full_code` is as Oracle writes it: `ORA-01555`,
+    `DPY-6005`; the driver has codes of its own for some of the server's, DPY-4011 for ORA-03113."""
 
     def __init__(self, text: str, full_code: str | None = None, code: int = 0) -> None:
         super().__init__(text)
         self.text = " ".join(_HELP.sub("", text).split())
         codes = _FULL_CODE.findall(text)
         self.codes = tuple("-".join(one) for one in codes)
-        """All codes in the text, in its order."""
+        """All codes in the text, in their order."""
         self.full_code = full_code or (self.codes[0] if codes else "")
         kind, _, digits = self.full_code.partition("-")
         self.code = code or (int(digits) if kind == "ORA" and digits.isdigit() else 0)
         if kind == "DPY" and not code and (answer := _ANSWER.search(text)):
             self.code = int(answer[1])
         self.needs_client = not _CLIENT_CODES.isdisjoint(self.codes)
-        """Whether the server asks for what the driver's thin mode does not have."""
+        """Whether the server requires something that the driver's thin mode does not have."""
         self.is_of_root = False
         """Whether the statement was to enter the root of a container database."""
 
     @property
     def is_unreachable(self) -> bool:
-        """Whether the connection is not there, or no more."""
+        """Whether the connection could not be made, or was lost."""
         if self.needs_client:
             return False
         return self.code in _UNREACHABLE or self.full_code in _UNREACHABLE_BY_DRIVER
 
     @property
     def is_of_statement(self) -> bool:
-        """Whether the statement is at fault, as it is written or for the rows that it meets: what
-        it names, how it is formed, what it computes. Who runs it, and the server, are not."""
+        """Whether the statement itself is at fault: its syntax, the names in it, or its computation
+        on the rows that it reads; not its user, and not the server."""
         return self.code in _OF_STATEMENT or self.full_code in _OF_STATEMENT_BY_DRIVER
 
 
 class Refusal(NamedTuple):
-    """What an error means. `remedy` may name `{limit}` and `{user}`."""
+    """The meaning of an error. `remedy` may contain `{limit}` and `{user}`."""
 
     code: str
     remedy: str
@@ -73,8 +72,8 @@ _UNREACHABLE = frozenset(
      12560, 12564, 12570, 12571, 12592, 12606, 12608, 12609, 12637, 12757, 17002, 17008, 17410,
      25401, 25402, 25408}
 )  # fmt: skip
-"""The session was ended or lost, or the instance and its listener are not up; 2399: it was ended
-for its age (CONNECT_TIME)."""
+"""Codes of a session that was ended or lost, or an instance or listener that is not up; 2399: the
+session was ended for its age (CONNECT_TIME)."""
 _UNREACHABLE_BY_DRIVER = frozenset(
     {"DPY-1001", "DPY-3008", "DPY-4011", "DPY-4033", "DPY-6000", "DPY-6004", _NOT_CONNECTED,
      "DPY-6009"}
@@ -85,9 +84,9 @@ _OF_STATEMENT = frozenset(
      *range(1740, 1800), *range(1830, 1900), 2000, 2070, 3001, 4043, 4044, 6502, 6575, 12704, 12801,
      12899, 22818, 22922, 25154, 30076, 30081, 30089, 30483, 30926, 32034, 38104, 40478, 54014}
 )  # fmt: skip
-"""Invalid names, syntax, types, numbers and times."""
+"""Codes of invalid names, syntax, types, numbers and times."""
 _OF_STATEMENT_BY_DRIVER = frozenset({"DPY-4008", "DPY-4009", "DPY-4010"})
-"""A statement with placeholders."""
+"""Codes of a statement with placeholders."""
 _LOGIN = Refusal("authentication", "Check database.user and database.password.")
 _ACCOUNT = Refusal(
     "account",
@@ -99,7 +98,7 @@ _SERVICE = Refusal(
     "database.url.",
 )
 _UNREGISTERED = _SERVICE._replace(retriable=True)
-"""As while an instance starts."""
+"""A service that is not registered, for example while an instance starts."""
 _NOT_OPEN = Refusal(
     "not_open",
     "The database, or the pluggable database, is not open yet; headrace waits for it. Open it: "
@@ -136,7 +135,7 @@ _TLS = Refusal(
     "driver.wallet_location.",
 )
 _TLS_WORDS = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER", "ALERT_", "NO_CERTIFICATE")
-"""Of OpenSSL's reasons those that stay; a listener that starts again breaks handshakes, too."""
+"""OpenSSL's reasons that are not transient; a restarting listener breaks handshakes, too."""
 _ALIAS = Refusal(
     "unknown_database",
     "An alias is looked up in tnsnames.ora: name its folder in driver.config_dir "
@@ -348,7 +347,7 @@ _BY_DRIVER = {
 
 
 def place(config: OracleConfig) -> str:
-    """The database, for messages: never with a password."""
+    """Return the database, for messages: never with a password."""
     if config.database_url:
         return f"{config.database_user}@{config.database_url.removeprefix('//')}"
     where = f"{config.database_hostname}:{config.database_port}/{config.database_dbname}"
@@ -363,14 +362,14 @@ def translated_error(
     limit: str = QUERY_LIMIT,
     about: str | None = None,
 ) -> HeadraceError:
-    """As `translate`, for what is an error of the driver."""
+    """Return the translation of an error of the driver; see `translate`."""
     known = translate(error, config, doing, limit, about)
     assert known is not None
     return known
 
 
 def is_refused(error: Exception, config: OracleConfig) -> bool:
-    """Whether the login is wrong."""
+    """Whether the login was refused."""
     known = translate(error, config, about="")
     return known is not None and known.code == "oracle.authentication"
 
@@ -382,9 +381,10 @@ def translate(
     limit: str = QUERY_LIMIT,
     about: str | None = None,
 ) -> HeadraceError | None:
-    """An error of the driver as HeadraceError, which never contains a secret; None if the error is
-    not the driver's. `doing` says what failed, `limit` is the property that limits statements,
-    `about` the property whose text the driver was given, as of `HiddenTexts.in_error`."""
+    """Return an error of the driver as HeadraceError, which never contains a secret; None if the
+    error is not the driver's. `doing` says what failed, `limit` is the property that limits
+    statements, `about` the property whose text the driver received, as in
+    `HiddenTexts.in_error`."""
     if not isinstance(error, DriverError):
         return None
     text = config.hidden.in_error(error.text, about)
@@ -414,7 +414,7 @@ def translate(
 
 
 def _within(error: DriverError) -> Refusal | None:
-    """What kept a connection from being made: the driver wraps it."""
+    """Return the error that prevented a connection, which the driver wraps."""
     if error.full_code != _NOT_CONNECTED:
         return None
     known = next((_BY_DRIVER[one] for one in error.codes[1:] if one in _BY_DRIVER), None)

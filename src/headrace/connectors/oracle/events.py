@@ -1,8 +1,8 @@
 """Oracle's source block, the facts of its tables, and the settings of events.
 
-What the redo says of a transaction is an image (`Image.TRANSACTION`), and so is what it says of a
-row beside its values (`Image.EXTRA`); a row of a snapshot has neither. A row's `place` is its SCN,
-and the times of the source block are those of the row's entry in the table of transactions: a
+The redo's data of a transaction are an image (`Image.TRANSACTION`), and so are those of a row
+besides its values (`Image.EXTRA`); a row of a snapshot has neither. A row's `place` is its SCN, and
+the times of the source block are those of the row's entry in the table of transactions: a
 transaction has an entry for each second in which it changed something.
 """
 
@@ -38,7 +38,7 @@ RS_ID, ROW_ID, REDO_SQL, SSN = range(4)
 """The cells of a row's own image, texts."""
 EXTRA_CELLS = 4
 STATEMENT_CELLS = ("txId", "commit_scn", "rs_id", "ssn", "redo_thread", "user_name", "txSeq")
-"""What the image of a statement that changed tables has for its source block, texts."""
+"""The cells for the source block in the image of a statement that changed tables, texts."""
 
 _STRING = Schema(Type.STRING)
 _OPTIONAL_STRING = Schema(Type.STRING, optional=True)
@@ -69,8 +69,8 @@ _LATER = (
 
 @lru_cache
 def oracle_source(event_format: EventFormat) -> Schema:
-    """The schema of the source block. The fields behind `user_name` are younger than the format of
-    Debezium 2.3 to 2.5."""
+    """Return the schema of the source block. The fields after `user_name` are younger than the
+    format of Debezium 2.3 to 2.5."""
     own = _EARLY + _LATER if event_format.precise_times else _EARLY
     return source_schema("io.debezium.connector.oracle.Source", own, event_format)
 
@@ -101,12 +101,12 @@ class OracleSource:
     connector: str = CONNECTOR
 
     def transaction_id(self) -> Node:
-        """Debezium's `txId`; null outside of a transaction."""
+        """Return Debezium's `txId`; null outside of a transaction."""
         return _transaction_text(TX_ID)
 
     def statement_block(self, facts: RelationFacts, settings: EventSettings, first: int) -> Struct:
-        """The source block of a statement that changed tables: it shows cells of its own image,
-        from the column `first` on, in the order of STATEMENT_CELLS."""
+        """Return the source block of a statement that changed tables: it shows cells of its own
+        image, from the column `first` on, in the order of STATEMENT_CELLS."""
         cells = {name: first + place for place, name in enumerate(STATEMENT_CELLS)}
         own: dict[str, Node] = {
             name: _text(Image.NEW, cells[name])
@@ -121,7 +121,7 @@ class OracleSource:
         return self._filled(facts, settings, own)
 
     def block(self, facts: RelationFacts, settings: EventSettings) -> Struct:
-        """The source block of a table's events."""
+        """Return the source block of a table's events."""
         ssn = _number(Image.EXTRA, SSN, _OPTIONAL_INT64, 8, null=0)
         sequence = RowField(_OPTIONAL_INT64, "ordinal")
         own: dict[str, Node] = {
@@ -158,7 +158,7 @@ class OracleSource:
 
 @dataclass(frozen=True)
 class OracleFacts(RelationFacts):
-    """A table as transaction metadata name it: with its database."""
+    """The facts of a table, which transaction metadata name with its database."""
 
     database: str = ""
 
@@ -170,6 +170,6 @@ class OracleFacts(RelationFacts):
 
 @dataclass(frozen=True)
 class OracleSettings(RelationalSettings):
-    """What all events of a run have in common."""
+    """The settings that all events of a run share."""
 
     source: OracleSource

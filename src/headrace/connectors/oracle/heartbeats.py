@@ -12,14 +12,14 @@ from headrace.relational.heartbeat_query import PROPERTY, Failure, HeartbeatQuer
 
 _NO_TABLE = 942
 _EXPLAINED = ("INSERT", "UPDATE", "DELETE", "MERGE", "SELECT")
-"""What EXPLAIN PLAN takes."""
+"""Statements that EXPLAIN PLAN accepts."""
 _GOES = frozenset({1033, 1034, 1089, 1090, 1092, 12514, 12528})
 """ORA codes of an instance that is shut down, or not open yet."""
 
 
 def heartbeat_query(config: OracleConfig) -> HeartbeatQuery | None:
-    """What runs with each heartbeat, in a transaction of its own where the tables are, if anything
-    does."""
+    """Return the query that runs with each heartbeat, in a transaction of its own where the tables
+    are; None: there is none."""
     if not config.heartbeat_action_query:
         return None
     kept = kept_connection(config)

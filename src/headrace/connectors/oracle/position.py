@@ -25,8 +25,8 @@ _OLD_PARTS, _PARTS = 4, 3
 
 
 class ThreadCommit(NamedTuple):
-    """The last commit of a redo thread that is delivered: its SCN, and the ids of the transactions
-    that were committed there."""
+    """The last delivered commit of a redo thread: its SCN, and the ids of the transactions that
+    were committed at it."""
 
     thread: int
     scn: int
@@ -45,11 +45,11 @@ class OraclePosition(PlacePosition):
     """A position (architecture, Positions); see headrace.offsets.position.Position.
 
     A place is that of a commit, its SCN and its transaction's id (see scn.py); `committed` is one
-    more than the last one that is delivered, or the place after an SCN up to which nothing else
-    was committed. `mined` is where mining begins again: the first change of each transaction that
-    was open at this position has a larger SCN; 0: at the SCN of `committed`. `threads` are the last
-    commits of each redo thread, as far as they are known. `given_up` are the ids of transactions of
-    which nothing is taken any more.
+    more than the last delivered one, or the place after an SCN up to which nothing else was
+    committed. `mined` is the SCN from which redo is mined again: the first change of each
+    transaction that was open at this position has a larger SCN; 0: the SCN of `committed`.
+    `threads` are the last commits of each redo thread, as far as they are known. `given_up` are the
+    ids of abandoned transactions, whose changes are no longer captured.
     """
 
     mined: int = 0
@@ -58,18 +58,19 @@ class OraclePosition(PlacePosition):
 
     @classmethod
     def behind_scn(cls, scn: int, mined: int | None = None) -> Self:
-        """The position after everything that was committed up to an SCN."""
+        """Return the position after everything that was committed up to an SCN."""
         return cls(behind_scn(scn), mined=scn if mined is None else mined)
 
     @property
     def scn(self) -> int:
-        """The SCN up to which, with what `committed` says of it, commits are delivered."""
+        """The SCN up to which commits are delivered, together with the transaction id in
+        `committed`."""
         scn, xid = scn_of(self.committed), xid_of(self.committed)
         return scn if xid or not scn else scn - 1
 
     @property
     def mined_from(self) -> int:
-        """Redo of a larger SCN is read when reading begins here."""
+        """The SCN above which redo is read when reading begins here."""
         return self.mined or max(self.scn - 1, 0)
 
     @property
@@ -78,7 +79,7 @@ class OraclePosition(PlacePosition):
         return self.scn
 
     def behind(self, end: np.void) -> Self:
-        """See Position; the rest is as it was, see streaming.progress."""
+        """See Position; the other members are unchanged, see streaming.progress."""
         position = super().behind(end)
         return replace(position, mined=self.mined, threads=self.threads, given_up=self.given_up)
 
@@ -97,7 +98,7 @@ class OraclePosition(PlacePosition):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The members of an offset, by Debezium's names where it has them."""
+        """Return the members of an offset, by Debezium's names if it has them."""
         scn, xid = scn_of(self.committed), xid_of(self.committed)
         last = f"{scn}:{format_xid(xid - 1)}" if xid else str(max(scn - 1, 0))
         members: dict[str, Any] = {
@@ -117,9 +118,9 @@ class OraclePosition(PlacePosition):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Takes its members out of an offset; forms of `commit_scn` that older Debezium wrote are
-        read. Raises ValueError, also for an offset of Debezium's that says more than headrace takes
-        over."""
+        """Return the position in the members of an offset; forms of `commit_scn` that older
+        versions of Debezium wrote are read. Raises ValueError, also for an offset of Debezium with
+        members that headrace does not take over."""
         for name in ("txId", "snapshot_scn", "snapshot_pending_tx"):
             if name in data and "txScn" not in data:
                 raise ValueError(f"{name} comes without txScn, as in Debezium's offsets")
@@ -166,8 +167,8 @@ def _text(data: Mapping[str, Any], name: str) -> str | None:
 def record_commits(
     threads: dict[int, ThreadCommit], ran: np.ndarray, scns: np.ndarray, xids: np.ndarray
 ) -> None:
-    """Transactions were committed: `threads` has their redo threads' last commits from here on.
-    `ran` are the threads, `scns` the SCNs of the commits in their order."""
+    """Record committed transactions as the last commits of their redo threads, in `threads`. `ran`
+    are the threads, `scns` the SCNs of the commits in their order."""
     for thread in np.unique(ran):
         own = np.flatnonzero(ran == thread)
         scn = int(scns[own[-1]])
@@ -180,9 +181,9 @@ def record_commits(
 
 
 def thread_commits(text: str) -> tuple[tuple[ThreadCommit, ...], int | None]:
-    """What Debezium's `commit_scn` says: commits by thread, and the SCN below which the commits of
-    all threads are delivered (None: it says none). It is a list of `scn:thread:txid-txid…`; older
-    ones are `scn`, and `scn:rs_id:ssn:thread`."""
+    """Parse Debezium's `commit_scn`: the commits by thread, and the SCN below which the commits of
+    all threads are delivered (None: it has none). It is a list of `scn:thread:txid-txid…`; older
+    forms are `scn`, and `scn:rs_id:ssn:thread`."""
     threads: list[ThreadCommit] = []
     upto = None
     for one in filter(None, text.split(",")):

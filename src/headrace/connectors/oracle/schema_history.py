@@ -47,12 +47,12 @@ _JDBC_TYPES = {
 }
 _OTHER = 1111
 _STATED_JDBC_TYPES = {"RAW": -2, "ROWID": 12}
-"""What Debezium's parser of statements makes of types in another way than the driver."""
+"""JDBC numbers of types for which Debezium's parser of statements differs from the driver."""
 
 
 def history_place(position: Mapping[str, Any]) -> int | None:
-    """The place that a record's position names: that of the statement, which is the last of the
-    commits that it has, or of a snapshot, an SCN. None: it has none."""
+    """Return the place in a record's position: that of the statement, which is the last of its
+    commits, or the SCN of a snapshot. None: it has no place."""
     scn, xid, commits = (position.get(name) for name in ("scn", "txId", "commit_scn"))
     try:
         if isinstance(commits, str):
@@ -66,7 +66,7 @@ def history_place(position: Mapping[str, Any]) -> int | None:
 
 
 def snapshot_position(scn: int) -> dict[str, Any]:
-    """The position of what a snapshot tells, in Debezium's order."""
+    """Return the position in the records of a snapshot, with members in Debezium's order."""
     return {
         "commit_scn": None,
         "snapshot_scn": str(scn),
@@ -77,19 +77,19 @@ def snapshot_position(scn: int) -> dict[str, Any]:
 
 
 def oracle_history(config: OracleConfig, memory: MemoryStore | None = None) -> SchemaHistory:
-    """The history of a configuration; see `open_history`. Raises HeadraceError."""
+    """Return the history of a configuration; see `open_history`. Raises HeadraceError."""
     return open_history(config, config.topic_prefix, history_place, memory)
 
 
 def history_table(table: Table, database: str) -> HistoryTable:
-    """A table as its history describes it."""
+    """Return a table as its history describes it."""
     columns = (_column(column, number) for number, column in enumerate(table.columns, 1))
     identity = (database, *table.path)
     return HistoryTable(identity, tuple(columns), table.key, comment=table.comment)
 
 
 def described_table(told: HistoryTable) -> Table:
-    """The reverse of `history_table`."""
+    """Return the table that a history describes; the reverse of `history_table`."""
     schema, name = told.id[-2:]
     columns = tuple(map(_described, told.columns))
     return Table(schema, name, columns, told.key, comment=told.comment)
@@ -132,7 +132,7 @@ def _described(column: HistoryColumn) -> Column:
 
 
 def _declared(column: HistoryColumn) -> OracleType:
-    """The type that `_column` describes; what a statement named has no digits in its name."""
+    """Return the type that `_column` describes; the name of a stated type has no digits."""
     name, length, scale = column.type_name, column.length, column.scale
     kind = OracleType.of(name).kind
     match kind:
@@ -151,7 +151,7 @@ def _declared(column: HistoryColumn) -> OracleType:
 
 
 def _with_digits(name: str, digits: Mapping[str, int | None]) -> str:
-    """The name of a type with the digits after its words, where it has none yet."""
+    """Return the name of a type with the digits after its words, if it has none yet."""
     if "(" in name:
         return name
     parts = (

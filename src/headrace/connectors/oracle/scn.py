@@ -16,27 +16,27 @@ _HALF = (1 << 64) - 1
 
 
 def place_of(scn: int, xid: int) -> int:
-    """The place of the commit of a transaction. The transaction that follows it is above."""
+    """Return the place of the commit of a transaction. The transaction that follows it is above."""
     return scn << 64 | xid
 
 
 def behind_scn(scn: int) -> int:
-    """The place after every commit at an SCN."""
+    """Return the place after every commit at an SCN."""
     return (scn + 1) << 64
 
 
 def scn_of(place: int) -> int:
-    """The SCN of a place."""
+    """Return the SCN of a place."""
     return place >> 64
 
 
 def xid_of(place: int) -> int:
-    """The transaction id of a place."""
+    """Return the transaction id of a place."""
     return place & _HALF
 
 
 def format_xid(xid: int) -> str:
-    """16 hexadecimal digits, lower-case, as Debezium's `txId`."""
+    """Return an id as 16 hexadecimal digits, lower-case, as Debezium's `txId`."""
     return f"{xid:016x}"
 
 
@@ -48,7 +48,7 @@ def parse_xid(text: str) -> int:
 
 
 def parse_scn(text: str) -> int:
-    """An SCN in decimal digits. Raises ValueError."""
+    """Return an SCN from decimal digits. Raises ValueError."""
     if not text.isascii() or not text.isdigit() or int(text) > LARGEST_SCN:
         raise ValueError("no SCN")
     return int(text)

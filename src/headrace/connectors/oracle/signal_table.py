@@ -38,8 +38,7 @@ class SignalTable(DriverSignalTable[Connection]):
 
 
 def insert_signal(config: OracleConfig, name: str, signal: Signal) -> None:
-    """Write a signal into the table `schema.table`, as anybody may write it. Raises
-    HeadraceError."""
+    """Write a signal into the table `schema.table`, as any user may. Raises HeadraceError."""
     with closing(SignalTable(config, name, SENDING)) as table:
         table.insert(signal)
 

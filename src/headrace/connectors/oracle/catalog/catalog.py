@@ -22,38 +22,38 @@ class Catalog:
     raise DriverError."""
 
     def __init__(self, connection: Connection, *, comments: bool = True) -> None:
-        """`comments`: columns have theirs."""
+        """`comments`: columns have their comments."""
         self._connection, self._comments = connection, comments
         self._has_options = False
 
     def tables(self) -> list[tuple[str, str, int]]:
-        """Owner, name and OBJECT_ID of every table, in order; nested tables and their parents,
-        overflow segments, temporary and external tables and those of domain indexes are left
-        out."""
+        """Return owner, name and OBJECT_ID of every table, in order; nested tables and their
+        parents, overflow segments, temporary and external tables and those of domain indexes are
+        left out."""
         rows = self._connection.rows(sql.tables(self._connection.version))
         return [(owner, name, int(identity)) for owner, name, identity in rows]
 
     def comments(self) -> dict[str, str]:
-        """The comments of all tables by `schema.table`; empty: the table has none."""
+        """Return the comments of all tables by `schema.table`; empty: the table has none."""
         rows = self._connection.rows(sql.TABLE_COMMENTS())
         return {f"{owner}.{name}": comment or "" for owner, name, comment in rows}
 
     def object_ids(self, schema: str, name: str) -> tuple[int, int] | None:
-        """OBJECT_ID and DATA_OBJECT_ID of a table; None if it does not exist."""
+        """Return OBJECT_ID and DATA_OBJECT_ID of a table; None if it does not exist."""
         statement = sql.OBJECT(one=sql.one_table("O.OBJECT_NAME"))
         return next((ids for _, ids in _identities(self._rows(statement, schema, name))), None)
 
     def object_ids_of(self, schema: str) -> dict[str, tuple[int, int]]:
-        """The same of all tables of a schema, by name."""
+        """Return OBJECT_ID and DATA_OBJECT_ID of all tables of a schema, by name."""
         return dict(_identities(self._every(sql.OBJECT(one=""), schema)))
 
     def table(self, schema: str, name: str) -> Table | None:
-        """A table with its columns and key; None if it does not exist."""
+        """Return a table with its columns and key; None if it does not exist."""
         columns = self.columns(schema, name)
         return Table(schema, name, columns, self.key(schema, name)) if columns else None
 
     def tables_of(self, schema: str, names: Collection[str]) -> Iterator[Table]:
-        """The existing ones of these tables, described with three statements for all of the
+        """Yield those of these tables that exist, described by three statements for the whole
         schema."""
         primary = _columns_by_table(self._every(sql.PRIMARY_KEY(one=""), schema))
         indexed = {
@@ -66,8 +66,8 @@ class Catalog:
                 yield Table(schema, name, self._columns(rows), key)
 
     def columns(self, schema: str, name: str) -> tuple[Column, ...]:
-        """The columns of a table in its order, invisible ones last, without those that Oracle hides
-        itself; none when there is no such table."""
+        """Return the columns of a table in its order, invisible ones last, without those that
+        Oracle itself hides; empty if the table does not exist."""
         statement = sql.COLUMNS(one=sql.one_table("C.TABLE_NAME"))
         return self._columns(self._rows(statement, schema, name))
 
@@ -76,15 +76,15 @@ class Catalog:
         return tuple(one if self._comments else replace(one, comment=None) for one in columns)
 
     def key(self, schema: str, name: str) -> tuple[str, ...]:
-        """The primary key in key order, else the columns of the first unique index that has no
-        expressions, else none."""
+        """Return the primary key in key order, or else the columns of the first unique index
+        without expressions, or else an empty tuple."""
         statement = sql.PRIMARY_KEY(one=sql.one_table("K.TABLE_NAME"))
         key = tuple(column for _, column in self._rows(statement, schema, name))
         statement = sql.UNIQUE_INDEXES(one=sql.one_table("I.TABLE_NAME"))
         return key or _key_of(self._rows(statement, schema, name))
 
     def ddl(self, schema: str, name: str) -> str:
-        """The CREATE TABLE of a table, without what says where it is stored."""
+        """Return the CREATE TABLE statement of a table, without storage clauses."""
         if not self._has_options:
             self._connection.execute(sql.DDL_OPTIONS())
             self._has_options = True
@@ -92,7 +92,7 @@ class Catalog:
         return str(text)
 
     def sizes(self, schema: str, name: str) -> tuple[int, int]:
-        """Rows and blocks as the statistics count them; 0 without statistics."""
+        """Return rows and blocks by the statistics; 0 without statistics."""
         rows = self._rows(sql.TABLE_SIZE(), schema, name)
         return (int(rows[0][0] or 0), int(rows[0][1] or 0)) if rows else (0, 0)
 
@@ -100,7 +100,7 @@ class Catalog:
         return self._connection.rows(statement, {"owner": schema, "name": name})
 
     def _every(self, statement: str, schema: str) -> Iterator[Row]:
-        """Rows of all tables of a schema, as they are fetched."""
+        """Yield rows of all tables of a schema, as they are fetched."""
         cursor = self._connection.cursor(statement, {"owner": schema}, rows=_FETCHED_ROWS)
         try:
             while rows := cursor.fetch(_FETCHED_ROWS):
@@ -110,7 +110,7 @@ class Catalog:
 
 
 def _by_table(rows: Iterable[Row]) -> Iterator[tuple[str, Iterator[Row]]]:
-    """Rows that begin with the name of a table, by it."""
+    """Group rows by the name of a table, their first value."""
     return groupby(rows, key=lambda row: str(row[0]))
 
 
@@ -124,7 +124,7 @@ def _identities(rows: Iterable[Row]) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _key_of(indexed: Sequence[Row]) -> tuple[str, ...]:
-    """The columns of the first unique index of a table that has no expressions."""
+    """Return the columns of the first unique index of a table that has no expressions."""
     for _, index in groupby(indexed, key=lambda row: row[1]):
         names = tuple(column for _, _, column in index)
         if not any(_EXPRESSION.fullmatch(column) for column in names):

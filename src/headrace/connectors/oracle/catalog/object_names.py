@@ -16,8 +16,8 @@ _NUMBERED = re.compile(r"OBJ# ?([0-9]+)")
 
 
 class ObjectNames:
-    """Asks the data dictionary over a connection where the tables are, and remembers what it said
-    of tables that are dropped later. Methods raise DriverError."""
+    """Names from the data dictionary, asked on a connection where the tables are; the names of
+    tables that are dropped later are kept. Methods raise DriverError."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -26,8 +26,8 @@ class ObjectNames:
         self._read()
 
     def find(self, name: str) -> Path | None:
-        """Schema and name of the table after a name that LogMiner gave; None: it is not known, or
-        the name is a plain one."""
+        """Return schema and name of the table for a name that LogMiner gave; None: it is not known,
+        or the name is a plain one."""
         if name.startswith(RECYCLED):
             if name not in self._recycled:
                 rows = self._connection.rows(sql.RECYCLED(), {"name": name})
@@ -39,7 +39,7 @@ class ObjectNames:
         number = int(numbered[1])
         if number not in self._paths:
             self._read()
-            self._paths.setdefault(number, None)  # it never comes: numbers are not used again
+            self._paths.setdefault(number, None)  # numbers are not used for other tables
         return self._paths[number]
 
     def _read(self) -> None:

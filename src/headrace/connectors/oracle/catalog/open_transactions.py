@@ -11,15 +11,15 @@ from headrace.connectors.oracle.connection import Connection
 log = logging.getLogger(__name__)
 
 _NO_START = 1
-"""START_SCN up to which it is not that of a change."""
+"""The largest value of START_SCN that is not the SCN of a change."""
 _PAUSE = 60.0
 _told = Deadline(0)
-"""Seconds between warnings of transactions without a START_SCN."""
+"""Limits warnings of transactions without a START_SCN to one in `_PAUSE` seconds."""
 ALONE, CLUSTER = "V$TRANSACTION", "GV$TRANSACTION"
 
 
 def transactions_view(connection: Connection) -> str:
-    """The view that knows the transactions of all instances. Raises DriverError."""
+    """Return the view that has the transactions of all instances. Raises DriverError."""
     statuses = [str(status) for _, status, *_ in connection.rows(sql.THREADS())]
     return _view_of(statuses.count("OPEN"))
 
@@ -31,9 +31,9 @@ def _view_of(instances: int) -> str:
 def open_before(
     connection: Connection, scn: int, instances: int | None = None
 ) -> list[tuple[bytes, int]]:
-    """The transactions (ids) whose first change has a smaller SCN, with that. `instances` are
-    those that are open; None: they are asked for. The view gives 0 or 1 for some transactions: they
-    are left out, with a warning. Raises DriverError."""
+    """Return the transactions (ids) whose first change has a smaller SCN, with that SCN.
+    `instances` is the number of open ones; None: the database is asked. The view has 0 or 1 for
+    some transactions: they are left out, with a warning. Raises DriverError."""
     view = transactions_view(connection) if instances is None else _view_of(instances)
     rows = connection.rows(sql.PENDING(view=view), {"scn": scn})
     unknown = [xid for xid, start in rows if int(start) <= _NO_START]

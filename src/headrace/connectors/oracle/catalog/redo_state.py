@@ -17,7 +17,7 @@ _ALL_COLUMNS = "ALL COLUMN LOGGING"
 _LOGGED = ("YES", "IMPLICIT")
 _UNKNOWN_VIEW = 942
 _VALID, _UNSET = "VALID", "INACTIVE"
-"""STATUS of V$ARCHIVE_DEST_STATUS."""
+"""Values of STATUS in V$ARCHIVE_DEST_STATUS."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,15 @@ class DatabaseState:
 
     @classmethod
     def read(cls, connection: Connection) -> DatabaseState:
-        """The database's current state. Raises DriverError."""
+        """Return the database's current state. Raises DriverError."""
         (row,) = connection.rows(sql.DATABASE())
         name, mode, minimal, everything, force, cdb, scn, resetlogs = row
         return cls(name, mode, minimal, everything, force, cdb, int(scn), int(resetlogs))
 
 
 def log_mode_error(state: DatabaseState, root: str | None) -> HeadraceError | None:
-    """What is wrong with a database that does not archive its redo. `root` is the container of its
-    remedy; None: there are no containers."""
+    """Return the error of a database that does not archive its redo; None: it does. `root` is the
+    container of the remedy; None: there are no containers."""
     if state.log_mode == "ARCHIVELOG":
         return None
     return HeadraceError(
@@ -64,8 +64,8 @@ def _archived(root: str | None) -> str:
 
 
 def supplemental_error(state: DatabaseState, root: str | None) -> HeadraceError | None:
-    """What is wrong with a database without minimal supplemental logging; `root` as
-    `log_mode_error` has it."""
+    """Return the error of a database without minimal supplemental logging; None: it has that.
+    `root` is as in `log_mode_error`."""
     if state.supplemental_min in _LOGGED or state.supplemental_all == "YES":
         return None
     return HeadraceError(
@@ -77,7 +77,8 @@ def supplemental_error(state: DatabaseState, root: str | None) -> HeadraceError 
 
 
 def container_error(state: DatabaseState, container: str | None) -> HeadraceError | None:
-    """What is wrong with a container database of which no pluggable one is named (`container`)."""
+    """Return the error of a container database without a configured pluggable database
+    (`container`)."""
     if state.cdb != "YES" or container is not None:
         return None
     return HeadraceError(
@@ -90,8 +91,8 @@ def container_error(state: DatabaseState, container: str | None) -> HeadraceErro
 
 
 def unlogged_tables(connection: Connection, tables: Sequence[Table]) -> list[Table]:
-    """The tables whose redo has not all columns. `connection` is where the tables are. Raises
-    DriverError."""
+    """Return the tables whose redo does not have all columns. `connection` is where the tables are.
+    Raises DriverError."""
     logged = {
         (owner, name)
         for owner, name, kind in connection.rows(sql.LOG_GROUPS())
@@ -103,7 +104,7 @@ def unlogged_tables(connection: Connection, tables: Sequence[Table]) -> list[Tab
 
 
 def _logged_schemas(connection: Connection) -> set[str]:
-    """Schemas of which all tables have such redo (DBMS_CAPTURE_ADM)."""
+    """Return the schemas all of whose tables have such redo (DBMS_CAPTURE_ADM)."""
     try:
         return {str(schema) for (schema,) in connection.rows(sql.LOGGED_SCHEMAS())}
     except DriverError as error:
@@ -115,8 +116,8 @@ def _logged_schemas(connection: Connection) -> set[str]:
 def nologging(
     connection: Connection, tables: Sequence[Table], container: str | None
 ) -> HeadraceError | None:
-    """What is wrong with tables whose direct path loads are not in the redo, where the database
-    does not force that. `connection` and `container` are where the tables are. Raises
+    """Return the error of tables whose direct path loads are not in the redo, unless the database
+    forces that; None: there are none. `connection` and `container` are where the tables are. Raises
     DriverError."""
     unlogged_paths = set(map(tuple, connection.rows(sql.UNLOGGED_TABLES())))
     found = [table for table in tables if table.path in unlogged_paths]
@@ -137,7 +138,8 @@ def nologging(
 def nologging_lobs(
     connection: Connection, tables: Sequence[Table], container: str | None
 ) -> HeadraceError | None:
-    """The same of columns with large values, which are not in the redo whoever writes them."""
+    """Return the error of columns with large values that are not in the redo, whoever writes them;
+    like `nologging`."""
     paths = {table.path for table in tables}
     rows = (tuple(map(str, row)) for row in connection.rows(sql.UNLOGGED_LOBS()))
     found = sorted(row for row in rows if row[:2] in paths)
@@ -160,8 +162,8 @@ def nologging_lobs(
 
 
 def unlogged(tables: Sequence[Table], container: str | None) -> HeadraceError:
-    """The error of tables of a pluggable database (None: not a pluggable one) whose redo does not
-    have all columns."""
+    """Return the error of tables of a pluggable database (None: not a pluggable one) whose redo
+    does not have all columns."""
     remedies = (
         f"ALTER TABLE {sql.quoted(*table.path)} ADD SUPPLEMENTAL LOG DATA (ALL) COLUMNS;"
         for table in tables
@@ -175,9 +177,9 @@ def unlogged(tables: Sequence[Table], container: str | None) -> HeadraceError:
 
 
 def destinations(connection: Connection, config: OracleConfig) -> list[str]:
-    """Where archived logs are read from: the destinations of archive.destination.name in their
-    order, or else the first local one. A valid destination comes before one that takes no logs at
-    present, whose logs are still read. Raises DriverError, and
+    """Return the destinations from which archived logs are read: those of archive.destination.name
+    in their order, or else the first local one. A valid destination comes before one that takes no
+    logs at present, whose logs are still read. Raises DriverError, and
     HeadraceError("oracle.no_archive_destination") if there is no destination."""
     states = _local_destinations(connection)
     asked = [name.strip().upper() for name in config.archive_destination_name or ()]
@@ -203,8 +205,8 @@ def destinations(connection: Connection, config: OracleConfig) -> list[str]:
 
 
 def failing_destination(connection: Connection, config: OracleConfig) -> HeadraceError | None:
-    """What is wrong with the destinations of archived logs where none takes any for now: the
-    recovery area is full, for example. Raises as `destinations`."""
+    """Return the error of the destinations of archived logs if none of them takes logs at present,
+    for example because the recovery area is full. Raises like `destinations`."""
     states = _local_destinations(connection)
     chosen = destinations(connection, config)
     if any(states[name] == _VALID for name in chosen):
@@ -222,6 +224,6 @@ def failing_destination(connection: Connection, config: OracleConfig) -> Headrac
 
 
 def _local_destinations(connection: Connection) -> dict[str, str]:
-    """The status of each local destination that somebody set."""
+    """Return the status of each local destination that is set."""
     rows = connection.rows(sql.DESTINATIONS())
     return {name: status for _, name, status, kind in rows if kind == "LOCAL" and status != _UNSET}

@@ -12,14 +12,15 @@ from headrace.relational.table import Table
 from headrace.snapshots.tables import Leaf
 
 MANY = 50
-"""So many tables of a schema are described by statements that read all of it."""
+"""Number of tables of a schema from which on they are described by statements that read the whole
+schema."""
 
 
 class StoredTables:
     """See headrace.relational.catalog.TableCatalog. Methods raise DriverError."""
 
     def __init__(self, connection: Connection, *, comments: bool = True) -> None:
-        """`comments`: columns have theirs."""
+        """`comments`: columns have their comments."""
         self._catalog = Catalog(connection, comments=comments)
 
     def tables(self) -> Sequence[StoredTable]:
@@ -30,8 +31,8 @@ class StoredTables:
         ]
 
     def read(self, ids: Iterable[int] = (), /, *, sizes: bool = False) -> TableReading[StoredTable]:
-        """Tables with columns, key and leaves. `sizes`: leaves have rows and blocks as the
-        database's statistics count them, 0 where it has none."""
+        """Return tables with columns, key and leaves. `sizes`: leaves have rows and blocks from the
+        database's statistics, 0 if it has none."""
         names = {identity: (schema, name) for schema, name, identity in self._catalog.tables()}
         asked = {names[identity]: identity for identity in ids if identity in names}
         described = {}
@@ -45,7 +46,7 @@ class StoredTables:
         return TableReading(described)
 
     def _described(self, asked: Iterable[Path]) -> Iterator[Table]:
-        """Tables one by one, but for the many of a schema, which are read with all others of it."""
+        """Describe tables one by one, or all of a schema at once if they are many."""
         of_schemas: dict[str, set[str]] = {}
         for schema, name in asked:
             of_schemas.setdefault(schema, set()).add(name)

@@ -21,14 +21,15 @@ SCHEMA = pa.schema(
         pa.field("MISSING", redo_rows.REDO.field(redo_rows.INFO).type),
     ]
 )
-"""Of `sql.ARROW_ROW`: every type that the stream asks for."""
+"""The schema of `sql.ARROW_ROW`, which has every type that the stream reads."""
 BROKEN = (AttributeError, TypeError, ValueError, pa.ArrowException)
-"""What a driver raises whose rows are not Arrow's, or whose call takes other arguments."""
+"""Exceptions of a driver whose rows are not Arrow's, or whose call takes other arguments."""
 _WITHOUT_WORDS = "oracle.query_failed"
 
 
 def check_arrow_fetch(checked: Checked) -> None:
-    """Whether a row is the same as Arrow as by a cursor. Raises DriverError and HeadraceError."""
+    """Check that a row is the same as Arrow as by a cursor. Raises DriverError and
+    HeadraceError."""
     connection, statement = checked.in_root(), sql.ARROW_ROW()
     expected = connection.rows(statement)
     try:
@@ -46,7 +47,7 @@ def check_arrow_fetch(checked: Checked) -> None:
 
 
 def arrow_error(checked: Checked, why: str) -> HeadraceError:
-    """What is wrong with a driver or a server that gives no rows as Arrow."""
+    """Return the error of a driver or a server that returns no rows as Arrow."""
     config, version = checked.config, ".".join(map(str, checked.connection.version))
     return HeadraceError(
         "oracle.arrow_fetch",

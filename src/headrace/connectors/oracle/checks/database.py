@@ -39,17 +39,17 @@ _CHARACTER_SETS = {
 
 
 def check(config: OracleConfig, stored: OffsetObject | None = None) -> Findings:
-    """Looks at login, redo, rights, tables, and mines one SCN; never raises for what it finds.
-    `stored` is the offset that a checkpoint holds. It only reads, so the rights of the connector
-    suffice."""
+    """Check login, redo, rights and tables, and mine one SCN; does not raise errors for its
+    findings. `stored` is the offset of the checkpoint. It only reads, so the rights of the
+    connector suffice."""
     findings = Findings()
     findings.guard(lambda: _look(config, findings, stored, mines=True))
     return findings
 
 
 def require(config: OracleConfig, stored: OffsetObject | None) -> None:
-    """What a start asks before it makes anything: the questions of `check`, without LogMiner, which
-    takes seconds and which it starts soon. Raises HeadraceError: the first error."""
+    """Check what a start requires, before it creates anything, like `check` but without LogMiner,
+    which takes seconds and is started soon. Raises the first error, a HeadraceError."""
     _look(config, Preconditions(), stored, mines=False)
 
 
@@ -104,8 +104,8 @@ def _check_database(checked: Checked, *, mines: bool) -> None:
 
 
 def _unless_refused(part: Callable[[Checked], None]) -> Callable[[Checked], None]:
-    """A part that tries what the findings before it say: where one is an error, it has nothing to
-    add."""
+    """Return a part that is only run if there is no error before it: it tries what the earlier
+    parts check, and could add nothing."""
 
     def run(checked: Checked) -> None:
         if not any(one.level == "error" for one in checked.findings):
@@ -115,7 +115,7 @@ def _unless_refused(part: Callable[[Checked], None]) -> Callable[[Checked], None
 
 
 def _guard(checked: Checked, part: Callable[[Checked], None]) -> None:
-    """Runs a part; what the driver refuses is a finding."""
+    """Run a part of the checks; an error of the driver becomes a finding."""
 
     def run() -> None:
         try:
@@ -129,8 +129,8 @@ def _guard(checked: Checked, part: Callable[[Checked], None]) -> None:
 
 
 def _can_enter(checked: Checked) -> bool:
-    """Whether the root, where the redo is read, and the tables' database can be entered; a finding
-    says why not."""
+    """Whether the root, where the redo is read, and the tables' database can be entered; if not, a
+    finding has the reason."""
     before = len(checked.findings)
     _guard(checked, _enter_containers)
     return len(checked.findings) == before
@@ -143,14 +143,14 @@ def _enter_containers(checked: Checked) -> None:
 
 
 def _check_heartbeat(checked: Checked) -> None:
-    """Whether heartbeat.action.query can run, where heartbeats are sent."""
+    """Check that heartbeat.action.query can run, if heartbeats are sent."""
     query = heartbeat_query(checked.config)
     if query is not None and checked.config.heartbeat_interval_ms:
         checked.findings.add_all(query.examine())
 
 
 def _check_character_sets(checked: Checked) -> None:
-    """Whether texts that the redo has as bytes can be read."""
+    """Check that texts that the redo has as bytes can be read."""
     sets: dict[str, str] = dict(checked.in_database().rows(sql.CHARACTER_SETS()))
     for parameter, kind in _CHARACTER_SETS.items():
         character_set = sets[parameter]

@@ -22,19 +22,19 @@ from headrace.errors import HeadraceError
 from headrace.findings import Level
 
 _WAITS = (0.0, 1.0, 2.0, 4.0)
-"""Seconds before each attempt: a log may be switched or archived at the moment."""
+"""Seconds before each attempt: a log may just be switched or archived."""
 _TIMEOUT = "oracle.query_timeout"
 _UNKNOWN_COLUMN = 904
 _GRANTS = {
     "oracle.no_privilege": ("EXECUTE_CATALOG_ROLE", "LOGMINING", "SELECT ANY TRANSACTION"),
     "oracle.table_gone": ("SELECT_CATALOG_ROLE",),
 }
-"""What a user may lack of whom the views of rights say that it may mine."""
+"""Rights that the user may lack although the views of rights do not say so."""
 
 
 def check_mining(checked: Checked) -> None:
-    """Whether the redo of the newest SCN can be mined. Each attempt has a connection of its own, so
-    that no session of LogMiner is left; it writes nothing. Raises HeadraceError."""
+    """Check that the redo of the newest SCN can be mined. Each attempt has its own connection, so
+    that no session of LogMiner remains; it writes nothing. Raises HeadraceError."""
     passing: tuple[HeadraceError, Level] | None = None
     for seconds in _WAITS:
         time.sleep(seconds)
@@ -46,8 +46,8 @@ def check_mining(checked: Checked) -> None:
 
 
 def _attempt(checked: Checked) -> tuple[HeadraceError, Level] | None:
-    """Mines; returns an error that another attempt may not meet, and how bad it is. Raises
-    HeadraceError for others."""
+    """Mine; returns an error that another attempt may not have, and its level. Raises other errors
+    as HeadraceError."""
     config = checked.config
     with connect(config, limit=CHECK_LIMIT, container=config.root) as connection:
         mining = _Mining(checked, connection)
@@ -76,17 +76,18 @@ class _Mining:
         self._checked, self._connection = checked, connection
         self._session: MiningSession | None = None
         self.scn = 0
-        """What is mined lies after it."""
+        """The SCN after which redo is mined."""
 
     def run(self) -> None:
-        """Raises DriverError, HeadraceError and InconsistentLogsError."""
+        """Mine the redo. Raises DriverError, HeadraceError and InconsistentLogsError."""
         connection, config = self._connection, self._checked.config
         window = self._window(Redo(config))
         if window is None:
             return
         limit = RowLimit(config)
         limit.milliseconds = config.connection_validation_timeout_ms
-        # The stream writes the dictionary of redo_log_catalog to the redo: nothing is written here.
+        # The stream would write the dictionary of redo_log_catalog to the redo; a check writes
+        # nothing.
         written = config.log_mining_strategy is MiningStrategy.REDO_LOG_CATALOG
         strategy = MiningStrategy.ONLINE_CATALOG if written else None
         session = self._session = MiningSession(
@@ -105,7 +106,7 @@ class _Mining:
         )
 
     def _window(self, redo: Redo) -> Window | None:
-        """The newest SCN; None: no log is archived, and no others are read."""
+        """Return the window of the newest SCN; None: no log is archived, and no others are read."""
         connection = self._connection
         if redo.oldest(connection) is None:
             return None
@@ -115,7 +116,8 @@ class _Mining:
         return redo.window(connection, look, (self.scn, self.scn, self.scn), newest)
 
     def translated(self, error: DriverError) -> HeadraceError:
-        """What the driver refused, with what to do in the place of `headrace check`."""
+        """Return the HeadraceError of an error of the driver, with a remedy other than `headrace
+        check`."""
         config = self._checked.config
         refused = None if self._session is None else self._session.refused
         what = "the newest redo" if refused is None else f"the redo log {refused.name}"

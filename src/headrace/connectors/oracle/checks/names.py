@@ -9,11 +9,13 @@ from headrace.errors import HeadraceError
 from headrace.relational.table import Table
 
 LONGEST_NAME = 30
-"""Characters that LogMiner knows of a table or a column; what has more is not mined."""
+"""The most characters of a table's or a column's name that LogMiner supports; longer names are not
+mined."""
 
 
 def long_names(tables: Iterable[Table]) -> list[HeadraceError]:
-    """Tables with names that LogMiner cannot mine, their columns' too: warnings."""
+    """Return warnings of tables that LogMiner cannot mine because of their names or their
+    columns'."""
     found = []
     for table in tables:
         given = [table.table, *(column.name for column in table.columns)]
@@ -32,7 +34,7 @@ def long_names(tables: Iterable[Table]) -> list[HeadraceError]:
 
 
 def check_long_names(checked: Checked) -> None:
-    """Whether every captured table can be mined."""
+    """Check that every captured table can be mined."""
     found = long_names(checked.tables)
     for error in found:
         checked.findings.add_error(error, "warning")

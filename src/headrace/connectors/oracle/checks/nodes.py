@@ -8,8 +8,8 @@ from headrace.errors import HeadraceError
 
 
 def check_nodes(checked: Checked) -> None:
-    """Whether each of rac.nodes lets the user in. The stream starts without those that do not:
-    their changes come when the node flushes its redo itself."""
+    """Check that the user can log in to each of rac.nodes. The stream starts without the others:
+    their changes come when the node itself flushes its redo."""
     config = checked.config
     if not config.writes_flush_table:
         return

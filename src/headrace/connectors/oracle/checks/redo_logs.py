@@ -35,8 +35,8 @@ _KEEP = (
 
 
 def check_redo(checked: Checked) -> None:
-    """Archive mode, supplemental logging of the database, and where archived logs are. Raises
-    DriverError and HeadraceError."""
+    """Check archive mode, supplemental logging of the database, and the destination of archived
+    logs. Raises DriverError and HeadraceError."""
     connection = checked.in_root()
     state = DatabaseState.read(connection)
     for code, error, fine in (
@@ -66,7 +66,7 @@ def check_redo(checked: Checked) -> None:
 
 
 def check_tables_logging(checked: Checked) -> None:
-    """Whether the redo of every captured table has all rows and columns. Raises DriverError."""
+    """Check that the redo of every captured table has all rows and columns. Raises DriverError."""
     state = DatabaseState.read(checked.in_root())
     if state.force_logging != "YES":
         where = checked.in_database(), checked.tables, checked.config.container
@@ -84,7 +84,7 @@ def check_tables_logging(checked: Checked) -> None:
 
 
 def _check_retention(checked: Checked, connection: Connection, destination: str) -> None:
-    """Whether logs reach back beyond the oldest transaction that is open."""
+    """Check that logs reach back beyond the oldest open transaction."""
     binds = {"destination": destination, "hours": checked.config.archive_log_hours}
     oldest = Redo(checked.config).oldest(connection)
     ((since, now),) = connection.rows(sql.OLDEST_LOG_TIME(), binds)
@@ -127,7 +127,8 @@ def _check_retention(checked: Checked, connection: Connection, destination: str)
 
 
 def _check_open_transactions(checked: Checked, connection: Connection) -> None:
-    """Whether a transaction is open for so long that LogMiner reads much redo for each window."""
+    """Check that no transaction is open for so long that LogMiner reads much redo for each
+    window."""
     if checked.config.log_mining_window_max_ms:
         return
     scn = current_scn(connection)
@@ -144,8 +145,8 @@ def _check_open_transactions(checked: Checked, connection: Connection) -> None:
 
 
 def _older(connection: Connection, scn: int) -> Sequence[tuple[bytes, int]]:
-    """The transactions that are open since before an SCN; empty if the user may not see them,
-    which another finding reports."""
+    """Return the transactions that have been open since before an SCN; empty if the user may not
+    see them, which another finding reports."""
     try:
         return open_before(connection, scn)
     except DriverError as error:
@@ -155,8 +156,8 @@ def _older(connection: Connection, scn: int) -> Sequence[tuple[bytes, int]]:
 
 
 def _last_flushed(checked: Checked) -> int | None:
-    """The SCN at which the connector made the database write its redo last; None: there is no such
-    table, or nothing in it."""
+    """Return the SCN at which the connector last made the database write its redo; None: the flush
+    table does not exist, or is empty."""
     try:
         flush_table = sql.quoted(checked.config.log_mining_flush_table_name.upper())
         rows = checked.in_database().rows(sql.FLUSH_TABLE_SCN(flush_table=flush_table))

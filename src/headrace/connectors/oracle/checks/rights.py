@@ -14,7 +14,7 @@ from headrace.connectors.oracle.properties.modes import MiningStrategy
 from headrace.errors import HeadraceError
 
 _UNKNOWN, _REFUSED, _NO_SESSION = 942, 1031, 1306
-"""ORA codes of what may not be seen, of what may not be done, and of a view that needs a session of
+"""ORA codes: the user may not see an object; may not do something; a view needs a session of
 LogMiner."""
 VIEWS = (
     "V$DATABASE", "V$LOG", "V$LOGFILE", "V$ARCHIVED_LOG", "V$ARCHIVE_DEST_STATUS", "V$THREAD",
@@ -22,15 +22,15 @@ VIEWS = (
 )  # fmt: skip
 """Views that streaming reads."""
 MEASURED = ("V$STATNAME", "V$MYSTAT")
-"""Views that metrics are from."""
+"""Views that metrics read."""
 PACKAGES = ("DBMS_LOGMNR", "DBMS_LOGMNR_D")
-"""The second one writes the dictionary (log.mining.strategy=redo_log_catalog)."""
+"""The second package writes the dictionary (log.mining.strategy=redo_log_catalog)."""
 _RECYCLED = "DBA_RECYCLEBIN"
-"""Is asked for dropped tables (log.mining.strategy=hybrid)."""
+"""The view of dropped tables (log.mining.strategy=hybrid)."""
 
 
 def refused_views(connection: Connection) -> list[str]:
-    """The views that the user may not read. Raises DriverError."""
+    """Return the views that the user may not read. Raises DriverError."""
     refused = [view for view in VIEWS if not _may_read(connection, view)]
     if "V$THREAD" not in refused and transactions_view(connection) == CLUSTER:
         refused += [] if _may_read(connection, CLUSTER) else [CLUSTER]
@@ -52,7 +52,7 @@ def _may_read(connection: Connection, view: str) -> bool:
 
 
 def check_mining_rights(checked: Checked) -> None:
-    """Whether the user may mine the redo. Raises DriverError."""
+    """Check that the user may mine the redo. Raises DriverError."""
     connection = checked.in_root()
     config = checked.config
     refused = refused_views(connection)
@@ -93,8 +93,9 @@ def check_mining_rights(checked: Checked) -> None:
 
 
 def _add(checked: Checked, error: HeadraceError, *, is_certain: bool) -> None:
-    """What a statement was refused for is certain. A privilege that has another name than those of
-    SESSION_PRIVS, or that another one includes, may be there all the same: a start tries."""
+    """Add the error of a missing right. It is certain if a statement was refused. A privilege may
+    be granted under another name than in SESSION_PRIVS, or be included in another one: then a start
+    tries."""
     if is_certain:
         checked.findings.add_error(error)
     else:
@@ -102,7 +103,7 @@ def _add(checked: Checked, error: HeadraceError, *, is_certain: bool) -> None:
 
 
 def check_table_rights(checked: Checked) -> None:
-    """Whether the user may read the captured tables, as of an SCN and under a lock. Raises
+    """Check that the user may read the captured tables, as of an SCN and under a lock. Raises
     DriverError."""
     connection, config = checked.in_database(), checked.config
     privileges = {name for (name,) in connection.rows(sql.PRIVILEGES())}
@@ -134,7 +135,7 @@ def check_table_rights(checked: Checked) -> None:
             f"{', '.join([*tables, *lacking])}",
             " ".join(remedies),
         )
-        if checked.goes_on:  # it reads none, until a snapshot is asked for
+        if checked.goes_on:  # a stream reads no table until a snapshot is requested
             checked.findings.add_error(error, "warning")
         else:
             checked.findings.add_error(error)
@@ -143,8 +144,7 @@ def check_table_rights(checked: Checked) -> None:
 
 
 def check_flush_table(checked: Checked) -> None:
-    """Whether there is the table with which redo is flushed, or the user may make it. Raises
-    DriverError."""
+    """Check that the flush table exists, or that the user may create it. Raises DriverError."""
     config = checked.config
     if not config.writes_flush_table:
         why = (
@@ -180,7 +180,7 @@ def check_flush_table(checked: Checked) -> None:
 
 
 def _space_without_quota(connection: Connection, privileges: Collection[str]) -> str:
-    """The user's table space, where it may put nothing there; empty: it may."""
+    """Return the user's table space, if the user may not write into it; empty: the user may."""
     if "UNLIMITED TABLESPACE" in privileges:
         return ""
     ((space, quota),) = connection.rows(sql.QUOTA())
@@ -188,8 +188,7 @@ def _space_without_quota(connection: Connection, privileges: Collection[str]) ->
 
 
 def _reads(connection: Connection, schema: str, table: str, as_of: str = "") -> bool:
-    """Whether a table may be read, as of an SCN too; what else may prevent that is left to the
-    start."""
+    """Whether a table may be read, also as of an SCN; other obstacles are left to the start."""
     statement = sql.READABLE(table=sql.quoted(schema, table), as_of=as_of)
     try:
         connection.rows(statement)
@@ -202,7 +201,7 @@ def _reads(connection: Connection, schema: str, table: str, as_of: str = "") -> 
 
 
 def _locks(connection: Connection, schema: str, table: str) -> bool:
-    """Whether a table may be locked, be it now or when others have let it go."""
+    """Whether a table may be locked, now or when others have released it."""
     try:
         connection.execute(sql.LOCKABLE(table=sql.quoted(schema, table)))
     except DriverError as error:

@@ -12,9 +12,9 @@ _CONTAINERS = {"YES": "a container database", "NO": "not a container database"}
 
 
 def described(connection: Connection) -> str:
-    """The version, and what the user may see of edition, platform and containers, as in `Oracle
-    19.3.0.0.0 (Oracle Database 19c Enterprise Edition, Linux x86 64-bit, a container database)`.
-    Raises DriverError."""
+    """Return the version, and what the user may see of edition, platform and containers, as in
+    `Oracle 19.3.0.0.0 (Oracle Database 19c Enterprise Edition, Linux x86 64-bit, a container
+    database)`. Raises DriverError."""
     seen = [str(product) for (product,) in _rows(connection, sql.PRODUCT())][:1]
     for platform, cdb in _rows(connection, sql.PLATFORM()):
         seen += [str(platform), _CONTAINERS.get(cdb, "")]

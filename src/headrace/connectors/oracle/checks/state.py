@@ -17,7 +17,7 @@ from headrace.snapshots.modes import SnapshotRule
 
 
 class Checked(TableChecks[StoredTable]):
-    """The database that is looked at. `goes_on`: for a stream that goes on from its checkpoint."""
+    """The database that is checked. `goes_on`: for a stream that continues from its checkpoint."""
 
     config: OracleConfig
     capture: Capture
@@ -44,31 +44,31 @@ class Checked(TableChecks[StoredTable]):
         return remedy_in(self.config.container, remedy)
 
     def in_root(self) -> Connection:
-        """The connection in the root, where the redo is read. Raises DriverError."""
+        """Return the connection in the root, where the redo is read. Raises DriverError."""
         if self.config.container is not None:
             self.connection.switch_to(ROOT)
         return self.connection
 
     def in_database(self) -> Connection:
-        """The connection where the tables are. Raises DriverError."""
+        """Return the connection where the tables are. Raises DriverError."""
         if self.config.container is not None:
             self.connection.switch_to(self.config.container)
         return self.connection
 
 
 def user_name(config: OracleConfig) -> str:
-    """The user, as statements name it."""
+    """Return the user, as statements name it."""
     return quoted(stored_name(config.database_user))
 
 
 def granted(config: OracleConfig, *what: str) -> str:
-    """The statements that grant rights to the user: from the root, in all containers."""
+    """Return the statements that grant rights to the user: from the root, in all containers."""
     everywhere = " CONTAINER=ALL" if config.database_pdb_name else ""
     grants = (f"GRANT {one} TO {user_name(config)}{everywhere};" for one in what)
     return remedy_in(config.root, " ".join(grants))
 
 
 def granted_there(config: OracleConfig, *what: str) -> str:
-    """The statements that grant rights on tables, where the tables are."""
+    """Return the statements that grant rights on tables, where the tables are."""
     grants = (f"GRANT {one} TO {user_name(config)};" for one in what)
     return remedy_in(config.container, " ".join(grants))

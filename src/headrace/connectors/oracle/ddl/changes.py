@@ -15,11 +15,11 @@ from headrace.relational.table import Column, Table
 Path = tuple[str, str]
 """Schema and table."""
 Step = Callable[[Table], Table]
-"""One of the changes that a statement makes; raises NotUnderstood."""
+"""A function that makes one of a statement's changes; raises NotUnderstood."""
 
 
 class DdlKind(StrEnum):
-    """What becomes of a table."""
+    """The kind of a statement that changes a table."""
 
     CREATE = "create"
     ALTER = "alter"
@@ -31,8 +31,8 @@ class DdlKind(StrEnum):
 
 @dataclass(frozen=True)
 class TableDdl:
-    """What a statement does to a table: `path` is its name after the statement, `previous` that
-    before it where it has another one then."""
+    """The changes of a table by a statement: `path` is its name after the statement, `previous` its
+    former name if the statement changes it."""
 
     kind: DdlKind
     path: Path
@@ -40,9 +40,9 @@ class TableDdl:
     steps: tuple[Step, ...] = ()
 
     def applied(self, table: Table | None) -> Table | None:
-        """The table after the statement, from the table before it; None: the table does not exist.
-        Raises HeadraceError `oracle.ddl_not_understood` if the statement does not say all of its
-        effects, so that the data dictionary has to be read."""
+        """Return the table after the statement, from the table before it; None: the table does not
+        exist. Raises HeadraceError `oracle.ddl_not_understood` if the statement does not say all of
+        its effects, so that the data dictionary has to be read."""
         if self.kind is DdlKind.DROP:
             return None
         if self.kind in (DdlKind.TRUNCATE, DdlKind.COMMENT) and table is None:
@@ -61,7 +61,7 @@ class TableDdl:
 
 
 def refuse(path: Path, reason: str) -> NoReturn:
-    """Raises HeadraceError `oracle.ddl_not_understood`."""
+    """Raise HeadraceError `oracle.ddl_not_understood`."""
     raise HeadraceError(
         "oracle.ddl_not_understood",
         f"A statement that changes the table {path[0]}.{path[1]} cannot be read: {reason}",
@@ -72,7 +72,7 @@ def refuse(path: Path, reason: str) -> NoReturn:
 
 @dataclass(frozen=True)
 class AddColumns:
-    """Columns behind the others; one that is there is replaced."""
+    """Columns that are added after the others; an existing one is replaced."""
 
     columns: tuple[ColumnDefinition, ...]
 
@@ -89,7 +89,7 @@ class AddColumns:
 
 @dataclass(frozen=True)
 class ModifyColumns:
-    """Columns that are there."""
+    """Existing columns that are modified."""
 
     columns: tuple[ColumnDefinition, ...]
 
@@ -103,7 +103,7 @@ class ModifyColumns:
 
 @dataclass(frozen=True)
 class DropColumns:
-    """Columns, which are in no key any more."""
+    """Columns that are dropped, also from the key."""
 
     names: tuple[str, ...]
 
@@ -116,7 +116,7 @@ class DropColumns:
 
 @dataclass(frozen=True)
 class RenameColumn:
-    """Another name of a column."""
+    """A column that is renamed."""
 
     old: str
     new: str
@@ -129,7 +129,7 @@ class RenameColumn:
 
 @dataclass(frozen=True)
 class SetKey:
-    """The primary key, whose columns accept no null; empty: the table has no key any more."""
+    """The primary key, whose columns accept no null; empty: the table no longer has a key."""
 
     names: tuple[str, ...]
 
@@ -141,7 +141,7 @@ class SetKey:
 
 @dataclass(frozen=True)
 class CommentColumn:
-    """The comment of a column."""
+    """The new comment of a column."""
 
     name: str
     comment: str
@@ -153,7 +153,7 @@ class CommentColumn:
 
 @dataclass(frozen=True)
 class CommentTable:
-    """The comment of the table."""
+    """The new comment of the table."""
 
     comment: str
 
@@ -163,7 +163,7 @@ class CommentTable:
 
 @dataclass(frozen=True)
 class Unstated:
-    """Something that the statement does not say."""
+    """An effect that the statement does not state."""
 
     reason: str
 

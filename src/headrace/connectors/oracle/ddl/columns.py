@@ -19,8 +19,8 @@ _OPTIONS = frozenset({
 
 @dataclass(frozen=True)
 class ColumnDefinition:
-    """What a statement says of a column; None: it says nothing of that. `default` is the text of an
-    expression."""
+    """The definition of a column in a statement; None: the statement does not state it. `default`
+    is the text of an expression."""
 
     name: str
     type: OracleType | None = None
@@ -30,7 +30,7 @@ class ColumnDefinition:
     generated: bool = False
 
     def made(self) -> Column:
-        """A new column. Raises NotUnderstood for one whose type an expression gives."""
+        """Return a new column. Raises NotUnderstood if an expression determines its type."""
         if self.type is None:
             raise NotUnderstood(f"the type of column {self.name} is not stated")
         default = None if self.generated else self.default
@@ -45,7 +45,7 @@ class ColumnDefinition:
         )
 
     def applied(self, column: Column) -> Column:
-        """A column that is modified."""
+        """Return the modified column."""
         if self.type is not None:
             column = replace(column, type=self.type)
         if self.default is not None:
@@ -56,17 +56,17 @@ class ColumnDefinition:
 
 
 def accepting(column: Column, *, nulls: bool) -> Column:
-    """A column that accepts nulls from here on, or none."""
+    """Return a column that accepts nulls from now on, or does not."""
     once = column.defaults_to_null or not column.not_null
     return replace(column, not_null=not nulls, defaults_to_null=once and not nulls)
 
 
 IN_LIST = frozenset({",", ")"})
-"""What ends definitions in parentheses."""
+"""The signs that end definitions in parentheses."""
 
 
 def read_column(cursor: Cursor, ends: frozenset[str] = IN_LIST) -> ColumnDefinition:
-    """The definition that comes next, to one of `ends` or the end. Raises NotUnderstood."""
+    """Return the next definition, up to one of `ends` or the end. Raises NotUnderstood."""
     made = ColumnDefinition(cursor.name())
     if not (cursor.at_end or cursor.sees_any(_OPTIONS | ends)):
         made = replace(made, type=read_type(cursor))
@@ -93,7 +93,7 @@ def _option(cursor: Cursor, made: ColumnDefinition, ends: frozenset[str]) -> Col
         cursor.name()
         return made
     if cursor.take("LOB") or cursor.take("STORE"):
-        # Where large objects are stored: to the end of the definition.
+        # The storage of large objects: to the end of the definition.
         while not (cursor.at_end or cursor.sees_any(ends)):
             _skip_one(cursor)
         return made

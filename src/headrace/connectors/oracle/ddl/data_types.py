@@ -1,4 +1,4 @@
-"""Data types as statements write them, to what the data dictionary calls them.
+"""Data types in statements, converted to their names in the data dictionary.
 
 Source: Oracle Database SQL Language Reference, "Data Types", also for those of ANSI, DB2 and
 SQL/DS.
@@ -29,7 +29,7 @@ _DEFAULT_FRACTION, _DEFAULT_DIGITS = 6, 2
 
 
 def read_type(cursor: Cursor) -> OracleType:
-    """The type that comes next. Raises NotUnderstood."""
+    """Return the next type. Raises NotUnderstood."""
     return replace(_read(cursor), is_stated=True)
 
 
@@ -77,7 +77,7 @@ def _read(cursor: Cursor) -> OracleType:
 
 
 def _measures(cursor: Cursor) -> tuple[int | None, ...]:
-    """Numbers in parentheses, None for an asterisk; empty without parentheses."""
+    """Return the numbers in parentheses, None for an asterisk; empty without parentheses."""
     if not cursor.take("("):
         return ()
     made: list[int | None] = []

@@ -1,7 +1,7 @@
 """Statements that change tables: CREATE, ALTER, DROP, TRUNCATE, RENAME and COMMENT.
 
 Source: Oracle Database SQL Language Reference. Clauses that change no column and no key (storage,
-partitions, indexes, other constraints, supplemental logging) are gone over; statements of other
+partitions, indexes, other constraints, supplemental logging) are skipped; statements of other
 objects change no table.
 """
 
@@ -43,9 +43,9 @@ _CLAUSES = frozenset({"ADD", "MODIFY", "DROP", "RENAME", "SET"})
 
 
 def parse_ddl(sql: str, schema: str) -> tuple[TableDdl, ...]:
-    """What a statement does to tables; empty: it changes none. `schema` is that of names without
-    one. Raises HeadraceError `oracle.ddl_not_understood` for a statement of a table that is of no
-    known form."""
+    """Return a statement's changes of tables; empty: it changes none. `schema` is the schema of
+    names without one. Raises HeadraceError `oracle.ddl_not_understood` for a statement of a table
+    that has no known form."""
     cursor = Cursor(sql)
     if cursor.take("CREATE"):
         while cursor.sees_any(_CREATED):
@@ -100,8 +100,8 @@ def _create(cursor: Cursor, path: Path) -> TableDdl:
 
 
 def _key(cursor: Cursor) -> tuple[str, ...] | None:
-    """The columns of a primary key as a constraint of the table; none of another constraint, which
-    it goes over. None: a column comes next."""
+    """Return the columns of a primary key that is a constraint of the table; empty for another
+    constraint, which is skipped. None: a column comes next."""
     is_constraint = cursor.sees("CONSTRAINT") and not _is_typed(cursor)
     if is_constraint:
         cursor.next()
@@ -117,7 +117,7 @@ def _key(cursor: Cursor) -> tuple[str, ...] | None:
 
 
 def _is_typed(cursor: Cursor) -> bool:
-    """Whether a word that constraints begin with is the name of a column."""
+    """Whether a word with which constraints begin is the name of a column."""
     token = cursor.peek()
     return token is not None and token.kind is TokenKind.QUOTED
 
@@ -134,7 +134,7 @@ def _alter(cursor: Cursor, path: Path) -> TableDdl:
 
 
 def _clause(cursor: Cursor) -> Step | None:
-    """One clause of ALTER TABLE; None: it changes no column and no key."""
+    """Return the change of a clause of ALTER TABLE; None: it changes no column and no key."""
     if cursor.take("ADD"):
         return _add(cursor)
     if cursor.take("MODIFY"):
@@ -153,7 +153,7 @@ def _clause(cursor: Cursor) -> Step | None:
 
 
 def _skip_clause(cursor: Cursor) -> None:
-    """Moves to the next clause that may change a column."""
+    """Move to the next clause that may change a column."""
     cursor.next()
     while not (cursor.at_end or cursor.sees_any(_CLAUSES)):
         if cursor.sees("("):

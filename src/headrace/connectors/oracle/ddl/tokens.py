@@ -21,11 +21,11 @@ _ENDS = " \t\r\n;\0"
 
 
 class NotUnderstood(ValueError):
-    """A statement is of none of the forms that are known; the message says where."""
+    """A statement has none of the known forms; the message says where."""
 
 
 class TokenKind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     WORD = "word"
     QUOTED = "quoted"
@@ -46,7 +46,7 @@ class Token:
 
 
 def tokens_of(sql: str) -> tuple[Token, ...]:
-    """The tokens of a statement without comments."""
+    """Return the tokens of a statement without comments."""
     sql = sql.rstrip(_ENDS)
     if sql.endswith("/") and not sql.endswith("*/"):
         sql = sql[:-1].rstrip(_ENDS)
@@ -64,7 +64,8 @@ def tokens_of(sql: str) -> tuple[Token, ...]:
 
 
 def stated(sql: str) -> str:
-    """A statement without the text before and after it: comments, spaces, and what ends it."""
+    """Return a statement without the text before and after it: comments, spaces, and
+    terminators."""
     tokens = tokens_of(sql)
     return sql[tokens[0].start : tokens[-1].end] if tokens else ""
 
@@ -78,7 +79,7 @@ class Cursor:
         self._place = 0
 
     def peek(self, ahead: int = 0) -> Token | None:
-        """The next token, or one after it; None after the last."""
+        """Return the next token, or one after it; None after the last."""
         place = self._place + ahead
         return self._tokens[place] if place < len(self._tokens) else None
 
@@ -87,7 +88,7 @@ class Cursor:
         return self._place >= len(self._tokens)
 
     def next(self) -> Token:
-        """The next token; moves past it. Raises NotUnderstood at the end."""
+        """Return the next token, and move past it. Raises NotUnderstood at the end."""
         token = self.peek()
         if token is None:
             raise NotUnderstood("it ends too early")
@@ -108,31 +109,31 @@ class Cursor:
         return token is not None and any(_is(token, text) for text in texts)
 
     def take(self, *texts: str) -> bool:
-        """Skip these words or signs if they come next."""
+        """Skip these words or signs if they come next; returns whether they did."""
         if not self.sees(*texts):
             return False
         self._place += len(texts)
         return True
 
     def expect(self, *texts: str) -> None:
-        """The same; raises NotUnderstood if they do not."""
+        """Skip these words or signs; raises NotUnderstood if they do not come next."""
         if not self.take(*texts):
             raise NotUnderstood(f"{' '.join(texts)} is lacking{self._here()}")
 
     def name(self) -> str:
-        """A name: in upper case unless it is in quotes."""
+        """Return the name that comes next: in upper case unless it is in quotes."""
         token = self.next()
         if token.kind not in (TokenKind.WORD, TokenKind.QUOTED):
             raise NotUnderstood(f"a name is lacking at character {token.start + 1}")
         return token.text
 
     def path(self, schema: str) -> tuple[str, str]:
-        """A schema and a name; `schema` is that of a name without one."""
+        """Return the schema and name that come next; `schema` is that of a name without one."""
         first = self.name()
         return (first, self.name()) if self.take(".") else (schema, first)
 
     def names(self) -> tuple[str, ...]:
-        """Names in parentheses."""
+        """Return the names in parentheses that come next."""
         made = []
         self.expect("(")
         while True:
@@ -143,7 +144,7 @@ class Cursor:
         return tuple(made)
 
     def number(self) -> int:
-        """A whole number with or without sign."""
+        """Return the whole number that comes next, with or without sign."""
         sign = -1 if self.take("-") else 1
         token = self.next()
         if token.kind is not TokenKind.NUMBER or not token.text.isdigit():
@@ -151,9 +152,9 @@ class Cursor:
         return sign * int(token.text)
 
     def skip_until(self, is_end: Callable[[], bool]) -> str:
-        """Go on to a token outside of parentheses of which `is_end` is true, a comma or a closing
-        parenthesis that was not opened, or the end; the text between. The first token is never the
-        end."""
+        """Move to a token outside of parentheses for which `is_end` is true, to a comma or a
+        closing parenthesis that was not opened, or to the end; returns the text between. The first
+        token is never the end."""
         first = self.peek()
         if first is None:
             raise NotUnderstood("it ends too early")

@@ -11,7 +11,7 @@ _OWN_BUFFER = not_needed("open transactions are in memory, and above a limit in 
 
 
 class BufferConfig(Configuration):
-    """The buffer of open transactions."""
+    """Properties of the buffer of open transactions."""
 
     log_mining_buffer_type = Property(
         "log.mining.buffer.type",
@@ -114,7 +114,7 @@ class BufferConfig(Configuration):
 
     @property
     def defers_starts(self) -> bool:
-        """Whether transactions without changes keep no old logs."""
+        """Whether transactions without changes do not require old logs."""
         return (
             self.log_mining_buffer_deferred_transaction_start
             or self.log_mining_buffer_memory_legacy_transaction_start

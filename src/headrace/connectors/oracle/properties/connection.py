@@ -16,7 +16,7 @@ _PRIMARY = not_needed("the redo of the primary database is read")
 
 
 def _address(url: str) -> str:
-    """The text after the `@` of a URL as Java's driver has it. Raises ValueError for a text that is
+    """Return the text after the `@` of a URL of Java's driver. Raises ValueError for a text that is
     not such a URL, and for one with a password."""
     match = _URL.fullmatch(url)
     if match is None or re.search(r"passw(?:or)?d", match["address"], re.IGNORECASE):
@@ -33,13 +33,13 @@ _JDBC_URL: Kind[str] = Kind(
 
 
 def stored_name(name: str) -> str:
-    """A name as the data dictionary has it: in upper case, unless it is quoted."""
+    """Return the data dictionary's form of a name: in upper case, unless it is quoted."""
     is_quoted = len(name) > 1 and name[0] == name[-1] == '"'
     return name[1:-1] if is_quoted else name.upper()
 
 
 class OracleConnectionConfig(Configuration):
-    """The server, the container and the pluggable database."""
+    """Properties of the server, the container and the pluggable database."""
 
     database_hostname = Property(
         "database.hostname",
@@ -153,5 +153,5 @@ class OracleConnectionConfig(Configuration):
 
     @property
     def is_unbuffered(self) -> bool:
-        """Whether LogMiner gives committed transactions only."""
+        """Whether LogMiner returns committed transactions only."""
         return self.database_connection_adapter is ConnectionAdapter.UNBUFFERED

@@ -23,15 +23,15 @@ from headrace.connectors.oracle.properties.modes import MiningStrategy, QueryFil
 
 _NAME = re.compile(r"(?:[\w$#. ]|\\[.$#])+")
 _BEYOND_ORACLE = re.compile(r"\(\?|\\[bBAZzGQEpP]|[*+?}]\+")
-"""What Java's expressions have and Oracle's have not."""
+"""Parts of Java's regular expressions that Oracle's do not have."""
 _LONGEST_EXPRESSION = 512 - len("^()$")
-"""Bytes that REGEXP_LIKE takes."""
+"""The most bytes that REGEXP_LIKE takes."""
 _LISTS = ("table.include.list", "table.exclude.list", "schema.include.list", "schema.exclude.list")
 
 
 def plain_name(expression: str) -> str | None:
-    """The only name that an entry of a list stands for (a dot, escaped or not, is one); None: it is
-    an expression."""
+    """Return the only name that an entry of a list stands for (a dot, escaped or not, is a dot);
+    None: it is an expression."""
     is_plain = _NAME.fullmatch(expression) is not None
     return re.sub(r"\\(.)", r"\1", expression) if is_plain else None
 
@@ -47,7 +47,7 @@ _BY_LOGS = not_needed("log.mining.log.count.min determines the size of a window"
 
 
 class MiningConfig(Configuration):
-    """LogMiner's sessions and the windows that are read of them."""
+    """Properties of LogMiner's sessions and of the windows in which they are read."""
 
     log_mining_strategy = Property(
         "log.mining.strategy",
@@ -254,8 +254,9 @@ class MiningConfig(Configuration):
 
     @property
     def user_lists(self) -> tuple[list[str], list[str]]:
-        """Users whose changes are captured (none: those of all), and whose are not. The connector's
-        own user is captured: it writes the marks of incremental snapshots."""
+        """The users whose changes are captured (empty: those of all users), and the users whose
+        changes are not. The connector's own user is captured: it writes the watermarks of
+        incremental snapshots."""
         own = stored_name(self.value_of("database_user"))
         included = list(self.log_mining_username_include_list)
         excluded = [
@@ -290,7 +291,7 @@ class MiningConfig(Configuration):
 
     @property
     def writes_flush_table(self) -> bool:
-        """Whether redo is flushed: not for a reader alone, nor where archived logs alone are
+        """Whether redo is flushed: not if the connector only reads, nor if only archived logs are
         read."""
         reads_only = self.log_mining_read_only or self.internal_log_mining_read_only
         return not (reads_only or self.log_mining_archive_log_only_mode)

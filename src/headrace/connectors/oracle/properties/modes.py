@@ -6,18 +6,20 @@ from enum import StrEnum
 
 
 class ConnectionAdapter(StrEnum):
-    """`database.connection.adapter`: what reads the redo."""
+    """The values of `database.connection.adapter`: how the redo is read."""
 
     LOGMINER = "LogMiner"
-    """Changes of all transactions as they happen, which are held until their commit."""
+    """LogMiner returns changes of all transactions as they happen; headrace holds them until their
+    commit."""
     UNBUFFERED = "LogMiner_Unbuffered"
-    """LogMiner holds transactions itself, and gives committed ones."""
+    """LogMiner itself holds transactions, and returns committed ones."""
     XSTREAM = "XStream"
     OPENLOGREPLICATOR = "OLR"
 
 
 class MiningStrategy(StrEnum):
-    """`log.mining.strategy`: where LogMiner takes the names of tables and columns from."""
+    """The values of `log.mining.strategy`: where LogMiner takes the names of tables and columns
+    from."""
 
     ONLINE_CATALOG = "online_catalog"
     HYBRID = "hybrid"
@@ -26,7 +28,8 @@ class MiningStrategy(StrEnum):
 
 
 class QueryFilterMode(StrEnum):
-    """`log.mining.query.filter.mode`: how much of the table filters the database applies."""
+    """The values of `log.mining.query.filter.mode`: how much of the table filters the database
+    applies."""
 
     NONE = "none"
     IN = "in"
@@ -34,7 +37,7 @@ class QueryFilterMode(StrEnum):
 
 
 class BufferType(StrEnum):
-    """`log.mining.buffer.type`: what holds open transactions."""
+    """The values of `log.mining.buffer.type`: the store of open transactions."""
 
     MEMORY = "memory"
     INFINISPAN_EMBEDDED = "infinispan_embedded"
@@ -43,7 +46,7 @@ class BufferType(StrEnum):
 
 
 class CaptureMode(StrEnum):
-    """`capture.mode`: which database the redo is read of."""
+    """The values of `capture.mode`: the database whose redo is read."""
 
     PRIMARY = "primary"
     PHYSICAL_STANDBY = "physical_standby"
@@ -51,10 +54,10 @@ class CaptureMode(StrEnum):
 
 
 class BoundaryMode(StrEnum):
-    """`internal.log.mining.transaction.snapshot.boundary.mode`: how transactions that are open when
-    a snapshot is taken are found."""
+    """The values of `internal.log.mining.transaction.snapshot.boundary.mode`: how transactions that
+    are open when a snapshot is taken are found."""
 
     SKIP = "skip"
-    """They are not looked for: what they changed before the snapshot is in no event."""
+    """Open transactions are not looked for: their changes before the snapshot are in no event."""
     TRANSACTION_VIEW_ONLY = "transaction_view_only"
     ALL = "all"

@@ -9,7 +9,7 @@ from headrace.connectors.oracle.properties.modes import BoundaryMode
 
 
 class OracleSnapshotConfig(Configuration):
-    """Locks, fetches, and the SCN of a snapshot."""
+    """Properties of the locks, fetches and SCN of a snapshot."""
 
     snapshot_locking_mode = Property(
         "snapshot.locking.mode",

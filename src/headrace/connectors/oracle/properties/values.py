@@ -8,7 +8,7 @@ from headrace.config.property import Group, Property
 
 
 class OracleValuesConfig(Configuration):
-    """Large objects, numbers, numbers of statements."""
+    """Properties of large objects, numbers, and numbers of statements."""
 
     lob_enabled = Property(
         "lob.enabled",

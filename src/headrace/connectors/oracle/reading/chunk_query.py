@@ -1,5 +1,5 @@
-"""How a task reads a chunk of a snapshot: as of the snapshot's SCN, and, where that is gone from
-undo and the stream brings rows up to date, the rest of it as of a later one."""
+"""The query by which a task reads a chunk of a snapshot: as of the snapshot's SCN. If that is gone
+from undo and the stream brings rows up to date, the rest is read as of a later SCN."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from headrace.snapshots.chunks import Chunk
 UNDO_GONE = frozenset({1555, 22924})
 """ORA codes of rows whose former versions are gone from undo."""
 GONE = UNDO_GONE | {1466, 8180, 8181}
-"""ORA codes of rows that cannot be seen as of an SCN any more."""
+"""ORA codes of rows that can no longer be read as of an SCN."""
 
 
 @dataclass(frozen=True)
 class RowsQuery:
-    """`columns` of a table, in the order of its `key`, or by a statement of the user's
+    """The query of `columns` of a table, in the order of its `key`, or of a statement of the user
     (`override`). `later`: its rows, which are ordered by a key that is among the columns, may be
     read as of a later SCN than `scn`. Picklable."""
 
@@ -34,7 +34,7 @@ class RowsQuery:
     later: bool = False
 
     def statement(self, scn: int, behind: tuple[str, ...] | None = None) -> str:
-        """The rows as of an SCN, those after a key."""
+        """Return the query of the rows as of an SCN, after a key if one is given."""
         statements = sql_at(scn)
         selected = shown(statements, self.columns)
         if self.override is not None:
@@ -47,8 +47,8 @@ class RowsQuery:
         return statements.chunk(self.leaf, (), self.key, self.chunk, condition, selected)
 
     def key_behind(self, row: tuple[object, ...]) -> tuple[str, ...] | None:
-        """The key, as texts, of a row that the driver gave; None: no statement can have it, for its
-        bytes are not text."""
+        """Return the key, as texts, of a row that the driver returned; None: no statement can
+        contain it, because its bytes are not text."""
         places = {column.name: place for place, column in enumerate(self.columns)}
         values = tuple(row[places[column.name]] for column in self.key)
         if has_mark(values):

@@ -1,5 +1,5 @@
-"""Oracle under incremental snapshots: ranges of keys as of one SCN, which is their place among
-the transactions; one after the other or at the same time."""
+"""Chunks of incremental snapshots of Oracle: ranges of keys as of one SCN, which is their place
+among the transactions, read one after the other or in parallel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from headrace.snapshots.incremental.visibility import SeenBefore
 
 
 class OracleRanges(DriverRanges):
-    """See DriverRanges; as of an SCN."""
+    """See DriverRanges; the rows are as of an SCN."""
 
     large = LONG_VALUES
 
@@ -77,7 +77,7 @@ class _Lane(OracleRanges):
         return self._kept.closed
 
     def read(self, scn: int, keys: KeyRange[Target]) -> ChunkRows | Skipped:
-        """The rows of a range as of an SCN."""
+        """Return the rows of a range as of an SCN."""
         self._scn = scn
         with self._kept.transaction(READING):
             return self.read_range(keys)
@@ -103,12 +103,13 @@ class _Transaction(OracleRanges):
         self._lanes = lanes
 
     def row_bytes(self, target: Target) -> float | None:
-        """The mean size of a row, by the blocks of the table and its rows; None without any."""
+        """Return the mean size of a row, by the blocks and rows of the table; None if it has
+        none."""
         (leaf,) = target.table.leaves
         return leaf.pages * PAGE_BYTES / leaf.rows if leaf.rows > 0 and leaf.pages > 0 else None
 
     def read(self, ranges: Sequence[KeyRange[Target]]) -> list[ChunkRows | Skipped]:
-        """The first range by this connection, the others by the lanes."""
+        """Read the first range on this connection, the others on the lanes."""
         return self._lanes.read(self.read_range, self._scn, ranges)
 
 
@@ -123,7 +124,7 @@ class OracleChunkSource(DriverChunks[int]):
         self._config, self.qualifier = config, f"{capture.database}."
 
     def position(self) -> int:
-        """The place after the last commit."""
+        """Return the place after the last commit."""
         return behind_scn(self._scn())
 
     def _scn(self) -> int:
@@ -132,7 +133,7 @@ class OracleChunkSource(DriverChunks[int]):
 
     @contextmanager
     def transaction(self, *, shared: bool) -> Iterator[_Transaction]:  # noqa: ARG002
-        """See ChunkSource: what is committed by now is seen, and nothing else."""
+        """See ChunkSource: its reads see what is committed by now, and nothing else."""
         scn = self._scn()
         with self._kept.transaction(READING):
             yield _Transaction(self._config, self._kept, self._lanes, scn)

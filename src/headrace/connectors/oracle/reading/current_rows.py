@@ -1,4 +1,5 @@
-"""The rows of Oracle's tables beside the stream: see `snapshots.incremental.current_rows`."""
+"""The current rows of Oracle's tables, read beside the stream: see
+`snapshots.incremental.current_rows`."""
 
 from __future__ import annotations
 

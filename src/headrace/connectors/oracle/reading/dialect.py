@@ -1,6 +1,6 @@
-"""Oracle's SQL of chunks, where it is not the same in every database.
+"""The SQL of chunks that is specific to Oracle.
 
-Values of keys are literals of their columns' types, out of headrace's texts. Times and intervals
+Values of keys are literals of their columns' types, made of headrace's texts. Times and intervals
 are read as texts, see `rows.texts`: times in formats whose years have a sign, which those of the
 session do not have.
 """
@@ -28,10 +28,11 @@ from headrace.relational.reading.key_order import by_columns
 from headrace.relational.table import Column
 
 SQLGLOT = "oracle"
-"""What sqlglot calls the SQL of filters."""
+"""The dialect in which sqlglot reads filters."""
 
 SHOWN = frozenset({"DATE", "TIMESTAMP", ZONED, LOCAL, YEAR_TO_MONTH, DAY_TO_SECOND})
-"""Kinds of types whose values are read as texts: the driver's have no zone, and fewer digits."""
+"""Kinds of types whose values are read as texts: the driver's values have no zone, and fewer
+digits."""
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _HEXADECIMAL = re.compile(r"\\x((?:[0-9a-f]{2})*)")
@@ -44,13 +45,13 @@ _SIGNED = {
     LOCAL: f"S{_SECONDS}.FF9",
     ZONED: f"S{_SECONDS}.FF9 TZH:TZM",
 }
-"""Formats of times that are read: years before Christ have a minus, others a blank."""
+"""Formats in which times are read: years before Christ have a minus, others a blank."""
 
 
 @dataclass(frozen=True)
 class OracleDialect:
-    """See `headrace.relational.reading.chunk_sql.Dialect`. Tables are read as they were at `scn`;
-    None: as they are."""
+    """See `headrace.relational.reading.chunk_sql.Dialect`. Tables are read as of `scn`; None: as
+    they are now."""
 
     scn: int | None = None
 
@@ -61,7 +62,7 @@ class OracleDialect:
         return sql.quoted(*names)
 
     def literal(self, text: str, column: Column) -> str:
-        """See Dialect. A text that is not a value of its type is a text in SQL, too."""
+        """See Dialect. A text that is not a value of its type becomes an SQL text."""
         kind = kind_of(column)
         if kind in NUMBERS and _NUMBER.fullmatch(text):
             return text
@@ -76,7 +77,7 @@ class OracleDialect:
         return sql.text(text)
 
     def as_text(self, name: str, column: Column) -> str:
-        """See Dialect: the driver gives values, of which rows/ makes texts."""
+        """See Dialect: the driver returns values, which rows/ converts to texts."""
         kind = kind_of(column)
         if kind in _SIGNED:
             return f"TO_CHAR({name}, {sql.text(_SIGNED[kind])})"
@@ -101,16 +102,17 @@ class OracleDialect:
 
 
 PRESENT = ChunkSql(OracleDialect())
-"""Of tables as they are."""
+"""The SQL of tables as they are now."""
 
 
 def sql_at(scn: int) -> ChunkSql:
-    """The SQL of tables as of an SCN."""
+    """Return the SQL of tables as of an SCN."""
     return ChunkSql(OracleDialect(scn))
 
 
 def shown(statements: ChunkSql, columns: Sequence[Column]) -> list[str]:
-    """The expressions that columns are read by, by their names: NULL for those of object types."""
+    """Return the expressions with which columns are read, by their names: NULL for columns of
+    object types."""
     names = statements.columns(column.name for column in columns)
     return [
         _shown(statements.dialect, name, column)

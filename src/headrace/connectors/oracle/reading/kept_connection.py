@@ -1,4 +1,4 @@
-"""A connection to the pluggable database that is opened when it is first needed, and again when it
+"""A connection to the pluggable database that is opened when it is first needed, and again after it
 was lost."""
 
 from __future__ import annotations

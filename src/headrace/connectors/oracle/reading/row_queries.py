@@ -18,7 +18,7 @@ from headrace.snapshots.image_block import ImageBlock
 
 
 def row_lookup(config: OracleConfig) -> RowLookup:
-    """Look-ups in the database of a configuration."""
+    """Return the look-ups in the database of a configuration."""
     return RowLookup(OracleRows(config))
 
 
@@ -36,7 +36,7 @@ class OracleRows:
 
 
 class OracleRowQueries(DriverRowQueries[Connection]):
-    """RowQueries over one connection: rows as they are now."""
+    """RowQueries over one connection, of rows as they are now."""
 
     sql = PRESENT
 

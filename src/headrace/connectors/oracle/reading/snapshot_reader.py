@@ -1,5 +1,4 @@
-"""Tasks read chunks of a snapshot: each on a connection of its own, as of the snapshot's
-SCN."""
+"""Reads chunks of a snapshot in tasks, each on its own connection, as of the snapshot's SCN."""
 
 from __future__ import annotations
 
@@ -30,19 +29,19 @@ log = logging.getLogger(__name__)
 
 _NO_TABLE = 942
 _MOST_SCNS = 5
-"""As of which a chunk is read, one after the other, while undo loses them."""
+"""The most SCNs as of which a chunk is read, one after the other, while undo loses its rows."""
 
 
 class OracleSnapshotRows(SnapshotRows):
-    """See SnapshotRows; `fetch` rows at once are taken from the driver."""
+    """See SnapshotRows; the driver fetches `snapshot.fetch.size` rows at once, or fewer."""
 
     def __init__(self, config: OracleConfig, connection: Connection) -> None:
         self._config, self._connection = config, connection
 
     def blocks(self, query: ChunkQuery) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The rows of a chunk. When a signal's filter fails on a row, the rows end there; when the
-        SCN of the snapshot is gone and a later one may be read, the rest is read as of that one.
-        Raises HeadraceError."""
+        """Yield the rows of a chunk. If a signal's filter fails on a row, the rows end there; if
+        the SCN of the snapshot is gone and a later one may be used, the rest is read as of the
+        latter. Raises HeadraceError."""
         facts, rows = query.facts, query.query
         assert isinstance(facts, RelationFacts)
         assert isinstance(rows, RowsQuery)
@@ -75,7 +74,7 @@ class OracleSnapshotRows(SnapshotRows):
     def _read(
         self, statement: str, facts: RelationFacts
     ) -> Iterator[tuple[ImageBlock, tuple[Any, ...]]]:
-        """Blocks of rows, each with its last row. Raises DriverError."""
+        """Yield blocks of rows, each with its last row. Raises DriverError."""
         kinds = (str(column.type) for column in facts.columns)
         size = rows_at_once(self._config.snapshot_fetch_size, kinds, LONG_VALUES)
         cursor = self._connection.cursor(statement, rows=size, exact=True)
@@ -89,7 +88,7 @@ class OracleSnapshotRows(SnapshotRows):
         return max(_MOST_SCNS, self._config.snapshot_database_errors_max_retries)
 
     def _now(self) -> int:
-        """The current SCN. Raises HeadraceError."""
+        """Return the current SCN. Raises HeadraceError."""
         try:
             return current_scn(self._connection)
         except DriverError as error:
@@ -107,7 +106,7 @@ class OracleSnapshotRows(SnapshotRows):
 
 
 def altered(problem: HeadraceError) -> HeadraceError:
-    """The error of a table that was altered or dropped while it was read."""
+    """Return the error of a table that was altered or dropped while it was read."""
     return HeadraceError(
         problem.code,
         problem.message,
@@ -118,7 +117,8 @@ def altered(problem: HeadraceError) -> HeadraceError:
 
 
 def _no_later_scn(problem: HeadraceError) -> HeadraceError:
-    """The error of rows that may not be read as of a later SCN: without key, or without stream."""
+    """Return the error of rows that may not be read as of a later SCN, because there is no key or
+    no stream."""
     return HeadraceError(
         problem.code,
         problem.message,

@@ -1,5 +1,4 @@
-"""Oracle under a snapshot: rows are as of one SCN, for every query that asks and for as long as
-undo has them."""
+"""Snapshots of Oracle: rows are as of one SCN, for every query and for as long as undo has them."""
 
 from __future__ import annotations
 
@@ -56,19 +55,19 @@ from headrace.snapshots.tables import Leaf, SnapshotTable
 log = logging.getLogger(__name__)
 
 _SETTLING_SECONDS, _PAUSE_SECONDS = 20.0, 0.5
-"""How long a snapshot waits for SCNs after the last DDL statement: Oracle knows when they were
-to three seconds."""
+"""Seconds that a snapshot waits for SCNs after the last DDL statement: Oracle knows the times of
+SCNs to three seconds."""
 _PROBED_TABLES = 200
 _MANY_TABLES = 2000
-"""Of so many tables a warning says that the schema history tells."""
+"""Number of tables in the schema history above which a warning is logged."""
 _GONE_CODES = frozenset({"oracle.snapshot_too_old", "oracle.table_altered", "oracle.unknown_scn"})
 _ALTERED_CODES = frozenset({"oracle.table_gone", "oracle.column_gone"})
 
 
 @dataclass(frozen=True)
 class OracleState(HeldSnapshot):
-    """What was committed up to an SCN. Redo of a larger SCN than `mined` has all changes of
-    transactions that were open then and are captured whole."""
+    """The state that was committed up to an SCN. Redo of a larger SCN than `mined` has all changes
+    of transactions that were open then and are captured completely."""
 
     scn: int
     taken_us: int = 0
@@ -81,7 +80,8 @@ class OracleState(HeldSnapshot):
 
     @property
     def position(self) -> OraclePosition:
-        """The position after everything that it sees. Later changes may have the current SCN."""
+        """The position after everything that the state contains. Later changes may have the current
+        SCN."""
         mined = max(self.scn - 1, 0) if self.mined is None else self.mined
         return OraclePosition.behind_scn(self.scn, mined)
 
@@ -121,11 +121,12 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
 
     @property
     def sql(self) -> ChunkSql:
-        """The SQL as of the SCN that is held."""
+        """The SQL as of the snapshot's SCN."""
         return PRESENT if self._snapshot is None else sql_at(self._snapshot.scn)
 
     def lock(self) -> None:
-        """As snapshot.locking.mode says, until the tables are described."""
+        """Take the locks of snapshot.locking.mode, which are held until the tables are
+        described."""
         if self._locks is not None or self._config.snapshot_locking_mode != "shared":
             return
         paths = self._paths()
@@ -149,13 +150,12 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
             locks.close()
 
     def _taken(self, _covers: str | None) -> OracleState:
-        """The current SCN."""
+        """Return the current state."""
         return self.now()
 
     def now(self) -> OracleState:
-        """The state that a snapshot begins with if it is taken now: an SCN as of which tables can
-        be read, which Oracle refuses for some seconds after a DDL statement. Raises
-        HeadraceError."""
+        """Return the state of a snapshot that is taken now: an SCN as of which tables can be read,
+        which Oracle refuses for some seconds after a DDL statement. Raises HeadraceError."""
         rest = Deadline(_SETTLING_SECONDS)
         paths = self._paths() if self._reads_rows else []
         while True:
@@ -169,8 +169,8 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
             time.sleep(_PAUSE_SECONDS)
 
     def _state(self, connection: Connection) -> OracleState:
-        """Transactions are looked for before the SCN is read, so that one that begins in between
-        is after the SCN of then."""
+        """Return the current state. Open transactions are read before the SCN, so that one that
+        begins in between is after that SCN."""
         before = current_scn(connection)
         pending = self._pending(connection, before)
         mode = self._config.internal_log_mining_transaction_snapshot_boundary_mode
@@ -191,8 +191,8 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         return OracleState(scn, time.time_ns() // 1000 if taken_us is None else taken_us, mined)
 
     def _pending(self, connection: Connection, scn: int) -> list[int]:
-        """SCNs of the first changes of transactions that are open. Raises DriverError, but where
-        nobody has asked for them."""
+        """Return the SCNs of the first changes of open transactions. Raises DriverError only if the
+        configuration asks for them."""
         try:
             return [start for _, start in open_before(connection, scn)]
         except DriverError:
@@ -202,7 +202,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
             return []
 
     def _paths(self) -> list[Path]:
-        """Schemas and names of the tables whose rows are read; each may have dots."""
+        """Return schemas and names of the tables whose rows are read; each may have dots."""
         with self._asking(TAKING):
             present = self._tables.tables()
         paths = {table.name: table.path for table in present}
@@ -210,7 +210,8 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
 
     @staticmethod
     def _refused_at(connection: Connection, scn: int, paths: Sequence[Path]) -> DriverError | None:
-        """Why tables cannot be read as of an SCN; None: they can. Raises DriverError."""
+        """Return the error with which tables cannot be read as of an SCN; None: they can. Raises
+        DriverError."""
         try:
             for first in range(0, len(paths), _PROBED_TABLES):
                 connection.rows(sql_at(scn).filled(paths[first : first + _PROBED_TABLES]))
@@ -239,19 +240,20 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         return OracleSnapshotReader(self._config)
 
     def position(self) -> int:
-        """The place after the last commit."""
+        """Return the place after the last commit."""
         with self._asking(TAKING) as connection:
             return behind_scn(current_scn(connection))
 
     def close(self) -> None:
-        """Let the locks and the connection go; never raises."""
+        """Release the locks and the connection; never raises."""
         self._unlock()
         super().close()
 
     # -- see DriverSnapshots --------------------------------------------------------------------
 
     def tables(self, conditions: Mapping[str, str | None] | None = None) -> list[SnapshotTable]:
-        """See SnapshotSource. Then the tables' structures are known, and locks are let go."""
+        """See SnapshotSource. After this call the tables' structures are known, and locks are
+        released."""
         if self._locks is not None:
             self.structures()
         tables = super().tables(conditions)
@@ -259,7 +261,8 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         return tables
 
     def described(self) -> list[StoredTable]:
-        """See DriverSnapshots; with the statement that would make each table, where it is seen."""
+        """See DriverSnapshots; also reads the statement that creates each table, if records show
+        it."""
         if self._structures is None:
             tables = super().described()
             if self._is_seen:
@@ -269,7 +272,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         return super().described()
 
     def _warn_of(self, tables: Sequence[StoredTable]) -> None:
-        """Statements of thousands of tables take a while, under locks."""
+        """Log a warning for thousands of tables, whose statements take a while, under locks."""
         others = sum(not self._captured.takes(table.name) for table in tables)
         if len(tables) > _MANY_TABLES and others:
             log.warning(
@@ -296,13 +299,13 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
 
     @property
     def _is_seen(self) -> bool:
-        """Whether somebody sees the records of tables."""
+        """Whether the records of tables are published or stored."""
         return self._config.include_schema_changes or (
             self._config.history_kind() is not HistoryKind.MEMORY
         )
 
     def _tells(self, table: StoredTable) -> bool:
-        """Whether a table has a schema change; also tables that are not captured may."""
+        """Whether a table has a schema change; tables that are not captured may have one, too."""
         is_mentioned = self._capture.mentions(table.schema) and not self._capture.is_system(
             table.schema, table.table
         )
@@ -344,8 +347,8 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
 
     @contextmanager
     def _asking(self, doing: str) -> Iterator[Connection]:
-        """When the SCN that is held is gone, the snapshot is lost: it goes on by its rules. A table
-        that was altered or dropped is described again."""
+        """A context with a connection. If the snapshot's SCN is gone, the snapshot is lost and
+        continues by its rules. A table that was altered or dropped is described again."""
         try:
             with super()._asking(doing) as connection:
                 yield connection
@@ -371,7 +374,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         return super()._is_empty(name, f"SELECT * FROM ({self._overriding(statement)})")
 
     def _overriding(self, statement: str) -> str:
-        """A statement of the user's, with the SCN where it wants it."""
+        """Return a statement of the user, with the SCN at its place."""
         token = self._config.internal_snapshot_enhance_predicate_scn
         if not token:
             return statement
@@ -385,7 +388,8 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         table: StoredTable,
         facts: RelationFacts,
     ) -> RowsQuery:
-        """Rows of a key may be of a later SCN, where the stream follows."""
+        """Return the query of a chunk. Rows of a key may be as of a later SCN if the stream
+        follows."""
         names = facts.cell_names
         statement = self._overrides.statements.get(table.name)
         override = None

@@ -13,15 +13,15 @@ from headrace.relational.reading.counted_catalog import CountedCatalog
 from headrace.relational.table import Column
 
 PAGE_BYTES = 8192
-"""DB_BLOCK_SIZE, unless somebody chose another one: sizes of chunks are about these."""
+"""The default of DB_BLOCK_SIZE: sizes of chunks are estimated by it."""
 _LOB_BYTES = 4000
 
 
 def snapshot_catalog(
     connection: Callable[[], Connection], *, comments: bool = True
 ) -> CountedCatalog:
-    """See CountedCatalog. `connection` gives an open connection, in whose transaction it asks.
-    `comments`: columns have theirs."""
+    """See CountedCatalog. `connection` returns an open connection, in whose transaction the queries
+    run. `comments`: columns have their comments."""
 
     def count(table: Path) -> int:
         ((rows,),) = connection().rows(PRESENT.count([table], None))

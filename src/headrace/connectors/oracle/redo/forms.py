@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Form(IntEnum):
-    """What a column's values are, as far as their literals go."""
+    """The form of the literals of a column's values."""
 
     TEXT = 0
     NUMBER = 1

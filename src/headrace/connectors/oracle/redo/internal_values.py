@@ -1,5 +1,5 @@
-"""Values in the forms that Oracle stores, which LogMiner writes as HEXTORAW where it does not know
-the columns' types.
+"""Values in Oracle's internal formats, which LogMiner writes as HEXTORAW if it does not know the
+columns' types.
 
 Every function takes the stored bytes and returns headrace's text, or None for bytes that are not
 such a value. Sources: Oracle Call Interface Programmer's Guide, "Data Types" (internal formats of
@@ -20,8 +20,8 @@ _NANO_DIGITS = 9
 
 
 def number(raw: bytes) -> str | None:
-    """A NUMBER: an exponent of 100 and its digits, which are shifted by one; of negative numbers
-    everything is inverted, and a byte 102 ends them."""
+    """Return a NUMBER: an exponent of 100 and its digits, which are shifted by one; of negative
+    numbers everything is inverted, and a byte 102 ends them."""
     if raw == _ZERO:
         return "0"
     if not raw or len(raw) > 22:
@@ -53,8 +53,8 @@ def _clock(raw: bytes) -> str:
 
 
 def timestamp(raw: bytes, digits: int) -> str | None:
-    """A DATE or a TIMESTAMP of so many fraction digits: century and year with 100 more, month, day,
-    hour, minute and second with one more, and nanoseconds where there are any."""
+    """Return a DATE or a TIMESTAMP of so many fraction digits: century and year with 100 more,
+    month, day, hour, minute and second with one more, and nanoseconds if there are any."""
     if len(raw) not in (7, 11):
         return None
     whole, _, fraction = _clock(raw).partition(".")
@@ -62,9 +62,9 @@ def timestamp(raw: bytes, digits: int) -> str | None:
 
 
 def zoned_timestamp(raw: bytes, digits: int) -> str | None:
-    """A TIMESTAMP WITH TIME ZONE: the same in UTC, then hours with 20 and minutes with 60 more of
-    the offset. Regions are told apart by the first bit: their values keep UTC, as the names are
-    the database's own. One WITH LOCAL TIME ZONE has no offset: it is in UTC."""
+    """Return a TIMESTAMP WITH TIME ZONE: the bytes of a TIMESTAMP in UTC, then hours with 20 and
+    minutes with 60 more of the offset. The first bit marks regions: their values keep UTC, as the
+    names are the database's own. A value WITH LOCAL TIME ZONE has no offset: it is in UTC."""
     if len(raw) in (7, 11):
         return literals.zoned_timestamp(_clock(raw), digits)
     if len(raw) != 13:
@@ -88,7 +88,7 @@ def zoned_timestamp(raw: bytes, digits: int) -> str | None:
 
 
 def years_to_months(raw: bytes) -> str | None:
-    """An INTERVAL YEAR TO MONTH: years with 2^31 more, months with 60 more."""
+    """Return an INTERVAL YEAR TO MONTH: years with 2^31 more, months with 60 more."""
     if len(raw) != 5:
         return None
     years, months = int.from_bytes(raw[:4], "big") - _EXCESS, raw[4] - 60
@@ -97,8 +97,8 @@ def years_to_months(raw: bytes) -> str | None:
 
 
 def days_to_seconds(raw: bytes) -> str | None:
-    """An INTERVAL DAY TO SECOND: days with 2^31 more, hours, minutes and seconds with 60 more, and
-    nanoseconds with 2^31 more."""
+    """Return an INTERVAL DAY TO SECOND: days with 2^31 more, hours, minutes and seconds with 60
+    more, and nanoseconds with 2^31 more."""
     if len(raw) != 11:
         return None
     days, nanos = int.from_bytes(raw[:4], "big") - _EXCESS, int.from_bytes(raw[7:], "big") - _EXCESS
@@ -109,8 +109,9 @@ def days_to_seconds(raw: bytes) -> str | None:
 
 
 def binary_float(raw: bytes) -> str | None:
-    """A BINARY_FLOAT (4 bytes) or BINARY_DOUBLE (8): IEEE 754 in an order that bytes compare in:
-    the sign bit is set in numbers from zero on, all bits are inverted in smaller ones."""
+    """Return a BINARY_FLOAT (4 bytes) or BINARY_DOUBLE (8): IEEE 754, so encoded that bytes compare
+    in the order of numbers: the sign bit is set in numbers from zero on, all bits are inverted in
+    smaller ones."""
     if len(raw) not in (4, 8):
         return None
     bits = int.from_bytes(raw, "big")

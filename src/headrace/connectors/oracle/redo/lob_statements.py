@@ -60,8 +60,8 @@ _ENDS = ("", ";", "for update", "for update;")
 
 @dataclass(frozen=True)
 class NamedValue:
-    """The row and the column whose value is written next: the number of the column, the cells that
-    the row has as far as it is named, and whether the value is bytes."""
+    """The row and the column whose value is written next: the number of the column, the cells of
+    the row that the statement names, and whether the value is bytes."""
 
     column: int
     cells: Sequence[Cell]
@@ -69,22 +69,22 @@ class NamedValue:
 
     @property
     def image(self) -> bytes:
-        """The row as an image: null where the statement says nothing, unavailable in columns that
-        the log holds apart."""
+        """The row as an image: null where the statement has no value, unavailable in columns that
+        the log stores apart from the row."""
         return image_of(self.cells)
 
 
 @dataclass(frozen=True)
 class LobWrite:
-    """A part of a LOB: where it begins (from 0 on; characters of a text, else bytes), and what is
-    written there."""
+    """A part of a LOB: where it begins (from 0 on; characters of a text, else bytes), and its
+    content."""
 
     offset: int
     part: str | bytes
 
 
 def parse_locator(sql: str, table: RedoTable) -> NamedValue:
-    """SELECT_LOB_LOCATOR. Like all functions here raises HeadraceError
+    """Parse SELECT_LOB_LOCATOR. Like all functions here raises HeadraceError
     `oracle.redo_not_understood`."""
     match = _LOCATOR.match(sql)
     if match is None:
@@ -94,7 +94,7 @@ def parse_locator(sql: str, table: RedoTable) -> NamedValue:
 
 
 def parse_extended_begin(sql: str, table: RedoTable) -> NamedValue:
-    """32K_BEGIN, which holds a statement as a text."""
+    """Parse 32K_BEGIN, which contains a statement as a text."""
     match = _EXTENDED.fullmatch(sql)
     update = "" if match is None else match["statement"].replace("''", "'")
     named = _UPDATE.match(update)
@@ -104,7 +104,7 @@ def parse_extended_begin(sql: str, table: RedoTable) -> NamedValue:
 
 
 def parse_xml_begin(sql: str, info: str | None, table: RedoTable) -> NamedValue:
-    """XML_BEGIN; `info` is the row's INFO, which tells binary XML."""
+    """Parse XML_BEGIN; `info` is the row's INFO, which marks binary XML."""
     match = (_XML_BINARY if is_binary_xml(info) else _XML_TEXT).match(sql)
     if match is None:
         _refuse(table, "XML_BEGIN")
@@ -117,7 +117,7 @@ def is_binary_xml(info: str | None) -> bool:
 
 
 def parse_lob_write(sql: str, table: RedoTable) -> LobWrite:
-    """LOB_WRITE: no more than the length that it states."""
+    """Parse LOB_WRITE: no more than the length that it states."""
     match = _LOB_WRITE.fullmatch(sql.strip())
     if match is None or not 1 <= int(match["offset"]) <= _MOST_CHARACTERS:
         _refuse(table, "LOB_WRITE")
@@ -132,7 +132,7 @@ def parse_lob_write(sql: str, table: RedoTable) -> LobWrite:
 
 
 def parse_extended_write(sql: str, table: RedoTable) -> str:
-    """32K_WRITE: the next part of the text. Quotes inside are not doubled."""
+    """Parse 32K_WRITE: the next part of the text. Quotes inside are not doubled."""
     match = _EXTENDED_WRITE.fullmatch(sql)
     if match is None:
         _refuse(table, "32K_WRITE")
@@ -142,8 +142,8 @@ def parse_extended_write(sql: str, table: RedoTable) -> str:
 def parse_xml_write(
     sql: str | None, info: str | None, charset: str, table: RedoTable
 ) -> str | None:
-    """XML_WRITE: the next part of the text; None: the value is null. `charset` is the database's
-    character set, by Python's name."""
+    """Parse XML_WRITE: the next part of the text; None: the value is null. `charset` is the
+    database's character set, by Python's name."""
     if sql is None or not sql.strip() or _XML_NULL.fullmatch(sql):
         return None
     if not is_binary_xml(info):

@@ -1,4 +1,4 @@
-"""Values that the log writes in parts, put together."""
+"""Values that the log writes in parts."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from dataclasses import dataclass, field
 from headrace.connectors.oracle.redo.lob_statements import LobWrite
 
 _UNIT = 2
-"""Bytes of a UTF-16 unit: Oracle counts the characters of a CLOB in them."""
+"""Bytes of a UTF-16 unit, in which Oracle counts the characters of a CLOB."""
 _MOST_BYTES = 1 << 30
 _SPACE = " ".encode("utf-16-le")
 
 
 @dataclass
 class LobValue:
-    """A LOB from its parts, which may overlap and come in any order; a later one wins. Gaps are
-    spaces in texts and zeros in bytes. Texts and bytes do not mix."""
+    """A LOB that is written in parts, which may overlap and come in any order; later parts win.
+    Gaps are spaces in texts and zeros in bytes. Texts and bytes do not mix."""
 
     is_binary: bool
     written: bytearray = field(default_factory=bytearray)
 
     @staticmethod
     def beginning_with(value: str | bytes) -> LobValue:
-        """A LOB with the value that its row came with."""
+        """Return a LOB that begins with the value in its row."""
         made = LobValue(isinstance(value, bytes))
         made.write(LobWrite(0, value))
         return made
 
     def write(self, part: LobWrite) -> None:
-        """Put a part where it belongs. Raises ValueError for bytes in a text, texts in bytes, and
-        where the value would be larger than 1 GiB."""
+        """Write a part at its offset. Raises ValueError for bytes in a text, texts in bytes, and if
+        the value would be larger than 1 GiB."""
         if isinstance(part.part, bytes) != self.is_binary:
             raise ValueError("texts and bytes are written to one LOB")
         if isinstance(part.part, bytes):
@@ -44,7 +44,8 @@ class LobValue:
         self.written[start : start + len(raw)] = raw
 
     def text(self) -> str:
-        """headrace's text of the value; half pairs become replacement characters."""
+        """Return headrace's text of the value; unpaired surrogates become replacement
+        characters."""
         if self.is_binary:
             return "\\x" + self.written.hex()
         return self.written.decode("utf-16-le", "replace")

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 CREATE, UPDATE, DELETE = b"cud"
 _UNSUPPORTED = ("Unsupported Type", "Unsupported")
 KEPT = "surrogateescape"
-"""How bytes that are not UTF-8 are kept in texts, as Python's `errors` has it."""
+"""The error handler with which bytes that are not UTF-8 are kept in texts (Python's `errors`)."""
 _NULL_CELL, _UNAVAILABLE_CELL = (int(CellKind.NULL), b""), (int(CellKind.UNAVAILABLE), b"")
 
 Cell = tuple[int, bytes]
@@ -53,11 +53,11 @@ class ParsedStatement:
 
 
 class _Odd(ValueError):
-    """The statement is not of the form above; the message says where."""
+    """A statement does not have the form above; the message says where."""
 
 
 class _Unset:
-    """The statement does not say what a column's value is."""
+    """The value of a column that the statement does not state."""
 
 
 _UNSET = _Unset()
@@ -65,22 +65,22 @@ Value = Literal | None | _Unset
 
 
 def parse_statement(sql: str, table: RedoTable) -> ParsedStatement:
-    """The images of a statement of one table. Raises HeadraceError `oracle.redo_not_understood`;
-    values stay out of its message."""
+    """Return the images of a statement of one table. Raises HeadraceError
+    `oracle.redo_not_understood`; values stay out of its message."""
     try:
         return _Parser(sql, table, relaxed=table.relaxed).statement()
     except _Odd as error:
         if table.relaxed:
-            # A text whose quotes are doubled may look as if it ended before.
+            # A text with doubled quotes may seem to end earlier.
             with suppress(_Odd):
                 return _Parser(sql, table).statement()
         _refuse(table, str(error))
 
 
 def parse_conditions(sql: str, place: int, table: RedoTable) -> tuple[Sequence[Cell], int]:
-    """The cells that the conditions from a place on give to the table's columns (null where they
-    say nothing, unavailable where the log holds the column apart), and where they end. Quotes
-    inside of texts are doubled, as Debezium reads these statements."""
+    """Return the cells of the table's columns by the conditions from a place on (null if no
+    condition names the column, unavailable if the log stores the column apart), and the end of the
+    conditions. Quotes inside of texts are doubled, as Debezium reads these statements."""
     parser = _Parser(sql, table)
     parser.place = place
     try:
@@ -99,13 +99,13 @@ def _refuse(table: RedoTable, reason: str) -> NoReturn:
 
 
 class _Parser:
-    """`relaxed`: quotes inside of texts may not be doubled."""
+    """A parser of one statement. `relaxed`: quotes inside of texts may not be doubled."""
 
     def __init__(self, sql: str, table: RedoTable, *, relaxed: bool = False) -> None:
         self.sql, self.table, self.place, self.relaxed = sql, table, 0, relaxed
 
     def statement(self) -> ParsedStatement:
-        """The whole statement."""
+        """Parse the whole statement."""
         if self._take("insert into "):
             return ParsedStatement(CREATE, b"", image_of(self.cells(self._insert(), is_old=False)))
         if self._take("update "):
@@ -125,7 +125,7 @@ class _Parser:
     def cells(
         self, values: Sequence[Value], *, is_old: bool, before: Sequence[Cell] = ()
     ) -> list[Cell]:
-        """The cells of values; those that are not set are as `before`."""
+        """Return the cells of values; those that are not set are as in `before`."""
         made = []
         for place, (value, column) in enumerate(zip(values, self.table.columns, strict=True)):
             if isinstance(value, _Unset):
@@ -217,10 +217,10 @@ class _Parser:
         return values
 
     def conditions(self) -> list[Value]:
-        """The text after `where`; ends after the last condition."""
+        """Parse the conditions after `where`, up to the end of the last one."""
         values = self._unset()
         while True:
-            # Where the row lies is not a column of it.
+            # The row's address is not one of its columns.
             name = ARCHIVE_STATE if self._take("ROWID") else self._column()
             if not self._take(" IS NULL"):
                 self._expect(" = ")
@@ -267,7 +267,7 @@ class _Parser:
             pass
 
     def _table_name(self) -> None:
-        """Moves to the first space or parenthesis after quotes."""
+        """Move to the first space or parenthesis after quotes."""
         self._name_until(" (")
 
     def _name_until(self, ends: str) -> None:
@@ -290,7 +290,7 @@ class _Parser:
         self._spaces()
 
     def _column(self) -> str:
-        """A column's name, with or without the alias of its table."""
+        """Parse a column's name, with or without the alias of its table."""
         start = self.sql.find('"', self.place)
         alias = self.sql[self.place : start]
         if start < 0 or (alias and not (alias.endswith(".") and alias[:-1].isalnum())):
@@ -302,7 +302,7 @@ class _Parser:
         return self.sql[start + 1 : end]
 
     def _value(self, ends: str) -> Value:
-        """A value, which ends before one of these characters."""
+        """Parse a value that ends before one of these characters."""
         if self._take("/*"):
             end = self.sql.find("*/", self.place)
             if end < 0:
@@ -356,7 +356,7 @@ class _Parser:
         return self._relaxedly_quoted(_CLOSED[ends])
 
     def _strictly_quoted(self) -> str:
-        """The text up to the quote that closes it; quotes inside are doubled."""
+        """Parse the text up to its closing quote; quotes inside are doubled."""
         start = self.place
         while True:
             end = self.sql.find("'", self.place)
@@ -367,9 +367,9 @@ class _Parser:
                 return self.sql[start:end].replace("''", "'")
 
     def _relaxedly_quoted(self, is_closed: Callable[[str], bool]) -> str:
-        """The same if quotes inside may be single: only one that is followed by what may
-        follow a value closes. Two quotes in a row are one that is doubled, unless the second
-        closes."""
+        """Parse the text up to its closing quote, if quotes inside may be single: a quote closes
+        only if it is followed by what may follow a value. Two quotes in a row are a doubled one,
+        unless the second one closes."""
         start = self.place
         while True:
             end = self.sql.find("'", self.place)

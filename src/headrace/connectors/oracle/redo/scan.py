@@ -1,7 +1,7 @@
-"""Bytes of redo statements, for the kernels that read them.
+"""Functions on the bytes of redo statements, for the kernels that read them.
 
-Addresses and lengths are int64. `stop` is where a statement ends: what is read at and after it (up
-to 64 bytes, which are there) never decides anything.
+Addresses and lengths are int64. `stop` is the end of a statement: bytes at and after it are read
+(up to 64, which exist), but never decide anything.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -21,12 +21,12 @@ from headrace.connect.kernels.memory import (
 
 QUOTE = ord("'")
 NONE = np.int64(-1)
-"""There is no such place; or the statement is odd."""
+"""No such place; or the statement is odd."""
 
 
 @inlined_part
 def begins_with(place, stop, text, length):
-    """Whether the `length` bytes at the address `text` (with readable bytes after them) stand at a
+    """Whether the `length` bytes at the address `text` (with readable bytes after them) are at a
     place."""
     if stop - place < length:
         return False
@@ -41,7 +41,7 @@ def begins_with(place, stop, text, length):
 
 @inlined_part
 def has_word(place, stop, word, length):
-    """Whether the up to 8 bytes of a little-endian word are at a place."""
+    """Whether the first `length` bytes (at most 8) of a little-endian word are at a place."""
     if stop - place < length:
         return False
     difference = load64(place) ^ word
@@ -50,7 +50,7 @@ def has_word(place, stop, word, length):
 
 @inlined_part
 def find_byte(place, stop, byte):
-    """The first place of a byte from `place` on; NONE."""
+    """Return the first place of a byte from `place` on; NONE."""
     while place < stop:
         found = byte_mask16(place, byte)
         if found:
@@ -62,8 +62,8 @@ def find_byte(place, stop, byte):
 
 @part
 def skip_name(place, stop, end, other_end):
-    """The first place of one of two bytes outside of double quotes; NONE when the quotes have no
-    end, `stop` when there is neither."""
+    """Return the first place of one of two bytes outside of double quotes; NONE if the quotes have
+    no end, `stop` if there is neither."""
     in_quotes = False
     while place < stop:
         byte = load8(place)

@@ -1,7 +1,7 @@
-"""A batch of redo statements to row images, compiled.
+"""Compiled conversion of a batch of redo statements to row images.
 
-What `headrace.connectors.oracle.redo.reference` says of the statements' form holds here; wherever
-a statement is sound here, both make the same images. The rules on memory are those of `scan`.
+The form of statements is that of `headrace.connectors.oracle.redo.reference`; both make the same
+images of a statement that is sound here. The rules on memory are those of `scan`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -53,11 +53,12 @@ _AND, _OR = as_word(b" and "), as_word(b" or ")
 _EQUALS, _IS_NULL = as_word(b" = "), as_word(b" IS NULL")
 _COMMA_SPACE = as_word(b", ")
 
-# The first words of the scratch memory: where it is free, and what the statement does.
+# The first words of the scratch memory: its free part, and the operation of the statement.
 _FREE, OPERATION = 0, 8
 SCRATCH_HEAD_BYTES = 16
 CELL_ROOM = 8
-"""Bytes that a value may take in an image beside those of its literal, and the image itself."""
+"""Bytes that a value may take in an image in addition to those of its literal, and the image
+itself."""
 
 
 @inlined_part
@@ -68,8 +69,8 @@ def _is_end(place, stop):
 
 @inlined_part
 def _column_at(place, stop, table, expected):
-    """The number of the column whose name, in quotes, is at a place; `expected` is the likely one.
-    NONE if the table has no such column."""
+    """Return the number of the column whose name, in quotes, is at a place; `expected` is the
+    likely one. NONE if the table has no such column."""
     columns = load64(table + COLUMNS)
     column = load64(table + COLUMN)
     if expected < columns:
@@ -85,7 +86,8 @@ def _column_at(place, stop, table, expected):
 
 @inlined_part
 def _skip_alias(place, stop):
-    """The place after the alias and the point before a column's name; NONE without a name."""
+    """Return the place after the alias and the point before a column's name; NONE without a
+    name."""
     while place < stop:
         byte = load8(place)
         if byte == _DOUBLE_QUOTE:
@@ -113,7 +115,8 @@ def _alias_of_column(place, stop):
 
 @part
 def _conditions(place, stop, table, cells, state):
-    """What stands behind `where` into the cells; returns the end of the last value, or NONE."""
+    """Read the conditions after `where` into the cells; returns the end of the last value, or
+    NONE."""
     columns = load64(table + COLUMN)
     expected = np.int64(0)
     while True:
@@ -150,14 +153,15 @@ def _conditions(place, stop, table, cells, state):
 
 @inlined_part
 def _keep(state, cell, arena):
-    """A value at `arena` stays there: the next one lies behind it."""
+    """Keep a value that lies at `arena`: the next one is put after it."""
     if load64(cell) != NO_CELL and load64(cell) != NULL and load64(cell + 8) == arena:
         store64(state + _FREE, arena + load64(cell + 16))
 
 
 @part
 def _where(place, stop, table, cells, state):
-    """`where` and its conditions, and the end of the statement; whether they are sound."""
+    """Read `where` and its conditions, and the end of the statement; returns whether they are
+    sound."""
     if _is_end(place, stop):
         return True
     if load8(place) == _SPACE:
@@ -170,7 +174,8 @@ def _where(place, stop, table, cells, state):
 
 @part
 def _assignments(place, stop, table, cells, state):
-    """What stands behind `set` into the cells; returns the end of the last value, or NONE."""
+    """Read the assignments after `set` into the cells; returns the end of the last value, or
+    NONE."""
     columns = load64(table + COLUMN)
     expected = np.int64(0)
     while True:
@@ -201,7 +206,7 @@ def _assignments(place, stop, table, cells, state):
 
 @part
 def _inserted_in_order(place, stop, table, cells, state):
-    """The values of all columns in their order; whether they are sound."""
+    """Read the values of all columns in their order; returns whether they are sound."""
     columns = load64(table + COLUMNS)
     column = load64(table + COLUMN)
     cell = cells
@@ -221,8 +226,8 @@ def _inserted_in_order(place, stop, table, cells, state):
 
 @part
 def _inserted(place, stop, table, cells, state, order):
-    """The names of columns and their values; whether they are sound. `order` has room for as many
-    int64 as the table has columns."""
+    """Read the names of columns and their values; returns whether they are sound. `order` has room
+    for as many int64 as the table has columns."""
     place = skip_name(place, stop, _SPACE, _OPEN)
     if place < 0:
         return False
@@ -275,7 +280,8 @@ def _inserted(place, stop, table, cells, state, order):
 
 @part
 def _behind_table(place, stop):
-    """The place after a table's name and alias, before `set `, ` where ` or the end; NONE."""
+    """Return the place after a table's name and alias, before `set `, ` where ` or the end;
+    NONE."""
     place = skip_name(place, stop, _SPACE, _OPEN)
     if place < 0:
         return NONE
@@ -295,8 +301,8 @@ def _behind_table(place, stop):
 
 @part
 def _put_image(cells, before, table, is_old, out):
-    """The image of cells; those that the statement does not say are as `before` (0: null); returns
-    its end."""
+    """Write the image of cells; cells that the statement does not state are as in `before` (0:
+    null). Returns its end."""
     columns = load64(table + COLUMNS)
     column = load64(table + COLUMN)
     out = put_head(out, columns)
@@ -309,7 +315,7 @@ def _put_image(cells, before, table, is_old, out):
             kind = load64(cell)
             is_before = True
         if kind in (NO_CELL, NULL):
-            # A column that the log holds apart need not have been null.
+            # A column that the log stores apart need not have been null.
             if is_before and load64(column + COLUMN_BYTES * number + IS_APART):
                 store8(out, UNAVAILABLE)
                 out += 1
@@ -329,7 +335,7 @@ def _clear(cells, columns):
 
 @part
 def _statement(place, stop, table, old, new, order, state):
-    """Reads one statement into the split cells; returns CREATED, UPDATED, DELETED, or NONE."""
+    """Read one statement into the split cells; returns CREATED, UPDATED, DELETED, or NONE."""
     columns = load64(table + COLUMNS)
     _clear(new, columns)
     length = load64(table + INSERT + 8)
@@ -370,8 +376,9 @@ def _statement(place, stop, table, old, new, order, state):
 
 @part
 def put_statement(place, stop, table, scratch, most_columns, out):
-    """The images of the statement between two addresses at `out`; returns their end, or NONE for an
-    odd one, which has no image. `scratch` (see `parse_batch`) says at OPERATION what it does."""
+    """Write the images of the statement between two addresses to `out`; returns their end, or NONE
+    for an odd statement, which has no image. The statement's operation is put at OPERATION of
+    `scratch` (see `parse_batch`)."""
     if load64(table + IS_ODD):
         return NONE
     old = scratch + SCRATCH_HEAD_BYTES
@@ -393,13 +400,13 @@ def parse_batch(
     offsets, rows, tail, shift, tables, numbers, scratch, most_columns, out, ends, operations,
     status,
 ):  # fmt: skip
-    """The images of `rows` statements, one behind the other at `out`; returns their end.
+    """Write the images of `rows` statements one after the other to `out`; returns their end.
 
     `offsets`: `rows + 1` int64 addresses; those of the rows from `tail` on are moved by `shift`, to
-    where bytes behind them can be read. `tables`: TABLE_BYTES each; `numbers`: int32 each, which
-    table a statement is of. `scratch` has SCRATCH_HEAD_BYTES, and room for the cells of two images,
-    the numbers of `most_columns` columns and what `read_value` puts down. `ends`: the end of each
-    statement's images, from `out` on, behind a 0; `operations` and `status`: a byte each. Odd
+    where bytes after them can be read. `tables`: TABLE_BYTES each; `numbers`: int32 each, the table
+    of each statement. `scratch` has SCRATCH_HEAD_BYTES, and room for the cells of two images, the
+    numbers of `most_columns` columns and the texts that `read_value` writes. `ends`: the end of
+    each statement's images, from `out` on, after a 0; `operations` and `status`: a byte each. Odd
     statements have no image."""
     first = out
     store64(ends, 0)

@@ -1,4 +1,5 @@
-"""A fetched batch of redo statements to row images: by the kernel, and odd ones one at a time."""
+"""Converts a fetched batch of redo statements to row images: by the kernel, and odd ones one at a
+time."""
 
 from __future__ import annotations
 
@@ -27,11 +28,12 @@ _WORD = 8
 
 @dataclass(frozen=True)
 class RedoImages:
-    """The images of a batch of statements: `images` (uint8, with PADDING readable bytes after
-    them) holds, per statement, the old image (of updates and deletes), then the new one (of inserts
-    and updates), and `offsets` (int64, one more than statements) where they begin and end.
+    """The images of a batch of statements: `images` (uint8, with PADDING readable bytes after them)
+    contains, per statement, the old image (of updates and deletes), then the new one (of inserts
+    and updates), and `offsets` (int64, one more than statements) are where they begin and end.
     `operations` are `c`, `u` and `d` (uint8). A statement that cannot be read has no images, and is
-    a member of `errors` by its number. `odd` statements were read in plain Python."""
+    a member of `errors` by its number. `odd` is the number of statements that were read in plain
+    Python."""
 
     images: np.ndarray
     offsets: np.ndarray
@@ -51,16 +53,16 @@ class _Packed:
 
 @dataclass
 class RedoStatements:
-    """Parses statements of the tables that `add` was called with, which are known by number."""
+    """Parses statements of the tables that were added by `add`, which are identified by number."""
 
     tables: list[RedoTable] = field(default_factory=list)
     most_columns: int = field(default=0, init=False)
-    """Of the widest table."""
+    """The number of columns of the widest table."""
     _packed: list[_Packed] = field(default_factory=list)
     _words: np.ndarray = field(default_factory=lambda: np.zeros((0, TABLE_BYTES // _WORD), "<i8"))
 
     def add(self, table: RedoTable) -> int:
-        """The number of a table."""
+        """Add a table; returns its number."""
         packed = _pack(table)
         self.tables.append(table)
         self._packed.append(packed)
@@ -69,25 +71,25 @@ class RedoStatements:
         return len(self.tables) - 1
 
     def address_of_table(self, number: int) -> int:
-        """Where the kernel finds a table; until another one is added."""
+        """Return the address of a table for the kernel; valid until another one is added."""
         return address_of(self._words) + TABLE_BYTES * number
 
     def number_at(self, address: int) -> int:
-        """The reverse."""
+        """Return the number of the table at an address; the reverse of `address_of_table`."""
         return (address - address_of(self._words)) // TABLE_BYTES
 
     def scratch(self, longest: int) -> np.ndarray:
-        """The kernel's memory for statements of at most `longest` bytes."""
+        """Return the kernel's memory for statements of at most `longest` bytes."""
         of_columns = (_WORD + 2 * CELL_BYTES) * self.most_columns
         return np.empty(SCRATCH_HEAD_BYTES + of_columns + 2 * longest + 2 * PADDING, np.uint8)
 
     def read_odd(self, text: bytes, number: int) -> ParsedStatement:
-        """A statement that the kernel did not read. Raises HeadraceError."""
+        """Parse a statement that the kernel did not read. Raises HeadraceError."""
         return parse_statement(text.decode(errors=KEPT), self.tables[number])
 
     def parse(self, texts: pa.Array, tables: np.ndarray) -> RedoImages:
-        """The images of statements (string or large_string, without nulls), each of the table with
-        this number."""
+        """Return the images of statements (string or large_string, without nulls), each of the
+        table with this number."""
         rows = len(texts)
         numbers = np.ascontiguousarray(tables, np.int32)
         assert len(numbers) == rows
@@ -122,7 +124,7 @@ class RedoStatements:
         offsets: np.ndarray,
         operations: np.ndarray,
     ) -> RedoImages:
-        """The images of the kernel, and between them those of the statements that it did not
+        """Return the images of the kernel, and between them those of the statements that it did not
         read."""
         errors: dict[int, HeadraceError] = {}
         parts: list[np.ndarray] = []
@@ -146,7 +148,8 @@ class RedoStatements:
 
 
 def columns_with(mark: str, statement: str, table: RedoTable) -> list[str]:
-    """The columns of which a statement has a value with a mark; none where it cannot be read."""
+    """Return the columns for which a statement has a value with a mark; empty if it cannot be
+    read."""
     try:
         parsed = parse_statement(statement, table)
     except HeadraceError:
@@ -160,8 +163,9 @@ def columns_with(mark: str, statement: str, table: RedoTable) -> list[str]:
 
 
 def _addresses(texts: pa.Array) -> tuple[np.ndarray, int, int, np.ndarray]:
-    """Where statements begin and end (int64, one more than statements), from which one on they lie
-    elsewhere, how far, and the memory that those are in: Arrow's memory may end after the last."""
+    """Return the addresses where statements begin and end (int64, one more than statements); the
+    first statement that is copied, because Arrow's memory may end after the last; the distance to
+    the copies; and the memory of the copies."""
     assert not texts.null_count
     kind = np.int64 if pa.types.is_large_string(texts.type) else np.int32
     _, raw_offsets, values = texts.buffers()

@@ -1,4 +1,4 @@
-"""Tables as redo statements name them: the columns' names, and what form their values have."""
+"""Tables as redo statements name them: the columns' names, and the forms of their values."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from headrace.relational.table import Column, Table
 ARCHIVE_STATE = "ORA_ARCHIVE_STATE"
 """A hidden column of tables with row archival, which is not a part of any row."""
 OWN_COLUMN = re.compile(r"SYS_NC\w*\$|SYS_C\d+_[\d:]+\$")
-"""Columns that Oracle makes and hides itself: of attributes of objects, of expressions, and those
-that are no longer used."""
+"""Columns that Oracle creates and hides itself: of attributes of objects, of expressions, and
+unused ones."""
 _NUMBERED = re.compile(r"COL ([0-9]{1,4})")
 
 
@@ -47,8 +47,8 @@ _FORMS = {
 @dataclass(frozen=True)
 class RedoColumn:
     """A column. `digits` are the fraction digits of a timestamp with time zone; `is_apart`: see
-    OracleType; `charset` is Python's name of the character set that its bytes are in; `generated`:
-    the redo has no values of it."""
+    OracleType; `charset` is Python's name of the character set of its bytes; `generated`: the redo
+    has no values of it."""
 
     name: str
     form: Form
@@ -60,7 +60,7 @@ class RedoColumn:
 
     @staticmethod
     def of(column: Column, charset: str, national: str) -> RedoColumn:
-        """A column of a table whose type is an OracleType."""
+        """Return a column of a table whose type is an OracleType."""
         declared = column.type
         assert isinstance(declared, OracleType)
         kind = declared.kind
@@ -79,9 +79,9 @@ class RedoColumn:
 class RedoTable:
     """A table: its name, for messages and to know the usual beginning of its statements, and its
     columns in the table's order. `relaxed`: quotes inside of its texts may not be doubled.
-    `converting`: what a time that is written in another form than the session's gives
-    (event.converting.failure.handling.mode): `fail` an error, others null, `warn` with a warning.
-    `warned`: the columns of which a warning was given."""
+    `converting` is the handling of a time whose form is not that of the session
+    (event.converting.failure.handling.mode): `fail` raises an error, others give null, `warn` with
+    a warning. `warned`: the columns for which a warning was given."""
 
     schema: str
     name: str
@@ -99,8 +99,8 @@ class RedoTable:
         relaxed: bool = False,
         converting: str = "warn",
     ) -> RedoTable:
-        """A table as the catalogue describes it. The character sets are those of the database, by
-        Python's names."""
+        """Return a table as the catalogue describes it. The character sets are those of the
+        database, by Python's names."""
         columns = tuple(RedoColumn.of(column, charset, national) for column in table.columns)
         return RedoTable(table.schema, table.table, columns, relaxed=relaxed, converting=converting)
 
@@ -110,8 +110,8 @@ class RedoTable:
         return {column.name: place for place, column in enumerate(self.columns)}
 
     def place_of(self, name: str) -> int | None:
-        """The place of a column; `COL 2`, where LogMiner does not know the names, is the second
-        that is stored. None if there is no such column."""
+        """Return the place of a column; `COL 2`, a name by LogMiner if it does not know the names,
+        is the second stored one. None if there is no such column."""
         place = self.places.get(name)
         numbered = _NUMBERED.fullmatch(name) if place is None else None
         if numbered is None:

@@ -1,8 +1,9 @@
-"""Values of redo statements, compiled: the literal of a column's value to headrace's text.
+"""Compiled conversion of values in redo statements: the literal of a column's value to headrace's
+text.
 
-What is not common (forms of other releases, stored bytes, texts in other character sets) is odd:
-the statement goes to `headrace.connectors.oracle.redo.reference`, with which this agrees wherever
-it reads a value. The rules on memory are those of `scan`.
+Rare forms (those of other releases, stored bytes, texts in other character sets) are odd: the
+statement goes to `headrace.connectors.oracle.redo.reference`, which gives the same text for every
+value that is read here. The rules on memory are those of `scan`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -70,8 +71,8 @@ def _is_digit(byte):
 
 @part
 def _joined_text(place, stop, cell, arena):
-    """Texts in quotes and UNISTR('…'), with `||` between them, to the arena; returns the end of the
-    value, or NONE. The cell's address and length tell where the arena is free."""
+    """Write texts in quotes and UNISTR('…'), joined by `||`, to the arena; returns the end of the
+    value, or NONE. The arena is free after the cell's address and length."""
     out = arena
     while True:
         if load8(place) == QUOTE and place < stop:
@@ -102,7 +103,7 @@ def _joined_text(place, stop, cell, arena):
                     return NONE
                 byte = load8(place)
                 if byte == QUOTE:
-                    # A doubled quote is rare: for Python.
+                    # A doubled quote is rare: it is left to Python.
                     if not has_word(place, stop, _CLOSED, 2):
                         return NONE
                     place += 2
@@ -148,7 +149,7 @@ def _joined_text(place, stop, cell, arena):
 
 @part
 def _unit(place, stop):
-    """The four hexadecimal digits behind a backslash; NONE."""
+    """Return the UTF-16 unit of the four hexadecimal digits after a backslash; NONE."""
     if stop - place < 5:
         return NONE
     unit = np.int64(0)
@@ -166,7 +167,7 @@ def _unit(place, stop):
 
 @part
 def _put_point(point, out):
-    """A code point in UTF-8; returns its end."""
+    """Write a code point in UTF-8; returns its end."""
     if point < 0x80:
         store8(out, point)
         return out + 1
@@ -188,7 +189,8 @@ def _put_point(point, out):
 
 @inlined_part
 def _quoted_text(place, stop, cell, arena):
-    """A text in quotes: where it lies if no quote inside is doubled and nothing is joined to it."""
+    """Read a text in quotes: the cell points into the statement if no quote inside is doubled and
+    nothing is joined to it."""
     end = find_byte(place + 1, stop, QUOTE)
     if end < 0:
         return NONE
@@ -207,8 +209,8 @@ def _quoted_text(place, stop, cell, arena):
 
 @inlined_part
 def _number(place, stop, cell, arena):
-    """Digits with or without sign and fraction; returns their end, or NONE. Zeros that are not
-    needed, signs of zero and exponents are odd."""
+    """Read digits with or without sign and fraction; returns their end, or NONE. Redundant zeros,
+    signs of zero and exponents are odd."""
     first = place
     if place < stop and load8(place) == _MINUS:
         place += 1
@@ -247,8 +249,8 @@ def _number(place, stop, cell, arena):
 
 @inlined_part
 def _closing(place, stop):
-    """The place after the quote and the parenthesis that close an argument, or after the usual mask
-    of a date; NONE for other texts."""
+    """Return the place after the quote and the parenthesis that close an argument, or after the
+    usual mask of a date; NONE for other texts."""
     if stop - place < 2 or load8(place) != QUOTE:
         return NONE
     place += 1
@@ -268,7 +270,7 @@ def _closing(place, stop):
 
 @inlined_part
 def _fraction_end(place, stop):
-    """The end of up to nine digits of a fraction whose point stands at `place`; NONE."""
+    """Return the end of up to nine digits of a fraction whose point is at `place`; NONE."""
     end = place + 1
     while end < stop and end - place <= 9 and _is_digit(load8(end)):
         end += 1
@@ -277,7 +279,8 @@ def _fraction_end(place, stop):
 
 @inlined_part
 def _significant(place, end):
-    """The end of a fraction without zeros behind it, and without the point when it has none."""
+    """Return the end of a fraction without trailing zeros, and without the point if it has no
+    digits."""
     while end > place + 1 and load8(end - 1) == _ZERO:
         end -= 1
     return place if end == place + 1 else end
@@ -285,7 +288,7 @@ def _significant(place, end):
 
 @inlined_part
 def _timestamp(place, stop, cell):
-    """TO_DATE('…', mask) and TO_TIMESTAMP('…'), where their text lies."""
+    """Read TO_DATE('…', mask) and TO_TIMESTAMP('…'); the cell points to their text."""
     if has_word(place, stop, _TO_DATE, 8):
         place += 8
         if place >= stop or load8(place) != QUOTE:
@@ -308,7 +311,7 @@ def _timestamp(place, stop, cell):
 
 @part
 def _zoned(place, stop, column, cell, arena):
-    """TO_TIMESTAMP_TZ('… +01:00') as events show it."""
+    """Read TO_TIMESTAMP_TZ('… +01:00') as events show it."""
     if not (
         has_word(place, stop, _TO_TIMES, 8)
         and has_word(place + 8, stop, _TAMP_TZ, 8)
@@ -344,7 +347,7 @@ def _zoned(place, stop, column, cell, arena):
         out += 1
         end += 6
     else:
-        # Local ones are shown in UTC.
+        # Local times are shown in UTC.
         if load64(column + FORM) == _LOCAL_FORM or stop - end < 6:
             return NONE
         sign = load8(end)
@@ -367,7 +370,7 @@ def _zoned(place, stop, column, cell, arena):
 
 @part
 def _hexadecimal(place, stop, cell, arena):
-    """HEXTORAW('…') as bytes."""
+    """Read HEXTORAW('…') as bytes."""
     if not (has_word(place, stop, _HEXTORAW, 8) and has_word(place + 8, stop, _OPEN_QUOTE, 2)):
         return NONE
     place += 10
@@ -393,7 +396,7 @@ def _hexadecimal(place, stop, cell, arena):
 
 @inlined_part
 def _rare(place, stop, column, form, cell):
-    """NULL, what LogMiner does not support, and empty LOBs."""
+    """Read NULL, values that LogMiner does not support, and empty LOBs."""
     if has_word(place, stop, _NULL_WORD, 4):
         store64(cell, NULL)
         return place + 4
@@ -411,9 +414,9 @@ def _rare(place, stop, column, form, cell):
 
 @part
 def read_value(place, stop, column, cell, arena):
-    """Reads the value of a column at a place into a split cell, whose text lies in the statement or
+    """Read the value of a column at a place into a split cell, whose text lies in the statement or
     at `arena`, where there is room for twice the statement and 64 bytes more. The cell is NO_CELL
-    when the statement does not say what the value is. Returns the value's end, or NONE."""
+    if the statement does not state the value. Returns the value's end, or NONE."""
     if place >= stop:
         return NONE
     form = load64(column + FORM)
@@ -432,7 +435,7 @@ def read_value(place, stop, column, cell, arena):
             if end < 0 or end >= stop or load8(end) != QUOTE:
                 return NONE
             end += 1
-            # What is joined to it is not for here.
+            # Joined texts are not read here.
             if end < stop and load8(end) == QUOTE:
                 return NONE
         return end

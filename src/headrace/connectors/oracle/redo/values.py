@@ -1,5 +1,5 @@
-"""The value of a literal of a redo statement as headrace's text, in plain Python: what the kernel
-is compared with, and where its odd ones go."""
+"""Plain Python's conversion of a literal in a redo statement to headrace's text: the reference for
+the kernel, which leaves odd literals to it."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _OFFSET = re.compile(r"(.*) ?([+-])(\d\d):(\d\d) *", re.ASCII)
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a value: the text between quotes, or the text without quotes (a number, a
-    function's call)."""
+    """A part of a value: the text between quotes, or a text without quotes (a number, a function's
+    call)."""
 
     text: str
     is_quoted: bool
 
 
 Literal = tuple[Piece, ...]
-"""A value: its pieces, which `||` joins."""
+"""A value: its pieces, which are joined by `||`."""
 
 
 class NotUnderstood(ValueError):
@@ -41,17 +41,17 @@ class NotUnderstood(ValueError):
 
 
 class NotConvertible(NotUnderstood):
-    """A literal is a time that is written in another form than the session's."""
+    """A literal is a time in another form than that of the session."""
 
 
 def text_of(literal: Literal, column: RedoColumn) -> str | None:
-    """headrace's text of a value, None for null. Raises NotUnderstood."""
+    """Return headrace's text of a value, None for null. Raises NotUnderstood."""
     if (
         column.form in (Form.TEXT, Form.BYTES)
         and len(literal) == 1
         and _is_empty(literal[0], column)
     ):
-        # Oracle's empty LOBs; where null is accepted, they are as good as null.
+        # Oracle's empty LOBs; they are null where null is accepted.
         return ("\\x" if column.form is Form.BYTES else "") if column.not_null else None
     if column.form is Form.TEXT:
         return literals.joined(_text(piece, column.charset) for piece in literal)
@@ -82,7 +82,7 @@ def _is_empty(piece: Piece, column: RedoColumn) -> bool:
 
 
 def _called(piece: Piece) -> tuple[str, str]:
-    """The name and the first argument of a function's call, which is a text; else empty."""
+    """Return the name and the first argument of a function's call, which is a text; else empty."""
     call = None if piece.is_quoted else _CALL.fullmatch(piece.text)
     if call is None:
         return "", ""
@@ -152,7 +152,7 @@ def _plain(piece: Piece, name: str, argument: str, column: RedoColumn) -> str | 
 
 
 def _in_utc(argument: str, digits: int) -> str | None:
-    """A timestamp with local time zone, which may be shown at another offset."""
+    """Return a timestamp with local time zone, which may be written with another offset, in UTC."""
     match = _OFFSET.fullmatch(argument)
     if match is None or match[3] + match[4] == "0000":
         return literals.zoned_timestamp(argument, digits)

@@ -20,7 +20,8 @@ _VALUES = DriverValues(CONNECTOR, texts_of, valid=without_marks)
 def images_of(
     table: str, columns: Sequence[Column | ColumnFacts], given: Sequence[str]
 ) -> OracleImages:
-    """Images of rows with the columns `given`; missing columns are null. See RowImages."""
+    """Return the converter of rows with the columns `given` to images; missing columns are null.
+    See RowImages."""
     places = {name: place for place, name in enumerate(given)}
     return RowImages(
         _VALUES,
@@ -34,7 +35,7 @@ def images_of(
 def key_texts(
     rows: Sequence[tuple[Any, ...]], key: Sequence[Column]
 ) -> list[tuple[str | None, ...]]:
-    """Keys that the driver gave, as texts. The rows themselves report invalid ones."""
+    """Return keys that the driver returned, as texts. The rows themselves report invalid ones."""
     texts = images_of("a key", key, [column.name for column in key])
     return texts.texts([tuple(replaced(row)) for row in rows])
 

@@ -1,6 +1,5 @@
-"""Texts with bytes that are not part of a character: U+FFFD takes their place in events, as
-Java's driver has it, wherever they come from. A warning names each column that has such texts.
-"""
+"""Texts with bytes that are not part of a character. In events U+FFFD replaces these bytes, as in
+Java's driver, wherever they come from. A warning names each column that has such texts."""
 
 from __future__ import annotations
 
@@ -17,15 +16,15 @@ from headrace.relational.table import Column
 log = logging.getLogger(__name__)
 
 REPLACED = "replace"
-"""The error handler of codecs that puts U+FFFD in the place of such bytes."""
+"""The error handler of codecs that replaces such bytes by U+FFFD."""
 MARKED = "headrace.marked"
-"""The one that puts `_MARK` there, which shows whose column they are."""
+"""The error handler that replaces them by `_MARK`, which shows whose column they are."""
 _MARK, _REPLACEMENT = "\udffd", "\ufffd"
-"""Half of a pair, which no text has."""
+"""The mark is an unpaired surrogate, which no text has."""
 NONCHARACTER = "\ufdd0"
-"""In a statement, which is read as UTF-8 is: a code point that is not a character."""
+"""A code point that is not a character, as the mark in statements, which are read as UTF-8."""
 _warned: set[tuple[str, str]] = set()
-"""Tables and columns of which a warning was given."""
+"""Tables and columns for which a warning was given."""
 
 
 def _mark(error: UnicodeError) -> tuple[str, int]:
@@ -37,7 +36,7 @@ codecs.register_error(MARKED, _mark)
 
 
 def warn(table: str, columns: Iterable[str]) -> None:
-    """One warning for each column (empty: it is not known) of a table."""
+    """Log one warning for each column (empty: it is not known) of a table."""
     for column in columns:
         if (table, column) in _warned:
             continue
@@ -51,13 +50,13 @@ def warn(table: str, columns: Iterable[str]) -> None:
 
 
 def without_marks(table: str, column: str, values: Values) -> Values:
-    """A column's values with U+FFFD in the place of marks; a warning names the column."""
+    """Replace marks in a column's values by U+FFFD; a warning names the column."""
     warn(table, [column])
     return replaced(values)
 
 
 def replaced(values: Values) -> Values:
-    """Values with U+FFFD in the place of marks."""
+    """Replace marks in values by U+FFFD."""
     return [one.replace(_MARK, _REPLACEMENT) if isinstance(one, str) else one for one in values]
 
 
@@ -67,7 +66,7 @@ def has_mark(row: Sequence[object]) -> bool:
 
 
 def invalid_key(key: Sequence[Column]) -> HeadraceError:
-    """The error of a key by whose values a table is read in chunks: rows would be left out."""
+    """Return the error of a key by which a table is read in chunks: rows would be left out."""
     names = ", ".join(column.name for column in key)
     return HeadraceError(
         "oracle.invalid_text",
@@ -79,7 +78,7 @@ def invalid_key(key: Sequence[Column]) -> HeadraceError:
 
 
 def invalid_rows(texts: pa.Array) -> list[int]:
-    """The numbers of the rows of a column (string or large_string) that are not UTF-8."""
+    """Return the numbers of the rows of a column (string or large_string) that are not UTF-8."""
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
@@ -89,7 +88,7 @@ def invalid_rows(texts: pa.Array) -> list[int]:
 
 
 def valid(texts: pa.Array) -> pa.Array:
-    """The same column with U+FFFD in the place of bytes that are not UTF-8."""
+    """Return the column with U+FFFD instead of bytes that are not UTF-8."""
     if not invalid_rows(texts):
         return texts
     decoded = [None if raw is None else raw.decode(errors=REPLACED) for raw in _bytes(texts)]
@@ -97,7 +96,7 @@ def valid(texts: pa.Array) -> pa.Array:
 
 
 def marked(statement: bytes) -> str:
-    """A statement with NONCHARACTER in the place of bytes that are not UTF-8."""
+    """Return a statement with NONCHARACTER instead of bytes that are not UTF-8."""
     return statement.decode(errors=MARKED).replace(_MARK, NONCHARACTER)
 
 

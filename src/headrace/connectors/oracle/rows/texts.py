@@ -1,7 +1,8 @@
-"""Columns of the driver's values to headrace's texts (headrace.connect.encoding), by Arrow.
+"""Converts columns of the driver's values to headrace's texts (headrace.connect.encoding), by
+Arrow.
 
-Numbers are texts with all of their digits, or what Python has for them; times are texts such as
-` 2018-03-27 12:34:56.007891000`, with a minus before years before Christ, intervals texts in the
+Numbers are texts with all of their digits, or Python's numbers; times are texts such as `
+2018-03-27 12:34:56.007891000`, with a minus before years before Christ, intervals texts in the
 session's formats (`sql.SESSION_FORMATS`); RAW and BLOB are bytes. Every function takes one column's
 values (None is null) and returns them as large_string.
 """
@@ -43,7 +44,7 @@ def _numbers(values: Values) -> pa.Array:
     if not isinstance(first_value(values), str):
         return strings([None if value is None else literals.number(str(value)) for value in values])
     texts = strings(values)
-    # The driver leaves the zero before a point out, or writes an exponent, where Oracle does.
+    # The driver omits the zero before a point, or writes an exponent, if Oracle does.
     odd = pc.any(pc.match_substring_regex(texts, r"^-?\.|\.$|[eE+ ]"))
     return mapped(literals.number)(values) if odd.as_py() else texts
 
@@ -75,12 +76,13 @@ def _timestamps(values: Values) -> pa.Array:
 
 
 def _signed(values: Values) -> pa.Array:
-    """Without the blank before years that have no minus."""
+    """Remove the blank before years that have no minus."""
     return pc.utf8_ltrim(strings(values), " ")
 
 
 def _zoned(digits: int) -> Callable[[Values], pa.Array]:
-    """As events show them, at so many digits of the fraction (0: as many as a value needs)."""
+    """Return the converter of timestamps with time zone to events' texts, at so many digits of the
+    fraction (0: as many as a value needs)."""
 
     def texts(values: Values) -> pa.Array:
         made = _signed(values)
@@ -100,8 +102,8 @@ def _zoned(digits: int) -> Callable[[Values], pa.Array]:
 
 
 def _zoned_text(text: str, digits: int) -> str | None:
-    """One of them. ISO 8601 counts years before Christ from 0: the year 1 is 0000, 4712 is
-    -4711."""
+    """Return the events' text of a timestamp with time zone. ISO 8601 counts years before Christ
+    from 0: the year 1 is 0000, 4712 is -4711."""
     if not text.startswith("-"):
         return literals.zoned_timestamp(text, digits)
     year, rest = text[1:5], text[5:]
@@ -113,7 +115,7 @@ def _zoned_text(text: str, digits: int) -> str | None:
 
 
 _LEAP_YEAR = "2000"
-"""Which has every day that any year has."""
+"""A year that has every day that any year has."""
 _ZONE_BEYOND = r"(?:[+-](?:1[89]|[2-9]\d):\d\d|^0000)"
 _BY_KIND: dict[str, Callable[[Values], pa.Array]] = {
     **dict.fromkeys(NUMBERS, _numbers),
@@ -128,7 +130,7 @@ _BY_KIND: dict[str, Callable[[Values], pa.Array]] = {
 
 
 def texts_of(declared: OracleType, values: Values) -> pa.Array:
-    """The texts (large_string) of one column's values, null for a null. Raises
+    """Return the texts (large_string) of one column's values, null for a null. Raises
     pyarrow.ArrowException, TypeError or ValueError for values that do not have the type."""
     kind = declared.kind
     if kind in (ZONED, LOCAL):

@@ -1,4 +1,4 @@
-"""Every statement that is sent to Oracle; `STATEMENTS` has them all. `grammar` has the contents of
+"""All statements that are sent to Oracle; `STATEMENTS` has them all. `grammar` has the contents of
 their slots, `redo_conditions` makes the conditions on V$LOGMNR_CONTENTS.
 
 Each names the manual that documents the views and packages in it: `Reference` is Database
@@ -94,7 +94,7 @@ ROOT = "CDB$ROOT"
 
 
 def quoted(*names: str) -> str:
-    """A name, of as many parts as are given."""
+    """Return a quoted name of one or more parts."""
     return ".".join('"' + name.replace('"', '""') + '"' for name in names)
 
 
@@ -114,19 +114,21 @@ SESSION_FORMATS = declared(
     "NLS_TIMESTAMP_TZ_FORMAT = 'YYYY-MM-DD HH24:MI:SS.FF9 TZH:TZM' "
     "NLS_NUMERIC_CHARACTERS = '.,' NLS_SORT = BINARY NLS_COMP = BINARY",
 )
-"""These formats are those of the literals in SQL_REDO. Texts are sorted as they are compared."""
+"""The formats of the session, which are those of the literals in SQL_REDO. Texts are sorted as they
+are compared."""
 SESSION_TIME_ZONE = declared(
     "session_time_zone", "SQL, ALTER SESSION, TIME_ZONE", "ALTER SESSION SET TIME_ZONE = '00:00'"
 )
 
 
 def set_container(container: str) -> str:
-    """`CDB$ROOT`, or a pluggable database."""
+    """Return the statement that switches to `CDB$ROOT`, or to a pluggable database."""
     return SET_CONTAINER(container=ROOT if container.upper() == ROOT else quoted(container))
 
 
 def remedy_in(container: str | None, statements: str) -> str:
-    """What an administrator runs in a container; None: there are no containers."""
+    """Return statements that an administrator runs in a container; None: there are no
+    containers."""
     return statements if container is None else f"{set_container(container)}; {statements}"
 
 
@@ -144,9 +146,9 @@ NOW = declared(
     "Reference, V$DATABASE; SQL, SYSTIMESTAMP",
     "SELECT CURRENT_SCN, TO_CHAR(SYSTIMESTAMP) FROM V$DATABASE",
 )
-"""Before each window: the SCN, and the clock as `CLOCK` has it."""
+"""The query before each window: the SCN, and the clock as in `CLOCK`."""
 CLOCK = declared("clock", "SQL, SYSTIMESTAMP", "SELECT TO_CHAR(SYSTIMESTAMP) FROM DUAL")
-"""As NLS_TIMESTAMP_TZ_FORMAT has it: the driver's own values know no zone."""
+"""The clock as a text in NLS_TIMESTAMP_TZ_FORMAT: the driver's own values have no zone."""
 CHARACTER_SETS = declared(
     "character_sets",
     "Reference, NLS_DATABASE_PARAMETERS",
@@ -253,15 +255,15 @@ UNIQUE_INDEXES = declared(
 
 
 def tables(version: tuple[int, ...]) -> str:
-    """Tables whose rows are in the database: external ones are not, nor are all of hybrid
+    """Return the query of tables whose rows are in the database: not external ones, and not hybrid
     partitioned ones, which servers of some versions have."""
     external = " AND T.EXTERNAL = 'NO'" if version >= (12, 2) else ""
     return TABLES(inside=external + (" AND T.HYBRID = 'NO'" if version >= (19,) else ""))
 
 
 def one_table(column: str) -> str:
-    """The condition that selects one table of the schema, for `OBJECT`, `COLUMNS`, `PRIMARY_KEY`
-    and `UNIQUE_INDEXES`: `column` contains the table's name; the bind is `name`."""
+    """Return the condition that selects one table of the schema, for `OBJECT`, `COLUMNS`,
+    `PRIMARY_KEY` and `UNIQUE_INDEXES`: `column` contains the table's name; the bind is `name`."""
     return f" AND {column} = :name"
 
 
@@ -275,7 +277,7 @@ LOGGED_SCHEMAS = declared(
     "Reference, ALL_CAPTURE_PREPARED_SCHEMAS",
     "SELECT SCHEMA_NAME FROM ALL_CAPTURE_PREPARED_SCHEMAS WHERE SUPPLEMENTAL_LOG_DATA_ALL <> 'NO'",
 )
-"""Schemas of which the redo of every table has all columns."""
+"""Schemas in which the redo of every table has all columns."""
 UNLOGGED_TABLES = declared(
     "unlogged_tables",
     "Reference, ALL_TABLES, ALL_TAB_PARTITIONS and ALL_TAB_SUBPARTITIONS",
@@ -324,22 +326,22 @@ PENDING = declared(
     view=r"G?V\$TRANSACTION",
 )
 LOCKABLE = declared("lockable", "SQL, LOCK TABLE", "LOCK TABLE {table} IN ROW SHARE MODE NOWAIT")
-"""Whether a table may be locked; the lock is let go at once."""
+"""Checks whether a table may be locked; the lock is released at once."""
 READABLE = declared("readable", "SQL, SELECT", "SELECT 1 FROM {table}{as_of} WHERE 1 = 0")
-"""Whether a table may be read, also as of an SCN."""
+"""Checks whether a table may be read, also as of an SCN."""
 ROWS = declared(
     "rows",
     "SQL, SELECT, flashback_query_clause and row_limiting_clause",
     "SELECT {expressions} FROM {source}{where}{order}{page}",
 )
 """Rows and keys of a table, as of an SCN if one is given. `relational.reading.chunk_sql` and the
-connector's dialect put this statement and the next ones together."""
+connector's dialect write this statement and the next ones."""
 FILLED = declared(
     "filled",
     "SQL, SELECT, set operators",
     "(SELECT {number} FROM {source} FETCH FIRST 1 ROWS ONLY){others}",
 )
-"""Which tables have rows."""
+"""The tables that have rows."""
 COUNTED = declared(
     "counted", "SQL, SELECT", "SELECT (SELECT count(*) FROM {source}{where}) FROM DUAL"
 )
@@ -356,17 +358,17 @@ FILTERED = declared(
     "SQL, SELECT, flashback_query_clause",
     "SELECT 1 FROM {table}{as_of} WHERE 0 = 1 AND ({condition})",
 )
-"""Whether the condition of a signal is one for a table."""
+"""Checks whether the condition of a signal is valid for a table."""
 OVERRIDDEN = declared(
     "overridden", "SQL, SELECT, subquery", 'SELECT {expressions} FROM ({query}) "t"'
 )
-"""Rows by a statement of the user's."""
+"""Rows by a statement of the user."""
 PROBED = declared("probed", "SQL, SELECT, subquery", "SELECT * FROM ({query})")
-"""What a statement of the user's gives."""
+"""The columns of a statement of the user."""
 
 
 def as_of(scn: int) -> str:
-    """What follows a table that is read as it was."""
+    """Return the clause after a table that is read as of an SCN."""
     return f" AS OF SCN {scn}"
 
 
@@ -382,9 +384,9 @@ HEARTBEAT = declared(
     "SQL, Comments within SQL Statements",
     "/* heartbeat.action.query */ {action}",
 )
-"""What a user has run with each heartbeat."""
+"""The statement that the user configured for each heartbeat."""
 EXPLAIN_HEARTBEAT = declared("explain_heartbeat", "SQL, EXPLAIN PLAN", "EXPLAIN PLAN FOR {action}")
-"""Whether it can run, which it does not; the plan is rolled back."""
+"""Checks whether that statement can run, without running it; the plan is rolled back."""
 
 # -- checks ---------------------------------------------------------------------------------------
 
@@ -397,9 +399,9 @@ QUOTA = declared(
     "SELECT U.DEFAULT_TABLESPACE, Q.MAX_BYTES FROM USER_USERS U LEFT JOIN USER_TS_QUOTAS Q "
     "ON Q.TABLESPACE_NAME = U.DEFAULT_TABLESPACE",
 )
-"""The user's table space, and what may be in it: -1 is without limit."""
+"""The user's table space, and its quota in bytes: -1 is unlimited."""
 PROBE = declared("probe", "SQL, SELECT", "SELECT 1 FROM {view} WHERE 1 = 0")
-"""Whether a view may be read."""
+"""Checks whether a view may be read."""
 WHOLE_VIEW = declared(
     "whole_view",
     "Reference, the view",
@@ -412,7 +414,7 @@ PRODUCT = declared(
     "Reference, PRODUCT_COMPONENT_VERSION",
     "SELECT PRODUCT FROM PRODUCT_COMPONENT_VERSION WHERE PRODUCT LIKE 'Oracle%'",
 )
-"""The edition; up to 12.2 there are rows of parts, too, such as PL/SQL. Everybody may read it."""
+"""The edition; up to 12.2 there are rows of parts, too, such as PL/SQL. Every user may read it."""
 PLATFORM = declared(
     "platform", "Reference, V$DATABASE", "SELECT PLATFORM_NAME, CDB FROM V$DATABASE"
 )
@@ -432,7 +434,8 @@ PACKAGES = declared(
 
 
 def recognized(statement: str) -> tuple[Statement, dict[str, str]] | None:
-    """Which statement a text is, and the values of its slots; None: none of this module."""
+    """Return the statement of a text, and the values of its slots; None: it is not in
+    `STATEMENTS`."""
     for one in STATEMENTS:
         slots = one.match(statement)
         if slots is not None:

@@ -1,7 +1,7 @@
 """The permitted content of statements' slots: the SQL that the connector writes, and no other.
 
 A text is read from the inside out: names, literals and calls of the functions below become values,
-comparisons of values become conditions, and conditions that are joined become one.
+comparisons of values become conditions, and joined conditions become one condition.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ _EXPRESSIONS = re.compile(rf"{_V}(?: AS {_V})?(?:, {_V}(?: AS {_V})?)*")
 
 
 def is_condition(text: str) -> bool:
-    """Whether a text is a condition, as the WHERE of a SELECT has it."""
+    """Whether a text is a condition, as in the WHERE of a SELECT."""
     compared = _COMPARISON.sub(_CONDITION, _values(text))
     return _reduced(compared, _JOINED, _CONDITION) == _CONDITION
 
 
 def are_expressions(text: str) -> bool:
-    """Whether a text is a list of expressions, as a SELECT has it."""
+    """Whether a text is a list of expressions, as in a SELECT."""
     return _EXPRESSIONS.fullmatch(_values(text)) is not None
 
 
 def is_query(text: str) -> bool:
-    """Whether a text of the user's is one query between parentheses: nothing in it ends
-    them, or the statement."""
+    """Whether a text of the user is one query when it is put between parentheses: nothing in it
+    ends them, or the statement."""
     bare = _QUOTED.sub("", text)
     depth = 0
     for character in bare:
@@ -90,5 +90,5 @@ def _reduced(text: str, patterns: tuple[re.Pattern[str], ...], by: str) -> str:
 
 
 def text(value: str) -> str:
-    """A literal."""
+    """Return a text as an SQL literal."""
     return "'" + value.replace("'", "''") + "'"

@@ -1,5 +1,5 @@
-"""What the query of LogMiner's rows leaves out: operations, containers, users, and, as
-log.mining.query.filter.mode says, schemas and tables."""
+"""The conditions of the query of LogMiner's rows: operations, containers, users, and, by
+log.mining.query.filter.mode, schemas and tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MISSING = 34
 _DDL = "(OPERATION_CODE = 5 AND INFO NOT LIKE 'INTERNAL DDL%')"
 _TABLE = "SEG_OWNER || '.' || TABLE_NAME"
 _MOST_ITEMS = 1000
-"""Items of a list that Oracle takes."""
+"""The most items of a list in Oracle's SQL."""
 
 
 def contents_condition(
@@ -23,8 +23,8 @@ def contents_condition(
     lobs: bool = False,
     ddl_is_filtered: bool = False,
 ) -> str:
-    """Which operations are read, those that all `filters` let through; DDL of every table, unless
-    `ddl_is_filtered`. `container` is the pluggable database."""
+    """Return the condition on operations that all `filters` let through; DDL of every table is
+    read, unless `ddl_is_filtered`. `container` is the pluggable database."""
     codes = ",".join(map(str, _DML + _LOBS if lobs else _DML))
     operations = f"OPERATION_CODE IN ({codes})"
     if ddl_is_filtered:
@@ -34,12 +34,13 @@ def contents_condition(
         condition = f"(({condition}) OR {_DDL})"
     if container is None:
         return condition
-    # Redo that is missing is of no container.
+    # Missing redo has no container.
     return f"(SRC_CON_NAME = {text(container)} OR OPERATION_CODE = {_MISSING}) AND {condition}"
 
 
 def is_in(expression: str, names: Sequence[str], *, excluded: bool = False) -> str:
-    """An expression's upper-case value is one of `names`, or none of them."""
+    """Return the condition that an expression's upper-case value is one of `names`, or none of
+    them."""
     operator, joint = ("NOT IN", " AND ") if excluded else ("IN", " OR ")
     lists = (names[at : at + _MOST_ITEMS] for at in range(0, len(names), _MOST_ITEMS))
     parts = [
@@ -50,7 +51,8 @@ def is_in(expression: str, names: Sequence[str], *, excluded: bool = False) -> s
 
 
 def matches(expression: str, expressions: Sequence[str], *, excluded: bool = False) -> str:
-    """An expression's whole value matches one of regular expressions, or none of them."""
+    """Return the condition that an expression's whole value matches one of regular expressions, or
+    none of them."""
     joint, negation = (" AND ", "NOT ") if excluded else (" OR ", "")
     parts = [
         f"{negation}REGEXP_LIKE({expression}, {text(f'^({one})$')}, 'i')" for one in expressions
@@ -61,8 +63,8 @@ def matches(expression: str, expressions: Sequence[str], *, excluded: bool = Fal
 def schema_filter(
     included: Sequence[str], excluded: Sequence[str], signals: str | None = None, *, regex: bool
 ) -> list[str]:
-    """Schemas in the query (log.mining.query.filter.mode `in` or `regex`); rows without a schema,
-    of one that LogMiner does not know, and of the table `signals`, are always read."""
+    """Return the filter of schemas (log.mining.query.filter.mode `in` or `regex`); rows without a
+    schema, of a schema that LogMiner does not know, and of the table `signals`, are always read."""
     conditions = ["SEG_OWNER IS NULL"]
     if included:
         conditions.append(_listed("SEG_OWNER", [*included, "UNKNOWN"], regex=regex))
@@ -79,8 +81,8 @@ def table_filter(
     regex: bool,
     hybrid: bool = False,
 ) -> list[str]:
-    """Tables (`SCHEMA.TABLE`) in the query, and the table `signals`; `hybrid`: tables that LogMiner
-    only knows by number, too."""
+    """Return the filter of tables (`SCHEMA.TABLE`), which includes the table `signals`; `hybrid`:
+    also tables for which LogMiner only knows the number."""
     conditions = ["TABLE_NAME IS NULL"]
     if included:
         conditions.append(_listed(_TABLE, included, regex=regex))
@@ -106,8 +108,8 @@ def _any_of(conditions: list[str], signals: str | None) -> list[str]:
 
 
 def user_filter(column: str, included: Sequence[str], excluded: Sequence[str]) -> list[str]:
-    """Users (USERNAME) or clients (CLIENT_ID); markers of transactions, and of redo that is
-    missing, are always read."""
+    """Return the filter of users (USERNAME) or clients (CLIENT_ID); markers of transactions, and of
+    missing redo, are always read."""
     if included:
         condition = is_in(column, [*included, "UNKNOWN"])
         if column != "USERNAME":
@@ -120,7 +122,8 @@ def user_filter(column: str, included: Sequence[str], excluded: Sequence[str]) -
 
 
 def default_filter(schemas: Sequence[str]) -> list[str]:
-    """What is never captured (log.mining.query.filter.mode `none`)."""
+    """Return the filter of schemas and tables that are never captured (log.mining.query.filter.mode
+    `none`)."""
     return [
         f"(SEG_OWNER IS NULL OR SEG_OWNER NOT IN ({','.join(map(text, schemas))}))",
         "(TABLE_NAME IS NULL OR TABLE_NAME NOT LIKE 'MLOG$%')",

@@ -32,7 +32,7 @@ ONLINE_LOGS = declared(
     "GROUP BY L.FIRST_CHANGE#, L.NEXT_CHANGE#, L.THREAD#, L.SEQUENCE#, L.STATUS, L.BYTES "
     "ORDER BY THREAD, SEQUENCE",
 )
-"""Of several members of a group one that is in use: others are INVALID (inaccessible) or STALE."""
+"""Members of a group may be INVALID (inaccessible) or STALE; one that is in use is chosen."""
 _INCARNATION = (
     "FROM V$ARCHIVED_LOG A JOIN V$DATABASE D ON A.RESETLOGS_CHANGE# = D.RESETLOGS_CHANGE# "
     "AND A.RESETLOGS_TIME = D.RESETLOGS_TIME "
@@ -41,7 +41,7 @@ _ARCHIVED = (
     f"{_INCARNATION}WHERE (A.DEST_ID = 0 OR A.DEST_ID IN "
     "(SELECT S.DEST_ID FROM V$ARCHIVE_DEST_STATUS S WHERE S.DEST_NAME = :destination)) "
 )
-"""DEST_ID is 0 of logs that were restored or catalogued."""
+"""DEST_ID is 0 for logs that were restored or catalogued."""
 _YOUNG = "AND (:hours = 0 OR A.FIRST_TIME >= SYSDATE - :hours / 24) "
 ARCHIVED_LOGS = declared(
     "archived_logs",
@@ -66,7 +66,7 @@ LOG_END = declared(
     f"SELECT MAX(A.NEXT_CHANGE#) {_INCARNATION}WHERE A.THREAD# = :thread "
     "AND A.SEQUENCE# = :sequence",
 )
-"""Where a log ended that was archived, be it there still or not."""
+"""The SCN at which an archived log ended, whether it still exists or not."""
 UNARCHIVED = declared(
     "unarchived",
     "Reference, V$LOG and V$ARCHIVED_LOG",
@@ -112,7 +112,7 @@ SESSION_LOGS = declared(
     "Reference, V$LOGMNR_LOGS; Utilities, Querying V$LOGMNR_LOGS",
     "SELECT FILENAME FROM V$LOGMNR_LOGS WHERE INFO IS NULL OR INFO <> 'MISSING_LOGFILE'",
 )
-"""The view has rows of logs that the session lacks, too: FILENAME is a sentence there."""
+"""The view also has rows of logs that the session lacks: their FILENAME is a sentence."""
 START_LOGMNR = declared(
     "start_logmnr",
     "PL/SQL, DBMS_LOGMNR.START_LOGMNR",
@@ -132,8 +132,9 @@ BUILD_DICTIONARY = declared(
 def start_logmnr(
     strategy: str, dictionary_file: str | None = None, *, committed: bool = False
 ) -> str:
-    """Binds are `first` and `last`; `strategy` is log.mining.strategy; `committed`: rows of
-    transactions that were committed, in their order (LogMiner_Unbuffered)."""
+    """Return the statement that starts a session. Binds are `first` and `last`; `strategy` is
+    log.mining.strategy; `committed`: rows of committed transactions, in their order
+    (LogMiner_Unbuffered)."""
     options = ["NO_ROWID_IN_STMT"]
     if strategy == "redo_log_catalog":
         options[:0] = ["DICT_FROM_REDO_LOGS", "DDL_DICT_TRACKING"]
@@ -164,11 +165,12 @@ COMMITTED_CONTENTS = declared(
 
 
 def contents(columns: Iterable[str], condition: str, *, committed: bool = False) -> str:
-    """Redo rows between two SCNs, the upper one included (binds `low` and `high`); `columns` are of
-    `streaming.redo_rows.REDO`, `condition` of `redo_conditions`. `committed`: those of
-    transactions that were committed there, and DDL; for sessions that give no others.
+    """Return the query of redo rows between two SCNs, the upper one included (binds `low` and
+    `high`); `columns` are of `streaming.redo_rows.REDO`, `condition` of `redo_conditions`.
+    `committed`: rows of transactions that were committed between them, and DDL; for sessions that
+    return no others.
 
-    LogMiner gives rows in the order of their SCNs, or of the SCNs of their commits: an ORDER BY
-    would have the server sort each window. Others are `oracle.redo_out_of_order`."""
+    LogMiner returns rows in the order of their SCNs, or of the SCNs of their commits: an ORDER BY
+    would make the server sort each window. Rows in another order are `oracle.redo_out_of_order`."""
     statement = COMMITTED_CONTENTS if committed else CONTENTS
     return statement(redo_columns=", ".join(columns), condition=condition)

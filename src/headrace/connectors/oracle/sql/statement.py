@@ -1,4 +1,4 @@
-"""A statement: its text with slots, and how a text that was sent is recognized."""
+"""A statement: its text with slots, and the recognition of a text that was sent."""
 
 from __future__ import annotations
 
@@ -49,21 +49,21 @@ _KINDS = {
     "kit_values": r":id(?:, [A-Za-z0-9_.():' -]+)*",
     "kit_assignments": r"[A-Z]+ = :[a-z]+(?:, [A-Z]+ = :[a-z]+)*",
 }
-"""The form of what each slot may hold, by its name; the same slot holds the same everywhere."""
+"""The form of each slot's content, by the slot's name; a slot has the same content everywhere."""
 _GRAMMAR: Mapping[str, Callable[[str], bool]] = {
     "expressions": are_expressions,
     "condition": is_condition,
     "where": lambda text: not text or is_condition(text.removeprefix(" WHERE ")),
     "query": is_query,
 }
-"""What of it a form does not say."""
+"""The rules of content that no form expresses."""
 
 
 @dataclass(frozen=True)
 class Statement:
     """A statement that is sent to Oracle. `text` has slots in braces, `manual` is the place where
     Oracle's manuals describe the views and packages in it. `forms` are regular expressions of slots
-    that hold less than others of their name."""
+    that are narrower here than others of their name."""
 
     name: str
     manual: str
@@ -91,11 +91,11 @@ class Statement:
         return self._slots
 
     def __call__(self, **slots: str | int) -> str:
-        """The text; every slot has its value, as SQL."""
+        """Return the text; every slot has its value, as SQL."""
         return _SLOT.sub(lambda slot: str(slots[slot[1]]), self.text)
 
     def match(self, text: str) -> dict[str, str] | None:
-        """The values of the slots in a text; None: it is another statement."""
+        """Return the values of the slots in a text; None: it is another statement."""
         match = self._pattern.fullmatch(text)
         if match is None:
             return None
@@ -109,7 +109,7 @@ STATEMENTS: list[Statement] = []
 
 
 def declared(name: str, manual: str, text: str, **forms: str) -> Statement:
-    """A statement, which is one of `STATEMENTS` from here on; `text` may have any white space."""
+    """Declare a statement, which is added to `STATEMENTS`; `text` may have any white space."""
     statement = Statement(name, manual, " ".join(text.split()), forms)
     STATEMENTS.append(statement)
     return statement

@@ -12,7 +12,7 @@ KIT_TABLES = declared(
     "Reference, USER_TABLES",
     f"SELECT TABLE_NAME FROM USER_TABLES WHERE TABLE_NAME LIKE '{KIT}%'",
 )
-"""Whether there are such tables already."""
+"""The workload's tables that exist already."""
 KIT_TYPE = declared(
     "kit_type", "SQL, CREATE TYPE", f"CREATE TYPE {KIT}POINT AS OBJECT (X NUMBER, Y NUMBER)"
 )
@@ -31,7 +31,7 @@ KIT_INDEX = declared(
     "SQL, CREATE INDEX, column_expression",
     f"CREATE INDEX {KIT}UPPER ON {KIT}INVISIBLES (UPPER(A))",
 )
-"""Gives the table a column that Oracle hides itself."""
+"""Adds a column that Oracle itself hides to the table."""
 KIT_INSERT = declared(
     "kit_insert",
     "SQL, INSERT",
@@ -51,7 +51,7 @@ KIT_LOB = declared(
     "DBMS_LOB.WRITE(found, 3, 2, 'in!'); DBMS_LOB.ERASE(found, erased, 10); "
     "DBMS_LOB.TRIM(found, 5000); END;",
 )
-"""Parts of a large text are written, erased and cut off."""
+"""Writes, erases and truncates parts of a large text."""
 KIT_SAVEPOINT = declared("kit_savepoint", "SQL, SAVEPOINT", "SAVEPOINT headrace_kit")
 KIT_UNDO = declared("kit_undo", "SQL, ROLLBACK", "ROLLBACK TO SAVEPOINT headrace_kit")
 KIT_COLUMN = declared(
