@@ -19,7 +19,7 @@ _GOES = frozenset({1033, 1034, 1089, 1090, 1092, 12514, 12528})
 
 def heartbeat_query(config: OracleConfig) -> HeartbeatQuery | None:
     """Return the query that runs with each heartbeat, in a transaction of its own where the tables
-    are; None: there is none."""
+    are; None: it is not configured."""
     if not config.heartbeat_action_query:
         return None
     kept = kept_connection(config)

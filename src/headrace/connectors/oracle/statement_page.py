@@ -21,7 +21,7 @@ _QUERY = f"SELECT * FROM {_NAME}{sql.as_of(_SCN)} WHERE ACTIVE = 'Y'"
 
 
 def instances() -> dict[str, str]:
-    """A text of each statement that has slots, by its name, as the connector makes it."""
+    """Return a text of each statement that has slots, by its name, as the connector writes it."""
     chunk = Chunk(0, 3, Cut.KEY, lower=("1000",), upper=("2000",))
     whole = Chunk(0, 0, Cut.WHOLE)
     statements, columns = sql_at(_SCN), (_ID, _AT)
@@ -74,7 +74,7 @@ def instances() -> dict[str, str]:
 
 
 def _of_workload() -> dict[str, str]:
-    """The statements of a support bundle's workload, the first one of each name."""
+    """Return the statements of a support bundle's workload, the first one of each name."""
     texts: dict[str, str] = {}
     for one in kit.listed():
         texts.setdefault(one.name, one.text)
@@ -82,7 +82,7 @@ def _of_workload() -> dict[str, str]:
 
 
 def page() -> str:
-    """The page, as Markdown."""
+    """Return the page as Markdown."""
     lines = [
         "# Statements that are sent to Oracle",
         "",

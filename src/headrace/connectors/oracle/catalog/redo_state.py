@@ -117,8 +117,8 @@ def nologging(
     connection: Connection, tables: Sequence[Table], container: str | None
 ) -> HeadraceError | None:
     """Return the error of tables whose direct path loads are not in the redo, unless the database
-    forces that; None: there are none. `connection` and `container` are where the tables are. Raises
-    DriverError."""
+    forces that; None: there are no such tables. `connection` and `container` are where the tables
+    are. Raises DriverError."""
     unlogged_paths = set(map(tuple, connection.rows(sql.UNLOGGED_TABLES())))
     found = [table for table in tables if table.path in unlogged_paths]
     if not found:

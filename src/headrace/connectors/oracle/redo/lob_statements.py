@@ -1,5 +1,5 @@
-"""What the log says of values that it holds apart from their rows: statements that name a row and
-its column, and statements that write a part of the value.
+"""Redo of values that the log stores apart from their rows: statements that name a row and its
+column, and statements that write a part of the value.
 
     SELECT_LOB_LOCATOR  DECLARE … BEGIN select "C" into loc_c from "S"."T" where … for update;
     LOB_WRITE           buf_c := '…'; dbms_lob.write(loc_c, LENGTH, OFFSET, buf_c);

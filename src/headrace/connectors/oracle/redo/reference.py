@@ -1,5 +1,5 @@
-"""Redo statements, one at a time in plain Python: what the kernel is compared with, and where
-statements go that it does not read.
+"""A parser of redo statements in plain Python, one at a time: the reference for the kernel, which
+leaves to it the statements that it does not read.
 
 LogMiner writes
 
@@ -8,7 +8,7 @@ LogMiner writes
     delete from "S"."T" [a] [where …];
 
 A value is a text in quotes (a quote inside is doubled), NULL, a number, a function's call, several
-of them with `||` between them, or `Unsupported Type`, which says nothing of the column. A hint in
+of them joined by `||`, or `Unsupported Type`, which does not state the column's value. A hint in
 a comment may precede it. Source: Oracle Database Utilities, "Using LogMiner to Analyze Redo
 Log Files".
 """

@@ -63,7 +63,7 @@ def _floats(kind: pa.DataType) -> Callable[[Values], pa.Array]:
 
 
 def _timestamps(values: Values) -> pa.Array:
-    """Without zeros at the end of the fraction."""
+    """Remove zeros at the end of the fraction."""
     texts = _signed(values)
     if first_value(values) is None:
         return texts

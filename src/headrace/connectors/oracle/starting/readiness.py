@@ -32,8 +32,8 @@ log = logging.getLogger(__name__)
 
 
 class Readiness:
-    """Asks the database at each start; changes nothing. `database` opens a connection where the
-    tables are."""
+    """Checks of the database at each start; they change nothing. `database` opens a connection
+    where the tables are."""
 
     def __init__(
         self, config: OracleConfig, capture: Capture, database: Callable[[], Connection]
@@ -42,14 +42,14 @@ class Readiness:
         self._rule = SnapshotRule.of(config)
         self._tables = TableReadiness(CONNECTOR, config.catalog_name, config, capture)
         self.captured: tuple[str, ...] = ()
-        """Names of the captured tables, since `prepare`."""
+        """The names of the captured tables as of `prepare`."""
         self.incarnation = ""
-        """Since `prepare`, which of the database's lives its redo is of: it begins another one when
-        it is restored and opened with RESETLOGS. Empty where changes are not read."""
+        """The database's incarnation (the SCN of its RESETLOGS) as of `prepare`: a new one begins
+        when the database is restored and opened with RESETLOGS. Empty if changes are not read."""
 
     def prepare(self) -> list[StoredTable]:
-        """The captured tables, in the order of snapshots; where changes are read, their redo has
-        what is needed. Raises DriverError, and HeadraceError: what is missing."""
+        """Return the captured tables, in the order of snapshots; if changes are read, their redo
+        has what is needed. Raises DriverError, and HeadraceError for what is missing."""
         with self._database() as connection:
             tables = self._read(connection)
             self._tables.require(tables)
@@ -70,7 +70,7 @@ class Readiness:
         return sorted(tables, key=lambda table: self._capture.order(table.name))
 
     def _warn_of_statements(self) -> None:
-        """A warning names values that events hide and their statements show."""
+        """Log a warning that names values that events hide and their statements show."""
         config = self._config
         hidden = {
             "column.mask.with.…": config.column_mask,
@@ -87,8 +87,8 @@ class Readiness:
             )
 
     def _require_redo(self, connection: Connection, tables: list[StoredTable]) -> None:
-        """Checks that redo is archived and has rows; warns of tables whose redo lacks columns, and
-        of names that LogMiner does not know."""
+        """Check that redo is archived and has rows; warns of tables whose redo lacks columns, and
+        of names that LogMiner does not support."""
         lacking = unlogged_tables(connection, tables)
         if self._config.container is not None:
             connection.switch_to(ROOT)

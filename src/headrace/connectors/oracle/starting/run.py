@@ -24,11 +24,11 @@ from headrace.streaming.changes.key_columns import KeyRendering
 
 @dataclass(frozen=True)
 class OracleRun(Run[OracleConfig, OracleSettings]):
-    """One run of the connector; see Run."""
+    """A run of the Oracle connector; see Run."""
 
     capture: Capture
     memory: MemoryStore = field(default_factory=MemoryStore)
-    """The schema history, where none is kept."""
+    """The schema history if the configuration stores none."""
     removed_logs: set[str] = field(default_factory=set)
     """Files of archived logs that could not be opened."""
 
@@ -39,38 +39,39 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
 
     @property
     def as_released(self) -> bool:
-        """Whether it does as Debezium 3.6 does where ours does otherwise
+        """Whether to do as Debezium 3.6 does, where headrace's own behaviour differs
         (headrace.compatibility)."""
         return self.config.headrace_compatibility != "none"
 
     def snapshot_source(self, *, reads_rows: bool = True) -> OracleSnapshotSource:
-        """The database under a snapshot; see OracleSnapshotSource."""
+        """Return the source of a snapshot; see OracleSnapshotSource."""
         return OracleSnapshotSource(
             self.config, self.capture, reads_rows=reads_rows, memory=self.memory
         )
 
     def connect(self) -> Connection:
-        """A connection of its own, in the root, which the caller closes."""
+        """Return a connection of its own, in the root, which the caller closes."""
         return connect(self.config)
 
     def database(self) -> Connection:
-        """A connection of its own where the tables are, which the caller closes."""
+        """Return a connection of its own where the tables are, which the caller closes."""
         return connect(self.config, container=self.config.container)
 
     def log_end(self) -> int:
-        """The place after the newest redo that is written."""
+        """Return the place after the newest redo that is written."""
         with self.connect() as connection:
             return OraclePosition.behind_scn(Redo(self.config).written(connection)).committed
 
     @staticmethod
     def scn(connection: Connection) -> int:
-        """The current SCN: whatever is committed later has a larger one."""
+        """Return the current SCN: later commits have a larger one."""
         return current_scn(connection)
 
     def told_tables(
         self, position: OraclePosition, told: Collection[tuple[str, str]] | None = None
     ) -> ToldTables:
-        """The tables that were recorded up to a position; see ToldTables. The caller closes it."""
+        """Return the tables that were recorded up to a position; see ToldTables. The caller closes
+        it."""
         history = oracle_history(self.config, self.memory)
         mined, delivered = position.mined_from, position.committed
         return ToldTables(
@@ -83,9 +84,9 @@ class OracleRun(Run[OracleConfig, OracleSettings]):
         )
 
     def offset(self, position: OraclePosition, epoch: int) -> OracleOffset:
-        """The first offset of an epoch."""
+        """Return the first offset of an epoch."""
         return OracleOffset(self.config.topic_prefix, position, epoch, order=self.plan.order)
 
     def translate(self, error: Exception) -> HeadraceError | None:
-        """An error of the driver in our words; None: it is not the driver's."""
+        """Return an error of the driver as a HeadraceError; None: it is not the driver's."""
         return translate(error, self.config)

@@ -18,16 +18,17 @@ _NO_HISTORY = "oracle.history_lost"
 
 
 class StoredPosition(LostLog[OraclePosition]):
-    """The position in the redo: nothing in the database stands for it, so there is nothing to make
-    or to take away."""
+    """The stored position in the redo: no object in the database belongs to it, so nothing is
+    created or removed."""
 
     def __init__(self, run: OracleRun, rule: SnapshotRule) -> None:
         self._run, self._rule = run, rule
         self.is_known = False
 
     def check(self, stored: OracleOffset, incarnation: str) -> Lost | None:
-        """Whether the logs still hold what follows a stored offset; `incarnation`: see Readiness.
-        Raises HeadraceError where they do not, and snapshot.mode has no answer to that."""
+        """Check that the logs still hold the redo after a stored offset; `incarnation`: see
+        Readiness. Raises HeadraceError if they do not, and snapshot.mode has no solution for
+        that."""
         if self.is_known and stored.system in ("", incarnation):
             return None
         try:
@@ -88,7 +89,7 @@ class StoredPosition(LostLog[OraclePosition]):
         return after
 
     def make_room(self, lost: Lost) -> None:
-        """See LostLog: the database has nothing of a position."""
+        """See LostLog: the database has no object for a position."""
 
     def keep(self, lost: Lost) -> None:
         """See LostLog: a gap is found again by the same comparison."""

@@ -1,4 +1,4 @@
-"""Frames: what segments hold of Oracle's transactions, and the kernel that indexes them.
+"""Frames: the form of Oracle's transactions in segments, and the kernel that indexes them.
 
 Numbers are in network byte order. A frame has the head of `frame_kernel`, and is one of
 
@@ -36,9 +36,9 @@ from headrace.streaming.changes.kernels.late_kernel import (
 from headrace.streaming.changes.kernels.transaction_kernel import advance, is_full
 
 STATE_WORDS = OWN_WORDS
-"""Words of `state`."""
+"""The number of words of `state`."""
 RARE = row_kernel.OWN_STATUSES
-"""The kernel stopped at a truncate or a schema change, which Python adds."""
+"""The status of a kernel that stopped at a truncate or a schema change, which Python adds."""
 
 BEGIN_HEAD_BYTES = FRAME_HEAD_BYTES + PLACE_BYTES + 8
 CHANGE_HEAD_BYTES = FRAME_HEAD_BYTES + 4 + 8 + 8
@@ -52,7 +52,7 @@ _EXTRA_CELLS = EXTRA_CELLS
 
 @entry
 def is_at_time(state, us):
-    """Sets the time of the following rows of the open transaction."""
+    """Set the time of the following rows of the open transaction."""
     if load64(state + 8 * row_kernel.COMMIT_US) != us:
         store64(state + 8 * row_kernel.COMMIT_US, us)
         store64(state + 8 * row_kernel.TRANSACTION_ROW, -1)
@@ -63,7 +63,7 @@ def _add_change(
     data, start, at, size, kind,
     rows, transactions, relations, options, scratch, state,
 ):  # fmt: skip
-    """The rows of the change in the frame at `data + at`. Returns MORE, KEY or BROKEN."""
+    """Add the rows of the change in the frame at `data + at`. Returns MORE, KEY or BROKEN."""
     body, stop = data + at + FRAME_HEAD_BYTES, data + at + size
     extra = data + at + CHANGE_HEAD_BYTES
     images = split_checked(extra, stop, _EXTRA_CELLS, scratch)

@@ -1,4 +1,4 @@
-"""Warnings of redo that belongs nowhere: of objects that LogMiner cannot name, and of rows whose
+"""Warnings of redo that cannot be assigned: of objects that LogMiner cannot name, and of rows whose
 transactions or changes are not held."""
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ _UNRESOLVED = (
 
 
 class OddRedo:
-    """Warns: once of each object, and at most once a minute of rows. One thread uses it."""
+    """Logs warnings: once for each object, and at most once a minute for rows. One thread uses
+    it."""
 
     def __init__(
         self,
@@ -48,21 +49,21 @@ class OddRedo:
         failed: Callable[[HeadraceError], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`failed` does as event.processing.failure.handling.mode says."""
+        """`failed` handles errors as event.processing.failure.handling.mode says."""
         self._buffer, self._tables, self._failed = buffer, tables, failed
         self._objects: set[tuple[str, str, int]] = set()
         self._unmatched = _Warning(_UNMATCHED, clock)
         self._unresolved = _Warning(_UNRESOLVED, clock)
 
     def tell_of_rows(self) -> None:
-        """Rows were held."""
+        """Log the warnings that are due after rows were held."""
         buffer = self._buffer
         self._unmatched.tell(buffer.unmatched, lambda: buffer.last_unmatched)
         self._unresolved.tell(buffer.unresolved, lambda: buffer.last_unresolved)
 
     def tell_of_object(self, schema: str, name: str, batch: pa.RecordBatch) -> None:
-        """Rows of a batch name a table that is not captured. Where LogMiner has made the name up,
-        it may be one that is. Raises DriverError and HeadraceError."""
+        """Report rows of a batch for a table that is not captured. If LogMiner made up its name, it
+        may be a captured one. Raises DriverError and HeadraceError."""
         is_recycled = name.startswith(RECYCLED) and self._tables.may_have(schema)
         if not is_recycled and schema != _NO_SCHEMA and not _NUMBERED.fullmatch(name):
             return
@@ -84,15 +85,15 @@ class OddRedo:
 
 
 class UnsupportedRows:
-    """Warns of operations that LogMiner does not support, which are in no event: at most once a
-    minute for each table. One thread uses it."""
+    """Logs warnings of operations that LogMiner does not support, which are in no event: at most
+    once a minute for each table. One thread uses it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._tables: dict[str, _Unsupported] = {}
 
     def add(self, batch: pa.RecordBatch, rows: np.ndarray) -> None:
-        """Rows of a batch, by their numbers, are such operations on captured tables."""
+        """Add rows of a batch, by their numbers, that are such operations on captured tables."""
         owners, names = (
             batch.column(name).take(pa.array(rows))
             for name in (redo_rows.SEG_OWNER, redo_rows.TABLE_NAME)
@@ -107,7 +108,7 @@ class UnsupportedRows:
             known.last = last
 
     def tell(self) -> None:
-        """Rows were read."""
+        """Log the warnings that are due after rows were read."""
         for table, known in self._tables.items():
             if known.count and known.pause.is_over:
                 last = known.last
@@ -153,7 +154,7 @@ class _Warning:
 
 
 def _numbers(schema: str, name: str, batch: pa.RecordBatch) -> Iterator[int]:
-    """The numbers of the objects of rows that have this name."""
+    """Yield the object numbers of the rows that have this name."""
     numbered = _NUMBERED.fullmatch(name)
     if numbered is not None:
         yield int(numbered[1])

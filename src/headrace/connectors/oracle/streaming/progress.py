@@ -1,4 +1,5 @@
-"""Where mining begins again for each position of the stream, and what is measured of it."""
+"""The SCN from which redo is mined again for each position of the stream, and the metrics of
+mining."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ _MEMORY = {
 
 
 class _Released(NamedTuple):
-    """What was released at once: everything below the place `upto`; for positions before it,
-    mining begins at `mined`."""
+    """A release: everything below the place `upto`; for positions before it, redo is mined again
+    from `mined` on."""
 
     upto: int
     mined: int
@@ -39,22 +40,22 @@ class _Released(NamedTuple):
 
 
 class MinedPlaces:
-    """Writes into offsets where mining begins again: see
-    headrace.streaming.streaming.EndMarks. The receiver's thread tells what it releases, another one
-    asks."""
+    """Writes into offsets from where redo is mined again: see
+    headrace.streaming.streaming.EndMarks. The receiver's thread reports what it releases, another
+    thread writes offsets."""
 
     def __init__(self, start: OraclePosition, given_up: GivenUp | None = None) -> None:
         self._lock = threading.Lock()
         self._given_up = given_up or GivenUp(start.given_up)
         self.system: str | None = None
-        """Which of the database's lives offsets are of; None: the same as before."""
+        """The database's incarnation, for offsets; None: the same as before."""
         self._released: deque[_Released] = deque()
         self._mined = start.mined_from
         self._threads = {one.thread: one for one in start.threads}
 
     def released(self, upto: int, mined: int, commits: Commits, following: int) -> None:
-        """`commits` are released, and everything below `upto` with them. Positions before `upto`
-        are mined from `mined` on, those from there on from `following`."""
+        """Record that `commits` are released, and everything below `upto` with them. Positions
+        before `upto` are mined from `mined` on, those from there on from `following`."""
         with self._lock:
             self._released.append(_Released(upto, mined, commits))
             self._mined = following
@@ -91,11 +92,11 @@ class MinedPlaces:
         return replace(end, position=position, system=self.system or end.system)
 
     def write(self, transactions: np.ndarray, end: OraclePosition) -> None:
-        """See EndMarks: nothing of it is shown."""
+        """See EndMarks: no record shows it."""
 
 
 def _pass(threads: dict[int, ThreadCommit], commits: Commits, committed: int) -> None:
-    """The last commits of each thread below a place."""
+    """Record the last commits of each thread below a place."""
     delivered = len(commits)
     if delivered and place_of(int(commits.scns[-1]), int(commits.xids[-1])) >= committed:
         scn, xid = scn_of(committed), np.uint64(committed & ((1 << 64) - 1))
@@ -107,7 +108,7 @@ def _pass(threads: dict[int, ThreadCommit], commits: Commits, committed: int) ->
 
 @dataclass
 class Durations:
-    """How long something took, each time."""
+    """Durations of repeated work."""
 
     count: int = 0
     last_ms: int = 0
@@ -115,7 +116,7 @@ class Durations:
     total_s: float = 0.0
 
     def add(self, seconds: float) -> None:
-        """Once more."""
+        """Add one duration."""
         self.count += 1
         self.last_ms = int(seconds * 1000)
         self.most_ms = max(self.most_ms, self.last_ms)
@@ -123,14 +124,14 @@ class Durations:
 
     @property
     def total_ms(self) -> int:
-        """All of them."""
+        """The sum of all durations."""
         return int(self.total_s * 1000)
 
 
 @dataclass
 class MiningProgress:
-    """Figures of the redo, by the receiver's thread; other threads read. SCNs are 0 where they are
-    not known."""
+    """Metrics of the redo, written by the receiver's thread and read by others. SCNs are 0 if they
+    are not known."""
 
     current_scn: int = 0
     offset_scn: int = 0
@@ -140,7 +141,7 @@ class MiningProgress:
     active_transactions: int = 0
     rolled_back: int = 0
     abandoned: int = 0
-    """Transactions that are given up, all but the oversized ones."""
+    """Transactions that are given up, without the oversized ones."""
     given_up: int = 0
     committed: int = 0
     held_bytes: int = 0
@@ -148,37 +149,38 @@ class MiningProgress:
     partial_rollbacks: int = 0
     unmatched: int = 0
     backward_steps: int = 0
-    """Rows of a smaller SCN than the one before."""
+    """Rows whose SCN is smaller than that of the row before."""
     rows: int = 0
     log_switches: int = 0
     waits: int = 0
     starting: Durations = field(default_factory=Durations)
-    """LogMiner's sessions."""
+    """Starts of LogMiner's sessions."""
     querying: Durations = field(default_factory=Durations)
-    """Windows: the query until its first rows."""
+    """Queries of windows until their first rows."""
     fetching: Durations = field(default_factory=Durations)
-    """Of the rows after the first ones."""
+    """Fetches of the rows after the first ones."""
     processing: Durations = field(default_factory=Durations)
     """Windows, from the query until all of their rows are held."""
     memory: Mapping[str, int] = field(default_factory=dict)
-    """Bytes of LogMiner's session by the names of V$STATNAME."""
+    """Bytes of memory of LogMiner's session, by the names of V$STATNAME."""
     _waited_s: float = 0.0
     _waits_since: float | None = None
 
     def waits_for_logs(self) -> None:
-        """Redo logs do not fit together, or were switched while they were mined."""
+        """Count a wait for redo logs that do not fit together, or were switched while they were
+        mined."""
         self.waits += 1
         if self._waits_since is None:
             self._waits_since = time.monotonic()
 
     def goes_on(self) -> None:
-        """The redo logs fit together."""
+        """End the wait: the redo logs fit together."""
         if self._waits_since is not None:
             self._waited_s += time.monotonic() - self._waits_since
             self._waits_since = None
 
     def measure(self, buffer: TransactionBuffer, mined: int) -> None:
-        """What the buffer holds; mining begins again at `mined`."""
+        """Measure the contents of the buffer; redo is mined again from `mined` on."""
         self.offset_scn = mined
         self.oldest_scn, self.oldest_us = buffer.oldest() or 0, buffer.oldest_us()
         self.active_transactions, self.rolled_back = buffer.open_count, buffer.rolled_back
@@ -187,7 +189,8 @@ class MiningProgress:
         self.partial_rollbacks, self.unmatched = buffer.partial_rollbacks, buffer.unmatched
 
     def to_json(self) -> dict[str, Any]:
-        """The metrics by Debezium's names; the guide has those without a name in Debezium."""
+        """Return the metrics by Debezium's names; the guide describes those without a name in
+        Debezium."""
         age_us = time.time_ns() // 1000 - self.oldest_us if self.oldest_us else 0
         since = self._waits_since
         waited_s = self._waited_s + (0.0 if since is None else time.monotonic() - since)

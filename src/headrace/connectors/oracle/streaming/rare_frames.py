@@ -1,5 +1,5 @@
-"""Frames that Python reads: truncations and schema changes, and the records before and after them
-in the index."""
+"""Frames that Python reads: truncates and schema changes, and the records before and after them in
+the index."""
 
 from __future__ import annotations
 
@@ -39,20 +39,21 @@ assert _CHANGE.size == PLACE_BYTES + 4 + 8
 
 
 def schema_change_frame(change: SchemaChange, us: int) -> bytes:
-    """The frame of a schema change at a time (microseconds since 1970)."""
+    """Return the frame of a schema change at a time (microseconds since 1970)."""
     body = _CHANGE.pack(change.place >> 64, change.place & _HALF, change.relation, us)
     size = FRAME_HEAD_BYTES + len(body) + len(change.image)
     return _HEAD.pack(size, frames.SCHEMA_CHANGE) + body + change.image
 
 
 def reached_frame(place: int) -> bytes:
-    """The frame that says that everything up to a place was read."""
+    """Return the frame which says that everything up to a place was read."""
     size = FRAME_HEAD_BYTES + PLACE_BYTES
     return _HEAD.pack(size, frames.REACHED) + place.to_bytes(PLACE_BYTES, "big")
 
 
 def add_rare(piece: Piece, state: np.ndarray, at: int, versions: RelationVersions) -> None:
-    """The record of the truncate or the schema change whose frame is at byte `at` of a piece."""
+    """Add the record of the truncate or the schema change whose frame is at byte `at` of a
+    piece."""
     size, kind = _HEAD.unpack_from(piece.segment.map, at)
     body = at + FRAME_HEAD_BYTES
     add_barrier(piece.index, state)
@@ -66,7 +67,7 @@ def add_rare(piece: Piece, state: np.ndarray, at: int, versions: RelationVersion
 def _add_truncate(
     piece: Piece, state: np.ndarray, body: int, size: int, versions: RelationVersions
 ) -> None:
-    """A row of the open transaction."""
+    """Add a row of the open transaction."""
     relation, scn, us = _TRUNCATE.unpack_from(piece.segment.map, body)
     index, words = piece.index, address_of(state)
     frames.is_at_time(words, us)
@@ -84,7 +85,7 @@ def _add_truncate(
 def _add_schema_change(
     piece: Piece, state: np.ndarray, body: int, size: int, versions: RelationVersions
 ) -> None:
-    """A row outside of transactions, with an entry of its own in their table."""
+    """Add a row outside of transactions, with an entry of its own in their table."""
     high, low, relation, us = _CHANGE.unpack_from(piece.segment.map, body)
     index = piece.index
     kept = [int(state[word]) for word in _OF_TRANSACTION]

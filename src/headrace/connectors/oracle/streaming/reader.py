@@ -57,16 +57,16 @@ log = logging.getLogger(__name__)
 
 _MISSING = "oracle.missing_log"
 _MEASURED, _MEMORY_ASKED = 1.0, 10.0
-"""Seconds between figures of the buffer in a window, and between those of the server."""
+"""Seconds between two measurements of the buffer in a window, and of the server's memory."""
 
 
 @dataclass(frozen=True)
 class ReaderOptions:
     """A reader's settings besides the redo: the options word of `row_kernel`, the topic of
     transactions (empty: their borders make no records), the pluggable database (None without one),
-    whether it does as Debezium 3.6 does where the two differ (see RedoHolder), whether the data
-    dictionary's comments are read, the files of logs that were removed, and how long rows may take
-    to come (None: as the configuration says)."""
+    whether to do as Debezium 3.6 does if the two differ (see RedoHolder), whether the data
+    dictionary's comments are read, the files of logs that were removed, and the time limit of rows
+    (None: as configured)."""
 
     row_options: int
     border_topic: str
@@ -118,10 +118,11 @@ class RedoReader(SegmentReader):
         self._carried: list[pa.RecordBatch] = []
         self._next = self._held = self._mined = start.mined_from
         if config.is_unbuffered:
-            # Rows come by the SCN of their commit.
+            # Rows are in the order of the SCNs of their commits.
             self._next = max(scn_of(start.committed) - 1, 0)
         self._open: deque[OpenTransactions] = deque()
-        """Of LogMiner_Unbuffered: what was open at SCNs that are not read yet."""
+        """The transactions that were open at SCNs that are not read yet, for
+        LogMiner_Unbuffered."""
         self._reached = scn_of(start.committed)
         self._late: LateCommit | None = None
         self._outgoing: deque[np.ndarray | bytes | int] = deque()
@@ -129,14 +130,14 @@ class RedoReader(SegmentReader):
         self._bytes, self._pacing, self._began = b"", Pacing(config), 0.0
         self._look: Look | None = None
         self._newest = self._committed = 0
-        """When the window began: the newest redo, and the transactions that were released."""
+        """The newest redo, and the number of released transactions, when the window began."""
         self._measured, self._asked_memory = Deadline(_MEASURED), Deadline(0)
         self._asked, self._dropped = threading.Event(), deque[int]()
 
     # -- see LogReader --------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Connect: to the root, where the redo is mined, and to the database."""
+        """Connect to the root, where the redo is mined, and to the database."""
         config, container = self._config, self._options.container
         self._open_root()
         self._database = self._connect()
@@ -165,11 +166,11 @@ class RedoReader(SegmentReader):
         return self._session
 
     def ask_position(self) -> None:
-        """The views are asked without a pause. Any thread."""
+        """Make the next reading of the views skip its pause. Any thread may call it."""
         self._asked.set()
 
     def drop_transaction(self, transaction: str) -> None:
-        """Drops an open transaction by the id that events show (drop-transaction). Any thread may
+        """Drop an open transaction by the id that events show (drop-transaction). Any thread may
         call it. Raises ValueError for an id that is not valid."""
         self._dropped.append(parse_xid(transaction.strip().lower()))
 
@@ -208,7 +209,7 @@ class RedoReader(SegmentReader):
     # -- what goes out --------------------------------------------------------------------------
 
     def _written(self, out: np.ndarray) -> int:
-        """Bytes of frames that were put into `out`; 0: none is ready."""
+        """Put frames into `out`; returns the number of bytes, 0: none is ready."""
         while True:
             if self._bytes:
                 size = min(len(out), len(self._bytes))
@@ -233,7 +234,7 @@ class RedoReader(SegmentReader):
                 self._buffer.release(item)
 
     def _give_out(self, numbers: np.ndarray) -> None:
-        """Committed transactions go out; those with large values one by one."""
+        """Queue committed transactions for writing; those with large values one by one."""
         marked = np.flatnonzero(self._buffer.is_marked(numbers))
         for number, (first, last) in enumerate(redo_rows.runs(marked, len(numbers))):
             if last > first:
@@ -242,7 +243,7 @@ class RedoReader(SegmentReader):
                 self._outgoing.append(int(numbers[last]))
 
     def _release(self, scn: int) -> None:
-        """Everything of a smaller SCN was read: what was committed there goes out."""
+        """Release the transactions that were committed below an SCN: all redo below it was read."""
         tables = self._holder.tables
         assert tables is not None
         if scn <= self._reached:
@@ -278,7 +279,8 @@ class RedoReader(SegmentReader):
             self.progress.committed_scn = int(commits.scns[count - 1])
 
     def _oldest_mined(self, scn: int) -> int:
-        """Redo of a larger SCN has all of what is held, and what is at an SCN or after it."""
+        """Return an SCN: redo of a larger one has all that is held, and all that is at `scn` or
+        after it."""
         if self._config.is_unbuffered:
             mined = self._mined
             while self._open and self._open[0].scn < scn:
@@ -291,7 +293,7 @@ class RedoReader(SegmentReader):
     # -- windows --------------------------------------------------------------------------------
 
     def _read_on(self, seconds: float) -> bool:
-        """Reads the next rows; False if none came within so many seconds."""
+        """Read the next rows; False if none came within so many seconds."""
         if self._batches is not None:
             self._read_batch()
             return True
@@ -335,7 +337,7 @@ class RedoReader(SegmentReader):
         return self._redo.window(self._root, look, (start, first, self._next), newest)
 
     def _begin(self, window: Window) -> None:
-        """Has a window mined; where a log was switched meanwhile, it is tried again later."""
+        """Start mining a window; if a log was switched meanwhile, try again later."""
         session = self._session
         assert session is not None
         try:
@@ -386,8 +388,8 @@ class RedoReader(SegmentReader):
         self._measured.restart()
 
     def _take(self, batch: pa.RecordBatch) -> None:
-        """Holds the rows up to those of the last SCN, which may go on, and releases what was
-        committed there."""
+        """Hold the rows up to those of the last SCN, which may continue, and release the commits
+        before."""
         if len(batch) == 0:
             return
         if self._config.is_unbuffered:
@@ -408,13 +410,13 @@ class RedoReader(SegmentReader):
         self.progress.backward_steps = self._order.steps
 
     def _hold_carried(self) -> None:
-        """Holds the rows of the last SCN that was read."""
+        """Hold the rows of the last SCN that was read."""
         carried, self._carried = self._carried, []
         for batch in carried:
             self._hold(batch)
 
     def _hold(self, batch: pa.RecordBatch) -> None:
-        """Holds rows, but for those that are held already, or whose transactions are given up."""
+        """Hold rows, except those that are already held, or whose transactions are given up."""
         rest = batch if self._remined is None else self._remined.rest(batch)
         self._holder.hold(self._given_up.rest(rest))
         self._know_given_up()
@@ -425,8 +427,8 @@ class RedoReader(SegmentReader):
             self._given_up.add(self._buffer.given_up())
 
     def _switched(self, error: DriverError) -> None:
-        """What a log switch makes is tried again, after what is held; other errors are raised, and
-        so is one that does not end."""
+        """Prepare to mine again after what is held, if a log switch caused the error; raises other
+        errors, and an error that persists."""
         known = self.translate(error)
         if known is not None and known.code == "oracle.query_timeout":
             self._limit.passed()
@@ -455,13 +457,13 @@ class RedoReader(SegmentReader):
             self._session.end()
 
     def _look_around(self) -> Look:
-        """Has the redo flushed and looks at the database. What changes while reading goes on is
-        known then: the database's clock, and old transactions."""
+        """Flush the redo, and return the state of the database. What changed while reading went on
+        is handled, too: the database's clock, and transactions that are too old."""
         assert self._root is not None
         assert self._database is not None
         self._flush.flush(self._database, self._next)
         if self._config.is_unbuffered:
-            # Of a transaction that is committed after the SCN of the second look.
+            # The bound of a transaction that is committed after the SCN of the second look.
             first = self._redo.first_changes(self._root, self._look or self._redo.look(self._root))
         look = self._look = self._redo.look(self._root)
         if self._config.is_unbuffered:
@@ -471,7 +473,7 @@ class RedoReader(SegmentReader):
         return look
 
     def _give_up(self) -> None:
-        """Transactions that drop-transaction names, and those that are too old."""
+        """Give up transactions that drop-transaction names, and those that are too old."""
         given_up_before = self._buffer.abandoned
         while self._dropped:
             xid = self._dropped.popleft()

@@ -1,4 +1,4 @@
-"""Rows of redo, in their order, into the buffer of open transactions."""
+"""Puts rows of redo, in their order, into the buffer of open transactions."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ _HALF = (1 << 64) - 1
 
 
 class RedoHolder:
-    """Holds the changes of rows, and tells tables of statements that change them. `start` is where
-    the stream was opened: what is committed below it was delivered. One thread uses it. Methods
-    raise DriverError and HeadraceError."""
+    """Holds the changes of rows, and applies statements that change tables. `start` is where the
+    stream was opened: what is committed below it was delivered. One thread uses it. Methods raise
+    DriverError and HeadraceError."""
 
     def __init__(
         self, config: OracleConfig, start: OraclePosition, *, as_released: bool = False
@@ -80,8 +80,7 @@ class RedoHolder:
         )
         self._holds_lobs = config.lob_enabled
         self.begins_again_below = 0
-        """What was committed, and the statements that changed tables, below this SCN were read
-        before."""
+        """The SCN below which commits, and statements that changed tables, were read before."""
         self._last_statement: At | None = None
         self._threads = {one.thread: one for one in start.threads}
         newest = max(start.threads, key=lambda one: one.scn, default=None)
@@ -96,7 +95,7 @@ class RedoHolder:
         self._reselect: Reselect | None = None
 
     def open(self, tables: StreamTables, reselect: Reselect) -> None:
-        """What comes is of these tables; `reselect` reads large values again."""
+        """Set the captured tables; `reselect` reads large values again."""
         self.tables, self._reselect = tables, reselect
         self._words = RowWords(
             self._find,
@@ -117,8 +116,8 @@ class RedoHolder:
         return held_row(code, statement, info, table, self.tables.charset)
 
     def written(self, number: int) -> Iterator[bytes]:
-        """The bytes of a marked transaction that was taken from the buffer, whose large values are
-        put into its changes."""
+        """Yield the bytes of a marked transaction that was taken from the buffer, with its large
+        values merged into its changes."""
         assert self.tables is not None
         assert self._reselect is not None
         tables, buffer = self.tables.lobs, self.buffer
@@ -132,8 +131,8 @@ class RedoHolder:
         buffer.let_go(number)
 
     def begin_again(self, upto: int) -> Remined | None:
-        """Drops the open transactions with large values: they are mined again, where redo was read
-        up to an SCN. None if there is no such transaction."""
+        """Drop the open transactions with large values, after redo was read up to an SCN: they are
+        mined again. None if there is no such transaction."""
         dropped = self.buffer.drop_marked()
         if dropped is None:
             return None
@@ -142,12 +141,12 @@ class RedoHolder:
         return Remined(min(oldest - 1, upto), upto, xids)
 
     def clock_is_ahead(self, microseconds: int) -> None:
-        """How far the database's local time is ahead of UTC."""
+        """Set how many microseconds the database's local time is ahead of UTC."""
         assert self._words is not None
         self._words.offset_us = microseconds
 
     def hold(self, batch: pa.RecordBatch) -> None:
-        """Holds rows; columns as in redo_rows.REDO. Statements are whole."""
+        """Hold rows; columns as in redo_rows.REDO. Statements are whole."""
         invalid = invalid_rows(batch.column(redo_rows.SQL_REDO))
         if invalid:
             given, batch = batch, _with_valid_statements(batch)
@@ -162,7 +161,8 @@ class RedoHolder:
             self._warn_of_text(given.slice(row, 1))
 
     def _warn_of_text(self, row: pa.RecordBatch) -> None:
-        """A warning names the columns of a captured table whose texts are not valid in a row."""
+        """Log a warning that names the columns of a captured table whose texts are not valid in a
+        row."""
         assert self.tables is not None
         path = (
             row.column(redo_rows.SEG_OWNER)[0].as_py(),
@@ -176,7 +176,8 @@ class RedoHolder:
             warn(f"{table.schema}.{table.name}", columns or [""])
 
     def _record_commits(self, rows: pa.RecordBatch, chosen: np.ndarray) -> None:
-        """The rows that are `chosen` are commits, or statements, which commit by themselves."""
+        """Record the `chosen` rows as commits: they are commits, or statements, which commit by
+        themselves."""
         places = np.flatnonzero(chosen)
         if len(places):
             threads = redo_rows.numbers(rows, redo_rows.THREAD)[places]
@@ -186,7 +187,8 @@ class RedoHolder:
             record_commits(self._threads, threads[real], scns[real], xids[real])
 
     def _hold_rows(self, batch: pa.RecordBatch) -> None:
-        """Holds rows without DDL; of a table they tell when all before them are held."""
+        """Hold rows without DDL; a table is recorded when all rows before its first one are
+        held."""
         assert self._words is not None
         assert self._odd is not None
         before = self.buffer.abandoned
@@ -210,7 +212,7 @@ class RedoHolder:
             )
 
     def _delivered(self, batch: pa.RecordBatch) -> np.ndarray:
-        """Mask of the commits that were delivered before the stream was opened."""
+        """Return a mask of the commits that were delivered before the stream was opened."""
         start = self._start
         scns = redo_rows.numbers(batch, redo_rows.SCN)
         last = max([scn_of(start.committed), *(one.scn for one in start.threads)])
@@ -236,14 +238,14 @@ class RedoHolder:
         return table
 
     def _us(self, batch: pa.RecordBatch) -> int:
-        """The time of a batch's first row."""
+        """Return the time of a batch's first row."""
         assert self._words is not None
         return int(redo_rows.microseconds(batch.slice(0, 1), self._words.offset_us)[0])
 
     # -- statements that change tables ----------------------------------------------------------
 
     def _change_table(self, row: pa.RecordBatch) -> None:
-        """A row of redo that is DDL; LogMiner may give it twice."""
+        """Apply a row of redo that is DDL; LogMiner may give it twice."""
         assert self.tables is not None
         schema, name, statement, user = (
             row.column(column)[0].as_py() or ""
@@ -264,13 +266,13 @@ class RedoHolder:
         elif at.scn < self.begins_again_below:
             return
         elif not (is_unheard := user.upper() in self._unheard) or not self._as_released:
-            # Rows have the columns of a statement that makes no record, too.
+            # The columns of rows also follow a statement that makes no record.
             self._record_commits(row, np.ones(1, bool))
             told = replace(self._statement(row, statement), is_told=not is_unheard)
             self.tables.changed(schema, name, told)
 
     def _statement(self, row: pa.RecordBatch, text: str | None) -> TableStatement:
-        """The statement of a row, the only one of its batch."""
+        """Return the statement of a row, the only one of its batch."""
         us = self._us(row)
         if text is not None and self._as_released:
             assert self._words is not None
@@ -278,7 +280,7 @@ class RedoHolder:
         rs_id, user = (
             row.column(name)[0].as_py() for name in (redo_rows.RS_ID, redo_rows.USERNAME)
         )
-        # Its own transaction is open.
+        # One of the open transactions is its own.
         is_alone = self.buffer.open_count <= 1
         oldest = None if is_alone else self.buffer.oldest(with_committed=False)
         ssn = int(redo_rows.numbers(row, redo_rows.SSN)[0])
@@ -303,13 +305,13 @@ class RedoHolder:
         return self.delivered
 
     def taken(self, number: int) -> None:
-        """A transaction was taken from the buffer, after all others."""
+        """Note the last transaction that was taken from the buffer."""
         last = self.buffer.committed(number)
         user = last.user if self.buffer.shown & write_kernel.SHOWS_USER else None
         self.delivered = DeliveredTransaction(last.xid, last.scn, user)
 
     def _truncate(self, row: pa.RecordBatch, schema: str, name: str) -> None:
-        """A truncation is a change of its transaction."""
+        """Hold a truncate, which is a change of its transaction."""
         assert self._words is not None
         self._at = row
         table = self._find(schema, name)
@@ -317,7 +319,7 @@ class RedoHolder:
             self.buffer.hold(self._words.truncate(row, table.truncates))
 
     def close(self) -> None:
-        """Give everything back; never raises."""
+        """Release all resources; never raises."""
         if self.tables is not None:
             self.tables.close()
         self.buffer.close()
@@ -329,7 +331,7 @@ def _with_valid_statements(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _at(batch: pa.RecordBatch) -> At:
-    """Where the first row of a batch is."""
+    """Return SCN and transaction's id of the first row of a batch."""
     first = batch.slice(0, 1)
     xid = int(redo_rows.transaction_ids(first)[0]) & _HALF
     return At(int(redo_rows.numbers(first, redo_rows.SCN)[0]), xid)

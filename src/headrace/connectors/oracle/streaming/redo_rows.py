@@ -29,22 +29,22 @@ REDO = pa.schema(
         pa.field(SQL_REDO, pa.large_string()),
     ]
 )
-"""What is used of the columns; those that were not read are null."""
+"""The columns that are used; columns that were not read are null."""
 
 # V$LOGMNR_CONTENTS.OPERATION_CODE
 INTERNAL, INSERT, DELETE, UPDATE, DDL, START, COMMIT = 0, 1, 2, 3, 5, 6, 7
 SELECT_LOB_LOCATOR, LOB_WRITE, LOB_TRIM, REPLICATION_MARKER, LOB_ERASE = 9, 10, 11, 27, 29
 MISSING_SCN, ROLLED_BACK, XML_BEGIN, XML_WRITE, XML_END = 34, 36, 68, 70, 71
 LONG_BEGIN, LONG_WRITE, LONG_END, UNSUPPORTED = 91, 92, 93, 255
-"""LONG_…: of extended strings (32K_BEGIN, 32K_WRITE, 32K_END)."""
+"""LONG_… are operations on extended strings (32K_BEGIN, 32K_WRITE, 32K_END)."""
 
 NOT_RECONSTRUCTED = 2
-"""V$LOGMNR_CONTENTS.STATUS of a row whose statement LogMiner could not make."""
+"""V$LOGMNR_CONTENTS.STATUS of a row for which LogMiner could not make a statement."""
 
 
 def redo_batch(names: Sequence[str], rows: Sequence[Sequence[object]]) -> pa.RecordBatch:
-    """Rows that the driver gave, with columns of these names. Raises pyarrow.ArrowException for
-    values of other types."""
+    """Return rows of the driver, with columns of these names, as a batch. Raises
+    pyarrow.ArrowException for values of other types."""
     columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {}
     arrays = [
         pa.array(columns[field.name], field.type)
@@ -56,14 +56,15 @@ def redo_batch(names: Sequence[str], rows: Sequence[Sequence[object]]) -> pa.Rec
 
 
 class StatementParts:
-    """Puts statements together that LogMiner gives in several rows (CSF = 1: the next row goes
-    on). A statement whose last rows are not fetched yet is kept for the next batch."""
+    """Joins statements that LogMiner returns in several rows (CSF = 1: the next row continues). A
+    statement whose last rows are not fetched yet is kept for the next batch."""
 
     def __init__(self) -> None:
         self._kept: pa.RecordBatch | None = None
 
     def whole(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of a batch, and of what was kept of the one before, with whole statements."""
+        """Return the rows of a batch, and the kept ones of the batch before, with whole
+        statements."""
         if self._kept is not None:
             batch = pa.concat_batches([self._kept, batch])
             self._kept = None
@@ -81,15 +82,16 @@ class StatementParts:
         return _joined(batch, firsts)
 
     def rest(self) -> pa.RecordBatch | None:
-        """What was kept and does not go on: the window ended."""
+        """Return the kept statement, which does not continue: the window ended. None: nothing is
+        kept."""
         kept, self._kept = self._kept, None
         return None if kept is None else _joined(kept, np.zeros(1, np.int64))
 
 
 def _joined(batch: pa.RecordBatch, firsts: np.ndarray) -> pa.RecordBatch:
-    """One row of each statement, its first one; `firsts` are their numbers. Parts come one after
-    the other in the memory of their column, so a statement is what lies between its first part and
-    the next statement: bytes, as a part may end inside of a character."""
+    """Return one row of each statement, its first one; `firsts` are their numbers. Parts lie one
+    after the other in the memory of their column, so a statement is the bytes between its first
+    part and the next statement: a part may end inside of a character."""
     texts = batch.column(SQL_REDO)
     _, offsets, values = texts.buffers()
     places = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
@@ -105,7 +107,7 @@ def _joined(batch: pa.RecordBatch, firsts: np.ndarray) -> pa.RecordBatch:
 
 
 def numbers(batch: pa.RecordBatch, name: str) -> np.ndarray:
-    """A column of numbers (int64), 0 where they are null."""
+    """Return a column of numbers (int64), 0 where they are null."""
     column = batch.column(name)
     if column.null_count:
         column = column.fill_null(0)
@@ -113,15 +115,15 @@ def numbers(batch: pa.RecordBatch, name: str) -> np.ndarray:
 
 
 def _values(column: pa.Array) -> np.ndarray:
-    """The memory of a column of 64 bits without nulls."""
+    """Return the memory of a column of 64 bits without nulls."""
     if len(column) == 0:
         return np.zeros(0, np.int64)
     return np.frombuffer(column.buffers()[1], np.int64, len(column), 8 * column.offset)
 
 
 def microseconds(batch: pa.RecordBatch, offset_us: int) -> np.ndarray:
-    """TIMESTAMP as microseconds since 1970 UTC: it is the database's local time, which is so many
-    microseconds ahead."""
+    """Return TIMESTAMP as microseconds since 1970 UTC: it is the database's local time, which is
+    `offset_us` microseconds ahead."""
     column = batch.column(TIMESTAMP).view(pa.int64())
     if column.null_count:
         column = column.fill_null(offset_us)
@@ -129,7 +131,7 @@ def microseconds(batch: pa.RecordBatch, offset_us: int) -> np.ndarray:
 
 
 def transaction_ids(batch: pa.RecordBatch) -> np.ndarray:
-    """XID as numbers (int64 with the bits of the unsigned number), 0 where they are null."""
+    """Return XID as numbers (int64 with the bits of the unsigned number), 0 where they are null."""
     column = batch.column(XID)
     ids = np.zeros(len(batch), np.int64)
     raw = column.fill_null(bytes(8)) if column.null_count else column
@@ -144,7 +146,8 @@ def transaction_ids(batch: pa.RecordBatch) -> np.ndarray:
 
 
 def number_address(batch: pa.RecordBatch, name: str, if_null: int = 0) -> tuple[int, pa.Array]:
-    """The address of a column of 64 bits of a batch with rows, and what has to live as long."""
+    """Return the address of a column of 64 bits of a batch with rows, and the object that keeps it
+    alive."""
     column = batch.column(name)
     if column.null_count:
         column = column.fill_null(if_null)
@@ -152,7 +155,7 @@ def number_address(batch: pa.RecordBatch, name: str, if_null: int = 0) -> tuple[
 
 
 def text_column(column: pa.Array) -> tuple[int, ...]:
-    """The words of a column of texts or bytes as `row_kernel` reads it, but for its tail; good
+    """Return the words of a column of texts or bytes for `row_kernel`, without its tail; valid
     while the column lives."""
     validity, offsets, values = column.buffers()
     wide = pa.types.is_large_string(column.type)
@@ -167,8 +170,8 @@ def text_column(column: pa.Array) -> tuple[int, ...]:
 
 
 def runs(breaks: np.ndarray, count: int) -> Iterator[tuple[int, int]]:
-    """Bounds of what lies between the rows `breaks` (their numbers, in order), with an empty run
-    where two of them are neighbours; one more than breaks."""
+    """Yield the bounds of the runs between the rows `breaks` (their numbers, in order), empty
+    between two neighbours; one more than breaks."""
     first = 0
     for row in breaks:
         yield first, int(row)

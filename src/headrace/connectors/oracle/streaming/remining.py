@@ -14,7 +14,7 @@ from headrace.connectors.oracle.streaming import redo_rows
 
 _HALF = (1 << 64) - 1
 _SEQUENCE = 0xFFFFFFFF
-"""The last half of a transaction's id: all of it is set where LogMiner does not know it."""
+"""The last half of a transaction's id: all bits are set if LogMiner does not know it."""
 _ENDS = (redo_rows.COMMIT, redo_rows.ROLLED_BACK)
 
 
@@ -32,7 +32,7 @@ class Remined:
         return bool(np.any(self.xids.view(np.uint64) == np.uint64(xid)))
 
     def rest(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of a batch without those that were read before and are held."""
+        """Return the rows of a batch without those that were read before and are held."""
         before = redo_rows.numbers(batch, redo_rows.SCN) <= self.upto
         if not before.any():
             return batch
@@ -40,25 +40,26 @@ class Remined:
 
 
 class GivenUp:
-    """Transactions that are given up: nothing that comes of them is taken, whenever it is read. The
-    receiver's thread reports them, another one asks for those of an offset."""
+    """Transactions that are given up: their rows are left out, whenever they are read. The
+    receiver's thread reports them, another thread gets those of an offset."""
 
     def __init__(self, xids: Iterable[int]) -> None:
         self._lock = threading.Lock()
         self._ends: dict[int, int | None] = dict.fromkeys(xids)
-        """By id, where each was committed or rolled back: a place; None: it is open."""
+        """The place where each was committed or rolled back, by id; None: it is open."""
         self._ids = np.zeros(0, np.int64)
         self._is_known()
 
     def add(self, xids: Iterable[int]) -> None:
-        """More of them."""
+        """Add transactions."""
         with self._lock:
             for xid in xids:
                 self._ends.setdefault(xid, None)
             self._is_known()
 
     def rest(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of a batch without theirs; those that end them stay."""
+        """Return the rows of a batch without those of these transactions; rows that end them
+        stay."""
         if not len(self._ids):
             return batch
         theirs = _are_of(batch, self._ids)
@@ -75,15 +76,15 @@ class GivenUp:
         return _without(batch, theirs & ~ends)
 
     def at(self, committed: int) -> tuple[int, ...]:
-        """The ids of the transactions at a position that has delivered everything below the place
-        `committed`, without those that ended before it."""
+        """Return the ids of the transactions at a position that has delivered everything below the
+        place `committed`, without those that ended before it."""
         with self._lock:
             return tuple(
                 sorted(x for x, end in self._ends.items() if end is None or end >= committed)
             )
 
     def forget(self, committed: int) -> None:
-        """Nothing is read again that was committed below a place."""
+        """Forget transactions that were committed below a place: they are not read again."""
         with self._lock:
             gone = [x for x, end in self._ends.items() if end is not None and end < committed]
             for xid in gone:
@@ -96,7 +97,8 @@ class GivenUp:
 
 
 def _are_of(batch: pa.RecordBatch, xids: np.ndarray) -> np.ndarray:
-    """Mask of the rows of transactions; of those whose sequence LogMiner does not know, too."""
+    """Return a mask of the rows of transactions, also of those whose sequence LogMiner does not
+    know."""
     own = redo_rows.transaction_ids(batch)
     theirs = np.isin(own, xids)
     unknown = (own & _SEQUENCE) == _SEQUENCE

@@ -1,4 +1,4 @@
-"""What each row of redo does, as the words that `hold_kernel` reads."""
+"""The effects of rows of redo, as the words that `hold_kernel` reads."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _TEXTS = (
     redo_rows.CLIENT_ID,
     redo_rows.XID,
 )
-"""In the order of `row_kernel`."""
+"""The columns of texts, in the order of `row_kernel`."""
 _NUMBERS = (
     (row_kernel.CODES, redo_rows.OPERATION_CODE),
     (row_kernel.ROLLBACKS, redo_rows.ROLLBACK),
@@ -68,7 +68,7 @@ _NAMED = (redo_rows.SEG_OWNER, redo_rows.TABLE_NAME, redo_rows.USERNAME, redo_ro
 
 
 class RowTable(Protocol):
-    """A captured table, as rows of redo see it."""
+    """A captured table, as rows of redo refer to it."""
 
     @property
     def path(self) -> tuple[str, str]:
@@ -87,7 +87,7 @@ class RowTable(Protocol):
 
     @property
     def has_apart(self) -> bool:
-        """Whether the redo may hold values apart from its rows."""
+        """Whether the redo may store values apart from its rows."""
         ...
 
 
@@ -101,7 +101,7 @@ table."""
 class RowOptions:
     """`shows_redo` and `shows_ssn`: source.redo_sql and source.ssn are filled. `failure`:
     event.processing.failure.handling.mode. `numbers_columns`: statements that LogMiner could not
-    make have numbers for the names of columns (log.mining.strategy=hybrid)."""
+    make have numbers instead of columns' names (log.mining.strategy=hybrid)."""
 
     shows_redo: bool = False
     shows_ssn: bool = False
@@ -109,14 +109,14 @@ class RowOptions:
     numbers_columns: bool = False
 
     def failed(self, error: HeadraceError) -> None:
-        """As event.processing.failure.handling.mode says."""
+        """Handle an error as event.processing.failure.handling.mode says."""
         if self.failure == "fail":
             raise error
         if self.failure == "warn":
             log.warning("%s: the change is left out", error.message)
 
     def value_failed(self, error: HeadraceError) -> None:
-        """The same of a large value."""
+        """Handle an error of a large value as event.processing.failure.handling.mode says."""
         if self.failure == "fail":
             raise error
         if self.failure == "warn":
@@ -145,7 +145,7 @@ class RowWords:
         self._unsupported = UnsupportedRows()
         self._users, self._clients = users, clients
         self.offset_us = 0
-        """How far the database's local time is ahead of UTC."""
+        """Microseconds by which the database's local time is ahead of UTC."""
         self._numbers = [TextNumbers() for _ in range(3)]
         self._paths: list[tuple[str, str]] = []
         self._hashes: dict[tuple[str, str], int] = {}
@@ -166,11 +166,11 @@ class RowWords:
         self._words = np.zeros((0, hold_kernel.ROW_WORDS), np.int64)
         self._scratch, self._longest, self._of_columns = np.zeros(0, np.uint8), -1, 0
         self._kept: list[object] = []
-        """What the words of the last batch point into."""
+        """The memory to which the words of the last batch point."""
 
     def of(self, batch: pa.RecordBatch, delivered: np.ndarray) -> Rows:
-        """The words of a batch without DDL, or of its rows before the first one that describes a
-        table, which are valid until the next call. `delivered`: mask of the commits that were
+        """Return the words of a batch without DDL, or of its rows before the first one that
+        describes a table; valid until the next call. `delivered`: mask of the commits that were
         delivered before. Raises HeadraceError for a statement that is not understood."""
         words, codes = self._put(batch, delivered)
         if self._columns[row_kernel.NEEDS_CARE]:
@@ -181,7 +181,7 @@ class RowWords:
         return self._rows(words)
 
     def truncate(self, row: pa.RecordBatch, relation: int) -> Rows:
-        """The words of the only row of a batch, a truncation of a table."""
+        """Return the words of the only row of a batch, a truncate of a table."""
         words, _ = self._put(row, np.zeros(1, bool))
         words[:, hold_kernel.ACTION] = hold_kernel.CHANGES
         words[:, hold_kernel.KIND] = frames.TRUNCATE
@@ -199,7 +199,7 @@ class RowWords:
     # -- words ----------------------------------------------------------------------------------
 
     def _put(self, batch: pa.RecordBatch, delivered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The words of the first rows of a batch, and their operation codes."""
+        """Put the words of the first rows of a batch; returns them and their operation codes."""
         count = len(batch)
         if count > len(self._words):
             self._words = np.zeros((count, hold_kernel.ROW_WORDS), np.int64)
@@ -236,7 +236,7 @@ class RowWords:
         return words[:upto], redo_rows.numbers(batch, redo_rows.OPERATION_CODE)[:upto]
 
     def _put_rows(self, batch: pa.RecordBatch, words: np.ndarray) -> int:
-        """Puts the words of rows; returns of how many."""
+        """Put the words of rows; returns the number of rows."""
         told = np.zeros(len(self._paths) + 1, np.int64)
         done, count = 0, len(batch)
         while True:
@@ -263,12 +263,12 @@ class RowWords:
         return count
 
     def _hash_of(self, path: tuple[str, str]) -> int:
-        """What the hashes of the row ids of a table have of it."""
+        """Return the value that a table adds to the hashes of its row ids."""
         number = self._hashes.setdefault(path, len(self._hashes) + 1)
         return number * _MULTIPLIER & _POSITIVE
 
     def _add_names(self, row: pa.RecordBatch) -> None:
-        """Names of a row that have no number yet."""
+        """Give numbers to the names of a row that have none yet."""
         texts = {name: row.column(name)[0].as_py() for name in _NAMED}
         users, clients, tables = self._numbers
         for numbers, names, name in (
@@ -285,7 +285,7 @@ class RowWords:
     # -- changes --------------------------------------------------------------------------------
 
     def _read_odd(self, row: np.ndarray) -> None:
-        """Makes the images of a row whose statement the kernel does not read."""
+        """Make the images of a row whose statement the kernel does not read."""
         text = ctypes.string_at(int(row[hold_kernel.IMAGES]), int(row[hold_kernel.IMAGES_BYTES]))
         number = self._statements.number_at(int(row[hold_kernel.TABLE]))
         row[hold_kernel.TABLE] = 0
@@ -308,8 +308,9 @@ class RowWords:
         row[hold_kernel.TABLE] = 0
 
     def _add_apart(self, batch: pa.RecordBatch, codes: np.ndarray, words: np.ndarray) -> None:
-        """The words of rows that hold values apart from their rows. They are read one at a time:
-        each is a part of a large value. One that cannot be read makes the value unavailable."""
+        """Put the words of rows with values that are stored apart from their rows. They are read
+        one at a time: each is a part of a large value. A row that cannot be read makes the value
+        unavailable."""
         for row in np.flatnonzero(words[:, hold_kernel.ACTION] == hold_kernel.APART):
             assert self._held_row is not None
             statement, info = (
@@ -327,9 +328,9 @@ class RowWords:
             self._put_image(words[row], raw)
 
     def _drop_lacking(self, batch: pa.RecordBatch, codes: np.ndarray, words: np.ndarray) -> None:
-        """Rows whose statement LogMiner could not make; an error or a warning reports those of
-        captured tables. Of operations that it does not know there is always a warning, as Debezium
-        has it."""
+        """Drop rows for which LogMiner could not make a statement; those of captured tables are
+        reported by an error or a warning. Unsupported operations always give a warning, as in
+        Debezium."""
         actions = words[:, hold_kernel.ACTION]
         actions[_is_sound(batch, codes, words)] = hold_kernel.CHANGES
         lacking = np.flatnonzero(actions == hold_kernel.LACKING_STATEMENT)
@@ -358,8 +359,8 @@ class RowWords:
 
 
 def _is_sound(batch: pa.RecordBatch, codes: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """Mask of the rows with STATUS 2 and no reason in INFO, whose statements are good: so LogMiner
-    reports updates of tables with LONG columns."""
+    """Return a mask of the rows with STATUS 2 and no reason in INFO, whose statements are good:
+    LogMiner returns updates of tables with LONG columns in this way."""
     reasons = pc.utf8_trim_whitespace(batch.column(redo_rows.INFO).slice(0, len(words)))
     has_none = pc.equal(reasons.fill_null(""), "").to_numpy(zero_copy_only=False)
     is_lacking = words[:, hold_kernel.ACTION] == hold_kernel.LACKING_STATEMENT

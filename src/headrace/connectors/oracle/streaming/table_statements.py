@@ -34,7 +34,7 @@ class At(NamedTuple):
 
 class DeliveredTransaction(NamedTuple):
     """The last transaction with changes that was committed before a row: its id, the SCN of its
-    commit and its user, the two None where another process delivered it."""
+    commit and its user; SCN and user are None if another process delivered it."""
 
     xid: int
     scn: int | None = None
@@ -43,11 +43,11 @@ class DeliveredTransaction(NamedTuple):
 
 @dataclass(frozen=True)
 class TableStatement:
-    """A row of redo that describes tables. `us`: the time that is shown of it, in microseconds
-    since 1970. `text` is None where a change of its rows describes a table. `last` is what was
-    delivered before it, `threads` are the last commits of each redo thread with its own, and redo
-    of a larger SCN than `mined` has all of the transactions that are open there. Without `is_told`
-    the statement makes no event (log.mining.schema_changes.username.exclude.list)."""
+    """A row of redo that describes tables. `us`: its time in events, in microseconds since 1970.
+    `text` is None if a change of its rows describes a table. `last` is the last transaction
+    delivered before it, `threads` are the last commits of each redo thread including its own, and
+    redo of a larger SCN than `mined` has all of the transactions that are open then. Without
+    `is_told` the statement makes no event (log.mining.schema_changes.username.exclude.list)."""
 
     at: At
     us: int
@@ -64,12 +64,12 @@ class TableStatement:
 
     @property
     def statement(self) -> str | None:
-        """The statement alone, as events show it."""
+        """The statement without surrounding text, as events show it."""
         return None if self.text is None else stated(self.text)
 
     def position(self, snapshot_scn: str | None) -> dict[str, Any]:
-        """The position by the names of Debezium's offsets, in Debezium's order. `snapshot_scn` is
-        that of the snapshot before it."""
+        """Return the position by the names of Debezium's offsets, in Debezium's order.
+        `snapshot_scn` is the SCN of the snapshot before it."""
         commits = (one._replace(xids=tuple(sorted(one.xids))) for one in self.threads)
         members: dict[str, Any] = {"commit_scn": ",".join(map(str, commits)) or None}
         if self.last is not None:
@@ -84,7 +84,7 @@ class TableStatement:
         return members
 
     def cells(self, *, as_released: bool) -> list[str | None]:
-        """The cells of STATEMENT_CELLS. `as_released`: id, user and commit are those of the
+        """Return the cells of STATEMENT_CELLS. `as_released`: id, user and commit are those of the
         transaction that was delivered last, as Debezium 3.6 shows them."""
         shown: DeliveredTransaction | None = self.last
         if not as_released:
@@ -97,7 +97,7 @@ class TableStatement:
 
 
 def is_truncation(statement: str, schema: str) -> bool:
-    """Whether a statement empties a table; `schema` is that of names without one."""
+    """Whether a statement truncates a table; `schema` is that of names without one."""
     try:
         return any(one.kind is DdlKind.TRUNCATE for one in parse_ddl(statement, schema))
     except HeadraceError:
@@ -114,7 +114,7 @@ class StatementFacts(SchemaChangeFacts):
 
     @staticmethod
     def of(topic: str, *paths: Path) -> StatementFacts:
-        """`paths` are the tables that the source block names."""
+        """Return the facts of a topic; `paths` are the tables that the source block names."""
         schemas = dict.fromkeys(schema for schema, _ in paths)
         tables = [table for _, table in dict.fromkeys(paths)]
         return StatementFacts(topic, ",".join(schemas), ",".join(tables))

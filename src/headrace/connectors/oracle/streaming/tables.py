@@ -1,4 +1,4 @@
-"""The captured tables of a stream: as they were when the redo that is read was written."""
+"""The captured tables of a stream, as they were when its redo was written."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from headrace.streaming.relations import RelationVersions
 log = logging.getLogger(__name__)
 
 Describe = Callable[[str, str], Table | None]
-"""What the data dictionary says of a table now; None if it does not exist."""
+"""Returns the current description of a table in the data dictionary; None if it does not exist."""
 
 
 class SchemaChange(NamedTuple):
-    """The image of a schema change's record, the relation version that it has, and its place."""
+    """The image of a schema change's record, the record's relation version, and its place."""
 
     image: bytes
     relation: int
@@ -50,7 +50,7 @@ class SchemaChange(NamedTuple):
 
 class ToldTables:
     """The schema history of a stream that is mined from the SCN `mined` on, and has delivered
-    everything below the place `delivered`: schema changes that are read again below it make no
+    everything below the place `delivered`: schema changes below it that are read again make no
     records."""
 
     def __init__(
@@ -64,31 +64,31 @@ class ToldTables:
         as_released: bool = False,
     ) -> None:
         """`told` are the tables that this process recorded when it started from the beginning;
-        None: another process may have recorded any. `as_released`: see TableStatement.cells. Raises
-        HeadraceError."""
+        None: another process may have recorded tables. `as_released`: see TableStatement.cells.
+        Raises HeadraceError."""
         self._history, self._database = history, database
         self._delivered, self._as_released = delivered, as_released
         newest = history.newest_position()
         self._snapshot_scn = None if newest is None else newest.get("snapshot_scn")
-        # A snapshot describes tables when it is delivered, with redo before it to be mined.
+        # A snapshot describes tables when it is delivered, and redo before it may be mined.
         self._known = history.tables_before(behind_scn(mined)) or history.tables_before(delivered)
         # Earlier descriptions are not known to this process: it takes the current tables.
         self._is_told = told is None and not history.is_whole and not self._known
         self._told = {self._id(*path) for path in told or ()}
 
     def table(self, schema: str, name: str) -> Table | None:
-        """A table as it was recorded; None: it was not."""
+        """Return a table as it was recorded; None: it was not."""
         told = self._known.get(self._id(schema, name))
         return None if told is None else described_table(told)
 
     def knows(self, schema: str, name: str) -> bool:
-        """Whether a table was recorded, as far as is known."""
+        """Whether a table was recorded, as far as this process knows."""
         identity = self._id(schema, name)
         return self._is_told or identity in self._known or identity in self._told
 
     @property
     def is_empty(self) -> bool:
-        """Whether a history that outlives its process knows no table."""
+        """Whether a history that outlives its process has no table."""
         return not self._is_told and not self._known
 
     def change(
@@ -99,9 +99,9 @@ class ToldTables:
         schema: str,
         previous: Path | None = None,
     ) -> bytes | None:
-        """Write down what became of a table, unless that was done before; the image of its schema
-        change. None: it is not told again. `schema` is the statement's, `previous` the name that
-        the table had. Raises HeadraceError."""
+        """Record the change of a table, unless that was done before, and return the image of its
+        schema change. None: it was recorded before. `schema` is the statement's, `previous` the
+        name that the table had. Raises HeadraceError."""
         identity = self._id(*table.path)
         if statement.at.place < self._delivered:
             self._again(identity, statement.at)
@@ -123,8 +123,8 @@ class ToldTables:
         return image
 
     def mention(self, change: TableDdl, statement: TableStatement, schema: str) -> bytes | None:
-        """Write down a statement of a table that is not captured, of which the history tells
-        without tables; the image of its schema change. None: it is not told (again). Raises
+        """Record a statement of a table that is not captured, which the history has without tables,
+        and return the image of its schema change. None: it is not recorded (again). Raises
         HeadraceError."""
         before, identity = self._id(*(change.previous or change.path)), self._id(*change.path)
         is_drop = change.kind is DdlKind.DROP
@@ -154,7 +154,7 @@ class ToldTables:
         return schema_change_image(record, statement.cells(as_released=self._as_released))
 
     def _again(self, identity: TableId, at: At) -> None:
-        """Sets the table to what was recorded up to here."""
+        """Set the table to its record as of this place."""
         now: Mapping[TableId, HistoryTable] = self._history.tables_before(at.place + 1)
         if identity in now:
             self._known[identity] = now[identity]
@@ -165,14 +165,14 @@ class ToldTables:
         return (self._database, schema, name)
 
     def close(self) -> None:
-        """Let the history go; never raises."""
+        """Close the history; never raises."""
         self._history.close()
 
 
 @dataclass(frozen=True)
 class CapturedTable:
     """A captured table: as the rows that are read have it, the relation version of its records,
-    that of its truncations, its number among the parser's tables, and whether the redo may hold
+    that of its truncates, its number among the parser's tables, and whether the redo may store
     values apart from its rows."""
 
     table: Table
@@ -189,7 +189,7 @@ class CapturedTable:
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How statements are read: the character sets of the database (Python's names),
+    """Options of reading statements: the character sets of the database (Python's names),
     internal.log.mining.sql.relaxed.quote.detection and event.converting.failure.handling.mode."""
 
     charset: str = "utf-8"
@@ -199,7 +199,8 @@ class TextOptions:
 
     @staticmethod
     def of(config: OracleConfig, charset: str, national: str) -> TextOptions:
-        """`charset` and `national` are the database's names of its character sets."""
+        """Return the options of a configuration. `charset` and `national` are the database's names
+        of its character sets."""
         return TextOptions(
             codec_of(charset),
             codec_of(national),
@@ -235,23 +236,23 @@ class StreamTables:
         self._tables: dict[Path, CapturedTable | None] = {}
         self.statements = RedoStatements()
         self.lobs: dict[int, LobTable] = {}
-        """By relation version, the captured tables that were found."""
+        """The captured tables that were found, by relation version."""
         self.charset = texts.charset
         self.real_name: Callable[[str], Path | None] | None = None
-        """Finds the table after a name that LogMiner made up (log.mining.strategy=hybrid)."""
+        """Returns the table for a name that LogMiner made up (log.mining.strategy=hybrid)."""
         self.list_tables: Callable[[], Sequence[tuple[str, str, int]]] = tuple
-        """Schema, name and object number of every table that there is now."""
+        """Returns schema, name and object number of every table that exists now."""
         self.identifies = False
-        """Whether facts of tables say which object they are (headrace.table.identity)."""
+        """Whether facts of tables identify the object (headrace.table.identity)."""
         self._objects: dict[int, Path] = {}
         self._newest_object = 0
         self.changes: list[tuple[SchemaChange, int]] = []
-        """What became of tables since it was taken away, in the order of the redo, and when, in
-        microseconds since 1970."""
+        """The schema changes since this list was last taken, in the order of the redo, with their
+        times in microseconds since 1970."""
 
     def find(self, schema: str, name: str, at: TableStatement) -> CapturedTable | None:
-        """The captured table of a row of redo; None: it is not captured, or gone. A table that was
-        not recorded yet is recorded at this row."""
+        """Return the captured table of a row of redo; None: it is not captured, or no longer
+        exists. A table that was not recorded yet is recorded at this row."""
         path = self._path(schema, name)
         if path not in self._tables:
             self._tables[path] = self._made(*path, at)
@@ -267,7 +268,8 @@ class StreamTables:
         return real or (schema, name)
 
     def captured_object(self, number: int) -> Path | None:
-        """The captured table that has an object number now; None if there is no such table."""
+        """Return the captured table that has an object number now; None if there is no such
+        table."""
         if number > self._newest_object:
             self._list_objects()
             self._newest_object = max([number, *self._objects])
@@ -280,9 +282,9 @@ class StreamTables:
         }
 
     def _identified(self, table: Table, before: Table | None, otherwise: str) -> Table:
-        """A table with what tells it from others: that of the table `before`, else the number of
-        the object that has its name now, which may be a later one than that of the redo, and never
-        an earlier one. `otherwise` is for a table that is gone; empty: no statement made it."""
+        """Return a table with its identity: that of the table `before`, else the number of the
+        object that has its name now, which may be later than the redo's object, and never earlier.
+        `otherwise` is the identity of a table that is gone; empty: no statement created it."""
         if not self.identifies:
             return table
         own_id = "" if before is None else before.own_id
@@ -331,9 +333,9 @@ class StreamTables:
         return CapturedTable(table, version, truncates, model, has_apart)
 
     def changed(self, schema: str, name: str, statement: TableStatement) -> None:
-        """A statement changed tables; `schema` and `name` are what LogMiner says of it. From here
-        on rows have the columns that the statement leaves, or, where it does not say, those of the
-        data dictionary."""
+        """Apply a statement that changed tables; `schema` and `name` are LogMiner's for it. From
+        now on rows have the columns that the statement leaves, or, if it does not state them, those
+        of the data dictionary."""
         try:
             changes = parse_ddl(statement.text or "", schema)
         except HeadraceError as error:
@@ -367,7 +369,7 @@ class StreamTables:
             is_made = change.kind in (DdlKind.CREATE, DdlKind.COMMENT) or not is_known
             kind = ChangeType.CREATE if is_made else ChangeType.ALTER
             self._tell(kind, after, statement, named, None if is_made else previous or path)
-            # What was asked of a name says nothing of the name that follows it.
+            # The identity of a name does not apply to a later table with the name.
             former = before if change.kind in (DdlKind.ALTER, DdlKind.COMMENT) else None
             after = self._identified(after, former, f"since {statement.at.place}")
             self._tables[path] = self._captured(after)
@@ -375,8 +377,8 @@ class StreamTables:
             self._tell(ChangeType.DROP, Table(*path), statement, named)
 
     def _mention(self, change: TableDdl, named: Path, statement: TableStatement) -> None:
-        """A statement of a table that is not captured: of those that the schema history keeps,
-        Debezium knows of tables that a snapshot saw."""
+        """Record a statement of a table that is not captured. Of the statements that the schema
+        history keeps, Debezium knows those of tables that a snapshot read."""
         if not self._capture.mentions(named[0]) or not statement.is_told:
             return
         if change.kind in (DdlKind.ALTER, DdlKind.RENAME, DdlKind.DROP):
@@ -385,14 +387,14 @@ class StreamTables:
             self._show(image, statement, named, *(() if is_drop else (change.path,)))
 
     def _before(self, path: Path) -> Table | None:
-        """A table as it is known so far."""
+        """Return a table as it is known so far."""
         if not self._told.knows(*path):
             return None
         captured = self._tables.get(path)
         return self._told.table(*path) if captured is None else captured.table
 
     def _after(self, statement: TableDdl, before: Table | None) -> Table | None:
-        """A table as a statement leaves it; None: it is gone."""
+        """Return a table as a statement leaves it; None: it is gone."""
         if statement.kind is DdlKind.DROP:
             return None
         try:
@@ -408,12 +410,12 @@ class StreamTables:
         named: Path,
         previous: Path | None = None,
     ) -> None:
-        """`named` is the table that the row of redo names."""
+        """Record a schema change; `named` is the table that the row of redo names."""
         image = self._told.change(kind, table, statement, named[0], previous)
         self._show(image, statement, named, *(() if previous is None else (table.path,)))
 
     def _show(self, image: bytes | None, statement: TableStatement, *paths: Path) -> None:
-        """The record of a schema change, whose source block names `paths`."""
+        """Add the record of a schema change, whose source block names `paths`."""
         if image is None or not self._options.tells or not statement.is_told:
             return
         facts = StatementFacts.of(self._capture.topics.schema_changes, *paths)
@@ -421,5 +423,5 @@ class StreamTables:
         self.changes.append((change, statement.us))
 
     def close(self) -> None:
-        """Let the history go; never raises."""
+        """Close the history; never raises."""
         self._told.close()

@@ -1,5 +1,5 @@
-"""What the workload of a support bundle does: tables of its own, and changes that make the redo of
-which nobody knows what it looks like."""
+"""The workload of a support bundle: tables of its own, and changes whose redo has an unknown
+form."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ TABLES: Mapping[str, str] = {
     "JSONS": "J JSON",
     "BOOLEANS": "B BOOLEAN",
 }
-"""Columns beside the key ID, by the tables' names after `HEADRACE_KIT_`."""
+"""Columns besides the key ID, by the tables' names after `HEADRACE_KIT_`."""
 LEAST = {"JSONS": (21,), "BOOLEANS": (23,)}
-"""Versions of servers that have such columns."""
+"""The lowest versions of servers that have such columns."""
 NAMES = frozenset(f"{sql.KIT}{table}" for table in TABLES)
 _WORDS = """
     A B BEGIN BUF_B BUF_C BUF_NC C CONSTRAINTS D DBMS_LOB DECLARE DOC ERASE F G H
@@ -39,10 +39,10 @@ _WORDS = """
 """
 OWN = NAMES | frozenset(_WORDS.split())
 SESSIONS = 3
-"""How many sessions make changes."""
+"""The number of sessions that make changes."""
 _COMMITS = 20
 _ZONED = "TO_TIMESTAMP_TZ(:{}, 'YYYY-MM-DD HH24:MI:SS.FF9 TZH:TZM')"
-"""A column with the local time zone takes texts by a format that has no zone."""
+"""An explicit conversion: columns with local time zone convert texts by a format without a zone."""
 _EURO, _LARGE = "€é", "large é text, "
 _NONE: Mapping[str, str] = {}
 
@@ -91,7 +91,7 @@ CONTENTS = question(
 
 
 def listed() -> Iterator[Question]:
-    """Every statement, for `--dry-run`: each text once."""
+    """Yield every statement, for `--dry-run`: each text once."""
     yield EXISTING
     yield TYPE
     for table, columns in TABLES.items():
@@ -108,12 +108,12 @@ def listed() -> Iterator[Question]:
 
 
 def create(table: str, columns: str) -> str:
-    """The statement that makes a table."""
+    """Return the statement that creates a table."""
     return sql.KIT_TABLE(kit=table, kit_columns=f"ID NUMBER(9) PRIMARY KEY, {columns}")
 
 
 def changes() -> Iterator[Step]:
-    """All of them, in their order."""
+    """Yield all changes, in their order."""
     for number in range(1, 5):  # a part of SQL_REDO ends at another byte of a character
         text = "a" * number + _EURO * 700
         yield _insert("TEXTS", number, a=text, b=text, n=_EURO * 300)
@@ -155,8 +155,8 @@ def _times() -> Iterator[Step]:
 
 
 def _commits() -> Iterator[Step]:
-    """Transactions of several sessions, which are open side by side and are committed in another
-    order."""
+    """Yield transactions of several sessions, which are open at the same time and are committed in
+    another order."""
     for number in range(_COMMITS):
         first = number * SESSIONS + 1
         for session in range(SESSIONS):
@@ -183,8 +183,8 @@ def _insert(
     commits: bool = True,
     **values: str,
 ) -> Step:
-    """A row; `values` are binds of the columns of these names, unless `expressions` of columns have
-    them."""
+    """Return the step that inserts a row; `values` are binds of the columns of these names, unless
+    `expressions` has the column."""
     shown = {"ID": ":id", **{name.upper(): f":{name}" for name in values}, **expressions}
     text = sql.KIT_INSERT(
         kit=table, kit_names=", ".join(shown), kit_values=", ".join(shown.values())

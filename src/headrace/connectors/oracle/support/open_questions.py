@@ -1,4 +1,5 @@
-"""What cannot be known without an Oracle, and what the records of a support bundle say of it."""
+"""The questions that only an Oracle can answer, and the answers in the records of a support
+bundle."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _UNSUPPORTED = "255"
 
 
 def _values(records: Records, name: str, column: str) -> list[Any]:
-    """What was recorded of a column, in order."""
+    """Return the recorded values of a column, in order."""
     values = []
     for record in records:
         if record["name"] == name and "rows" in record:
@@ -26,7 +27,7 @@ def _values(records: Records, name: str, column: str) -> list[Any]:
 
 
 def _rows(records: Records, *names: str) -> list[dict[str, Any]]:
-    """The rows that were recorded of statements, by their columns."""
+    """Return the rows that were recorded for statements, by their columns."""
     found = []
     for record in records:
         if record["name"] in names and "rows" in record:
@@ -37,12 +38,13 @@ def _rows(records: Records, *names: str) -> list[dict[str, Any]]:
 
 
 def _asked(records: Records, name: str) -> list[Mapping[str, Any]]:
-    """The statements of a name, which were not the workload's."""
+    """Return the statements of a name that are not the workload's."""
     return [one for one in records if one["name"] == name and "place" in one]
 
 
 def _refusals(records: Records, *names: str) -> list[object]:
-    """What the database refused, but of the workload; of all statements where none are named."""
+    """Return the errors of the database, without the workload's; `names`: only those of these
+    statements."""
     return [
         {"name": one["name"], **one["error"]}
         for one in records
@@ -53,7 +55,7 @@ def _refusals(records: Records, *names: str) -> list[object]:
 
 
 def _slowest(records: Records, name: str) -> float | None:
-    """Seconds that a statement took at most; None: it was not sent."""
+    """Return the most seconds that a statement took; None: it was not sent."""
     return max((float(one["seconds"]) for one in _asked(records, name)), default=None)
 
 
@@ -63,13 +65,13 @@ def _facts(records: Records, name: str) -> Mapping[str, Any]:
 
 
 def _counted(fact: str) -> Callable[[Records], object]:
-    """A fact of the redo; None: there was none."""
+    """Return a function that reads a fact of the redo; None: there was none."""
     return lambda records: {name: _facts(records, name).get(fact) for name in _REDO}
 
 
 def _redo_of(*tables: str) -> Callable[[Records], object]:
-    """What LogMiner gave for tables of the workload, see `samples`, and the codes of what the
-    database refused of each; None: the bundle has no workload."""
+    """Return a function that reads LogMiner's rows of tables of the workload, see `samples`, and
+    the error codes of each; None: the bundle has no workload."""
 
     def answer(records: Records) -> object:
         own = [one for one in records if str(one["name"]).startswith("kit_")]
@@ -116,7 +118,7 @@ def _types(records: Records) -> object:
 
 
 def _driver(records: Records) -> object:
-    """How the driver connected, and what it could not read as the stream does."""
+    """Return how the driver connected, and what it could not read in the way of the stream."""
     arrow = [one["facts"] for one in records if one["name"] == "arrow"]
     return {**_facts(records, "server"), "arrow": [one.get("error") for one in arrow]}
 
@@ -129,7 +131,7 @@ def _containers(records: Records) -> object:
 
 
 def _archived(records: Records) -> object:
-    """Archived logs by what their rows say, and what became of logs that were added."""
+    """Return archived logs by the content of their rows, and the results of adding logs."""
     rows = _rows(records, sql.ARCHIVED_LOGS.name)
     whole = [
         row
@@ -159,7 +161,7 @@ def _archiving(records: Records) -> object:
 
 
 def _transactions(records: Records) -> object:
-    """Transactions that were open, and how long their redo took to be read."""
+    """Return the open transactions, and how long it took to read their redo."""
     return {
         "open": _rows(records, sql.PENDING.name),
         "scn": _rows(records, sql.CURRENT_SCN.name)[:1],
@@ -168,7 +170,7 @@ def _transactions(records: Records) -> object:
 
 
 def _catalogue(records: Records) -> object:
-    """How many tables there are, and the seconds that describing one took at most."""
+    """Return the number of tables, and the most seconds that describing a table took."""
     names = (sql.TABLES, sql.COLUMNS, sql.PRIMARY_KEY, sql.OBJECT, sql.TABLE_DDL)
     return {
         "tables": [one["row_count"] for one in _asked(records, sql.TABLES.name)
@@ -184,7 +186,8 @@ def _unreadable(records: Records) -> object:
 
 
 def _unsupported(records: Records) -> object:
-    """Rows that LogMiner does not support (OPERATION_CODE 255), of how many."""
+    """Return the rows that LogMiner does not support (OPERATION_CODE 255), and the number of all
+    rows."""
     found = {}
     for name in _REDO:
         facts = _facts(records, name)
@@ -308,4 +311,4 @@ OPEN: Sequence[Open] = (
         _redo_of("ALTERED"),
     ),
 )
-"""What cannot be known without an Oracle."""
+"""The questions that only an Oracle can answer."""

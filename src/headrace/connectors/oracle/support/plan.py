@@ -1,4 +1,5 @@
-"""Asks an Oracle what a support bundle needs, by the connector's connection and statements."""
+"""Runs the queries of a support bundle on an Oracle, by the connector's connection and
+statements."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def _ask(
             yield from asking.mined(
                 first, asking.written(), condition, "redo", lambda _name: questions.CONTENTS
             )
-        # What ends a session of LogMiner says nothing of the catalogue.
+        # A second connection: errors that end the session of LogMiner do not affect the catalogue's
+        # queries.
         with connect(config) as connection:
             asking_tables = _Observing(config, connection, recording)
             asking_tables.ask_tables()
@@ -60,7 +62,7 @@ def _ask(
 
 
 def _condition(config: OracleConfig) -> str:
-    """Redo of the captured schemas."""
+    """Return the condition on redo of the captured schemas."""
     return redo_conditions.contents_condition(
         config.container,
         [
@@ -76,7 +78,7 @@ class _Observing(Asking):
     """The statements of one bundle on one connection, which only read."""
 
     def ask_root(self) -> None:
-        """The database, and its redo."""
+        """Ask about the database, and its redo."""
         self.enter(sql.ROOT)
         scn = self.scn()
         for one in (
@@ -93,7 +95,7 @@ class _Observing(Asking):
         self.ask_logs()
 
     def ask_logs(self) -> None:
-        """The views of logs as they are now."""
+        """Read the views of logs as they are now."""
         for one in (questions.THREADS, questions.LARGEST_LOG, questions.DESTINATIONS):
             self.send(one)
         self.send(questions.ONLINE_LOGS)
@@ -107,7 +109,8 @@ class _Observing(Asking):
             self.send(one)
 
     def ask_tables(self) -> None:
-        """The rights of the user, and what the catalogue says of captured tables."""
+        """Ask for the rights of the user, and for the catalogue's description of captured
+        tables."""
         if not self.enter(self._config.container):
             return
         for one in (questions.PRIVILEGES, questions.PACKAGES):

@@ -1,4 +1,4 @@
-"""The statements of a support bundle of Oracle, and what of their answers may be shown."""
+"""The statements of a support bundle of Oracle, and which parts of their answers may be shown."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _NAMES: Mapping[str, Shown] = dict.fromkeys(
 )  # fmt: skip
 _SQL: Mapping[str, Shown] = dict.fromkeys(("SQL_REDO", "DATA_DEFAULT"), Shown.SQL)
 VIEWS: Mapping[str, Shown] = {**_WORDS, **_NAMES, **_SQL, "DATA_TYPE": Shown.COLUMN_TYPE}
-"""What is shown of columns of Oracle's views."""
+"""How columns of Oracle's views are shown, by their names."""
 _MEMORY = {**VIEWS, "NAME": _VALUE}
 _LOGGED = 200
-"""So many rows of a view of logs, and of V$LOGMNR_CONTENTS, are recorded."""
+"""The most rows of a view of logs, and of V$LOGMNR_CONTENTS, that are recorded."""
 
 
 def question(
@@ -47,7 +47,8 @@ def question(
 
 
 def whole(view: str, place: str = ROOT) -> Question:
-    """Every column of a view, which the place names: these questions have one name."""
+    """Return the question for every column of a view, which the place names: these questions have
+    one name."""
     text = sql.WHOLE_VIEW(view=view, number=_LOGGED)
     return question(
         sql.WHOLE_VIEW, f"every column of {view}: its types, nulls and sentinels",
@@ -139,4 +140,4 @@ QUESTIONS: Sequence[Question] = (
     START_LOGMNR, SESSION_LOGS, CONTENTS, END_LOGMNR, PRIVILEGES, PACKAGES, ALL_TABLES, COLUMNS,
     PRIMARY_KEY, UNIQUE_INDEXES, OBJECT, DDL_OPTIONS, TABLE_DDL, ROWS,
 )  # fmt: skip
-"""All of them, in the order in which they are asked first."""
+"""All questions, in the order in which they are asked first."""

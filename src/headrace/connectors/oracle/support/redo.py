@@ -1,5 +1,5 @@
-"""Redo for a support bundle: a session of LogMiner, rows as the stream reads them, and what they
-say to the open questions."""
+"""Redo for a support bundle: a session of LogMiner, rows as the stream reads them, and their
+answers to the open questions."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class Asking(asking.Asking):
         return Answer(cursor.description, rows)
 
     def enter(self, container: str | None) -> bool:
-        """As `Connection.switch_to`; in between, the formats that the session has then. False: it
-        may not go there."""
+        """Switch to a container like `Connection.switch_to`, and record the formats that the
+        session has before headrace's. False: the user may not switch."""
         if self._config.container is None or container is None:
             return True
         if not self.run(questions.SET_CONTAINER, sql.set_container(container)):
@@ -73,12 +73,12 @@ class Asking(asking.Asking):
     # -- the redo, in the root ------------------------------------------------------------------
 
     def scn(self) -> int:
-        """The current one; 0: it may not be seen."""
+        """Return the current SCN; 0: the user may not see it."""
         answer = self.send(questions.CURRENT_SCN)
         return int(str(answer.rows[0][0])) if answer is not None else 0
 
     def written(self) -> int:
-        """The SCN up to which the redo of all open threads can be mined, as the stream has it."""
+        """Return the SCN up to which the redo of all open threads can be mined, like the stream."""
         scn, answer = self.scn(), self.send(questions.THREADS)
         threads = [] if answer is None else [RedoThread.of(row) for row in answer.rows]
         adjustment = self._config.internal_log_mining_redo_thread_scn_adjustment
@@ -86,8 +86,8 @@ class Asking(asking.Asking):
         return min([scn, *ends])
 
     def destination(self) -> str | None:
-        """Where archived logs are; None: it cannot be said, or there is no place that is valid and
-        local, which is recorded."""
+        """Return the destination of archived logs; None: it is not known, or no destination is
+        valid and local, which is recorded."""
         if self.is_lost:
             return None
         try:
@@ -105,8 +105,8 @@ class Asking(asking.Asking):
         called: str,
         question_of: Callable[[str | None], Question],
     ) -> Iterator[tuple[str, bytes]]:
-        """The redo between two SCNs, by rows and as Arrow; notes and the piece are `called` so.
-        `question_of` says by a table's name what is shown of a row."""
+        """Yield the redo between two SCNs, by rows and as Arrow; `called` is the name of the notes
+        and the piece. `question_of` returns, by a table's name, which parts of a row are shown."""
         answer = self.send(questions.ONLINE_LOGS)
         names = [str(row[0]) for row in answer.rows] if answer is not None else []
         names += self._archived_since(first)
@@ -140,7 +140,7 @@ class Asking(asking.Asking):
         called: str,
         question_of: Callable[[str | None], Question],
     ) -> Iterator[tuple[str, bytes]]:
-        """The rows as the stream reads them, and what they say to open questions."""
+        """Yield the rows as the stream reads them, and record their answers to open questions."""
         if self.is_lost:
             return
         try:
@@ -183,20 +183,22 @@ class Asking(asking.Asking):
 
 
 def _texts(table: pa.Table, name: str) -> list[str | None]:
-    """What a column's texts are, even where they are cut within a character."""
+    """Return the texts of a column, even if they are cut within a character."""
     cells = table.column(name).cast(pa.large_binary()).to_pylist()
     return [None if cell is None else cell.decode(errors=KEPT) for cell in cells]
 
 
 def _text_array(cells: Iterator[Any], kind: pa.DataType) -> pa.Array:
-    """The reverse, which no cast does: its texts need not be UTF-8."""
+    """Return texts as a column of a type; the reverse of `_texts`. No cast can do this, because the
+    texts need not be UTF-8."""
     encoded = [None if cell is None else str(cell).encode(errors=KEPT) for cell in cells]
     binary = pa.array(encoded, pa.large_binary() if pa.types.is_large_string(kind) else pa.binary())
     return pa.Array.from_buffers(kind, len(binary), binary.buffers(), binary.null_count)
 
 
 def samples(table: pa.Table) -> dict[str, list[list[object]]]:
-    """First rows by table: OPERATION_CODE, ROLLBACK, STATUS, CSF, and the beginning of SQL_REDO."""
+    """Return the first rows by table: OPERATION_CODE, ROLLBACK, STATUS, CSF, and the beginning of
+    SQL_REDO."""
     found: dict[str, list[list[object]]] = {}
     words = (table.column(one).to_pylist() for one in (OPERATION_CODE, ROLLBACK, STATUS, CSF))
     rows = zip(_texts(table, TABLE_NAME), _texts(table, SQL_REDO), *words, strict=True)
@@ -209,8 +211,9 @@ def samples(table: pa.Table) -> dict[str, list[list[object]]]:
 
 
 def redo_facts(table: pa.Table) -> dict[str, object]:
-    """What rows of V$LOGMNR_CONTENTS say to the open questions, by counts: rows whose SCN is below
-    the one before, parts of statements that end within a character, and each operation."""
+    """Return the answers of rows of V$LOGMNR_CONTENTS to the open questions, by counts: rows whose
+    SCN is below the one before, parts of statements that end within a character, and each
+    operation."""
     scns = table.column("SCN").to_pylist()
     texts = table.column("SQL_REDO").cast(pa.large_binary()).to_pylist()
     parts = table.column("CSF").to_pylist()

@@ -1,4 +1,4 @@
-"""The workload of a support bundle: makes its tables, changes them, has their redo mined, and drops
+"""The workload of a support bundle: creates its tables, changes them, mines their redo, and drops
 them."""
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from headrace.support.workload import Traces, exists, refused
 
 _EXISTS = 955
 _WRITTEN_SECONDS, _PAUSE_SECONDS = 30.0, 0.5
-"""How long the redo of the last change may take to be one that can be mined."""
+"""The most seconds to wait until the redo of the last change can be mined, and the pause between
+two checks."""
 _DOING = "The workload of a support bundle"
 
 
@@ -51,7 +52,7 @@ def _ask(config: OracleConfig, recording: Recording) -> Generator[tuple[str, byt
     except DriverError as error:
         raise translated_error(error, config, _DOING) from None
     finally:
-        # The sessions are closed: no lock of theirs holds up what follows.
+        # The sessions are closed, so none of their locks blocks what follows.
         traces.take_back_on(_dropping(config, recording))
 
 
@@ -71,8 +72,8 @@ class _Kit:
         self._made: set[str] = set()
 
     def make(self) -> int:
-        """Makes the tables; the SCN before. Raises HeadraceError("support.workload_exists") and
-        ("support.workload_refused")."""
+        """Create the tables; returns the SCN before. Raises
+        HeadraceError("support.workload_exists") and ("support.workload_refused")."""
         first, *_ = self._asking
         there = first.send(kit.EXISTING)
         if there is not None and there.rows:
@@ -95,7 +96,7 @@ class _Kit:
         return scn
 
     def _create(self, question: Question, text: str, undo: str) -> Exception | None:
-        """Makes something that `undo` drops; the error with which that ended."""
+        """Create an object that `undo` drops; returns the error that ended it."""
         self._traces.expect(undo)
         first, *_ = self._asking
         question = replace(question, place=f"{kit.PLACE}, {text.split()[2]}")
@@ -106,7 +107,7 @@ class _Kit:
         return error
 
     def change(self) -> None:
-        """Changes the tables that were made."""
+        """Change the tables that were created."""
         for step in kit.changes():
             if step.table in self._made:
                 place = f"{kit.PLACE}, {sql.KIT}{step.table}"
@@ -151,7 +152,7 @@ def _owner(config: OracleConfig) -> str:
 
 @contextmanager
 def _dropping(config: OracleConfig, recording: Recording) -> Iterator[Callable[[str], bool]]:
-    """Drops what was made, on a session of its own."""
+    """A context with a function that drops what was created, on a session of its own."""
     with connect(config, container=config.container) as connection:
         asking = Asking(config, connection, recording)
 

@@ -27,7 +27,7 @@ _CODECS = {
 
 
 def codec_of(name: str) -> str:
-    """The codec of a character set; one that is not known keeps Oracle's name."""
+    """Return the codec of a character set; an unknown one keeps Oracle's name."""
     return _CODECS.get(name, name)
 
 
@@ -37,8 +37,8 @@ def is_known(name: str) -> bool:
 
 
 def decoded(raw: bytes, codec: str) -> str | None:
-    """The text of bytes in a codec of `codec_of`; None if the bytes are not valid in it. Raises
-    HeadraceError("oracle.character_set") for a character set that is not known."""
+    """Return the text of bytes in a codec of `codec_of`; None if the bytes are not valid in it.
+    Raises HeadraceError("oracle.character_set") for an unknown character set."""
     try:
         if codec != CESU:
             return raw.decode(codec)

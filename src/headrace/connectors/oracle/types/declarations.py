@@ -1,4 +1,4 @@
-"""What each type of Oracle becomes, by its kind. Types without a declaration are not in events.
+"""Representations of Oracle's types, by kind. Types without a declaration are left out of events.
 
 Sources: Oracle Database SQL Language Reference, "Data Types"; Debezium's documentation of the
 Oracle connector, "Data type mappings", and its OracleValueConverters where the two differ.
@@ -17,15 +17,15 @@ from headrace.relational.types.durations import duration
 from headrace.relational.types.options import TypeOptions
 
 Maker = Callable[[int | None, int | None, TypeOptions], Declaration]
-"""Makes a declaration of a column's length or precision, its scale or fraction digits (None: it has
-none) and the options."""
+"""Makes a declaration from a column's length or precision, its scale or fraction digits (None: it
+has none) and the options."""
 
 MOST_DIGITS = 38
-"""The precision of a NUMBER that has a scale alone."""
+"""The precision of a NUMBER that has only a scale."""
 _TEXT = text_declaration()
 _XML = text_declaration("io.debezium.data.Xml")
 _INTEGERS = ((3, scalars.INT8), (5, scalars.INT16), (10, scalars.INT32), (19, scalars.INT64))
-"""Integers that hold fewer digits than the number before them."""
+"""Integer types, each after a number of digits: it holds integers of fewer digits."""
 
 
 def _always(declaration: Declaration) -> Maker:
@@ -37,7 +37,7 @@ def _number(precision: int | None, scale: int | None, options: TypeOptions) -> D
     if scale is None and precision is None:
         return numeric.decimal_of_any_scale(mode)
     digits, fraction = precision or MOST_DIGITS, scale or 0
-    # Whole numbers are doubles and texts where the mode says so, those of a negative scale are not.
+    # Whole numbers are doubles and texts if the mode says so, those of a negative scale are not.
     is_legacy = isinstance(options, OracleTypeOptions) and options.legacy_decimal_handling_strategy
     if fraction < 0 or (fraction == 0 and (mode == "precise" or is_legacy)):
         for most, declaration in _INTEGERS:
@@ -79,11 +79,11 @@ TIMESTAMPS = frozenset({"DATE", "TIMESTAMP"})
 ZONED, LOCAL = "TIMESTAMP WITH TIME ZONE", "TIMESTAMP WITH LOCAL TIME ZONE"
 YEAR_TO_MONTH, DAY_TO_SECOND = "INTERVAL YEAR TO MONTH", "INTERVAL DAY TO SECOND"
 LARGE = frozenset({"CLOB", "NCLOB", "BLOB", "XMLTYPE"})
-"""Types whose values the log holds apart from their rows."""
+"""Types whose values the log stores apart from their rows."""
 LONG_VALUES = LARGE | {"LONG", "LONG RAW"}
 """Types whose values may be large."""
 EXTENDED = {"VARCHAR2": 4000, "VARCHAR": 4000, "NVARCHAR2": 2000}
-"""The longest texts of these types that the log holds in their rows."""
+"""The longest texts of these types that the log stores in their rows."""
 LEFT_OUT = frozenset({"BFILE", "VECTOR", "JSON"})
 """Types that events do not show."""
 
@@ -104,12 +104,12 @@ MAKERS: dict[str, Maker] = {
 
 
 def maker_of(kind: str) -> Maker | None:
-    """How a kind is declared; None: it is left out. Object types, whose names users choose, are
-    texts."""
+    """Return the maker of a kind's declaration; None: the kind is left out. Object types, whose
+    names users choose, are texts."""
     return None if kind in LEFT_OUT else MAKERS.get(kind, _always(_TEXT))
 
 
 def has_values(kind: str) -> bool:
-    """Whether values of a kind are read: those of object types are not, of which the driver makes
-    objects, or nothing at all."""
+    """Whether values of a kind are read: values of object types are not, which the driver returns
+    as objects, or not at all."""
     return kind in MAKERS

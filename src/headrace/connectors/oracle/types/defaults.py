@@ -45,8 +45,8 @@ class _Typed(Protocol):
 def default_value(
     declared: _Typed, declaration: Declaration, expression: str, *, optional: bool
 ) -> object | None:
-    """The Connect value of a default, or None when the schema shows none. Never raises: a default
-    that cannot be read is left out."""
+    """Return the Connect value of a default, or None if the schema shows none. Never raises: a
+    default that cannot be read is left out."""
     expression = expression.strip()
     if expression.upper() == "NULL":
         return None
@@ -59,14 +59,14 @@ def default_value(
 
 
 def _unquoted(text: str) -> str | None:
-    """Between quotes; quotes inside stay doubled, as in Debezium."""
+    """Return the text between quotes; quotes inside stay doubled, as in Debezium."""
     if text.startswith("('") and text.endswith("')"):
         return text[2:-2]
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "'" else None
 
 
 def _text(declared: _Typed, expression: str) -> str | None:
-    """headrace's text of the value of a literal; None if the type has no such literal."""
+    """Return headrace's text of the value of a literal; None if the type has no such literal."""
     kind, literal = declared.kind, _unquoted(expression)
     if kind in _LARGE_TEXTS or kind == "BLOB":
         empty = _EMPTY.get(expression.upper())

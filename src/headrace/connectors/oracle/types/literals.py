@@ -1,4 +1,4 @@
-"""Oracle's literals, as LogMiner writes them in SQL, to headrace's texts (see
+"""Converts Oracle's literals, as LogMiner writes them in SQL, to headrace's texts (see
 `headrace.connect.encoding`).
 
 Every function takes the text between the quotes of a literal or of a function's argument, and
@@ -38,7 +38,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(?:(\\)|([0-9A-Fa-f]{4}))")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 _NO_DAY = "0000-00-00"
-"""How LogMiner writes a damaged date; Java's calendar takes it for one in the year before 0."""
+"""LogMiner's text of a damaged date, which Java's calendar reads as a date in the year before 0."""
 _BEFORE_YEAR_0 = "0002-11-30"
 _LARGEST_OFFSET = "18:00"
 
@@ -54,8 +54,8 @@ def _is_clock(text: str) -> bool:
 
 
 def timestamp(text: str) -> str | None:
-    """`2018-03-27 12:34:56.007890000`, or `27-MAR-18 12.34.56.007 AM`: the same without zeros at
-    the end of the fraction."""
+    """Return a timestamp, `2018-03-27 12:34:56.007890000` or `27-MAR-18 12.34.56.007 AM`, in the
+    first form without zeros at the end of the fraction."""
     match = _TIMESTAMP.fullmatch(text)
     if match is not None:
         day, clock, fraction = match.groups("")
@@ -78,7 +78,8 @@ def timestamp(text: str) -> str | None:
 
 
 def zoned_timestamp(text: str, digits: int) -> str | None:
-    """`2018-03-27 01:34:56.007891 -11:00` as events show it, at so many fraction digits."""
+    """Return the timestamp `2018-03-27 01:34:56.007891 -11:00` as events show it, at so many
+    fraction digits."""
     match = _ZONED.fullmatch(text)
     if match is None or not _is_day(match[1]) or not _is_clock(match[2]):
         return None
@@ -90,7 +91,7 @@ def zoned_timestamp(text: str, digits: int) -> str | None:
 
 
 def years_to_months(text: str) -> str | None:
-    """An INTERVAL YEAR TO MONTH: `-03-06` is `-3 years -6 mons`."""
+    """Return an INTERVAL YEAR TO MONTH: `-03-06` is `-3 years -6 mons`."""
     match = _YEARS.fullmatch(text)
     if match is None or int(match[3]) > 11:
         return None
@@ -100,7 +101,7 @@ def years_to_months(text: str) -> str | None:
 
 
 def days_to_seconds(text: str) -> str | None:
-    """An INTERVAL DAY TO SECOND: `-001 02:03:04.56` is `-1 days -02:03:04.56`."""
+    """Return an INTERVAL DAY TO SECOND: `-001 02:03:04.56` is `-1 days -02:03:04.56`."""
     match = _DAYS.fullmatch(text)
     if match is None:
         return None
@@ -117,7 +118,7 @@ def days_to_seconds(text: str) -> str | None:
 
 
 def number(text: str) -> str | None:
-    """A NUMBER: `.5` is `0.5`, `1.5E+3` is `1500`."""
+    """Return a NUMBER: `.5` is `0.5`, `1.5E+3` is `1500`."""
     match = _NUMBER.fullmatch(text.strip())
     if match is None or not (match[2] or match[3]):
         return None
@@ -130,8 +131,8 @@ def number(text: str) -> str | None:
 
 
 def binary_float(text: str, *, double: bool) -> str | None:
-    """A BINARY_DOUBLE or a BINARY_FLOAT: the shortest digits that are the number, or `NaN`,
-    `Infinity` or `-Infinity`."""
+    """Return a BINARY_DOUBLE or a BINARY_FLOAT: the fewest digits that identify the number, or
+    `NaN`, `Infinity` or `-Infinity`."""
     text = text.strip()
     sign = "-" if text[:1] == "-" else ""
     special = _SPECIAL.get(text.lstrip("+-").lower())
@@ -159,7 +160,7 @@ def unistr(text: str) -> str:
 
 
 def joined(pieces: Iterable[str]) -> str:
-    """Texts that are one; halves of pairs that stay alone become replacement characters."""
+    """Join texts; unpaired surrogates that remain become replacement characters."""
     text = "".join(pieces)
     return _paired(text, "replace") if _SURROGATE.search(text) else text
 
@@ -169,5 +170,5 @@ def _paired(text: str, lone: str) -> str:
 
 
 def hexadecimal(text: str) -> bytes | None:
-    """The argument of HEXTORAW."""
+    """Return the bytes of the argument of HEXTORAW."""
     return bytes.fromhex(text) if _HEX.fullmatch(text) else None

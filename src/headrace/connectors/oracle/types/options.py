@@ -1,4 +1,4 @@
-"""How Oracle's values are rendered, as the configuration says."""
+"""Options of the representation of Oracle's values, by the configuration."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OracleTypeOptions(TypeOptions):
-    """The properties that decide how values are rendered. `legacy_decimal_handling_strategy`: whole
-    numbers are integers in every decimal.handling.mode."""
+    """The properties that determine how values are rendered. `legacy_decimal_handling_strategy`:
+    whole numbers are integers in every decimal.handling.mode."""
 
     legacy_decimal_handling_strategy: bool = False
 
     @staticmethod
     def of(config: OracleConfig) -> OracleTypeOptions:
-        """The options of a configuration."""
+        """Return the options of a configuration."""
         return OracleTypeOptions.shared(
             config,
             interval_handling_mode=str(config.interval_handling_mode).lower(),

@@ -26,19 +26,19 @@ from headrace.relational.types.options import TypeOptions
 _PARENTHESES = re.compile(r"\(\s*(-?\d+)(?:\s*,\s*-?\d+)?[^)]*\)")
 _SPACES = re.compile(r"\s+")
 _DEFAULT_DIGITS = {"TIMESTAMP": 6, ZONED: 6, LOCAL: 6, DAY_TO_SECOND: 6}
-"""Fraction digits of types that name none."""
+"""The fraction digits of types that state none."""
 _WITH_LENGTH = PADDED | {"VARCHAR2", "NVARCHAR2", "RAW"}
-"""Types of whose length a statement tells, beside numbers and timestamps."""
+"""Types whose length a statement states, besides numbers and timestamps."""
 
 
 @dataclass(frozen=True)
 class OracleType:
-    """A DeclaredType: `declared` is the name as ALL_TAB_COLS.DATA_TYPE has it, such as
-    `TIMESTAMP(6) WITH TIME ZONE`; `length` are the characters of a text or the bytes of a RAW;
-    `precision` and `scale` those of a NUMBER (None: it has none). As text it is its name.
+    """A DeclaredType: `declared` is the name in ALL_TAB_COLS.DATA_TYPE, such as `TIMESTAMP(6) WITH
+    TIME ZONE`; `length` is the number of characters of a text or bytes of a RAW; `precision` and
+    `scale` are those of a NUMBER (None: it has none). As text it is its name.
 
-    `is_stated`: a statement that was mined named the type. Debezium describes such a column in
-    another way than one from the data dictionary, until it reads it from there again."""
+    `is_stated`: a mined statement stated the type. Debezium describes such a column differently
+    from one of the data dictionary, until it reads it from there again."""
 
     declared: str
     length: int = 0
@@ -53,8 +53,8 @@ class OracleType:
         precision: int | None = None,
         scale: int | None = None,
     ) -> OracleType:
-        """What ALL_TAB_COLS says of a column: DATA_TYPE, CHAR_LENGTH of a text and DATA_LENGTH of
-        others, DATA_PRECISION and DATA_SCALE."""
+        """Return the type of a column in ALL_TAB_COLS: DATA_TYPE, CHAR_LENGTH of a text and
+        DATA_LENGTH of others, DATA_PRECISION and DATA_SCALE."""
         return OracleType(data_type, length or 0, precision, scale)
 
     def __str__(self) -> str:
@@ -67,8 +67,7 @@ class OracleType:
 
     @property
     def name(self) -> str:
-        """The name as the catalogue has it; of a stated type, without the text in
-        parentheses."""
+        """The name in the catalogue; of a stated type, without the text in parentheses."""
         return self.kind if self.is_stated else self.declared
 
     @property
@@ -78,8 +77,8 @@ class OracleType:
 
     @property
     def is_apart(self) -> bool:
-        """Whether the log may hold values apart from their rows: those of LOBs, of XML, and texts
-        beyond 4000 bytes. A row that does not show such a column does not say that it is null."""
+        """Whether the log may store values apart from their rows: those of LOBs, of XML, and texts
+        beyond 4000 bytes. A row without such a column does not mean that it is null."""
         return self.kind in LARGE or self.length > EXTENDED.get(self.kind, self.length)
 
     @property
@@ -104,8 +103,8 @@ class OracleType:
         return _DEFAULT_DIGITS[kind] if self.scale is None else self.scale
 
     def length_and_scale(self) -> tuple[int | None, int | None]:
-        """Length and scale: those of a NUMBER are its precision and its scale, the length of a
-        timestamp are its fraction digits."""
+        """Return length and scale: for a NUMBER its precision and scale; the length of a timestamp
+        is its fraction digits."""
         kind = self.kind
         if kind == "NUMBER":
             has_none = self.scale is None and not self.is_stated

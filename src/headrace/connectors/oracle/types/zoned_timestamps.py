@@ -1,7 +1,7 @@
-"""Timestamps with time zone: Debezium's ZonedTimestamp, at the offset that each value came with.
+"""Timestamps with time zone: Debezium's ZonedTimestamp, at the original offset of each value.
 
-An image holds the text that events show, `2018-03-27T01:34:56.007891-11:00`, at the column's
-number of fraction digits (0: as many as the value needs); UTC is `Z`.
+An image holds the text that events show, `2018-03-27T01:34:56.007891-11:00`, at the column's number
+of fraction digits (0: as many as the value needs); UTC is `Z`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _TEXT = re.compile(
 
 
 def zoned_text(text: bytes) -> str:
-    """The text of an image, which is the value."""
+    """Return the text of an image, which is the value."""
     if not _TEXT.fullmatch(text):
         texts.refuse("timestamp with time zone")
     return text.decode()
 
 
 def zoned_timestamp() -> Declaration:
-    """An instant at the offset that it came with."""
+    """Return the declaration of an instant with its original offset."""
     return Declaration(
         temporal.ZONED_TIMESTAMP,
         Encoding.STRING,
@@ -38,7 +38,7 @@ def zoned_timestamp() -> Declaration:
 
 
 def shown(clock: bytes, fraction: bytes, offset: bytes, digits: int) -> str:
-    """The text of an image: date and time to the second, the digits of the fraction, and the
+    """Return the text of an image: date and time to the second, the digits of the fraction, and the
     offset (`+01:00`; empty: UTC) of a value, in a column of `digits` fraction digits."""
     fraction = fraction.ljust(digits, b"0")[:digits] if digits else fraction.rstrip(b"0")
     zone = b"Z" if offset in (b"", b"+00:00", b"-00:00") else offset

@@ -1,4 +1,5 @@
-"""Changes of rows whose values the redo may hold apart, out of the frames that are held of them."""
+"""Changes of rows whose values the redo may store apart, read from the frames that are held of
+them."""
 
 from __future__ import annotations
 
@@ -30,17 +31,17 @@ _EXTRA_ROW_ID = 1
 _NO_ROW = b"A" * 12
 """The end of a ROWID that identifies no row."""
 _MERGED_TYPES = ("BLOB", "CLOB")
-"""Types of columns that an update of theirs is put into another one for."""
+"""Types of columns for which Debezium merges an update into another one."""
 Cells = list[bytes | None]
 Place = tuple[object, ...]
 
 
 class LobTable(NamedTuple):
-    """A captured table: the places of the columns that identify its rows, and of those whose values
-    the redo may write apart (none: its changes are passed on unchanged). `table` is the description
-    by which it is read again if its key changes; None: it has no key. `key`: the places of the
-    columns of events' keys; `merged`: those by which updates are merged; `charsets`: the character
-    sets of texts, by place; the others are bytes."""
+    """A captured table: the places of the columns that identify its rows, and of the columns whose
+    values the redo may write apart (empty: its changes are passed on unchanged). `table` is the
+    description by which it is read again if its key changes; None: it has no key. `key`: the places
+    of the columns of events' keys; `merged`: the columns by which updates are merged; `charsets`:
+    the character sets of texts, by place; the other values are bytes."""
 
     name: str
     identity: tuple[int, ...]
@@ -52,7 +53,8 @@ class LobTable(NamedTuple):
 
     @staticmethod
     def of(table: Table, redo: RedoTable, key: Sequence[str]) -> LobTable:
-        """`redo` is the same table as its statements name it, `key` the columns of events' keys."""
+        """Return the LobTable of a table. `redo` is the same table as its statements name it, `key`
+        the columns of events' keys."""
         apart = tuple(place for place, column in enumerate(redo.columns) if column.is_apart)
         own, events = (tuple(redo.places[name] for name in names) for names in (table.key, key))
         plain = tuple(place for place in range(len(redo.columns)) if place not in apart)
@@ -73,10 +75,11 @@ class LobTable(NamedTuple):
 
 @dataclass
 class Change:
-    """A change. `is_told` says that it began as one of the redo's changes of rows: not with the
-    mere name of a value. `lobs` are values that are written, by column; None: it is named, and
-    nothing of it came yet. While it waits: `number` is that of its first frame, `place` what it
-    waits under, `earlier` what goes out before it, a change of the row as its key was."""
+    """A change. `is_told`: it began as a change of a row in the redo, not with the name of a value
+    alone. `lobs` are values that are written, by column; None: the value is named, and no part of
+    it was read yet. While the change waits: `number` is that of its first frame, `place` the key
+    under which it waits, `earlier` a change of the row under its former key, which is written
+    before it."""
 
     kind: int
     relation: int
@@ -98,7 +101,7 @@ class Change:
         return None if row_id is None or row_id.endswith(_NO_ROW) else row_id
 
     def finish(self) -> None:
-        """The values that were written are those of the row."""
+        """Put the written values into the row."""
         if self.new is None:
             return
         for column, value in self.lobs.items():
@@ -108,7 +111,7 @@ class Change:
                 self.new[column] = None
 
     def frame(self) -> bytes:
-        """The frame of the change."""
+        """Return the frame of the change."""
         images = b"".join(make_image(image) for image in (self.old, self.new) if image is not None)
         size = HEAD.size + len(self.extra) + len(images)
         head = HEAD.pack(size, self.kind, self.relation, self.scn, self.us)
@@ -116,7 +119,7 @@ class Change:
 
 
 def read_change(frame: bytes) -> Change:
-    """The change of a frame that is a create, an update or a delete."""
+    """Return the change of a frame that is a create, an update or a delete."""
     _, kind, relation, scn, us = HEAD.unpack_from(frame)
     _, at = _image(frame, HEAD.size)
     extra = frame[HEAD.size : at]
@@ -129,8 +132,8 @@ def read_change(frame: bytes) -> Change:
 
 
 def read_named(frame: bytes) -> tuple[Change, int, int]:
-    """The content of a frame that names a value: an update that sets nothing yet, how the redo
-    writes the value, and its column."""
+    """Return the content of a frame that names a value: an update that sets nothing yet, how the
+    redo writes the value, and its column."""
     _, _, relation, scn, us = HEAD.unpack_from(frame)
     _, at = _image(frame, HEAD.size)
     extra = frame[HEAD.size : at]
@@ -141,20 +144,20 @@ def read_named(frame: bytes) -> tuple[Change, int, int]:
 
 
 def read_part(frame: bytes) -> tuple[int, int, bytes]:
-    """The kind of a part, where it begins, and the part."""
+    """Return the kind of a part, where it begins, and the part."""
     _, at = _image(frame, HEAD.size)
     kind, offset = frames.PART_HEAD.unpack_from(frame, at)
     return kind, offset, frame[at + frames.PART_HEAD.size :]
 
 
 def identity(relation: int, table: LobTable, row: Cells | None) -> Place:
-    """What tells a row apart from others of its transaction."""
+    """Return the key that identifies a row among those of its transaction."""
     assert row is not None
     return (relation, *(row[column] for column in table.identity))
 
 
 def _image(data: bytes, at: int) -> tuple[Cells, int]:
-    """The cells of the image at byte `at`, and where it ends."""
+    """Return the cells of the image at byte `at`, and where it ends."""
     (count,) = _COUNT.unpack_from(data, at)
     row: Cells = []
     at += HEAD_BYTES

@@ -1,7 +1,7 @@
-"""Frames of redo rows that write values apart from their rows. They are held and get into no
-segment: `merging` puts the values into their rows' frames.
+"""Frames of redo rows that write values apart from their rows. They are held, but not written to
+segments: `merging` puts the values into their rows' frames.
 
-Numbers are in network byte order. Where a change has its images (see streaming.frames), there are
+Numbers are in network byte order. In place of a change's images (see streaming.frames), they have
 
     L   the value that is written next: how the redo writes it (1), the column's number (2), whether
         it is bytes (1), the row's image
@@ -9,7 +9,7 @@ Numbers are in network byte order. Where a change has its images (see streaming.
         in UTF-8, or bytes
     X   nothing: the value is erased, or a part of it cannot be read
     Q   nothing: a value is written next, and its row and column cannot be read
-    R   a change of a row is rolled back to a savepoint: the operation that does it (1)
+    R   a change of a row is rolled back to a savepoint: the operation that undoes it (1)
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ NAMES, WRITES, ERASES, UNNAMED, UNDOES = ord("L"), ord("W"), ord("X"), ord("Q"),
 """Kinds of frames."""
 NAMED_HEAD, PART_HEAD = struct.Struct("!BHB"), struct.Struct("!Bq")
 BEHIND = -1
-"""Where a part begins that goes on where the one before it ended."""
+"""The offset of a part that continues where the one before it ended."""
 KEPT = "surrogatepass"
 
 
 class Named(IntEnum):
-    """How the log tells what is written next."""
+    """How the log names the value that is written next."""
 
     LOCATOR = 0
     EXTENDED = 1
@@ -39,7 +39,7 @@ class Named(IntEnum):
 
 
 class PartKind(IntEnum):
-    """What a part is."""
+    """The kind of a part."""
 
     TEXT = 0
     BYTES = 1
@@ -55,13 +55,13 @@ CODES = (
     redo_rows.LONG_BEGIN,
     redo_rows.LONG_WRITE,
 )
-"""Operations whose rows are held; LOB_TRIM and the ends of texts say nothing."""
+"""Operations whose rows are held; LOB_TRIM and the ends of texts have no information."""
 
 
 def held_row(
     code: int, statement: str | None, info: str | None, table: RedoTable, charset: str
 ) -> tuple[int, bytes]:
-    """The kind of the frame of a row of redo, and what it has in place of images. Raises
+    """Return the kind of the frame of a row of redo, and its content in place of images. Raises
     HeadraceError `oracle.redo_not_understood`."""
     sql = statement or ""
     match code:
@@ -83,7 +83,7 @@ def held_row(
 
 
 def unread_row(code: int) -> tuple[int, bytes]:
-    """What is held of a row that `held_row` cannot read, where its value is left out."""
+    """Return the held form of a row that `held_row` cannot read, if its value is left out."""
     writes = (redo_rows.LOB_WRITE, redo_rows.LONG_WRITE, redo_rows.XML_WRITE)
     return (ERASES if code in writes else UNNAMED), b""
 

@@ -1,9 +1,9 @@
-"""Puts the values that a transaction's redo holds apart from their rows into its changes.
+"""Merges the values that a transaction's redo stores apart from their rows into its changes.
 
-Of the rows of a table with such values, one change per row waits: what the redo tells next of the
-same row is put into it where Debezium does so, else it goes out and the next one waits. At the end
-of the transaction the rest goes out, in the order in which the rows came; simple rows (`survey`)
-are made then, one after the other.
+One change per row waits, of the rows of a table with such values: a later part of the redo for the
+same row is merged into it if Debezium does so, else the change is written and the later one waits.
+At the end of the transaction the remaining changes are written, in the order in which the rows
+came; simple rows (`survey`) are made then, one after the other.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _SEVERAL = 2
 
 Reselect = Callable[[Table, Sequence[int], Sequence[int], Cells], Mapping[int, bytes | None]]
 """Reads columns of a row again: the table, the places of the columns and of the key's, the row.
-The values by place; none where the row is not there."""
+Returns the values by place; empty if the row does not exist."""
 Failed = Callable[[HeadraceError], None]
-"""Receives errors of what cannot be read; raises them if event.processing.failure.handling.mode is
+"""Receives errors of unreadable redo; raises them if event.processing.failure.handling.mode is
 `fail`."""
 
 
@@ -53,10 +53,10 @@ class Merging:
         self._tables, self._reselect, self._failed = tables, reselect, failed
         self._waiting: dict[Place, Change] = {}
         self._written: tuple[Place, int] | None = None
-        """The row and the column that parts are written to."""
+        """The row and the column to which parts are written."""
 
     def merged(self, held: Held, survey: Survey) -> Iterator[bytes]:
-        """The frames of the transaction, out of those that were held."""
+        """Yield the frames of the transaction, from those that were held."""
         simple = survey.simple
         for number, (frame, is_cancelled) in enumerate(held()):
             _, kind, relation, *_ = HEAD.unpack_from(frame)
@@ -74,7 +74,7 @@ class Merging:
             yield from self._out(change)
 
     def _simple(self, held: Held, survey: Survey, rest: deque[Change]) -> Iterator[bytes]:
-        """Simple rows, and what waits before them."""
+        """Yield simple rows, and the waiting changes before them."""
         row = Merging(self._tables, self._reselect, self._failed)
         for number, (frame, _) in enumerate(held()):
             count = int(survey.simple[number])
@@ -92,7 +92,7 @@ class Merging:
         yield from row.rest()
 
     def rest(self) -> Iterator[bytes]:
-        """What waits goes out."""
+        """Yield the waiting changes."""
         for change in sorted(self._waiting.values(), key=lambda change: change.number):
             yield from self._out(change)
         self._written = None
@@ -115,12 +115,12 @@ class Merging:
                 yield from self._change(change, table)
 
     def _change(self, change: Change, table: LobTable) -> Iterator[bytes]:
-        """A change of a row."""
+        """Add a change of a row; yields changes that no longer wait."""
         relation, old, new = change.relation, change.old, change.new
         place = identity(relation, table, old if new is None else new)
         before = identity(relation, table, new if old is None else old)
         if change.kind == UPDATE and before != place and table.table is not None:
-            # The row has another key: what waits of it stays as it is, and goes out before.
+            # The row has another key: its waiting change stays as it is, and is written before.
             change.earlier = self._waiting.get(before)
             if change.earlier is not None:
                 self._wait(change.earlier, (object(),))
@@ -142,7 +142,8 @@ class Merging:
         self._begin(change, place)
 
     def _name(self, change: Change, how: int, column: int, table: LobTable) -> Iterator[bytes]:
-        """A value is named that is written next. All values but LOBs are written as a whole."""
+        """Begin a value, which is named and written next; yields a change that no longer waits. All
+        values but LOBs are written as a whole."""
         place = identity(change.relation, table, change.new)
         waiting = self._waiting.get(place)
         if waiting is None or waiting.new is None:
@@ -158,7 +159,7 @@ class Merging:
         self._written = (place, column)
 
     def _write(self, frame: bytes, table: LobTable) -> None:
-        """A part of the value that was named last."""
+        """Write a part of the value that was named last."""
         if self._written is None:
             return
         place, column = self._written
@@ -190,8 +191,8 @@ class Merging:
             )
 
     def _erase(self) -> None:
-        """A part of the value that was named last is erased, which the redo does not show: the
-        value is unavailable. A change that sets nothing else is dropped."""
+        """Make the value that was named last unavailable: a part of it is erased, which the redo
+        does not show. A change that sets nothing else is dropped."""
         if self._written is None:
             return
         place, column = self._written
@@ -201,8 +202,8 @@ class Merging:
             self._make_unavailable(change, column)
 
     def _forget_name(self, relation: int, table: LobTable) -> None:
-        """A value is written next, of a row that cannot be read: it may be any that waits. What is
-        null there is unavailable, because the value may come."""
+        """Note that the value that is written next is of a row that cannot be read: it may be any
+        waiting row. Nulls in these are unavailable, because the value may belong there."""
         self._written = None
         for change in self._waiting.values():
             if change.relation != relation or change.new is None or not change.is_told:
@@ -227,7 +228,7 @@ class Merging:
         self._waiting[place] = change
 
     def _wait(self, change: Change, place: Place) -> None:
-        """A change waits under another place."""
+        """Let a change wait under another place."""
         del self._waiting[change.place]
         if self._written is not None and self._written[0] == change.place:
             self._written = (place, self._written[1])
@@ -235,7 +236,7 @@ class Merging:
         self._waiting[place] = change
 
     def _out(self, change: Change) -> Iterator[bytes]:
-        """A change goes out, after those that are before it."""
+        """Yield a change, after the earlier ones."""
         line: list[Change] = []
         first: Change | None = change
         while first is not None and self._waiting.get(first.place) is first:
@@ -248,7 +249,7 @@ class Merging:
             yield one.frame()
 
     def _complete(self, change: Change) -> None:
-        """Large values of a row whose key changes are read again where the redo has none."""
+        """Read large values again that the redo lacks, if the key of their row changes."""
         table = self._tables[change.relation]
         old, new = change.old, change.new
         if change.kind != UPDATE or table.table is None or old is None or new is None:
@@ -260,7 +261,7 @@ class Merging:
 
 
 def _takes(waiting: Change, update: Change, table: LobTable) -> bool:
-    """Whether an update is put into the change that waits."""
+    """Whether an update is merged into the waiting change."""
     if waiting.new is None:
         return False
     if waiting.kind == CREATE or not waiting.is_told:
@@ -272,8 +273,8 @@ def _takes(waiting: Change, update: Change, table: LobTable) -> bool:
 
 
 def _part(kind: int, raw: bytes, charset: str | None) -> str | bytes:
-    """A part as a value of its column's type, whose character set it is (None: it is bytes). Raises
-    ValueError."""
+    """Return a part as a value of its column's type, whose character set is given (None: it is
+    bytes). Raises ValueError."""
     if kind == frames.PartKind.TEXT:
         if charset is None:
             raise ValueError("a text is written to bytes")
@@ -287,7 +288,7 @@ def _part(kind: int, raw: bytes, charset: str | None) -> str | bytes:
 
 
 def _beginning(cell: bytes | None, offset: int, part: str | bytes) -> LobValue:
-    """The value that a part is written to: what the row came with, where there is any."""
+    """Return the value to which a part is written: that of the row, if it has one."""
     if offset == frames.BEHIND or cell is None or cell is ABSENT:
         return LobValue(isinstance(part, bytes))
     text = cell.decode()

@@ -17,7 +17,7 @@ _TOO_OLD = frozenset({1555, 22924})
 
 
 class LobReselection:
-    """Over a connection where the tables are. See `merging.Reselect`."""
+    """Reads values on a connection where the tables are. See `merging.Reselect`."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -25,7 +25,7 @@ class LobReselection:
     def __call__(
         self, table: Table, places: Sequence[int], key: Sequence[int], row: Sequence[bytes | None]
     ) -> Mapping[int, bytes | None]:
-        """The values that the row has now; none where it is not there any more. Raises DriverError
+        """Return the values that the row has now; empty if it no longer exists. Raises DriverError
         and HeadraceError("oracle.large_value_too_old")."""
         columns = [table.columns[place] for place in places]
         conditions = []

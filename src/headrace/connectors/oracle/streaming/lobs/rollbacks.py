@@ -1,10 +1,10 @@
-"""What of a transaction was rolled back to savepoints, in tables whose values the redo may hold
-apart from their rows.
+"""The changes of a transaction that were rolled back to savepoints, in tables whose values the redo
+may store apart from their rows.
 
-A row of redo that takes back a change names the row alone. What it takes back is the newest that
-is left: a change of that row, or the name of a value and the parts that were written after it. An
-insert that is taken back takes all with it that came after it. Where LogMiner gives no ROWIDs, a
-change and the values of its row are one record of redo (RS_ID), and are taken back at once.
+A row of redo that undoes a change names only the row. It undoes the newest remaining change: a
+change of that row, or the name of a value and the parts that were written after it. An insert that
+is undone takes everything with it that came after it. If LogMiner gives no ROWIDs, a change and the
+values of its row are one record of redo (RS_ID), and are undone at once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TAKEN_BACK = {
     redo_rows.INSERT: _DELETE,
     redo_rows.UPDATE: _UPDATE,
 }
-"""What a row of redo takes back, by its operation."""
+"""The kind of change that a row of redo undoes, by its operation."""
 _NO_ROW = b"A" * 12
 """The end of a ROWID that identifies no row."""
 
@@ -44,8 +44,8 @@ class HeldTable(Protocol):
 
 @dataclass
 class _Group:
-    """A change of a row, or a value that is named, with its parts: the numbers of their frames.
-    `row_id` and `record` are empty where LogMiner does not tell them."""
+    """A change of a row, or a named value with its parts: the numbers of their frames. `row_id` and
+    `record` are empty if LogMiner does not give them."""
 
     kind: int
     relation: int
@@ -64,7 +64,7 @@ class _Group:
 
 
 def row_of(frame: bytes) -> bytes:
-    """The ROWID of a frame; empty where LogMiner does not tell it."""
+    """Return the ROWID of a frame; empty if LogMiner does not give it."""
     row_id = cells(frame[_HEAD.size :])[1]
     return b"" if row_id is None or row_id.endswith(_NO_ROW) else row_id
 
@@ -72,9 +72,9 @@ def row_of(frame: bytes) -> bytes:
 def rolled_back(
     held: Iterable[tuple[bytes, bool]], tables: Mapping[int, HeldTable], rows: Set[bytes]
 ) -> frozenset[int]:
-    """The numbers of the frames that were taken back, out of those of one transaction, and whether
-    the buffer cancelled them. `tables` are by relation version, `rows` the ROWIDs of which anything
-    was taken back."""
+    """Return the numbers of the frames that were undone. `held` are the frames of one transaction,
+    and whether the buffer cancelled them; `tables` are by relation version, `rows` the ROWIDs for
+    which anything was undone."""
     groups = _Groups()
     for number, (frame, is_cancelled) in enumerate(held):
         _, kind, relation, *_ = _HEAD.unpack_from(frame)
@@ -105,13 +105,13 @@ class _Groups:
         self._by_row: dict[tuple[int, bytes], list[_Group]] = {}
         self._by_table: dict[int, list[_Group]] = {}
         self._void: set[tuple[int, bytes]] = set()
-        """Rows whose last change the buffer cancelled: so are values that follow it."""
+        """Rows whose last change the buffer cancelled: values that follow it are cancelled, too."""
         self._named: _Group | None = None
         self._others: dict[int, int] = {}
-        """By table, the number of the newest of the other groups."""
+        """The number of the newest of the other groups, by table."""
 
     def add(self, group: _Group, *, is_cancelled: bool) -> None:
-        """A change, or a value that is named."""
+        """Add a change, or a named value."""
         if group.is_value:
             self._named = group
             is_cancelled = group.row in self._void
@@ -126,28 +126,29 @@ class _Groups:
         self._by_table.setdefault(group.relation, []).append(group)
 
     def add_other(self, group: _Group) -> None:
-        """A group of which nothing is taken back."""
+        """Add a group that is never undone."""
         self._named = None
         self._others[group.relation] = group.numbers[0]
 
     def forget_name(self) -> None:
-        """What is written next belongs to no group."""
+        """Let the parts that are written next belong to no group."""
         self._named = None
 
     def add_part(self, number: int) -> None:
-        """A part of the value that was named last."""
+        """Add a part of the value that was named last."""
         if self._named is not None:
             self._named.numbers.append(number)
             if not self._named.is_left:
                 self.undone.add(number)
 
     def take_back(self, row: _Group, kind: int) -> None:
-        """What a row of redo takes back; `kind`: by the change that is."""
+        """Undo the changes that a row of redo takes back; `kind`: the kind of the change that is
+        undone."""
         newest = _left(self._by_table.get(row.relation, []))
         if newest and not newest[-1].row_id and self._is_newest(newest[-1]):
             taken = _record(newest, kind)
         else:
-            # Without a ROWID it is the newest change that is taken back.
+            # Without a ROWID the newest change is undone.
             own = row if row.row_id or not newest else newest[-1]
             taken = _of_row(_left(self._by_row.get(own.row, [])), kind)
         for group in taken:
@@ -168,14 +169,14 @@ class _Groups:
 
 
 def _left(groups: list[_Group]) -> list[_Group]:
-    """The groups, without those at their end that are taken back."""
+    """Return the groups without the undone ones at their end."""
     while groups and not groups[-1].is_left:
         groups.pop()
     return groups
 
 
 def _of_row(own: list[_Group], kind: int) -> list[_Group]:
-    """Out of the groups of a row."""
+    """Return the undone groups of a row."""
     if kind == _CREATE:
         creates = [place for place, group in enumerate(own) if group.kind == _CREATE]
         return own[creates[-1] :] if creates else []
@@ -184,8 +185,8 @@ def _of_row(own: list[_Group], kind: int) -> list[_Group]:
 
 
 def _record(own: list[_Group], kind: int) -> list[_Group]:
-    """The newest groups without ROWIDs, as far as they are of one record, from the change on that
-    is taken back; where there is no such change, the values alone."""
+    """Return the newest groups without ROWIDs, as far as they are of one record, from the undone
+    change on; if there is no such change, only the values."""
     taken: list[_Group] = []
     for group in reversed(own):
         if group.row_id or group.record != own[-1].record:

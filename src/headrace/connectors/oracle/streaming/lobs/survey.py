@@ -1,6 +1,6 @@
-"""What is known of a transaction with large values before its changes are made: what of it was
-rolled back, and which rows are simple. A simple row has one change and its values, one after the
-other: it needs not wait for what may come of it, and is made when it is its turn."""
+"""A survey of a transaction with large values before its changes are made: which frames were rolled
+back, and which rows are simple. A simple row has one change and its values, one after the other: it
+does not wait for later changes, and is made when its turn comes."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ _BASES = (CREATE, UPDATE, DELETE)
 
 @dataclass(frozen=True)
 class Survey:
-    """`undone` are the numbers of frames that were rolled back. `simple` says of each frame, by its
-    number: how many frames a simple row has that begins there; -1: it goes on there; 0: neither.
-    None is simple where the row of a value cannot be read: it may be any of them."""
+    """`undone` are the numbers of frames that were rolled back. `simple` has for each frame, by its
+    number, how many frames a simple row has that begins with it; -1: it belongs to the simple row
+    before; 0: neither. No row is simple if the row of a value cannot be read: it may be any of
+    them."""
 
     undone: frozenset[int]
     simple: np.ndarray
@@ -52,7 +53,8 @@ class _Rows:
 
 
 def surveyed(held: Held, tables: Mapping[int, LobTable]) -> Survey:
-    """Reads the frames of a transaction once or twice; `tables` are by relation version."""
+    """Read the frames of a transaction once or twice, and return their survey; `tables` are by
+    relation version."""
     rows = _Rows(array("q"), array("q"), array("B"), array("B"), array("q"))
     undone_rows: set[bytes] = set()
     named: int | None = None

@@ -1,5 +1,5 @@
-"""Writes transactions whose rows Python has to look at: their beginning, the frames of the merge,
-and their end."""
+"""Writes transactions whose rows Python has to read: their beginning, the frames of the merge, and
+their end."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _PARTS = 64
 
 
 def written(transaction: Committed, changes: Iterable[bytes], shown: int) -> Iterator[bytes]:
-    """The bytes of a transaction with these changes, a few frames at a time; none where there are
-    no changes. `shown`: bits of `write_kernel`."""
+    """Yield the bytes of a transaction with these changes, a few frames at a time; nothing if there
+    are no changes. `shown`: bits of `write_kernel`."""
     parts: list[bytes] = []
     is_open = False
     for change in changes:
@@ -39,7 +39,8 @@ def written(transaction: Committed, changes: Iterable[bytes], shown: int) -> Ite
 
 
 def _beginning(transaction: Committed, first: bytes, shown: int) -> bytes:
-    """As `write_kernel` writes it: the beginning is that of the first change."""
+    """Return the frame of the beginning, as `write_kernel` writes it: it has SCN and time of the
+    first change."""
     scn, us = _OF_CHANGE.unpack_from(first, FRAME_HEAD_BYTES + 4)
     values = (
         format_xid(transaction.xid),

@@ -1,5 +1,5 @@
-"""The blocks of memory that open transactions are held in: in memory up to a bound, in files of
-this process beyond it."""
+"""The blocks of memory that hold open transactions: in memory up to a limit, in files of this
+process beyond it."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from headrace.connectors.oracle.streaming.transactions.chunk_kernel import (
 from headrace.spool.segment import Segment
 
 _KEPT_BLOCKS = 2
-"""Blocks that nobody uses and that are kept for the next transactions."""
+"""Unused blocks that are kept for later transactions."""
 _BLOCKS_OF_FILE = 16
-"""Each file takes two of the numbers of files that a process may have open."""
-_FIRST_ADDRESS = 1 << 20  # nobody asks for the virtual addresses
+"""Blocks of a file: each file takes two of the file descriptors that a process may have."""
+_FIRST_ADDRESS = 1 << 20  # the virtual addresses are not used
 
 
 class Blocks:
-    """Blocks by their addresses, and the words of `chunk_kernel` (`words`) that know them. One
-    thread uses it. Methods raise HeadraceError("spool.full")."""
+    """The blocks by their addresses, and the words of `chunk_kernel` (`words`) that refer to them.
+    One thread uses it. Methods raise HeadraceError("spool.full")."""
 
     def __init__(self, max_bytes: int) -> None:
         self.words = np.zeros(WORDS, np.int64)
         self._max_bytes = max_bytes
         self._blocks: dict[int, np.ndarray] = {}
         self._files: dict[int, Segment] = {}
-        """By the address of each block that is in one."""
+        """The file of each block that is in one, by the block's address."""
         self._memory_bytes = 0
 
     @property
     def bytes(self) -> int:
-        """Memory and disk that the blocks take."""
+        """The memory and disk that the blocks take, in bytes."""
         return self._memory_bytes + self.disk_bytes
 
     @property
     def disk_bytes(self) -> int:
-        """Disk that they take."""
+        """The disk that the blocks take, in bytes."""
         return sum(file.size for file in set(self._files.values()))
 
     def give(self, huge_bytes: int) -> None:
-        """More blocks; with `huge_bytes`, one for an entry of this size."""
+        """Add blocks; with `huge_bytes`, a block for an entry of this size."""
         size = huge_bytes or BLOCK_BYTES
         self.let_go_of_files()
         if self._memory_bytes + size > self._max_bytes:
@@ -68,7 +68,7 @@ class Blocks:
             words[FREE_BLOCKS] = address
 
     def _on_disk(self, size: int, count: int) -> list[int]:
-        """The addresses of so many blocks of one file."""
+        """Return the addresses of so many blocks of a new file."""
         file = Segment(_FIRST_ADDRESS, size * count, on_disk=True)
         addresses = [file.base + size * number for number in range(count)]
         for number, address in enumerate(addresses):
@@ -77,8 +77,7 @@ class Blocks:
         return addresses
 
     def trim(self) -> None:
-        """Gives back the blocks that nobody uses: those in memory but for a few, and files of which
-        no block is used."""
+        """Free unused blocks: those in memory except a few, and files without a used block."""
         for word in (FREED_HUGE, FREE_BLOCKS):
             unused = []
             address = int(self.words[word])
@@ -97,7 +96,7 @@ class Blocks:
             self.words[word] = following
 
     def _trimmed_files(self, unused: set[int]) -> list[int]:
-        """The blocks among `unused` ones whose file has others that are used."""
+        """Drop files whose blocks are all `unused`; return the other ones among `unused`."""
         kept = []
         for file in {self._files[address] for address in unused}:
             addresses = [one for one, its_file in self._files.items() if its_file is file]
@@ -110,13 +109,13 @@ class Blocks:
         return kept
 
     def let_go_of_files(self) -> None:
-        """What is in files need not be in memory until it is read."""
+        """Allow the system to drop files from memory until they are read."""
         if hasattr(mmap, "MADV_DONTNEED"):
             for file in set(self._files.values()):
                 file.map.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
-        """Give everything back; never raises."""
+        """Free all blocks; never raises."""
         for file in set(self._files.values()):
             file.drop()
         self._files.clear()

@@ -1,4 +1,4 @@
-"""The open transactions of a stream, and those that were committed and wait to be written."""
+"""The open transactions of a stream, and the committed ones that wait to be written."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _WORD = 8
 
 @dataclass(frozen=True)
 class BufferOptions:
-    """`max_bytes` of memory, beyond which changes go to files; `threshold`: changes at which a
-    transaction is given up (0: none); `shown`: bits of `write_kernel`."""
+    """`max_bytes` of memory, beyond which changes go to files; `threshold`: the number of changes
+    at which a transaction is given up (0: none); `shown`: bits of `write_kernel`."""
 
     max_bytes: int = 256 << 20
     threshold: int = 0
@@ -46,8 +46,8 @@ class BufferOptions:
 
 
 class Commits(NamedTuple):
-    """Transactions that were committed, in the order of their places: their numbers in the buffer,
-    SCNs of the commits, ids (uint64) and redo threads."""
+    """Committed transactions, in the order of their places: their numbers in the buffer, SCNs of
+    the commits, ids (uint64) and redo threads."""
 
     numbers: np.ndarray
     scns: np.ndarray
@@ -59,8 +59,8 @@ class Commits(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """A transaction that was committed: its id, the SCN of the commit, its time and that of the
-    beginning (microseconds since 1970), the redo thread, and the user."""
+    """A committed transaction: its id, the SCN of the commit, its time and that of the beginning
+    (microseconds since 1970), the redo thread, and the user."""
 
     xid: int
     scn: int
@@ -72,9 +72,9 @@ class Committed(NamedTuple):
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of redo: int64, ROW_WORDS each, and what their words point into. `scratch` and
-    `most_columns` are what `put_statement` is given; `read_odd` puts the images of a row in the
-    place of a statement that it does not read, or has it do nothing."""
+    """Rows of redo: int64, ROW_WORDS each, and the memory to which their words point. `scratch` and
+    `most_columns` are arguments of `put_statement`; `read_odd` replaces a statement that the kernel
+    does not read by the images of the row, or makes the row do nothing."""
 
     words: np.ndarray
     scratch: np.ndarray
@@ -95,7 +95,7 @@ class Names:
         """Address and bytes of each name."""
 
     def number(self, name: str) -> int:
-        """The number of a name, which is given to it once."""
+        """Return the number of a name, which it keeps."""
         number = self._numbers.get(name)
         if number is not None:
             return number
@@ -111,7 +111,7 @@ class Names:
         return number
 
     def name(self, number: int) -> str:
-        """The name that has a number."""
+        """Return the name that has a number."""
         address, size = (int(word) for word in self.table[number])
         return ctypes.string_at(address, size).decode()
 
@@ -124,9 +124,9 @@ class Names:
 class TransactionBuffer:
     """Holds changes until their transaction is committed. One thread uses it.
 
-    `hold` takes rows of redo (see `hold_kernel`), `commits` says what was committed, `take` and
-    `release` make some of that ready in the order that it is given, and `write` writes what is
-    ready. Methods raise HeadraceError("spool.full").
+    `hold` takes rows of redo (see `hold_kernel`), `commits` returns what was committed, `take` and
+    `release` make parts of that ready in the order in which they are given, and `write` writes what
+    is ready. Methods raise HeadraceError("spool.full").
     """
 
     def __init__(self, options: BufferOptions, users: Names, clients: Names) -> None:
@@ -152,7 +152,7 @@ class TransactionBuffer:
     # -- what comes in --------------------------------------------------------------------------
 
     def hold(self, rows: Rows) -> None:
-        """Holds rows in their order; what they point to lives meanwhile."""
+        """Hold rows in their order; the memory to which they point must live during the call."""
         words = rows.words
         assert words.shape[1:] == (ROW_WORDS,)
         self._make_room(len(words))
@@ -188,7 +188,7 @@ class TransactionBuffer:
         return self._transactions[: int(self._state[hold_kernel.USED])]
 
     def _make_room(self, more: int) -> None:
-        """Room for so many more transactions."""
+        """Make room for so many more transactions."""
         count = len(self._transactions)
         used = int(np.count_nonzero(self._used[:, hold_kernel.STATE]))
         if count - used < more or count == 0:
@@ -221,7 +221,8 @@ class TransactionBuffer:
     # -- what goes out --------------------------------------------------------------------------
 
     def commits(self) -> Commits:
-        """What was committed and is not released yet, by place: SCN, then id."""
+        """Return the transactions that are committed and not released yet, by place: SCN, then
+        id."""
         numbers = self._pending[: int(self._state[hold_kernel.PENDING_COUNT])]
         chosen = self._transactions[numbers]
         scns = chosen[:, hold_kernel.COMMIT]
@@ -232,25 +233,25 @@ class TransactionBuffer:
         )
 
     def take(self, commits: Commits, count: int) -> Commits:
-        """The first so many of `commits`, which are all that there are: they are `release`d by who
-        takes them."""
+        """Return the first `count` of `commits`, which are all there are; the caller `release`s
+        them."""
         rest = commits.numbers[count:]
         self._pending[: len(rest)] = rest
         self._state[hold_kernel.PENDING_COUNT] = len(rest)
         return Commits(*(column[:count] for column in commits))
 
     def release(self, numbers: np.ndarray) -> None:
-        """Transactions that were taken are ready to be written, in this order, after others."""
+        """Make taken transactions ready to be written, in this order, after others."""
         self._ready = np.concatenate([self._ready[self._written :], numbers])
         self._cursor[write_kernel.TRANSACTION] = 0
 
     def is_marked(self, numbers: np.ndarray) -> np.ndarray:
-        """Mask of the transactions with a row that Python looks at before they are written: see
-        `held_frames`."""
+        """Return a mask of the transactions with a row that Python reads before they are written:
+        see `held_frames`."""
         return np.asarray(self._transactions[numbers, hold_kernel.MARKED] != 0)
 
     def committed(self, number: int) -> Committed:
-        """What is known of a transaction that was taken."""
+        """Return the properties of a transaction that was taken."""
         words = self._transactions[number]
         user = int(words[hold_kernel.BY_USER])
         return Committed(
@@ -265,8 +266,8 @@ class TransactionBuffer:
         )
 
     def held_frames(self, number: int) -> Iterator[tuple[bytes, bool]]:
-        """The frames that are held of a transaction that was taken, in their order, and whether
-        they were cancelled."""
+        """Yield the held frames of a transaction that was taken, in their order, and whether they
+        were cancelled."""
         chunk = int(self._transactions[number, hold_kernel.FIRST])
         while chunk:
             following, _, end = struct.unpack("=qqq", ctypes.string_at(chunk, CHUNK_HEAD_BYTES))
@@ -279,7 +280,7 @@ class TransactionBuffer:
             chunk = following
 
     def let_go(self, number: int) -> None:
-        """A transaction that was committed needs no memory any more."""
+        """Free the memory of a committed transaction."""
         release_transaction(
             number,
             address_of(self._transactions),
@@ -293,12 +294,12 @@ class TransactionBuffer:
 
     @property
     def has_ready(self) -> bool:
-        """Whether anything is to be written."""
+        """Whether transactions are ready to be written."""
         return self._written < len(self._ready)
 
     def write(self, target: np.ndarray) -> int:
-        """Writes frames of what is ready into `target` (uint8, with PADDING writable bytes after
-        it); returns how many bytes."""
+        """Write frames of ready transactions into `target` (uint8, with PADDING writable bytes
+        after it); returns the number of bytes."""
         size = write_ready(
             address_of(self._ready),
             len(self._ready),
@@ -326,10 +327,10 @@ class TransactionBuffer:
         with_committed: bool = True,
         since_us: int | None = None,
     ) -> int | None:
-        """The SCN of the first row of the oldest transaction that is open, or committed and not
-        taken; None if there is no such transaction. Without `with_empty`, transactions without held
-        rows do not count, without `with_committed` those that are committed, with `since_us` those
-        that began before this time; those that are given up never count."""
+        """Return the SCN of the first row of the oldest transaction that is open, or committed and
+        not taken; None if there is no such transaction. Without `with_empty`, transactions without
+        held rows do not count, without `with_committed` committed ones, with `since_us` those that
+        began before this time; transactions that are given up never count."""
         transactions = self._used
         kept = transactions[:, hold_kernel.STATE] == OPEN
         if not with_empty:
@@ -342,8 +343,8 @@ class TransactionBuffer:
         return int(starts.min()) if len(starts) else None
 
     def abandon_before(self, us: int, keep: int | None = None) -> list[int]:
-        """Gives up the open transactions that began before a time (microseconds since 1970), but
-        for the one whose id is `keep`; returns the ids of those that held changes."""
+        """Give up the open transactions that began before a time (microseconds since 1970), except
+        the one whose id is `keep`; returns the ids of those that held changes."""
         transactions = self._transactions
         old = (transactions[:, hold_kernel.STATE] == OPEN) & (
             transactions[:, hold_kernel.START_US] < us
@@ -361,18 +362,19 @@ class TransactionBuffer:
         return given_up
 
     def oldest_us(self) -> int:
-        """When the oldest open transaction began (microseconds since 1970); 0 if none is open."""
+        """Return the time at which the oldest open transaction began (microseconds since 1970); 0
+        if none is open."""
         transactions = self._used
         starts = transactions[transactions[:, hold_kernel.STATE] == OPEN, hold_kernel.START_US]
         return int(starts.min()) if len(starts) else 0
 
     def given_up(self) -> list[int]:
-        """The ids of the open transactions that were given up."""
+        """Return the ids of the open transactions that were given up."""
         abandoned = self._transactions[:, hold_kernel.STATE] == hold_kernel.ABANDONED
         return [int(xid) & ((1 << 64) - 1) for xid in self._transactions[abandoned, hold_kernel.ID]]
 
     def give_up(self, xid: int) -> bool:
-        """An open transaction is given up; whether it was there."""
+        """Give up an open transaction; returns whether there was one."""
         ids = self._transactions[:, hold_kernel.ID].view(np.uint64)
         is_open = self._transactions[:, hold_kernel.STATE] == OPEN
         numbers = np.flatnonzero((ids == np.uint64(xid)) & is_open)
@@ -383,9 +385,9 @@ class TransactionBuffer:
         return bool(len(numbers))
 
     def drop_marked(self) -> tuple[np.ndarray, int] | None:
-        """Drops the open transactions with a row that Python looks at before they are written; they
-        are mined again. Returns their ids (int64), and the SCN of the first row of the oldest one;
-        None if there is no such transaction."""
+        """Drop the open transactions with a row that Python reads before they are written; they are
+        mined again. Returns their ids (int64), and the SCN of the first row of the oldest one; None
+        if there is no such transaction."""
         transactions = self._used
         marked = (transactions[:, hold_kernel.STATE] == OPEN) & (
             transactions[:, hold_kernel.MARKED] != 0
@@ -398,20 +400,20 @@ class TransactionBuffer:
         return dropped[:, 0].copy(), int(dropped[:, 1].min())
 
     def drop_these(self, xids: np.ndarray) -> None:
-        """Drops open transactions by their ids (int64): they are mined again."""
+        """Drop open transactions by their ids (int64): they are mined again."""
         transactions = self._used
         is_open = transactions[:, hold_kernel.STATE] == OPEN
         for number in np.flatnonzero(is_open & np.isin(transactions[:, hold_kernel.ID], xids)):
             self._drop(int(number))
 
     def drop_open(self) -> None:
-        """Drops every open transaction: they are mined again."""
+        """Drop every open transaction: they are mined again."""
         states = self._transactions[:, hold_kernel.STATE]
         for number in np.flatnonzero((states == OPEN) | (states == hold_kernel.ABANDONED)):
             self._drop(int(number))
 
     def drop_committed(self) -> None:
-        """Drops what was committed and is not taken: it is mined again."""
+        """Drop what was committed and is not taken: it is mined again."""
         for number in self._pending[: int(self._state[hold_kernel.PENDING_COUNT])]:
             self.let_go(int(number))
         self._state[hold_kernel.PENDING_COUNT] = 0
@@ -433,38 +435,38 @@ class TransactionBuffer:
 
     @property
     def open_count(self) -> int:
-        """Transactions that are open."""
+        """The number of open transactions."""
         return int(self._state[hold_kernel.OPEN_COUNT])
 
     @property
     def rolled_back(self) -> int:
-        """Transactions that were rolled back or dropped."""
+        """The number of transactions that were rolled back or dropped."""
         return int(self._state[hold_kernel.ROLLED_BACK])
 
     @property
     def partial_rollbacks(self) -> int:
-        """Rows that roll a change back."""
+        """The number of rows that roll a change back."""
         return int(self._state[hold_kernel.CANCELLED_COUNT]) + self.unmatched
 
     @property
     def unmatched(self) -> int:
-        """Rolled-back changes that were not held."""
+        """The number of rolled-back changes that were not held."""
         return int(self._state[hold_kernel.UNMATCHED])
 
     @property
     def last_unmatched(self) -> tuple[int, int]:
-        """SCN and transaction's id of the last of these rows."""
+        """SCN and transaction's id of the last row that rolls back a change which was not held."""
         return self._place(hold_kernel.UNMATCHED_SCN)
 
     @property
     def unresolved(self) -> int:
-        """Ends of transactions whose sequence LogMiner does not know, of which none or several are
-        open."""
+        """The number of ends of transactions whose sequence LogMiner does not know, if none or
+        several such transactions are open."""
         return int(self._state[hold_kernel.UNRESOLVED])
 
     @property
     def last_unresolved(self) -> tuple[int, int]:
-        """SCN and transaction's id of the last of these rows."""
+        """SCN and transaction's id of the last such end."""
         return self._place(hold_kernel.UNRESOLVED_SCN)
 
     def _place(self, word: int) -> tuple[int, int]:
@@ -472,19 +474,19 @@ class TransactionBuffer:
 
     @property
     def abandoned(self) -> int:
-        """Transactions that were given up."""
+        """The number of transactions that were given up."""
         return int(self._state[hold_kernel.ABANDONED_COUNT])
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of changes that are held."""
+        """The bytes of changes that are held."""
         return int(self._state[hold_kernel.HELD_BYTES])
 
     @property
     def disk_bytes(self) -> int:
-        """Disk that they take."""
+        """The disk that held changes take, in bytes."""
         return self._blocks.disk_bytes
 
     def close(self) -> None:
-        """Give the memory back; never raises."""
+        """Free the memory; never raises."""
         self._blocks.close()

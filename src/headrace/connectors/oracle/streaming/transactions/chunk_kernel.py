@@ -1,10 +1,10 @@
 """Memory of open transactions: chunks of sizes that are powers of two, cut from blocks.
 
 A transaction begins with a small chunk, and each further one is twice as large, up to a whole
-block. Chunks that are freed wait in a list by size; whole blocks go back to who gave them.
+block. Freed chunks are kept in a list by size; whole blocks go back to `Blocks`.
 
 A chunk begins with the address of the next one of its transaction (0: none), its class, and where
-what is written in it ends: int64 each. Addresses are absolute.
+its written part ends: int64 each. Addresses are absolute.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -28,9 +28,8 @@ GAP = PADDING
 HUGE = CLASSES
 """The class of a block that was made for one entry that is larger than a block."""
 
-# Words of the memory's state: the first free chunk of each class, the blocks that nobody uses, the
-# rest of the block that is being cut, the address of a huge block that was given (0: none), and its
-# bytes.
+# Words of the memory's state: the first free chunk of each class, the unused blocks, the rest of
+# the block that is being cut, the address of a huge block that was given (0: none), and its bytes.
 FREE = 0
 FREE_BLOCKS = CLASSES
 REST, REST_END = CLASSES + 1, CLASSES + 2
@@ -43,14 +42,14 @@ _BLOCK = CLASSES - 1
 
 @part
 def _keep(memory, chunk, number):
-    """A chunk of this class is free."""
+    """Add a chunk to the free ones of its class."""
     store64(chunk + NEXT, load64(memory + 8 * (FREE + number)))
     store64(memory + 8 * (FREE + number), chunk)
 
 
 @part
 def _keep_rest(memory):
-    """What is left of the block that is being cut becomes chunks."""
+    """Make chunks of the rest of the block that is being cut."""
     rest, end = load64(memory + 8 * REST), load64(memory + 8 * REST_END)
     for down in range(CLASSES):
         number = CLASSES - 1 - down
@@ -64,7 +63,7 @@ def _keep_rest(memory):
 
 @part
 def take_chunk(memory, number):
-    """A chunk of this class, with its head; 0: a block must be given first."""
+    """Take a chunk of this class, with its head; returns 0 if a block must be given first."""
     chunk = load64(memory + 8 * (FREE + number))
     if chunk:
         store64(memory + 8 * (FREE + number), load64(chunk + NEXT))
@@ -89,7 +88,8 @@ def take_chunk(memory, number):
 
 @part
 def take_huge(memory, size):
-    """The block that was given for an entry of `size` bytes; 0: it must be given first."""
+    """Take the block that was given for an entry of `size` bytes; returns 0 if it must be given
+    first."""
     chunk = load64(memory + 8 * GIVEN)
     if chunk == 0 or load64(memory + 8 * GIVEN_BYTES) < size:
         return 0
@@ -102,7 +102,7 @@ def take_huge(memory, size):
 
 @part
 def end_of_chunk(memory, chunk):
-    """Where a chunk that was just taken ends."""
+    """Return the end of a chunk that was just taken."""
     number = load64(chunk + CLASS)
     if number == HUGE:
         return chunk + load64(memory + 8 * GIVEN_BYTES)
@@ -111,7 +111,7 @@ def end_of_chunk(memory, chunk):
 
 @part
 def free_chunk(memory, chunk):
-    """Nobody uses a chunk any more."""
+    """Free a chunk."""
     number = load64(chunk + CLASS)
     if number == HUGE:
         store64(chunk + NEXT, load64(memory + 8 * FREED_HUGE))
@@ -125,7 +125,7 @@ def free_chunk(memory, chunk):
 
 @part
 def free_chunks(memory, chunk):
-    """Nobody uses a chunk and those behind it any more."""
+    """Free a chunk and those after it."""
     while chunk:
         following = load64(chunk + NEXT)
         free_chunk(memory, chunk)

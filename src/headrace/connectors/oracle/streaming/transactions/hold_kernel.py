@@ -1,8 +1,8 @@
 """Holds the changes of open transactions: rows of redo, in order, in chunks of each transaction.
 
-What is held of a change is the frame that the segment gets of it (frames.py), behind a head of its
-own. A rollback to a savepoint marks changes as cancelled, from the newest on; a rollback frees
-what is held, a commit hands the transaction on to who writes it (`write_kernel.py`).
+A change is held as the frame that is written to the segment (frames.py), after a head of its own. A
+rollback to a savepoint marks changes as cancelled, from the newest on; a rollback frees the held
+changes, a commit passes the transaction on to `write_kernel.py`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -59,14 +59,14 @@ from headrace.streaming.changes.kernels import frame_kernel
     REDO,
     REDO_BYTES,
     SSN,  # -1: it is not shown
-    MARK,  # 1: the transaction is looked at in Python before it is written
+    MARK,  # 1: Python reads the transaction before it is written
 ) = range(21)
 ROW_WORDS = 21
 ROW_SIZE = 8 * ROW_WORDS
 
 NOTHING, STARTS, CHANGES, CANCELS, COMMITS, ENDS, LACKING_STATEMENT, APART = range(8)
-"""What a row does. ENDS: a rollback, and whatever else drops a transaction. `row_words` finds the
-last two before rows are held: changes without a statement, rows of a value apart from its row."""
+"""Effects of a row. ENDS drops a transaction, like a rollback. `row_words` handles the last two
+before rows are held: changes without a statement, rows of a value apart from its row."""
 
 # A transaction: int64 words.
 (
@@ -95,7 +95,7 @@ TRANSACTION_SIZE = 8 * TRANSACTION_WORDS
 FREE, OPEN, COMMITTED, ABANDONED = range(4)
 """States of a transaction."""
 
-# An entry in a chunk: where the one before it in its transaction is that was not cancelled then,
+# An entry in a chunk: the address of the entry before it in its transaction that was not cancelled,
 # the hash of the row's id, whether it is cancelled, and the bytes of its frame; then its frame.
 BEFORE, HASH, CANCELLED, SIZE = 0, 8, 16, 24
 ENTRY_HEAD_BYTES = 32
@@ -106,7 +106,7 @@ ENTRY_HEAD_BYTES = 32
     LACKING,  # bytes of the huge block that is needed; 0: an ordinary one is
     FREE_TRANSACTION,  # number of the first one; -1: none
     OPEN_COUNT,
-    PENDING_COUNT,  # transactions that were committed and not handed out yet
+    PENDING_COUNT,  # transactions that were committed and not taken yet
     UNMATCHED,  # cancelling rows without a change to cancel
     ABANDONED_COUNT,
     THRESHOLD,  # changes at which a transaction is given up; 0: none
@@ -114,9 +114,9 @@ ENTRY_HEAD_BYTES = 32
     ROLLED_BACK,
     CANCELLED_COUNT,
     FILTERED,  # transactions of users and clients that are not captured
-    USED,  # transactions behind this number were never open
+    USED,  # transactions after this number were never open
 ) = range(13)
-UNRESOLVED, UNMATCHED_SCN, UNRESOLVED_SCN = 13, 14, 16  # their transactions' ids are behind SCNs
+UNRESOLVED, UNMATCHED_SCN, UNRESOLVED_SCN = 13, 14, 16  # their transactions' ids are after the SCNs
 """Ends of transactions without a sequence, of which none or several are open; the last rows."""
 BUFFER_WORDS = 18
 
@@ -130,7 +130,7 @@ _I, _D = b"id"
 
 @part
 def _slot(table, mask, transactions, xid):
-    """Where a transaction stands in the hash table, or could."""
+    """Return the slot of a transaction in the hash table, or the one where it belongs."""
     slot = mix(np.int64(0x9E3779B9), xid) & mask
     while True:
         number = load64(table + 8 * slot)
@@ -141,7 +141,7 @@ def _slot(table, mask, transactions, xid):
 
 @part
 def _forget(table, mask, transactions, slot):
-    """Takes an entry out of the hash table; those behind it move up."""
+    """Remove an entry from the hash table; those after it move up."""
     hole = slot
     store64(table + 8 * hole, 0)
     at = (hole + 1) & mask
@@ -160,7 +160,7 @@ def _forget(table, mask, transactions, slot):
 
 @part
 def _number_of(table, mask, transactions, count, xid):
-    """The number of an open transaction; -1 if it is not open. If LogMiner does not know the
+    """Return the number of an open transaction; -1 if it is not open. If LogMiner does not know the
     sequence of an id, the only one with the same segment and slot."""
     number = load64(table + 8 * _slot(table, mask, transactions, xid))
     if number:
@@ -180,7 +180,7 @@ def _number_of(table, mask, transactions, count, xid):
 
 @part
 def _opened(table, mask, transactions, buffer, xid, scn, us):
-    """The number of a new transaction; there is room for it."""
+    """Open a transaction, for which there is room; returns its number."""
     number = load64(buffer + 8 * FREE_TRANSACTION)
     transaction = transactions + TRANSACTION_SIZE * number
     store64(buffer + 8 * FREE_TRANSACTION, load64(transaction + 8 * FOLLOWING))
@@ -200,7 +200,7 @@ def _opened(table, mask, transactions, buffer, xid, scn, us):
 
 @part
 def empty_transaction(transaction, buffer, memory):
-    """Frees what is held of a transaction."""
+    """Free the held changes of a transaction."""
     free_chunks(memory, load64(transaction + 8 * FIRST))
     held = load64(buffer + 8 * HELD_BYTES) - load64(transaction + 8 * BYTES)
     store64(buffer + 8 * HELD_BYTES, held)
@@ -210,7 +210,7 @@ def empty_transaction(transaction, buffer, memory):
 
 @entry
 def release_transaction(number, transactions, buffer, memory):
-    """Frees a transaction that the hash table does not have any more."""
+    """Free a transaction that is no longer in the hash table."""
     transaction = transactions + TRANSACTION_SIZE * number
     empty_transaction(transaction, buffer, memory)
     store64(transaction + 8 * STATE, FREE)
@@ -220,7 +220,7 @@ def release_transaction(number, transactions, buffer, memory):
 
 @part
 def _close(table, mask, transactions, buffer, number):
-    """An open transaction is open no more."""
+    """Remove a transaction from the open ones."""
     xid = load64(transactions + TRANSACTION_SIZE * number + 8 * ID)
     _forget(table, mask, transactions, _slot(table, mask, transactions, xid))
     store64(buffer + 8 * OPEN_COUNT, load64(buffer + 8 * OPEN_COUNT) - 1)
@@ -228,7 +228,7 @@ def _close(table, mask, transactions, buffer, number):
 
 @entry
 def drop_transaction(table, mask, transactions, buffer, memory, number):
-    """Forgets an open transaction and what is held of it."""
+    """Drop an open transaction and its held changes."""
     _close(table, mask, transactions, buffer, number)
     release_transaction(number, transactions, buffer, memory)
     return np.int64(0)
@@ -236,7 +236,7 @@ def drop_transaction(table, mask, transactions, buffer, memory, number):
 
 @entry
 def abandon_transaction(transaction, buffer, memory):
-    """Frees what is held of an open transaction, and what comes of it is left out."""
+    """Free the held changes of an open transaction, whose later changes are left out."""
     empty_transaction(transaction, buffer, memory)
     store64(transaction + 8 * STATE, ABANDONED)
     store64(buffer + 8 * ABANDONED_COUNT, load64(buffer + 8 * ABANDONED_COUNT) + 1)
@@ -245,7 +245,7 @@ def abandon_transaction(transaction, buffer, memory):
 
 @part
 def _room(transaction, memory, buffer, size):
-    """Where an entry of `size` bytes goes; 0: memory is lacking."""
+    """Return the place for an entry of `size` bytes; 0: memory is lacking."""
     last = load64(transaction + 8 * LAST)
     if last:
         at = load64(last + WRITTEN)
@@ -279,7 +279,7 @@ def _room(transaction, memory, buffer, size):
 
 @part
 def _put_text(out, text, length):
-    """A text's cell, or a null one; returns its end."""
+    """Write a text's cell, or a null cell; returns its end."""
     if text == 0:
         return put_null(out)
     return copy(text, length, put_text_head(out, length))
@@ -287,7 +287,7 @@ def _put_text(out, text, length):
 
 @part
 def _put_extra(out, row):
-    """The row's own image, see events.py; returns its end."""
+    """Write the row's own image, see events.py; returns its end."""
     out = put_head(out, _EXTRA_CELLS)
     out = _put_text(out, load64(row + 8 * RS_ID), load64(row + 8 * RS_ID_BYTES))
     out = _put_text(out, load64(row + 8 * ROW_ID), load64(row + 8 * ROW_ID_BYTES))
@@ -303,7 +303,7 @@ def _put_extra(out, row):
 
 @inlined_part
 def _most_bytes(row, table):
-    """What a row's images take at most."""
+    """Return the most bytes that a row's images take."""
     size = load64(row + 8 * IMAGES_BYTES)
     if table == 0:
         return size
@@ -315,7 +315,7 @@ def _most_bytes(row, table):
 
 @part
 def _hold(transaction, row, memory, buffer, scratch, most_columns):
-    """Holds a change; returns _HELD, _ODD, or 0 when memory is lacking."""
+    """Hold a change; returns _HELD, _ODD, or 0 if memory is lacking."""
     texts = (
         load64(row + 8 * RS_ID_BYTES)
         + load64(row + 8 * ROW_ID_BYTES)
@@ -359,7 +359,7 @@ def _hold(transaction, row, memory, buffer, scratch, most_columns):
 
 @part
 def _cancel(transaction, row_hash):
-    """Cancels the newest change of a row that is not cancelled yet; whether there was one."""
+    """Cancel a row's newest change that is not cancelled yet; returns whether there was one."""
     entry = load64(transaction + 8 * NEWEST)
     while entry:
         if load64(entry + CANCELLED) == 0 and load64(entry + HASH) == row_hash:
@@ -377,7 +377,7 @@ def _cancel(transaction, row_hash):
 @part
 def _is_left_out(transaction, users, clients):
     """Whether a transaction's user or client is not captured. `users` and `clients`: a byte for
-    each name, 0 where it is not."""
+    each name, 0 if it is not."""
     user, client = load64(transaction + 8 * BY_USER), load64(transaction + 8 * BY_CLIENT)
     return (user >= 0 and load8(users + user) == 0) or (
         client >= 0 and load8(clients + client) == 0
@@ -400,7 +400,7 @@ def _count_lost(buffer, word, scn_word, row):
 def _commit(
     row, number, table, mask, transactions, buffer, memory, pending, users, clients,
 ):  # fmt: skip
-    """An open transaction was committed: it waits to be written, if anything is held of it."""
+    """Commit an open transaction: it waits to be written, if it holds changes."""
     transaction = transactions + TRANSACTION_SIZE * number
     _close(table, mask, transactions, buffer, number)
     is_left_out = _is_left_out(transaction, users, clients)
@@ -426,7 +426,7 @@ def _commit(
 
 @part
 def _know(transaction, row):
-    """What a row says of its transaction, where nothing did before it."""
+    """Set a transaction's user and client from a row, unless an earlier row did."""
     if load64(transaction + 8 * BY_USER) < 0:
         store64(transaction + 8 * BY_USER, load64(row + 8 * USER))
     if load64(transaction + 8 * BY_CLIENT) < 0:
@@ -438,10 +438,10 @@ def hold_rows(
     rows, first, last, table, mask, transactions, count, buffer, memory, pending, users, clients,
     scratch, most_columns,
 ):  # fmt: skip
-    """Holds the rows [first, last). There is room for as many more transactions, in `transactions`
-    (`count` of them), `table` (mask + 1 words) and `pending`; `scratch` and `most_columns` are what
-    `put_statement` is given. Returns ALL_HELD; or LACKS_MEMORY, or ODD_STATEMENT where the row
-    buffer[DONE] needs its images made elsewhere, and is to be called again from buffer[DONE]
+    """Hold the rows [first, last). There is room for as many more transactions, in `transactions`
+    (`count` of them), `table` (mask + 1 words) and `pending`; `scratch` and `most_columns` are
+    arguments of `put_statement`. Returns ALL_HELD; or LACKS_MEMORY, or ODD_STATEMENT if the images
+    of the row buffer[DONE] have to be made elsewhere; then it is called again from buffer[DONE]
     on."""
     for number_of_row in range(first, last):
         row = rows + ROW_SIZE * number_of_row
@@ -451,14 +451,14 @@ def hold_rows(
             continue
         number = _number_of(table, mask, transactions, count, xid)
         if number < 0 and action != STARTS:
-            # What came before it may be held under an id without the sequence.
+            # Earlier rows may be held under an id without the sequence.
             number = load64(table + 8 * _slot(table, mask, transactions, xid | _UNKNOWN)) - 1
         if action in (STARTS, CHANGES):
             if number < 0:
                 scn, us = load64(row + 8 * SCN), load64(row + 8 * US)
                 number = _opened(table, mask, transactions, buffer, xid, scn, us)
             elif action == STARTS:
-                # It is mined again.
+                # The transaction is mined again.
                 empty_transaction(transactions + TRANSACTION_SIZE * number, buffer, memory)
                 store64(transactions + TRANSACTION_SIZE * number + 8 * STATE, OPEN)
             transaction = transactions + TRANSACTION_SIZE * number
@@ -493,7 +493,7 @@ def hold_rows(
 
 @entry
 def enter(table, mask, transactions, numbers, count):
-    """Enters transactions, by their numbers, into a hash table that has none of them."""
+    """Enter transactions, by their numbers, into a hash table that has none of them."""
     for at in range(count):
         number = load64(numbers + 8 * at)
         xid = load64(transactions + TRANSACTION_SIZE * number + 8 * ID)

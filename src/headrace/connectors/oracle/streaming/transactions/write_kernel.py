@@ -1,4 +1,4 @@
-"""Writes committed transactions as frames, as far as there is room, and frees what was held."""
+"""Writes committed transactions as frames, as far as there is room, and frees their memory."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -42,8 +42,8 @@ from headrace.streaming.changes.kernels.frame_kernel import (
     put_place,
 )
 
-# Where writing is: the transaction among those that are ready, what of it comes next (AT_BEGINNING,
-# or an entry), and how many bytes of that entry's frame are written.
+# The cursor of writing: the transaction among those that are ready, its next part (AT_BEGINNING, or
+# an entry), and how many bytes of that entry's frame are written.
 TRANSACTION, ENTRY, PART = range(3)
 CURSOR_WORDS = 3
 AT_BEGINNING = 0
@@ -52,7 +52,7 @@ SHOWS_USER, SHOWS_COMMIT_TIME, SHOWS_START_TIME = 1, 2, 4
 """Bits of `options`."""
 
 LARGEST_BEGINNING = 2048
-"""Bytes of the frame that a transaction begins with, but for its user's name."""
+"""Bytes of the frame that a transaction begins with, without its user's name."""
 
 _TRANSACTION_CELLS = TRANSACTION_CELLS
 _LETTER, _ZERO, _NINE = ord("a") - 10, ord("0"), 9
@@ -61,7 +61,7 @@ _DIGITS = 16
 
 @part
 def _put_int_text(out, number):
-    """A number's cell; returns its end."""
+    """Write a number's cell; returns its end."""
     text = out + 5
     end = put_int(number, text)
     put_text_head(out, end - text)
@@ -70,7 +70,7 @@ def _put_int_text(out, number):
 
 @part
 def _put_hexadecimal(out, number):
-    """The cell of 16 hexadecimal digits; returns its end."""
+    """Write the cell of 16 hexadecimal digits; returns its end."""
     out = put_text_head(out, _DIGITS)
     for digit in range(_DIGITS):
         value = (number >> (60 - 4 * digit)) & 15
@@ -80,7 +80,7 @@ def _put_hexadecimal(out, number):
 
 @part
 def _first_live(transaction):
-    """The first entry that is not cancelled; there is one."""
+    """Return the first entry that is not cancelled; there is one."""
     chunk = load64(transaction + 8 * FIRST)
     while True:
         entry = chunk + CHUNK_HEAD_BYTES
@@ -94,8 +94,8 @@ def _first_live(transaction):
 
 @part
 def _put_beginning(out, transaction, users, options):
-    """The frame of a transaction's beginning; returns its end. `users`: address and bytes of each
-    user's name."""
+    """Write the frame of a transaction's beginning; returns its end. `users`: address and bytes of
+    each user's name."""
     body = _first_live(transaction) + ENTRY_HEAD_BYTES + FRAME_HEAD_BYTES + 4
     start, start_us = load64_be(body), load64_be(body + 8)
     xid, commit = load64(transaction + 8 * ID), load64(transaction + 8 * COMMIT)
@@ -121,8 +121,8 @@ def _put_beginning(out, transaction, users, options):
 
 @entry
 def write_ready(ready, count, cursor, transactions, buffer, memory, users, options, out, room):
-    """The frames of `count` transactions (their numbers at `ready`) from the cursor on, as many
-    bytes of them as there is room for; a frame may be parted. Returns how many bytes were
+    """Write the frames of `count` transactions (their numbers at `ready`) from the cursor on, as
+    many bytes of them as there is room for; a frame may be split. Returns the number of bytes
     written."""
     start = out
     stop = out + room

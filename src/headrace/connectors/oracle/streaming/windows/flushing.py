@@ -1,4 +1,4 @@
-"""Has the redo written to its logs: a table of one row, which is updated and committed."""
+"""Flushes the redo to its logs: a table of one row is updated and committed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ log = logging.getLogger(__name__)
 
 class LogFlush:
     """Updates log.mining.flush.table.name on each of rac.nodes, else on the connection of the
-    database; with log.mining.read.only, and where archived logs alone are read, it does nothing.
-    One thread uses it."""
+    database; with log.mining.read.only, and if only archived logs are read, it does nothing. One
+    thread uses it."""
 
     def __init__(
         self, config: OracleConfig, open_node: Callable[[str], Connection] | None = None
@@ -34,7 +34,7 @@ class LogFlush:
         """Nodes whose redo was not flushed the last time."""
 
     def prepare(self, database: Connection) -> None:
-        """Makes the table where it is missing, and its only row. Raises DriverError."""
+        """Create the table and its only row if they do not exist. Raises DriverError."""
         if not self._writes:
             return
         name = self._config.log_mining_flush_table_name.upper()
@@ -48,7 +48,7 @@ class LogFlush:
         database.commit()
 
     def flush(self, database: Connection, scn: int) -> None:
-        """Writes an SCN. A node that cannot be reached is tried each time, and reported once until
+        """Write an SCN. A node that cannot be reached is tried each time, and reported once until
         it can be reached again. Raises DriverError for the database itself."""
         if not self._writes:
             return

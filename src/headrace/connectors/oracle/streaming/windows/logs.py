@@ -1,4 +1,4 @@
-"""Redo logs: which are there, whether they fit together, and how many of them are mined at once.
+"""Redo logs: which ones exist, whether they fit together, and how many of them are mined at once.
 Pure: no connection."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class RedoLog:
 
     @staticmethod
     def of(row: Mapping[str, Any]) -> RedoLog:
-        """A row of sql.LOGS. The SCN after a current log is beyond all."""
+        """Return the log of a row of sql.LOGS. The SCN after a current log is beyond all."""
         is_current = row["STATUS"] == _CURRENT
         following = LARGEST_SCN if is_current else min(int(row["NEXT_CHANGE"]), LARGEST_SCN)
         return RedoLog(
@@ -66,13 +66,14 @@ class RedoThread:
 
     @property
     def logs_state(self) -> tuple[int, bool, bool, bool, int, int]:
-        """What is another after each switch of its log, and when it is opened or closed."""
+        """The state that changes with each switch of the thread's log, and when the thread is
+        opened or closed."""
         kind = self.is_open, self.is_private, self.is_disabled
         return (self.number, *kind, self.enabled_at, self.sequence)
 
     @staticmethod
     def of(row: Sequence[Any]) -> RedoThread:
-        """The redo thread of a row of sql.THREADS."""
+        """Return the redo thread of a row of sql.THREADS."""
         number, status, enabled, sequence, checkpoint, enabled_at, _, _, last_change, _ = row
         return RedoThread(
             int(number),
@@ -87,8 +88,8 @@ class RedoThread:
 
 
 def one_of_each(logs: Iterable[RedoLog]) -> list[RedoLog]:
-    """Each log once, by thread and sequence: an archived one rather than the online log that it was
-    copied from, which may be overwritten."""
+    """Return each log once, by thread and sequence: the archived one rather than the online log
+    that it was copied from, which may be overwritten."""
     chosen: dict[tuple[int, int], RedoLog] = {}
     for log in logs:
         place = (log.thread, log.sequence)
@@ -98,13 +99,13 @@ def one_of_each(logs: Iterable[RedoLog]) -> list[RedoLog]:
 
 
 def of_threads(logs: Iterable[RedoLog], threads: Iterable[RedoThread]) -> list[RedoLog]:
-    """The logs of threads that are mined: those of private ones are not."""
+    """Return the logs of the threads that are mined: logs of private threads are not."""
     private = {thread.number for thread in threads if thread.is_private}
     return [log for log in logs if log.thread not in private]
 
 
 def archived_until(ends: Mapping[int, int], threads: Iterable[RedoThread]) -> int:
-    """The SCN below which the redo of all threads is archived; 0: nothing is. `ends` are, by
+    """Return the SCN below which the redo of all threads is archived; 0: nothing is. `ends` are, by
     thread, the SCNs at which its archived logs end. An open thread holds the others until it
     switches its log; a closed one only until the log with its checkpoint is archived."""
     behind = []
@@ -118,7 +119,7 @@ def archived_until(ends: Mapping[int, int], threads: Iterable[RedoThread]) -> in
 
 
 class Inconsistency(NamedTuple):
-    """Why the logs of a redo thread do not fit together."""
+    """The reason why the logs of a redo thread do not fit together."""
 
     thread: int
     why: str
@@ -135,10 +136,10 @@ def inconsistency(
     only_archived: bool = False,
     ends_before: Mapping[int, int] = MappingProxyType({}),
 ) -> Inconsistency | None:
-    """Why redo cannot be read from an SCN on with these logs (each once); None: it can. An open
-    thread needs all logs from that SCN, or from where it was enabled; a closed one, those up to
-    its checkpoint. `only_archived`: its current log may be missing. `ends_before` are, by thread,
-    the SCNs at which the log before the first of these ended, where that is known."""
+    """Return why redo cannot be read from an SCN on with these logs (each once); None: it can. An
+    open thread needs all logs from that SCN, or from where it was enabled; a closed one, those up
+    to its checkpoint. `only_archived`: its current log may be missing. `ends_before` are, by
+    thread, the SCNs at which the log before the first of these ended, if that is known."""
     for thread in threads:
         if thread.is_private or (thread.is_disabled and not thread.is_open):
             continue
@@ -156,7 +157,7 @@ def inconsistency(
 
 
 def first_logs(logs: Sequence[RedoLog], scn: int) -> list[RedoLog]:
-    """The first log of each thread of which no log has an SCN."""
+    """Return the first log of each thread for which no log contains an SCN."""
     firsts: dict[int, RedoLog] = {}
     held = {log.thread for log in logs if log.holds(scn)}
     for log in logs:
@@ -166,7 +167,7 @@ def first_logs(logs: Sequence[RedoLog], scn: int) -> list[RedoLog]:
 
 
 def oldest_scns(logs: Iterable[RedoLog]) -> dict[int, int]:
-    """The first SCN of which there still is redo, by thread."""
+    """Return the first SCN for which redo still exists, by thread."""
     oldest: dict[int, int] = {}
     for log in logs:
         oldest[log.thread] = min(log.first, oldest.get(log.thread, log.first))
@@ -174,8 +175,8 @@ def oldest_scns(logs: Iterable[RedoLog]) -> dict[int, int]:
 
 
 def oldest_scn(logs: Iterable[RedoLog], threads: Iterable[RedoThread]) -> int | None:
-    """The first SCN from which on the redo of all open threads is there; None: there are no logs. A
-    thread of which nothing is gone since it was enabled is of no account."""
+    """Return the first SCN from which on the redo of all open threads exists; None: there are no
+    logs. A thread all of whose redo exists since it was enabled is ignored."""
     oldest = oldest_scns(logs)
     needed = [
         oldest[thread.number]
@@ -192,7 +193,7 @@ def _first_missing(
     if any(log.holds(start) for log in logs):
         return None
     if logs and end_before is not None:
-        # Between two logs that follow each other the thread was closed: no redo is missing.
+        # The thread was closed between two logs that follow each other: no redo is missing.
         is_whole = end_before <= start
         return None if is_whole else f"there is no log before the sequence {logs[0].sequence}"
     if thread.enabled_at > scn and any(log.first >= thread.enabled_at for log in logs[:1]):
@@ -221,15 +222,15 @@ class Selection:
         return frozenset(log.name for log in self.logs)
 
     def same_logs(self, other: Selection | None) -> bool:
-        """Whether a session of one serves for the other."""
+        """Whether a session with these logs can be used for the other selection."""
         return other is not None and [
             (log.name, log.sequence, log.is_current) for log in self.logs
         ] == [(log.name, log.sequence, log.is_current) for log in other.logs]
 
 
 def selection(logs: Sequence[RedoLog], largest: int, count: int) -> Selection:
-    """The first logs of each thread, as many as have `count` times the bytes of the `largest`
-    online log; 0: all."""
+    """Return the first logs of each thread, as many as have `count` times the bytes of the
+    `largest` online log; 0: all."""
     if not count:
         return Selection(tuple(logs), None)
     chosen: list[RedoLog] = []
@@ -247,9 +248,9 @@ def selection(logs: Sequence[RedoLog], largest: int, count: int) -> Selection:
 
 
 def selection_beyond(logs: Sequence[RedoLog], largest: int, least: int, beyond: int) -> Selection:
-    """The first logs of each thread, at least as many as have `least` times the bytes of the
+    """Return the first logs of each thread, at least as many as have `least` times the bytes of the
     `largest` online log (0: all), and so many that they reach beyond an SCN: a long transaction may
-    hold the beginning of sessions."""
+    hold back the beginning of sessions."""
     chosen = selection(logs, largest, least)
     count = least
     while chosen.last is not None and chosen.last <= beyond:

@@ -1,4 +1,4 @@
-"""The order in which LogMiner gives the rows of a window. Pure: no connection."""
+"""The order in which LogMiner returns the rows of a window. Pure: no connection."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _ADJUSTMENT = "internal.log.mining.redo.thread.scn.adjustment"
 
 
 class RowOrder:
-    """Rows come by their SCNs. A row of a smaller SCN than the one before is tolerated as long as
-    what is committed there is not released: a fetch is, when the next one has come. One thread
-    uses it."""
+    """Rows come by their SCNs. A row with a smaller SCN than the one before is tolerated as long as
+    the commits at its SCN are not released: a fetch is released when the next one has come. One
+    thread uses it."""
 
     def __init__(self) -> None:
         self.steps = 0
-        """Rows of a smaller SCN than the one before, in all windows."""
+        """Rows with a smaller SCN than the one before, in all windows."""
         self._last = self._highest = 0
 
     def begin(self) -> None:
-        """Another window begins."""
+        """Begin another window."""
         self._last = self._highest = 0
 
     def add(self, scns: np.ndarray) -> int:
-        """The SCNs of a fetch. What is committed below the SCN that is returned may be released."""
+        """Add the SCNs of a fetch; returns the SCN below which commits may be released."""
         self.steps += int(np.count_nonzero(np.diff(scns, prepend=self._last) < 0))
         released = min(self._highest, int(scns.min()))
         self._last, self._highest = int(scns[-1]), max(self._highest, int(scns.max()))
@@ -39,13 +39,13 @@ class RowOrder:
 
 @dataclass(frozen=True)
 class LateCommit:
-    """A commit of a smaller SCN than what was released."""
+    """A commit with a smaller SCN than what was released."""
 
     xid: int
     scn: int
 
     def error(self, released: int) -> HeadraceError:
-        """The error for it, when everything below an SCN was released."""
+        """Return the error of this commit, if everything below an SCN was released."""
         return HeadraceError(
             _OUT_OF_ORDER,
             f"LogMiner gave the commit of transaction {format_xid(self.xid)} at SCN {self.scn} "
@@ -56,8 +56,9 @@ class LateCommit:
         )
 
     def judged(self, error: HeadraceError, place: int) -> HeadraceError:
-        """`error`, unless it is that for this commit and everything up to a place at or after it
-        was handed out: reading on from the checkpoint would leave the changes out."""
+        """Return `error`, or another error if it is that of this commit and everything up to a
+        place at or after it was delivered: reading on from the checkpoint would leave the changes
+        out."""
         if error.code != _OUT_OF_ORDER or (self.scn << 64 | self.xid) > place:
             return error
         return HeadraceError(
@@ -71,7 +72,7 @@ class LateCommit:
 
 
 def commit_order(batch: pa.RecordBatch) -> np.ndarray:
-    """The SCNs by which rows come where LogMiner holds transactions: those of their commits."""
+    """Return the SCNs that order rows if LogMiner holds transactions: those of their commits."""
     scns = redo_rows.numbers(batch, redo_rows.SCN)
     commits = redo_rows.numbers(batch, redo_rows.COMMIT_SCN)
     return np.where(commits > 0, commits, scns)

@@ -1,4 +1,5 @@
-"""When the next window begins: pauses once the newest redo was read, and waits for logs."""
+"""The time at which the next window begins: pauses once the newest redo was read, and waits for
+logs."""
 
 from __future__ import annotations
 
@@ -13,17 +14,17 @@ from headrace.errors import HeadraceError
 log = logging.getLogger(__name__)
 
 _ATTEMPTS = 5
-"""How often in turn a log switch may end a window."""
+"""The most consecutive windows that a log switch may end."""
 SWITCHED = ("oracle.log_switched", "oracle.missing_log")
-"""Errors that a log switch makes while logs are collected and mined."""
+"""Errors that a log switch causes while logs are collected and mined."""
 _SHORTEST_WAIT, _LONGEST_WAIT, _ARCHIVING_WAIT = 1.0, 60.0, 2.0
 
 
 class Pacing:
     """The pause after a window that read the newest redo is log.mining.sleep.time.default.ms at
-    first; each window without changes makes the next one longer, up to
-    log.mining.sleep.time.max.ms. A window that stayed below the newest redo has none. One thread
-    uses it."""
+    first; each window without changes makes the next pause longer, up to
+    log.mining.sleep.time.max.ms. There is no pause after a window that stayed below the newest
+    redo. One thread uses it."""
 
     def __init__(self, config: OracleConfig) -> None:
         self._config = config
@@ -31,14 +32,14 @@ class Pacing:
         first = max(config.log_mining_sleep_time_default_ms, config.log_mining_sleep_time_min_ms)
         self._first, self._longest = min(first, longest), longest
         self.pause_ms = self._first
-        """What the next pause lasts."""
+        """The length of the next pause."""
         self._until = Deadline(0, lambda: monotonic())
         self._switches, self._waits = 0, 0
-        """How often in turn mining failed, and logs were waited for."""
+        """The consecutive failures of mining, and waits for logs."""
         self._is_archiving = False
 
     def remaining(self) -> float:
-        """Seconds until the next window."""
+        """Return the seconds until the next window."""
         return self._until.remaining()
 
     @property
@@ -48,11 +49,12 @@ class Pacing:
 
     @property
     def may_end_early(self) -> bool:
-        """Whether the pause is for the sake of the database's load alone."""
+        """Whether the pause only limits the load of the database."""
         return not (self._switches or self._waits or self._is_archiving)
 
     def read(self, *, newest: bool, changes: bool) -> None:
-        """A window was read: up to the newest redo or not, with changes or without."""
+        """Set the pause after a window that was read: up to the newest redo or not, with changes or
+        without."""
         self._switches, self._waits, self._is_archiving = 0, 0, False
         if changes or not newest:
             self.pause_ms = self._first
@@ -62,7 +64,7 @@ class Pacing:
             self.pause_ms = min(self.pause_ms + step, self._longest)
 
     def nothing_new(self) -> None:
-        """The redo reaches no farther than what was read."""
+        """Set the pause if there is no redo after what was read."""
         config = self._config
         wait = config.poll_interval_ms
         if config.log_mining_archive_log_only_mode:
@@ -70,20 +72,21 @@ class Pacing:
         self._until.restart(wait / 1000)
 
     def read_in_part(self) -> None:
-        """Rows of a window were read before a log switch ended it: the next attempt begins after
-        them."""
+        """Note that rows of a window were read before a log switch ended it: the next attempt
+        begins after them."""
         self._switches = 0
 
     def switched(self) -> bool:
-        """A log was switched while it was mined; whether that is tried again."""
+        """Set the pause after a log was switched while it was mined; returns whether to try
+        again."""
         self._switches += 1
         self._until.restart(_SHORTEST_WAIT)
         return self._switches <= _ATTEMPTS
 
     def wait_for_logs(self, why: InconsistentLogsError, scn: int) -> None:
-        """The logs after an SCN do not fit together; those that are being archived are waited for
-        as long as that takes. Raises HeadraceError("oracle.logs_inconsistent") for others when that
-        lasts too long."""
+        """Wait, because the logs after an SCN do not fit together; there is no limit for logs that
+        are being archived. Raises HeadraceError("oracle.logs_inconsistent") if others do not fit
+        for too long."""
         most = self._config.internal_log_mining_log_query_max_retries
         self._is_archiving = why.is_archiving
         if why.is_archiving:
@@ -98,7 +101,7 @@ class Pacing:
 
 
 def logs_inconsistent(why: InconsistentLogsError, scn: int) -> HeadraceError:
-    """The logs after an SCN do not fit together, and did not in a while."""
+    """Return the error of logs after an SCN that have not fitted together for a while."""
     return HeadraceError(
         "oracle.logs_inconsistent",
         f"The redo logs after SCN {scn} are inconsistent: {why}",

@@ -1,4 +1,4 @@
-"""The redo as the views show it: how far it reaches, which logs have it, and which are gone."""
+"""The redo by the database's views: how far it reaches, which logs have it, and which are gone."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ _TIME = "%Y-%m-%d %H:%M:%S.%f"
 
 
 class Window(NamedTuple):
-    """Rows with `first` < SCN <= `last` are read of a session that begins at `start`."""
+    """A window: rows with `first` < SCN <= `last` are read from a session that begins at
+    `start`."""
 
     start: int
     first: int
@@ -51,7 +52,8 @@ class Window(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The database at one moment: its SCN, its clock (as `sql.CLOCK`) and its redo threads."""
+    """The state of the database at one moment: its SCN, its clock (as `sql.CLOCK`) and its redo
+    threads."""
 
     scn: int
     clock: str
@@ -59,14 +61,15 @@ class Look(NamedTuple):
 
 
 class OpenTransactions(NamedTuple):
-    """All redo of transactions that are committed after `scn` is at the SCN `first` or after."""
+    """A bound of transactions: all redo of those that are committed after `scn` is at the SCN
+    `first` or after it."""
 
     scn: int
     first: int
 
 
 class InconsistentLogsError(Exception):
-    """The logs do not fit together, for now. `is_archiving`: one that is needed is not archived
+    """The logs do not fit together at present. `is_archiving`: a required log is not archived
     yet."""
 
     def __init__(self, why: object, *, is_archiving: bool = False) -> None:
@@ -76,7 +79,7 @@ class InconsistentLogsError(Exception):
 
 class _KnownLogs(NamedTuple):
     """Logs with all redo after an SCN, where the logs before them ended (see `inconsistency`), and
-    the size of the largest one, while `state` lasts."""
+    the size of the largest one, valid while `state` is the same."""
 
     state: object
     scn: int
@@ -86,10 +89,12 @@ class _KnownLogs(NamedTuple):
 
 
 class Redo:
-    """Over a connection in the root. Methods raise DriverError and HeadraceError."""
+    """The redo of a database, whose methods take a connection in the root. They raise DriverError
+    and HeadraceError."""
 
     def __init__(self, config: OracleConfig, removed: set[str] | None = None) -> None:
-        """`removed` are the files of archived logs that are not there, whatever the views say."""
+        """`removed` are the files of archived logs that do not exist, although the views have
+        them."""
         self._config = config
         self._removed: set[str] = set() if removed is None else removed
         self._sequences: dict[int, int] = {}
@@ -97,14 +102,15 @@ class Redo:
         """Log switches since the first window, of every thread."""
         self._writes_dictionary = config.log_mining_strategy is MiningStrategy.REDO_LOG_CATALOG
         self._dictionary: set[tuple[int, int]] = set()
-        """Threads and sequences of the logs that were current when it was written."""
+        """Threads and sequences of the logs that were current when the dictionary was written."""
         self._known: _KnownLogs | None = None
         self._archived: dict[int, int] = {}
-        """Where the archived logs of each thread end (log.mining.archive.log.only.mode)."""
+        """The SCN at which the archived logs of each thread end
+        (log.mining.archive.log.only.mode)."""
 
     def look(self, connection: Connection) -> Look:
-        """The database as it is now; the data dictionary is written to the redo, at first and when
-        a log was switched (log.mining.strategy=redo_log_catalog)."""
+        """Return the database's current state; the data dictionary is written to the redo, at first
+        and when a log was switched (log.mining.strategy=redo_log_catalog)."""
         look = self.now(connection)
         if not self._writes_dictionary or _current(look.threads) == self._dictionary:
             return look
@@ -114,12 +120,12 @@ class Redo:
         return look
 
     def now(self, connection: Connection) -> Look:
-        """The database as it is now; nothing is written."""
+        """Return the database's current state; nothing is written."""
         ((scn, clock),) = connection.rows(sql.NOW())
         return Look(int(scn), str(clock), tuple(self.threads(connection)))
 
     def newest(self, connection: Connection, look: Look) -> int:
-        """The SCN up to which the redo of all threads can be read."""
+        """Return the SCN up to which the redo of all threads can be read."""
         if self._config.log_mining_archive_log_only_mode:
             binds = {"destination": self._archive(connection)}
             ends = {int(one): int(end) for one, end in connection.rows(sql.ARCHIVED_UNTIL(), binds)}
@@ -137,7 +143,7 @@ class Redo:
 
     @staticmethod
     def _earlier(connection: Connection, scn: int, milliseconds: int) -> int:
-        """The SCN so long before another one; 0: the database does not know."""
+        """Return the SCN so long before another one; 0: the database does not know it."""
         try:
             ((at,),) = connection.rows(sql.TIME_OF_SCN(), {"scn": scn})
             time = dt.datetime.fromisoformat(str(at)[:26]) - dt.timedelta(milliseconds=milliseconds)
@@ -150,8 +156,8 @@ class Redo:
         return int(earlier)
 
     def written(self, connection: Connection) -> int:
-        """The SCN up to which redo was written in any thread: whatever is committed now is there,
-        and `newest` passes it with the next redo that is written."""
+        """Return the SCN up to which redo was written in any thread: everything that is committed
+        now is included, and `newest` passes it with the next redo that is written."""
         look = self.now(connection)
         if self._config.log_mining_archive_log_only_mode:
             return self.newest(connection, look)
@@ -160,18 +166,18 @@ class Redo:
 
     @staticmethod
     def threads(connection: Connection) -> list[RedoThread]:
-        """The redo threads."""
+        """Return the redo threads."""
         return [RedoThread.of(row) for row in connection.rows(sql.THREADS())]
 
     def oldest(self, connection: Connection) -> int | None:
-        """The first SCN from which on there still is redo; None: there are no logs."""
+        """Return the first SCN from which on redo still exists; None: there are no logs."""
         threads = self.threads(connection)
         return oldest_scn(self._read_logs(connection, 0, threads), threads)
 
     @staticmethod
     def first_changes(connection: Connection, before: Look) -> int:
-        """An SCN that lies at or before the first change of each transaction that is open, and of
-        each that begins from now on. `before`: the database at a former moment."""
+        """Return an SCN at or before the first change of each transaction that is open, and of each
+        that begins from now on. `before`: the state of the database at an earlier moment."""
         instances = sum(thread.is_open for thread in before.threads)
         firsts = (first for _, first in open_before(connection, before.scn, instances))
         return min([before.scn, *firsts])
@@ -179,9 +185,9 @@ class Redo:
     def logs(
         self, connection: Connection, scn: int, threads: Sequence[RedoThread]
     ) -> list[RedoLog]:
-        """The logs with the redo after an SCN, each once. The views are read when a thread has
+        """Return the logs with the redo after an SCN, each once. The views are read if a thread has
         another current log than before, is opened or closed, and after `forget_logs`. Raises
-        InconsistentLogsError, and HeadraceError(LOG_GONE) where they were removed."""
+        InconsistentLogsError, and HeadraceError(LOG_GONE) if logs were removed."""
         state = tuple(thread.logs_state for thread in threads), tuple(self._archived.items())
         known = self._known
         if known is not None and known.state == state and known.scn <= scn:
@@ -211,15 +217,15 @@ class Redo:
         threads: Sequence[RedoThread],
         scn: int,
     ) -> int | None:
-        """The first SCN of a thread's redo, where redo after an SCN is gone; None: it is there, or
-        will be. A log may have been switched and archived while the views were read."""
+        """Return the first SCN of a thread's redo if redo after an SCN is gone; None: it exists, or
+        will. A log may have been switched and archived while the views were read."""
         logs = self._read_logs(connection, 0, threads)
         own = [log for log in logs if log.thread == thread.number]
         start = max(scn, thread.enabled_at)
         oldest = oldest_scns(own).get(thread.number)
         if oldest is None or start >= oldest - 1:
             return None
-        # The thread may have been closed between the log before its first one and that.
+        # The thread may have been closed between its first existing log and the one before.
         end = self._ends_before(connection, own, start).get(thread.number)
         return None if end is not None and end <= start else oldest
 
@@ -237,7 +243,8 @@ class Redo:
 
     @staticmethod
     def _ends_before(connection: Connection, logs: Sequence[RedoLog], scn: int) -> dict[int, int]:
-        """Where the logs before the first ones ended, of threads of which no log has an SCN."""
+        """Return the SCNs at which the logs before the first ones ended, of threads for which no
+        log contains an SCN."""
         ends: dict[int, int] = {}
         for log in first_logs(logs, scn):
             binds = {"thread": log.thread, "sequence": log.sequence - 1}
@@ -270,14 +277,14 @@ class Redo:
         return one_of_each(of_threads(there, threads))
 
     def forget_logs(self) -> None:
-        """A log was switched or removed: the views are read again."""
+        """Read the views again: a log was switched or removed."""
         self._known = None
 
     def window(
         self, connection: Connection, look: Look, span: tuple[int, int, int], newest: int
     ) -> Window | None:
-        """The next window. The `span` is where its session begins, and the SCNs `first` and
-        `beyond`, with what is behind which it is; None: there is nothing yet. As `logs`."""
+        """Return the next window; None: there is no new redo. `span` is where its session begins,
+        the SCN `first`, and the SCN `beyond`, after which new redo begins. Raises like `logs`."""
         start, first, beyond = span
         if newest <= beyond:
             return None
@@ -299,13 +306,13 @@ class Redo:
         self._sequences |= latest
 
     def check(self, connection: Connection, scn: int) -> None:
-        """Raises HeadraceError(LOG_GONE) where redo after an SCN is gone."""
+        """Raise HeadraceError(LOG_GONE) if redo after an SCN is gone."""
         with suppress(InconsistentLogsError):
             self.logs(connection, scn, self.threads(connection))
 
     def removed(self, log: RedoLog) -> HeadraceError:
-        """The file of an archived log is not there, though the views say so. It is left out from
-        now on; the error (LOG_GONE) says so."""
+        """Leave out an archived log from now on, whose file does not exist although the views have
+        it; returns the error (LOG_GONE)."""
         self._removed.add(log.name)
         self._known = None
         what = f"The archived log with sequence {log.sequence} of thread {log.thread} is gone"
@@ -330,8 +337,8 @@ class Redo:
         )
 
     def _archive(self, connection: Connection) -> str:
-        """The destination of archived logs, which may be another one than before: the first that
-        is valid now. One that is not there comes back."""
+        """Return the destination of archived logs, the first that is valid now, which may change.
+        Its absence is a retriable error."""
         try:
             return destinations(connection, self._config)[0]
         except HeadraceError as error:
@@ -339,5 +346,5 @@ class Redo:
 
 
 def _current(threads: Sequence[RedoThread]) -> set[tuple[int, int]]:
-    """Threads and sequences of the current logs."""
+    """Return threads and sequences of the current logs."""
     return {(thread.number, thread.sequence) for thread in threads if thread.is_open}

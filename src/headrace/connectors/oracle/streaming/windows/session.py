@@ -1,4 +1,4 @@
-"""LogMiner's sessions: which logs they have, and what they are asked."""
+"""LogMiner's sessions: their logs and their queries."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from headrace.connectors.oracle.streaming.windows.redo import Window
 log = logging.getLogger(__name__)
 
 _CLOSED = 1307
-"""ORA-01307: no session of LogMiner is there to be ended."""
+"""ORA-01307: there is no session of LogMiner to end."""
 _UNLISTED = 1290
-"""ORA-01290: a log that is to be removed is not one of the session's."""
+"""ORA-01290: a log that is to be removed is not in the session."""
 _MISSING = 1291
-"""ORA-01291: a log is missing. It is the STATUS of a row in the place of its redo, too."""
+"""ORA-01291: a log is missing. Also the STATUS of a row in place of the missing redo."""
 _FETCH_ROWS = 10_000
 _UNSEEN = (942, 1031)
 """ORA codes of views that the user may not see."""
 
 
 class RowLimit:
-    """How long a round trip may take that begins to mine a window, or brings rows of it: LogMiner
-    looks through its logs, and reads all redo from the oldest open transaction on, before it gives
-    the first row."""
+    """The time limit of a round trip that begins to mine a window, or brings rows of it: LogMiner
+    looks through its logs, and reads all redo from the oldest open transaction on, before it
+    returns the first row."""
 
     def __init__(self, config: OracleConfig) -> None:
         self.milliseconds = config.database_query_timeout_ms
-        """0: as long as it takes."""
+        """The limit in milliseconds; 0: unlimited."""
 
     def passed(self) -> None:
-        """Doubles the time limit of the same window, which took longer."""
+        """Double the time limit, which a window exceeded."""
         self.milliseconds *= 2
         if self.milliseconds:
             log.warning(
@@ -60,7 +60,7 @@ class RowLimit:
 
 
 class MiningSession:
-    """One session of LogMiner on a connection in the root. Methods raise DriverError."""
+    """A session of LogMiner on a connection in the root. Methods raise DriverError."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class MiningSession:
         strategy: MiningStrategy | None = None,
     ) -> None:
         """`container`: the pluggable database whose rows are read; None: there are no containers.
-        `strategy`: another one than log.mining.strategy."""
+        `strategy` replaces log.mining.strategy."""
         self._limit = limit
         self._connection, self._config, self._progress = connection, config, progress
         self._selection: Selection | None = None
@@ -91,17 +91,17 @@ class MiningSession:
 
     @property
     def is_old(self) -> bool:
-        """Whether it is older than log.mining.session.max.ms allows."""
+        """Whether the session is older than log.mining.session.max.ms allows."""
         return bool(self._config.log_mining_session_max_ms) and self._age.is_over
 
     def needs_new(self, window: Window) -> bool:
-        """Whether another session has to begin for a window."""
+        """Whether a window needs a new session."""
         return self._selection is not None and (
             self.is_old or not window.logs.same_logs(self._selection)
         )
 
     def begin(self, window: Window) -> None:
-        """Has the window's logs mined; the session goes on where it has them already."""
+        """Start mining the window's logs; the session continues if it has them already."""
         if self.needs_new(window):
             self.end()
         if self._selection is None:
@@ -117,7 +117,7 @@ class MiningSession:
         self._progress.starting.add(time.monotonic() - began)
 
     def rows(self, window: Window) -> Iterator[pa.RecordBatch]:
-        """The rows of a window, as the driver fetches them; columns as in `REDO`."""
+        """Yield the rows of a window, as the driver fetches them; columns as in `REDO`."""
         binds = {"low": window.first, "high": window.last}
         size = self._config.query_fetch_size or _FETCH_ROWS
         batches = self._connection.batches(self._statement, self._columns, binds, rows=size)
@@ -137,7 +137,7 @@ class MiningSession:
 
     @contextmanager
     def _patiently(self) -> Iterator[None]:
-        """A round trip may take as long as the RowLimit says."""
+        """A context in which a round trip may take as long as the RowLimit says."""
         others = self._connection.limit(self._limit.milliseconds)
         try:
             yield
@@ -145,8 +145,8 @@ class MiningSession:
             self._connection.limit(others)
 
     def memory(self) -> dict[str, int]:
-        """What the session takes of the server's memory (bytes, by the names of V$STATNAME); empty
-        where the user may not see that."""
+        """Return the server's memory that the session takes (bytes, by the names of V$STATNAME);
+        empty if the user may not see that."""
         try:
             return {str(name): int(value) for name, value in self._connection.rows(sql.MEMORY())}
         except DriverError as error:
@@ -155,7 +155,7 @@ class MiningSession:
             return {}
 
     def end(self) -> None:
-        """End the session and let its logs go."""
+        """End the session and remove its logs."""
         try:
             self._connection.execute(sql.END_LOGMNR())
         except DriverError as error:
@@ -171,7 +171,7 @@ class MiningSession:
 
 
 def check_gaps(batch: pa.RecordBatch) -> None:
-    """Raises DriverError, as START_LOGMNR does, where LogMiner left a log out: other options than
+    """Raise DriverError, like START_LOGMNR, if LogMiner left a log out: other options than
     DDL_DICT_TRACKING let it continue after the gap, with a row in place of the redo (Utilities,
     Querying V$LOGMNR_LOGS)."""
     codes = redo_rows.numbers(batch, redo_rows.OPERATION_CODE)
@@ -186,7 +186,7 @@ def check_gaps(batch: pa.RecordBatch) -> None:
 
 
 def contents_schema(config: OracleConfig) -> pa.Schema:
-    """The columns that are asked of V$LOGMNR_CONTENTS, and their types."""
+    """Return the columns that are read from V$LOGMNR_CONTENTS, and their types."""
     has_clients = config.log_mining_clientid_include_list or config.log_mining_clientid_exclude_list
     is_tracked = {
         "RS_ID": config.log_mining_buffer_track_rs_id,
@@ -196,8 +196,8 @@ def contents_schema(config: OracleConfig) -> pa.Schema:
 
 
 def completed(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch with all columns of `REDO`, null where they were not read. Its texts are valid, but
-    for statements, of which a row may have a part alone."""
+    """Return a batch with all columns of `REDO`, null where they were not read. Its texts are
+    valid, except statements, of which a row may have only a part."""
     names = batch.schema.names
     arrays = [
         _of_type(batch.column(field.name), field.type)
@@ -214,7 +214,7 @@ def _of_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _condition(config: OracleConfig, container: str | None) -> str:
-    """What the database leaves out (log.mining.query.filter.mode)."""
+    """Return the condition on rows that the database applies (log.mining.query.filter.mode)."""
     mode = config.log_mining_query_filter_mode
     if mode is QueryFilterMode.NONE:
         filters = redo_conditions.default_filter(SYSTEM_SCHEMAS)

@@ -2,8 +2,8 @@
 
 A column of texts is nine int64: the address of its validity bits (0: no row is null), the bit and
 the address of the offset of its first row, whether offsets have 64 bits, the address of its bytes
-and their number; then the row from which on they lie elsewhere, because kernels read up to PADDING
-bytes behind a text, how far, and how many bytes these are.
+and their number; then the row from which on texts are copied elsewhere, because kernels read up to
+PADDING bytes after a text, the distance to the copies, and their bytes.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -58,12 +58,11 @@ VALIDITY, FIRST_BIT, OFFSETS, IS_WIDE, DATA, DATA_BYTES, TAIL, MOVED, TAIL_BYTES
 TEXT_WORDS = 9
 _TEXT_SIZE = 8 * TEXT_WORDS
 
-# What `put_words` is given: addresses of an int64 per row each, of which TIMES are so many
-# microseconds ahead of UTC; of a byte per row, whether it is
-# the commit of what was delivered before; of a byte per operation code, what such a row does, if it
-# is not undone; of TextNumbers' words; of an int64 per table, which becomes the
-# number of the first row behind it that tells of the table, 0: none; whether statements are shown;
-# then the columns of texts.
+# The arguments of `put_words`: addresses of an int64 per row each (TIMES are AHEAD_US microseconds
+# ahead of UTC); of a byte per row, whether it is the commit of a delivered transaction; of a byte
+# per operation code, the effect of such a row, if it is not undone; of TextNumbers' words; of an
+# int64 per table, which becomes one more than the number of its first row, 0: none; whether
+# statements are shown; then the columns of texts.
 (
     CODES,
     ROLLBACKS,
@@ -81,8 +80,8 @@ _TEXT_SIZE = 8 * TEXT_WORDS
     TOLD,
     SHOWS_REDO,
     NEEDS_CARE,  # 1: a row is LACKING_STATEMENT or APART
-    UNDOES,  # kind of what is held of a change of a marked table that is undone; 0: nothing is
-    CODE_BYTES,  # address of a byte per operation code: the code
+    UNDOES,  # kind of the held frame of an undone change of a marked table; 0: not held
+    CODE_BYTES,  # kind of the frame of a row that undoes a change of a marked table; 0: not held
     TEXTS,
 ) = range(19)
 OWNERS, NAMES, ROW_IDS, RS_IDS, STATEMENTS, USERNAMES, CLIENT_IDS, XIDS = range(8)
@@ -91,7 +90,7 @@ COLUMN_WORDS = TEXTS + TEXT_COLUMNS * TEXT_WORDS
 
 MOST_CODES = 256
 NOT_RECONSTRUCTED = 2
-"""V$LOGMNR_CONTENTS.STATUS of a row whose statement LogMiner could not make."""
+"""V$LOGMNR_CONTENTS.STATUS of a row for which LogMiner could not make a statement."""
 
 # Numbers of texts: the mask of the hash table, its address, and the entry that was found last. An
 # entry: the addresses and the bytes of a text and of another one (or none), and their number.
@@ -100,14 +99,14 @@ NUMBERS_WORDS = 3
 ENTRY_WORDS = 5
 _ENTRY_SIZE = 8 * ENTRY_WORDS
 NEW = -2
-"""The number of what has none yet."""
+"""The number of texts that have none yet."""
 
 _SPACE = 32
 _XID_BYTES = 8
 _UNKNOWN_SEQUENCE = 0xFFFFFFFF  # the last half of an id whose sequence LogMiner does not know
 
-# Of a table: the relation version of its changes (-1: it is not captured), the address by which
-# statements are read, the MARK of its rows, and what the hashes of their ids have of it.
+# A found table: the relation version of its changes (-1: it is not captured), the address by which
+# statements are read, the MARK of its rows, and the value that it adds to the hashes of their ids.
 RELATION_OF, ADDRESS_OF, MARK_OF, HASH_OF = range(4)
 FOUND_WORDS = 4
 
@@ -127,7 +126,7 @@ def _offset(column, row):
 
 @part
 def _text(column, row):
-    """The address of a text; 0: it is null."""
+    """Return the address of a text; 0: it is null."""
     validity = load64(column + 8 * VALIDITY)
     if validity:
         bit = load64(column + 8 * FIRST_BIT) + row
@@ -144,8 +143,8 @@ def _size(column, row):
 
 @entry
 def find_tails(columns, count):
-    """Says of each column of texts where its tail begins: the rows that must be moved, because
-    memory may end behind them."""
+    """Find the tail of each column of texts: the rows that must be copied, because the memory may
+    end after them."""
     for number in range(TEXT_COLUMNS):
         column = _column(columns, np.int64(number))
         size = load64(column + 8 * DATA_BYTES)
@@ -158,7 +157,7 @@ def find_tails(columns, count):
 
 @entry
 def move_tails(columns, room):
-    """Copies the tails to `room`, which has as many bytes, and PADDING more for each column."""
+    """Copy the tails to `room`, which has as many bytes, and PADDING more for each column."""
     for number in range(TEXT_COLUMNS):
         column = _column(columns, np.int64(number))
         row, size = load64(column + 8 * TAIL), load64(column + 8 * TAIL_BYTES)
@@ -171,7 +170,7 @@ def move_tails(columns, room):
 
 @inlined_part
 def _xid(column, row):
-    """A transaction's id; 0: it is null. A shorter one has zeros in front."""
+    """Return a transaction's id; 0: it is null. A shorter one has zeros in front."""
     raw = _text(column, row)
     size = _size(column, row) if raw else np.int64(0)
     if size == _XID_BYTES:
@@ -191,7 +190,7 @@ def _is_entry(entry, first, first_size, second, second_size):
 
 @entry
 def slot_of(numbers, first, first_size, second, second_size):
-    """The entry of two texts among TextNumbers, or the one where they belong."""
+    """Return the entry of two texts among TextNumbers, or the one where they belong."""
     mask = load64(numbers + 8 * MASK)
     place = hash_bytes(hash_bytes(np.int64(0), first, first_size), second, second_size)
     while True:
@@ -203,7 +202,7 @@ def slot_of(numbers, first, first_size, second, second_size):
 
 @inlined_part
 def _number(numbers, first, first_size, second, second_size):
-    """The number of two texts, or NEW. The same ones mostly follow one another."""
+    """Return the number of two texts, or NEW. Equal texts mostly follow one another."""
     entry = load64(numbers + 8 * LAST)
     if entry == 0 or not _is_entry(entry, first, first_size, second, second_size):
         entry = slot_of(numbers, first, first_size, second, second_size)
@@ -215,7 +214,7 @@ def _number(numbers, first, first_size, second, second_size):
 
 @inlined_part
 def _name(numbers, column, row):
-    """The number of a name, -1 where it is null, or NEW."""
+    """Return the number of a name, -1 if it is null, or NEW."""
     text = _text(column, row)
     if text == 0:
         return np.int64(-1)
@@ -224,7 +223,7 @@ def _name(numbers, column, row):
 
 @inlined_part
 def _table(columns, row):
-    """The number of a row's table, -1 where it has none, or NEW."""
+    """Return the number of a row's table, -1 if it has none, or NEW."""
     owners, names = _column(columns, OWNERS), _column(columns, NAMES)
     owner, name = _text(owners, row), _text(names, row)
     if owner == 0 or name == 0:
@@ -234,7 +233,7 @@ def _table(columns, row):
 
 @inlined_part
 def _put_trimmed(words, at, text, size):
-    """A text without the blanks around it."""
+    """Put a text without the blanks around it."""
     while size > 0 and load8(text) <= _SPACE:
         text += 1
         size -= 1
@@ -246,13 +245,13 @@ def _put_trimmed(words, at, text, size):
 
 @inlined_part
 def _put_shown(columns, row, words, does):
-    """What the source block shows of a row, and the hash of its id."""
+    """Put the values that the source block shows of a row, and the hash of its id."""
     rs_ids, row_ids = _column(columns, RS_IDS), _column(columns, ROW_IDS)
     text = _text(rs_ids, row)
     _put_trimmed(words, RS_ID, text, _size(rs_ids, row) if text else np.int64(0))
     text = _text(row_ids, row)
     size = _size(row_ids, row) if text else np.int64(0)
-    # A rollback takes back changes of rows, and `lobs.merging` their values.
+    # A rollback undoes changes of rows, and `lobs.merging` their values.
     store64(words + 8 * ROW_HASH, 0 if does == APART else hash_bytes(np.int64(0), text, size))
     blanks = np.int64(0)
     while blanks < size and load8(text + blanks) <= _SPACE:
@@ -265,9 +264,9 @@ def _put_shown(columns, row, words, does):
 
 @entry
 def put_words(columns, first, count, words):
-    """The words of the rows [first, count), ROW_WORDS each from `words` on for the row 0; RELATION
-    is the number of the table. Returns `count`, or a row with a name that has no number yet, from
-    which on it is to be called again."""
+    """Put the words of the rows [first, count), ROW_WORDS each from `words` on for the row 0;
+    RELATION is the number of the table. Returns `count`, or a row with a name that has no number
+    yet, from which on it is called again."""
     codes, rollbacks = load64(columns + 8 * CODES), load64(columns + 8 * ROLLBACKS)
     for row in range(first, count):
         at = words + ROW_SIZE * row
@@ -328,8 +327,8 @@ def put_words(columns, first, count, words):
 
 @inlined_part
 def _hold_undone(columns, words, code, table):
-    """A change that is undone, of a table whose values the redo may hold apart, is held, too, so
-    that what it takes back is found when the transaction is whole."""
+    """Hold a row that undoes a change of a table whose values the redo may store apart, so that the
+    undone change is found when the transaction is complete."""
     store64(words + 8 * ACTION, CHANGES)
     store64(words + 8 * KIND, load64(columns + 8 * UNDOES))
     store64(words + 8 * ROW_HASH, 0)
@@ -341,8 +340,8 @@ def _hold_undone(columns, words, code, table):
 
 @entry
 def put_tables(columns, words, count, found):
-    """The tables of the rows whose words `put_words` made: FOUND_WORDS each at `found`, by number;
-    rows of those that are not captured do nothing."""
+    """Put the tables of the rows whose words `put_words` made: FOUND_WORDS each at `found`, by
+    number; rows of tables that are not captured do nothing."""
     for row in range(count):
         at = words + ROW_SIZE * row
         does, number = load64(at + 8 * ACTION), load64(at + 8 * RELATION)

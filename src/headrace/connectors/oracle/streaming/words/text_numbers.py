@@ -21,13 +21,13 @@ class TextNumbers:
 
     def __init__(self) -> None:
         self.words = np.zeros(NUMBERS_WORDS, np.int64)
-        """What the kernel is given."""
+        """The words that the kernel reads."""
         self._texts: dict[tuple[str, str], tuple[np.ndarray, np.ndarray, int]] = {}
         self._entries = np.zeros((0, ENTRY_WORDS), np.int64)
         self._make_room(_FIRST_ENTRIES)
 
     def add(self, first: str, second: str, number: int) -> None:
-        """The number of two texts (`second` is empty where there is one only); once for each."""
+        """Add the number of two texts (`second` is empty if there is only one); once for each."""
         if 2 * len(self._texts) >= len(self._entries):
             self._make_room(2 * len(self._entries))
         one = self._texts[first, second] = (_padded(first), _padded(second), number)
