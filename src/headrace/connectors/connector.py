@@ -20,7 +20,7 @@ class Connector(Protocol):
     HeadraceError only."""
 
     def validate(self, stored: OffsetObject | None) -> None:
-        """Connects once and refuses what cannot work; changes nothing and retries nothing.
+        """Connect once and refuse what cannot work; changes nothing and retries nothing.
 
         `stored` is the checkpoint's position, None at the first start.
         """

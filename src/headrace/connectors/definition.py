@@ -320,7 +320,7 @@ class NamedDefinition(ConnectorDefinition):
     imported at their first use. An empty name: the connector does not have the part."""
 
     configuration_class: str
-    """A ConnectorConfig; the other parts are called with one."""
+    """The name of a ConnectorConfig; the other parts are called with an instance of it."""
     open_function: str
     check_function = ""
     shapes_function = ""

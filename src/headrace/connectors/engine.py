@@ -288,7 +288,7 @@ class Engine(Generic[P]):
         return self._begin(after.epoch + 1)
 
     def _wait_to_stream(self, after: Offset[P], seconds: float) -> Offset[P] | None:
-        """Waits for streaming.delay.ms, but no longer than a poll may."""
+        """Wait for streaming.delay.ms, but no longer than a poll may."""
         rest = self._delay.remaining()
         self._waiting.pause(rest if self._bounded else min(rest, seconds))
         if not self._delay.is_over:
@@ -376,7 +376,7 @@ class Engine(Generic[P]):
     def _close_snapshot(self) -> None:
         if self._snapshot is not None:
             self._greets = False
-            self._source.forget_tables()  # the log goes on from an earlier time
+            self._source.forget_tables()  # the log continues from an earlier time
             snapshot, self._snapshot = self._snapshot, None
             snapshot.close()
 

@@ -160,7 +160,7 @@ def has_driver(definition: ConnectorDefinition) -> bool:
 
 
 def require_driver(definition: ConnectorDefinition) -> None:
-    """Raises HeadraceError("connectors.no_driver") when the driver is not installed."""
+    """Raise HeadraceError("connectors.no_driver") if the driver is not installed."""
     driver = definition.driver
     if driver is not None and not has_driver(definition):
         raise HeadraceError(
@@ -299,7 +299,7 @@ def send_signal(
 
 
 def parse_configuration(properties: Mapping[str, str]) -> ConnectorConfig:
-    """Checks properties with Debezium's names (as `config.source` reads them, or a dict).
+    """Check properties with Debezium's names (as `config.source` reads them, or a dict).
 
     Raises HeadraceError("config.invalid"), ("config.not_supported"), ("connectors.…").
     """
@@ -308,9 +308,9 @@ def parse_configuration(properties: Mapping[str, str]) -> ConnectorConfig:
 
 
 def parse_options(options: Mapping[str, str]) -> ConnectorConfig:
-    """Checks PySpark options: `headrace.config`, and bare options, which override it.
+    """Check PySpark options: `headrace.config`, and bare options, which override it.
 
-    Bare options may have lost their case; Debezium's names are found without it. Raises as
+    Bare options may have lost their case; Debezium's names are found without it. Raises like
     `parse_configuration`, and for a name whose case is lost and matters.
     """
     packed, bare = unpack(options)

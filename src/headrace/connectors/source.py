@@ -206,7 +206,7 @@ class Source(Protocol[P]):
     # -- optional parts ---------------------------------------------------------------------------
 
     def begin_at(self, after: Offset[P]) -> tuple[Offset[P], OpenSnapshot[P]]:
-        """Begins a snapshot at a stored position, in the next epoch: its rows come before the
+        """Begin a snapshot at a stored position, in the next epoch: its rows come before the
         changes since then."""
         snapshot = self.snapshot()
         with closed_on_failure(snapshot):

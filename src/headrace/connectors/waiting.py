@@ -39,7 +39,7 @@ class Waiting:
             )
 
     def pause(self, seconds: float) -> None:
-        """Wait for `seconds`; raises as `check`."""
+        """Wait for `seconds`; raises like `check`."""
         deadline = Deadline(seconds)
         while not deadline.is_over:
             self.check()

@@ -60,7 +60,7 @@ class Cursor:
         )
 
     def fetch(self, rows: int, /) -> list[Row]:
-        """Return the next rows, at most so many; empty at the end. Values are the driver's:
+        """Return the next rows, at most `rows`; empty at the end. Values are the driver's:
         integers, floats, texts (also those of decimals), bytes, dates, times, datetimes, None.
         Raises DriverError."""
         fetched: list[Row] = _native(ibm_db.fetchmany, self._statement, rows)

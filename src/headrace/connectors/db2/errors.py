@@ -1,4 +1,4 @@
-"""The errors of Db2 and its driver, in plain words. Needs no driver."""
+"""The errors of Db2 and its driver, translated to headrace's. Needs no driver."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import re
 LSN_BYTES = 16
 """Bytes of a log sequence number."""
 ORDER_BYTES = 16
-"""Bytes of a number as a frame of a change has it, before the image with `change_lsn`."""
+"""Bytes of a number in a frame of a change, before the image with `change_lsn`."""
 
 _TEXT = re.compile(r"([0-9a-f]{8}):([0-9a-f]{8}):([0-9a-f]{16}|[0-9a-f]{4})")
 

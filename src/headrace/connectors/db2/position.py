@@ -88,7 +88,7 @@ class Db2Position(PlacePosition):
 
     @property
     def first_unread(self) -> int:
-        """The place of the first commit that is not wholly delivered."""
+        """The place of the first commit that is not completely delivered."""
         return self.committed if self.transaction is None else self.transaction
 
     def behind(self, end: Any) -> Self:
@@ -96,7 +96,7 @@ class Db2Position(PlacePosition):
         return replace(super().behind(end), lsn_bytes=self.lsn_bytes)
 
     def inside(self, row: np.void) -> Self:
-        """See Position; `read` of the result gives its change."""
+        """See Position. The number of the change is unread until `ChangeNumbers.shown`."""
         change = None
         if row["extra"]:
             change = DeliveredChange(

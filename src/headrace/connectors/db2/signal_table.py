@@ -77,6 +77,6 @@ def signal_targets(config: Db2Config, name: str | None) -> SignalTargets:
 
 
 def _path(name: str) -> tuple[str, str]:
-    """Schema and name of `schema.table`."""
+    """Return schema and name of `schema.table`."""
     schema, _, table = name.partition(".")
     return schema, table

@@ -81,7 +81,7 @@ class Cursor:
         self.columns = tuple(column[0] for column in self.description)
 
     def fetch(self, rows: int, /) -> list[Row]:
-        """Return the next rows, at most so many; empty at the end. Values are the driver's:
+        """Return the next rows, at most `rows`; empty at the end. Values are the driver's:
         integers, floats (texts if the cursor was opened with `exact`), texts, bytes, datetimes,
         None. Texts are as in `invalid_texts`. Raises DriverError."""
         fetched: list[Row] = _native(self._cursor.fetchmany, rows)

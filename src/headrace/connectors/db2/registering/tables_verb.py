@@ -27,7 +27,7 @@ _ADD, _REMOVE = "add-table", "remove-table"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the verb's arguments."""
+    """Declare the verb's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = """examples:
   headrace db2 add-table my.properties INVENTORY.CUSTOMERS

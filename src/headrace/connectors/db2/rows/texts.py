@@ -1,7 +1,9 @@
-"""Columns of the driver's values to headrace's texts (headrace.connect.encoding), by Arrow.
+"""Converts columns of the driver's values to headrace's texts (headrace.connect.encoding), by
+Arrow.
 
-The driver gives Python objects: integers, floats, texts, bytes, Decimal or its text, date, time and
-datetime. Every function takes one column's values (None is null) and returns them as large_string.
+The driver returns Python objects: integers, floats, texts, bytes, Decimal or its text, date, time
+and datetime. Every function takes one column's values (None is null) and returns them as
+large_string.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class RowCursor(Protocol):
     """The rows of a query."""
 
     def fetch(self, rows: int, /) -> Sequence[Row]:
-        """Return the next rows, at most so many; empty at the end."""
+        """Return the next rows, at most `rows`; empty at the end."""
         ...
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class AheadCursor(RowCursor, Protocol):
     are."""
 
     def ahead(self, rows: int, /) -> None:
-        """Begin to fetch the next rows, at most so many, unless a fetch was begun already."""
+        """Begin to fetch the next rows, at most `rows`, unless a fetch was begun already."""
         ...
 
 

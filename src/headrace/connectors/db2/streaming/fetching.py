@@ -50,7 +50,7 @@ class FetchThread:
     def _run(self) -> None:
         while (asked := self._calls.get()) is not None:
             _call(*asked)
-            del asked  # rows are kept by who asked for them alone
+            del asked  # only the caller keeps the rows
 
 
 def _call(future: Future[Any], call: Callable[[], Any]) -> None:

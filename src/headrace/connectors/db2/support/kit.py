@@ -165,7 +165,7 @@ class Kit:
 
     @staticmethod
     def written() -> Iterator[Sequence[Question]]:
-        """Yield changes, each sequence of which is one commit."""
+        """Yield sequences of changes, each of which is one commit."""
         values = {
             "CHANGES": "'it''s é', 12.340, CURRENT TIMESTAMP, X'00FF'",
             "UNSIGNALLED": "'one'",

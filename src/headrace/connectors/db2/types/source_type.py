@@ -69,8 +69,8 @@ class Db2Type:
         default: str | None = None,
         column: ColumnName = NO_COLUMN,
     ) -> ColumnType | None:
-        """See DeclaredType; `default` is as COLUMN_DEF of SQLColumns has it. Returns None for an
-        unknown type, which is left out."""
+        """See DeclaredType; `default` is COLUMN_DEF of SQLColumns. Returns None for an unknown
+        type, which is left out."""
         maker = MAKERS.get(self.kind)
         if maker is None:
             return None

@@ -104,8 +104,8 @@ def _check_database(checked: Checked, *, mines: bool) -> None:
 
 
 def _unless_refused(part: Callable[[Checked], None]) -> Callable[[Checked], None]:
-    """Return a part that is only run if there is no error before it: it tries what the earlier
-    parts check, and could add nothing."""
+    """Return a part that runs only if no earlier finding is an error: it tries what those parts
+    check, and would add nothing."""
 
     def run(checked: Checked) -> None:
         if not any(one.level == "error" for one in checked.findings):

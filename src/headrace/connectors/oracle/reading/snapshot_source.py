@@ -222,7 +222,7 @@ class OracleSnapshotSource(DriverSnapshots[OraclePosition, OracleState]):
         return None
 
     def regain(self, visible: str) -> bool:
-        """See SnapshotSource: while undo has the rows."""
+        """See SnapshotSource; possible while undo has the rows."""
         scn = int(visible)
         if self._snapshot is not None or scn == self._lost:
             return self._snapshot is not None and self._snapshot.scn == scn

@@ -1,8 +1,8 @@
 """Converts columns of the driver's values to headrace's texts (headrace.connect.encoding), by
 Arrow.
 
-Numbers are texts with all of their digits, or Python's numbers; times are texts such as `
-2018-03-27 12:34:56.007891000`, with a minus before years before Christ, intervals texts in the
+Numbers are texts with all of their digits, or Python's numbers; times are texts such as
+` 2018-03-27 12:34:56.007891000`, with a minus before years before Christ, intervals texts in the
 session's formats (`sql.SESSION_FORMATS`); RAW and BLOB are bytes. Every function takes one column's
 values (None is null) and returns them as large_string.
 """

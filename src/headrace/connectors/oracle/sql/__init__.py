@@ -1,4 +1,4 @@
-"""All statements that are sent to Oracle; `STATEMENTS` has them all. `grammar` has the contents of
+"""Every statement that is sent to Oracle; `STATEMENTS` has them all. `grammar` has the contents of
 their slots, `redo_conditions` makes the conditions on V$LOGMNR_CONTENTS.
 
 Each names the manual that documents the views and packages in it: `Reference` is Database

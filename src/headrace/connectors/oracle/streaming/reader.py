@@ -206,7 +206,7 @@ class RedoReader(SegmentReader):
         self._flush.close()
         self._holder.close()
 
-    # -- what goes out --------------------------------------------------------------------------
+    # -- output ---------------------------------------------------------------------------------
 
     def _written(self, out: np.ndarray) -> int:
         """Put frames into `out`; returns the number of bytes, 0: none is ready."""
@@ -433,7 +433,7 @@ class RedoReader(SegmentReader):
         if known is not None and known.code == "oracle.query_timeout":
             self._limit.passed()
         if known is None or known.code not in SWITCHED or self._order.steps:
-            raise error  # what is held need not be all up to an SCN
+            raise error  # held rows need not be complete up to an SCN
         if self._held > self._next:
             self._pacing.read_in_part()
         if not self._pacing.switched():

@@ -114,7 +114,7 @@ def create(table: str, columns: str) -> str:
 
 def changes() -> Iterator[Step]:
     """Yield all changes, in their order."""
-    for number in range(1, 5):  # a part of SQL_REDO ends at another byte of a character
+    for number in range(1, 5):  # each part of SQL_REDO ends at another byte of a character
         text = "a" * number + _EURO * 700
         yield _insert("TEXTS", number, a=text, b=text, n=_EURO * 300)
     yield _update("TEXTS", 1, a="it's", b="a ; \" || 'b'")

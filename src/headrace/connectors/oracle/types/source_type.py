@@ -130,7 +130,7 @@ class OracleType:
         default: str | None = None,
         column: ColumnName = NO_COLUMN,
     ) -> ColumnType | None:
-        """See DeclaredType; `default` is as ALL_TAB_COLS.DATA_DEFAULT has it."""
+        """See DeclaredType; `default` is ALL_TAB_COLS.DATA_DEFAULT."""
         kind = self.kind
         maker = maker_of(kind)
         if maker is None:

@@ -221,7 +221,7 @@ class Merging:
         if not change.is_told and not change.lobs:
             del self._waiting[change.place]
 
-    # -- what waits -----------------------------------------------------------------------------
+    # -- waiting changes ------------------------------------------------------------------------
 
     def _begin(self, change: Change, place: Place) -> None:
         change.place = place

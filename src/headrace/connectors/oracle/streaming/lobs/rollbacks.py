@@ -38,7 +38,7 @@ class HeldTable(Protocol):
 
     @property
     def apart(self) -> tuple[int, ...]:
-        """The places of columns whose values the redo may hold apart."""
+        """The places of columns whose values the redo may store apart."""
         ...
 
 

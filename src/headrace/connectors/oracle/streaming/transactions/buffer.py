@@ -149,7 +149,7 @@ class TransactionBuffer:
         """See BufferOptions."""
         return self._options.shown
 
-    # -- what comes in --------------------------------------------------------------------------
+    # -- input ----------------------------------------------------------------------------------
 
     def hold(self, rows: Rows) -> None:
         """Hold rows in their order; the memory to which they point must live during the call."""
@@ -218,7 +218,7 @@ class TransactionBuffer:
             len(numbers),
         )
 
-    # -- what goes out --------------------------------------------------------------------------
+    # -- output ---------------------------------------------------------------------------------
 
     def commits(self) -> Commits:
         """Return the transactions that are committed and not released yet, by place: SCN, then
@@ -318,7 +318,7 @@ class TransactionBuffer:
         self._blocks.let_go_of_files()
         return int(size)
 
-    # -- transactions by themselves -------------------------------------------------------------
+    # -- open transactions ----------------------------------------------------------------------
 
     def oldest(
         self,

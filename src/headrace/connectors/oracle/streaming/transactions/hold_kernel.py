@@ -50,7 +50,7 @@ from headrace.streaming.changes.kernels import frame_kernel
     KIND,  # of the frame
     IMAGES,  # or the statement that has to be read, if there is a TABLE
     IMAGES_BYTES,
-    TABLE,  # address of the statement's table, see statement_kernel; 0: the images are there
+    TABLE,  # address of the statement's table, see statement_kernel; 0: IMAGES has images
     ROW_HASH,  # of its row id
     RS_ID,
     RS_ID_BYTES,
@@ -117,7 +117,7 @@ ENTRY_HEAD_BYTES = 32
     USED,  # transactions after this number were never open
 ) = range(13)
 UNRESOLVED, UNMATCHED_SCN, UNRESOLVED_SCN = 13, 14, 16  # their transactions' ids are after the SCNs
-"""Ends of transactions without a sequence, of which none or several are open; the last rows."""
+"""Ends of transactions without a sequence, if none or several are open; the last rows."""
 BUFFER_WORDS = 18
 
 ALL_HELD, LACKS_MEMORY, ODD_STATEMENT = range(3)
