@@ -1,1 +1,2 @@
-"""Records become keys, values and headers: converters, their programs, and batches of output."""
+"""Converters that render records as keys, values and headers, their programs, and batches of
+output."""

@@ -1,4 +1,4 @@
-"""Debezium's CloudEventsConverter: an event's tree put in another order, in front of JSON or Avro.
+"""Debezium's CloudEventsConverter: it rearranges an event's tree, which JSON or Avro then encodes.
 
 Attributes and their order are those of `io.debezium.converters.CloudEventsConverter`.
 """
@@ -49,8 +49,8 @@ _AS_INT32 = (Type.INT8, Type.INT16, Type.INT32)
 
 @dataclass(frozen=True)
 class CloudEventsOptions:
-    """The converter's options. `identity` are the parts of a connector's event ids: what stands
-    before the value, and the field of `source`."""
+    """The converter's options. `identity` are the parts of a connector's event ids: the label
+    before the value, and the name of the field of `source`."""
 
     identity: tuple[tuple[str, str], ...]
     extensions: bool = True
@@ -67,8 +67,8 @@ class CloudEventsConverter:
     def __init__(
         self, options: CloudEventsOptions, data: JsonOptions, avro: AvroConverter | None
     ) -> None:
-        """`data` says how JSON is written, and whether the data has its schema; with `avro` event
-        and data are both Avro."""
+        """`data` says how JSON is written, and whether the data has its schema; with `avro`, both
+        event and data are Avro."""
         self._options = options
         self._data = data
         self._avro = avro
@@ -146,7 +146,7 @@ class CloudEventsConverter:
 
 
 def _constant(envelope: Node, name: str) -> str:
-    """A source field that all events of a shape share."""
+    """Return the value of a source field that is the same in all events of a shape."""
     node = select(envelope, f"source.{name}")
     if isinstance(node, Constant):
         return str(node.value)
@@ -159,7 +159,7 @@ def _constant(envelope: Node, name: str) -> str:
 
 
 def _identity(envelope: Node, identity: Sequence[tuple[str, str]]) -> tuple[Part, ...]:
-    """The parts of an event's id; null is the text null."""
+    """The parts of an event's id; a null becomes the text null."""
     parts: list[Part] = []
     for label, name in identity:
         before = f"{';' if parts else ''}{label}:"
@@ -175,7 +175,7 @@ def _identity(envelope: Node, identity: Sequence[tuple[str, str]]) -> tuple[Part
 
 
 def _spliced(node: Concat, before: str) -> list[Part]:
-    """The parts of a text inside of another one."""
+    """Return the parts of a text that is part of another text."""
     first, *others = node.parts
     null = None if first.null is None else before + first.null
     return [replace(first, before=before + first.before, null=null), *others]
@@ -224,12 +224,12 @@ def _extensions(envelope: Node) -> dict[str, Node]:
 
 
 def _extension(name: str) -> str:
-    """Attributes have letters and digits only."""
+    """The name of an extension attribute: only letters and digits are allowed."""
     return _PREFIX + "".join(c for c in name if c.isascii() and c.isalnum())
 
 
 def _attribute(node: Node, *, optional: bool) -> Node:
-    """A field as an attribute: the specification has texts, booleans and numbers of 32 bits."""
+    """A field as an attribute: the specification only has texts, booleans and 32-bit numbers."""
     kind = node.schema.type
     if kind is Type.BOOLEAN:
         return _typed(node, Schema(Type.BOOLEAN, optional=optional))
@@ -252,7 +252,7 @@ def _attribute(node: Node, *, optional: bool) -> Node:
 
 
 def _typed(node: Node, schema: Schema) -> Node:
-    """A node with another schema; a null is the default of its own."""
+    """A node with another schema; a null becomes the default of the node's own schema."""
     default = node.schema.default
     if isinstance(node, Guarded):
         inner = _typed(node.node, schema)

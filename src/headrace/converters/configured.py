@@ -1,4 +1,4 @@
-"""The converters that a configuration names."""
+"""Creates the converters that a configuration names."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _ROLES = ("key", "value", "header")
 def slice_converter(
     config: ConverterConfig, ids: SchemaIds | None = None, columns: pa.Schema | None = None
 ) -> SliceConverter:
-    """The three converters of a configuration; see SliceConverter. `ids` are those of schemas that
-    the process has; `columns` are those of the stream, which the converter `row` makes its structs
-    by.
+    """Return the SliceConverter with the three converters of a configuration. `ids` is the worker
+    process's cache of schema ids; `columns` are the columns of the stream, which determine the
+    structs of the converter `row`.
 
-    Raises HeadraceError as `ConverterConfig.parse` of a configuration that has problems.
+    Raises HeadraceError like `ConverterConfig.parse` for a configuration with problems.
     """
     of_roles = converters_of(config, ids, columns)
     return SliceConverter(of_roles.key, of_roles.value, of_roles.header)
@@ -49,7 +49,8 @@ def slice_converter(
 def converters_of(
     config: ConverterConfig, ids: SchemaIds | None = None, columns: pa.Schema | None = None
 ) -> Converters:
-    """The same three, without memory for rows."""
+    """Return the three converters of a configuration, without the output buffers of a
+    SliceConverter. Parameters and errors are those of `slice_converter`."""
     return Converters(*(converter_of(config, role, ids, columns) for role in _ROLES))
 
 
@@ -62,8 +63,8 @@ def asks_registry(config: ConverterConfig) -> bool:
 
 
 def ask_registries(config: ConverterConfig) -> None:
-    """Asks the schema registries of the converters whether they answer. Raises HeadraceError
-    `registry.unreachable`, and what `converters_of` raises."""
+    """Ask the schema registries of the converters whether they answer. Raises HeadraceError
+    `registry.unreachable`, and the errors of `converters_of`."""
     if not asks_registry(config):
         return
     urls = set()
@@ -131,7 +132,8 @@ def cloudevents_converter(
 def cloudevents_settings(
     identity: tuple[tuple[str, str], ...], given: Mapping[str, str]
 ) -> tuple[CloudEventsOptions, JsonOptions]:
-    """What options say of events, and of JSON in them; `identity` is the connector's.
+    """Return the CloudEvents options, and the options of the JSON in the events; `identity` is the
+    connector's.
 
     Raises HeadraceError `config.invalid` and `config.not_supported`.
     """
@@ -151,7 +153,8 @@ def cloudevents_settings(
 
 
 def _bytes_converter(prefix: str, given: Mapping[str, str]) -> BytesConverter:
-    """Debezium's, which leaves other records than bytes to another converter."""
+    """Return Debezium's ByteArrayConverter, which leaves records that are not bytes to its
+    delegate."""
     options = ByteArrayConverterOptions.of(given, f"{prefix}.")
     if options.delegate_converter_type is None:
         return BytesConverter(None)
@@ -183,8 +186,8 @@ def json_options(config: ConverterConfig, role: str) -> JsonOptions:
 def avro_converter(
     prefix: str, given: Mapping[str, str], *, is_key: bool, ids: SchemaIds | None = None
 ) -> AvroConverter:
-    """Confluent's converter with these options; `prefix` is what their names begin with in
-    errors."""
+    """Return Confluent's converter with these options; `prefix` is the prefix of their names in
+    error messages."""
     options = AvroConverterOptions.of(given, f"{prefix}.")
     settings = AvroSettings(
         AvroOptions(

@@ -20,16 +20,17 @@ class Converter(Protocol):
 
     @property
     def column(self) -> pa.DataType:
-        """string or binary: the column that keys or values make."""
+        """The type of the column of keys or values: string or binary."""
         ...
 
     def program(
         self, topic: str, node: Node, made: MadeColumns, *, null_has_schema: bool
     ) -> Program:
-        """The program that renders `node` in records of `topic`. Where the node is null it answers
-        that there is nothing, unless `null_has_schema` and this converter tells the two apart."""
+        """Return the program that renders `node` in records of `topic`. If the node is null, the
+        program writes no key or value, unless `null_has_schema` and this converter tells a null
+        from no value."""
         ...
 
     def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:
-        """One value of a header; None: a header without value."""
+        """Return the bytes of one header value; None: a header without value."""
         ...

@@ -1,4 +1,4 @@
-"""A value inside of another one, in bytes of its own: what CloudEvents have as `data`."""
+"""A value that is encoded as bytes inside another value: the `data` of CloudEvents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.connect.schema import Schema
 @dataclass(frozen=True, eq=False)
 class Embedded:
     """A struct that a compiler writes between `lead` and `tail`; in Avro it is bytes, as `schema`
-    says. It is in a tree of nodes that only a converter makes."""
+    says. Only converters create such nodes."""
 
     schema: Schema
     node: Struct

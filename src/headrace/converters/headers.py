@@ -1,4 +1,4 @@
-"""The headers column: constant headers once, others by the compiled pass."""
+"""The headers column: constant headers are built once, others by the compiled pass."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from headrace.converters.kernels.emit import emit_headers
 from headrace.converters.patches import Patches, Unrenderable
 from headrace.converters.shapes import CompiledShape
 
-_TILED_BYTES = 32 << 20  # of columns of constant headers
-_FIRST_BYTES = 1 << 20  # of rendered headers
+_TILED_BYTES = 32 << 20  # size of the cache of columns of constant headers
+_FIRST_BYTES = 1 << 20  # initial size of the buffer of rendered headers
 
 HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 
@@ -28,7 +28,7 @@ class HeaderColumn:
 
     def __init__(self) -> None:
         self.names: dict[str, int] = {}
-        """Of all headers, by the number that the compiled pass gives."""
+        """Header names, and the number by which the compiled pass refers to each."""
         self._tiled: SizedCache[Constants, pa.Array] = SizedCache(_TILED_BYTES)
         self._output = np.empty(_FIRST_BYTES + PADDING, np.uint8)
 
@@ -41,8 +41,8 @@ class HeaderColumn:
         state: np.ndarray,
         patches: Patches,
     ) -> pa.Array:
-        """The headers of `rows` (indexes in `table`), one list per row; `shapes` are the indexes
-        of their shapes in `compiled`. `state` has the rest of what the pass asks for.
+        """The headers of `rows` (indexes in `table`), one list per row; `shapes` are the indexes of
+        their shapes in `compiled`. `state` holds the other arguments of the pass.
 
         Raises Unrenderable, by places in `rows`, for headers that have no rendering.
         """

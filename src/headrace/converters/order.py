@@ -10,7 +10,7 @@ from headrace.connect.records import NO_PARTITION, Records
 
 
 def in_total_order(slice_records: Sequence[Records]) -> tuple[np.ndarray, np.ndarray]:
-    """Row index and index of the Records, one per record, by `place`."""
+    """Row index and index in `slice_records` of each record, in the order of `place`."""
     if len(slice_records) == 1 and _is_ordered(slice_records[0]):
         only = slice_records[0]
         return np.ascontiguousarray(only.rows), np.zeros(len(only), np.int64)

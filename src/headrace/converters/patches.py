@@ -1,7 +1,8 @@
-"""Cells that Python renders because the compiled encoders gave up, many at a time.
+"""Cells that Python renders because the compiled encoders could not, many at a time.
 
-The compiled pass notes what it cannot write (misses) for some rows, Python renders them, and the
-pass runs over those rows again with the texts in a hash table by cell and instruction.
+The compiled pass records the cells that it cannot write (misses) for some rows, Python renders
+them, and the pass processes those rows again with the texts in a hash table by cell and
+instruction.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _SMALLEST_TABLE = 1024
 
 
 class Unrenderable(Exception):
-    """Rows that hold a value without rendering, and why, in order; `instructions` are the addresses
-    of what should have rendered it, 0: none in particular."""
+    """Error of rows that hold values without rendering, with an error by row, in order;
+    `instructions` are the addresses of the instructions that failed, 0: no particular one."""
 
     def __init__(
         self, errors: Mapping[int, HeadraceError], instructions: Mapping[int, int]
@@ -34,8 +35,8 @@ class Unrenderable(Exception):
 
 
 def _unfit(error: Exception) -> HeadraceError:
-    """The error of a cell that its column's type cannot be read from. What the cell holds stays
-    out of it."""
+    """Return the error of a cell that cannot be decoded as its column's type. The message does not
+    contain the cell's value."""
     return HeadraceError(
         "converters.value_mismatch",
         f"a value cannot be read as its schema says ({type(error).__name__})",
@@ -75,10 +76,10 @@ class Patches:
         self._state[code.PATCH_BYTES] = max(self._row_bytes.values(), default=0)
 
     def render(self, render_at: Callable[[int, int], Render]) -> None:
-        """Render what the pass missed. `render_at` gives what renders the cell of an instruction
-        in a row.
+        """Render the cells that the pass missed. `render_at` returns the function that renders the
+        cell of an instruction in a row.
 
-        Raises Unrenderable when rows hold values without rendering; the others are rendered.
+        Raises Unrenderable if rows hold values without rendering; the others are rendered.
         """
         count = int(self._state[code.MISS_COUNT])
         self._state[code.MISS_COUNT] = 0

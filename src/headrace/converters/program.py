@@ -1,5 +1,5 @@
-"""Programs, which the compiled pass runs over rows, and how the compilers of all forms put them
-together."""
+"""Programs, which the compiled pass runs over rows, and the assembler that the compilers of all
+forms use."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from headrace.documents.kernels import writer
 from headrace.errors import HeadraceError
 
 CLOCKS = {"ms": code.CLOCK_MS, "us": code.CLOCK_US, "ns": code.CLOCK_NS}
-_LARGEST_NUMBER = 64  # bytes that a number or a cell's frame may take beside its text
-_GROWTH = 6  # bytes of JSON for a byte of text: a control character is an escape
+_LARGEST_NUMBER = 64  # limit of the bytes of a number, or of a cell's frame besides its text
+_GROWTH = 6  # most bytes of JSON for a byte of text: a control character becomes an escape
 _UNESCAPED = (Encoding.RAW, Encoding.JSON, Encoding.HEX, Encoding.BYTES_HEX, Encoding.PYTHON)
-"""Encodings of which the compiled pass writes no more bytes than the text has."""
+"""Encodings for which the compiled pass writes no more bytes than the text has."""
 
 
 def _growth_of(encoding: Encoding) -> int:
-    """Bytes of output for a byte of a cell, in any form."""
+    """Limit of the bytes of output for a byte of a cell, in any form."""
     if encoding in DIALECTS:
         return writer.GROWTH
     return 1 if encoding in _UNESCAPED else _GROWTH
 
 
 Render = Callable[[bytes], bytes | None]
-"""Renders a cell's bytes where the kernel cannot; None: they hold a null."""
+"""Renders a cell's bytes if the kernel cannot; None: the value is null."""
 
 MadeColumns = dict[ColumnIdentity, int]
-"""The made columns of a shape, by the number that its programs know them by."""
+"""The made columns of a shape, with the number by which its programs refer to each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +50,11 @@ class Program:
     """Instructions, and the memory that they point into.
 
     A row takes at most `largest` bytes, and `growth` bytes for each byte of its images and made
-    cells, because a text may be shown several times. `columns` is how many columns of an image are
-    read, `source_columns` of an image of source fields; `guard` is what a row must have, or the
-    root is null. `counted` says whether the rows' order in their transaction is read,
-    `has_documents` whether cells hold BSON. `cells` maps the address of an instruction to what
-    renders its cell when the kernel cannot, `nodes` to the node that it shows.
+    cells, because a text may be shown several times. `columns` is the number of columns of an image
+    that are read, `source_columns` that of an image of source fields; the root is null unless the
+    row has an image of `guard`. `counted` says whether the rows' order in their transaction is
+    read, `has_documents` whether cells hold BSON. `cells` maps the address of an instruction to the
+    function that renders its cell if the kernel cannot, `nodes` to the node that it shows.
     """
 
     address: int
@@ -93,7 +93,8 @@ Span = tuple[int, int]
 
 
 class Places:
-    """Where instructions are when there is one more before each of `parts`, and one after it."""
+    """The numbers of instructions after an instruction was inserted before and after each of
+    `parts`."""
 
     def __init__(self, parts: Sequence[Span]) -> None:
         self._parts = parts
@@ -103,8 +104,8 @@ class Places:
         return number + sum((number >= first) + (number >= last) for first, last in self._parts)
 
     def target(self, source: int, target: int) -> int:
-        """The new number of where a jump from `source` leads: one that leaves its part ends it, one
-        that comes from elsewhere begins it."""
+        """The new target of a jump from `source`: a jump out of a part goes to its end, a jump into
+        a part from elsewhere to its beginning."""
         for first, last in self._parts:
             if first <= source < last and target == last:
                 return self.of(last - 1) + 1
@@ -124,7 +125,7 @@ class Assembler:
     pending: bytes = b""
     """Constant bytes before the next instruction's data."""
     guards: tuple[Image, ...] = ()
-    """Images that the rows have here: otherwise a struct around this place is null."""
+    """Images that the rows have here; without them a struct around this place is null."""
     guard: int = code.ALWAYS
     counted: bool = False
     has_documents: bool = False
@@ -151,7 +152,7 @@ class Assembler:
         unavailable: bytes = b"",
         rest: tuple[int, ...] = (),
     ) -> int:
-        """The number of a new instruction. `rest` are the words after the tenth."""
+        """Add an instruction and return its number. `rest` are the words after the tenth."""
         prefix = self._fragments.place(self.pending)
         self.largest += len(self.pending) + max(len(null), len(unavailable)) + _LARGEST_NUMBER
         self.pending = b""
@@ -166,7 +167,8 @@ class Assembler:
         return len(self.instructions)
 
     def shows(self, at: int, node: Cell | Column, encoding: Encoding, render: Render) -> None:
-        """The instruction `at` shows a cell; `render` does it where the kernel cannot."""
+        """Declare that the instruction `at` shows a cell; `render` renders it if the kernel
+        cannot."""
         self._cells[at], self._nodes[at] = render, node
         if encoding >= FIRST_DOCUMENT:
             self.has_documents = True
@@ -175,23 +177,25 @@ class Assembler:
         if isinstance(node, Column):
             column: object = node.identity
         else:
-            # A column's cell may show the text of any image: unavailable ones show another's.
+            # A column's cell may show the text of any image: unavailable values are taken from
+            # another one.
             of_source = node.image in (Image.EXTRA, Image.TRANSACTION)
             column = (of_source, node.column)
             self.reads(node)
         self._growth[column] = self._growth.get(column, 0) + _growth_of(encoding)
 
     def fails(self, at: int, render: Render) -> None:
-        """What tells why there is no text where the instruction `at` meets a null."""
+        """Set the function that raises the error if the instruction `at` meets a null without
+        text."""
         self._failures[at] = render
 
     def reads(self, cell: Cell) -> None:
-        """The program looks at a cell."""
+        """Declare that the program reads a cell."""
         of_source = cell.image in (Image.EXTRA, Image.TRANSACTION)
         self._columns[of_source] = max(self._columns.get(of_source, 0), cell.column + 1)
 
     def choice(self, at: int, texts: list[bytes | None]) -> None:
-        """The texts of a CHOICE instruction; None is null."""
+        """Set the texts of a CHOICE instruction; None is null."""
         self.largest += max(len(text or b"") for text in texts)
         places = [(0, -1) if text is None else self._fragments.place(text) for text in texts]
         self._choices.append((at, places))
@@ -207,7 +211,7 @@ class Assembler:
         return image in self.guards
 
     def presence(self, node: Cell | Column, null: bytes, rest: tuple[int, ...] = ()) -> int:
-        """A PRESENCE instruction, which goes on after its struct where `node` is null."""
+        """Add a PRESENCE instruction, which continues after its struct if `node` is null."""
         if isinstance(node, Column):
             a, b = code.MADE, self.number_of(node)
         else:
@@ -218,23 +222,23 @@ class Assembler:
         return at
 
     def decides(self, at: int, node: Cell | Column) -> None:
-        """The PRESENCE instruction `at` depends on `node`; where `node` replaces a null, the value
-        is not null."""
+        """Let the PRESENCE instruction `at` depend on `node`; if `node` replaces nulls, the value
+        is never null."""
         kinds = 0
         if node.null is None:
             has_stand_in = isinstance(node, Cell) and node.unavailable is not None
             kinds = code.NULLS if has_stand_in else code.NULLS | code.UNAVAILABLES
         if node.encoding is Encoding.PYTHON:
-            # A part of a value may be null where the value is not.
+            # A part of a value may be null although the value is not.
             kinds |= code.DECODED
             self._cells[at] = lambda raw: None if node.decode(raw) is None else b""
             self._nodes[at] = node
         self.instructions[at][code.ABSENT_KINDS // 8] = kinds
 
     def keep(self, parts: Sequence[Span]) -> None:
-        """Each of these parts (instructions [first, last), in order) is the same in all rows of a
-        transaction: its text is made once and kept. No jump leads into one but to its beginning,
-        and none from one but to its end."""
+        """Render each of these parts (instructions [first, last), in order) only once per
+        transaction, and keep its text for the transaction's other rows. Jumps enter a part only at
+        its beginning, and leave it only to its end."""
         size = code.TEXT_BEGIN + code.MOST_TEXT_BYTES + PADDING
         self._kept_texts = kept_texts = np.zeros((len(parts), size), np.uint8)
         places = Places(parts)
@@ -253,7 +257,7 @@ class Assembler:
         self._choices = [(places.of(at), texts) for at, texts in self._choices]
 
     def finish(self) -> Program:
-        """The program."""
+        """Return the program."""
         table = np.array(self.instructions, np.int64).reshape(-1, self.words)
         buffer = self._fragments.buffer()
         base, start = address_of(buffer), address_of(table)
@@ -284,8 +288,8 @@ class Assembler:
 
 
 def offset_of(field: RowField) -> int:
-    """Where a row has the field; raises HeadraceError if it is neither a number of 64 bits nor a
-    character."""
+    """Return the byte offset of the field in a row; raises HeadraceError if it is neither a 64-bit
+    number nor a character."""
     if field.character:
         return _offset_of_byte(field.name)
     if ROW[field.name] != np.dtype("<i8"):
@@ -294,7 +298,7 @@ def offset_of(field: RowField) -> int:
 
 
 def offset_of_choice(choice: Choice) -> int:
-    """Where a row has the byte that a choice looks at."""
+    """Return the byte offset in a row of the byte that a choice depends on."""
     return _offset_of_byte(choice.name)
 
 
@@ -305,7 +309,7 @@ def _offset_of_byte(name: str) -> int:
 
 
 def offset_of_number(field: Numbered) -> int:
-    """Where a transaction has the field."""
+    """Return the byte offset of the field in a transaction."""
     offset = offset_in_transaction(field.name)
     if offset >= TRANSACTION_NUMBERS * 8:
         raise _not_printed(f"the transaction's field {field.name} is an address")
@@ -313,7 +317,7 @@ def offset_of_number(field: Numbered) -> int:
 
 
 def offset_of_instant(instant: Instant) -> int:
-    """Where a row or its transaction has the number of an instant."""
+    """Return the byte offset of an instant's number in a row or its transaction."""
     if isinstance(instant.node, RowField):
         return offset_of(instant.node)
     return offset_of_number(instant.node)

@@ -1,4 +1,4 @@
-"""Records to the six Spark columns: keys, values and headers by their converters."""
+"""Renders records as the six Spark columns: keys, values and headers by their converters."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST_BYTES = 32 << 20  # of values in a batch; Arrow's string offsets are int32
 
 
 def columns_of(key: pa.DataType, value: pa.DataType) -> pa.Schema:
-    """The six columns, with keys and values of these types."""
+    """Return the schema of the six columns, with keys and values of these types."""
     return pa.schema(
         [
             pa.field("topic", pa.string(), nullable=False),
@@ -67,11 +67,11 @@ class _Buffers:
 
 
 LARGEST_TEXT = (1 << 31) - 1
-"""Bytes of a key or value: Arrow's string offsets are int32."""
+"""The most bytes of a key or value: Arrow's string offsets are int32."""
 
 Failed = Callable[[Records, str, HeadraceError], Records | None]
-"""Called with one record that has no rendering, its role that has none (key, value or header), and
-why; gives the record that replaces it, if any. It may raise the error."""
+"""Called with one record that has no rendering, the role that has none (key, value or header), and
+the error; returns the record that replaces it, if any. It may raise the error."""
 
 _DEFECTS = (
     "converters.several_tables",
@@ -84,7 +84,7 @@ _DEFECTS = (
 
 @dataclass(eq=False)
 class _Slice:
-    """Records of one table on their way, in total order."""
+    """Records of one table while they are rendered, in total order."""
 
     records: Sequence[Records]
     compiled: Sequence[CompiledShape]
@@ -102,7 +102,7 @@ class _Slice:
         return self.records[int(self.shapes[place])].shape.topic
 
     def size(self, place: int) -> int:
-        """Bytes of images and made cells of that record."""
+        """Bytes of images and made cells of the record at this place."""
         row = int(self.rows[place])
         entry, which = self.table.rows[row], int(self.shapes[place])
         transaction = self.table.transactions[entry["transaction"]]
@@ -113,8 +113,8 @@ class _Slice:
 class SliceConverter:
     """Kafka Connect's three converters over Records.
 
-    One serves one worker process: it keeps the programs of shapes as long as the shapes live, and
-    its output buffers.
+    An instance serves one worker process: it keeps the programs of shapes as long as the shapes
+    live, and its output buffers.
     """
 
     def __init__(self, key: Converter, value: Converter, header: Converter) -> None:
@@ -129,7 +129,7 @@ class SliceConverter:
         self._patches = Patches(self._state)
         self._headers = HeaderColumn()
         self._topic: tuple[str, pa.Array] | None = None
-        """The last one that a whole batch had, and a column of it."""
+        """The topic of the last batch that had only one, and a column of it."""
         self._makes_columns = any(isinstance(each, ColumnConverter) for each in (key, value))
 
     def convert(
@@ -138,7 +138,7 @@ class SliceConverter:
         sequences: Sequences,
         failed: Failed | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of the six columns in total order (`place` of the records).
+        """Return batches of the six columns in total order (`place` of the records).
 
         A batch's memory is reused after the next batch was made. All records belong to one table.
         Raises HeadraceError for a record that has no rendering; with `failed`, calls it instead.
@@ -152,7 +152,7 @@ class SliceConverter:
         sequences: Sequences,
         failed: Failed | None = None,
     ) -> Iterator[tuple[pa.RecordBatch, np.ndarray]]:
-        """As `convert`; each batch with the indexes of its rows in the row table."""
+        """Return the batches of `convert`, each with the indexes of its rows in the row table."""
         part = self._slice(slice_records, sequences, failed)
         start, turn = 0, 0
         while part is not None and start < len(part.rows):
@@ -169,7 +169,8 @@ class SliceConverter:
     def _without(
         self, part: _Slice, unrenderable: Unrenderable, failed: Failed | None
     ) -> _Slice | None:
-        """The slice with other records, or none, in place of those that have no rendering."""
+        """Return the slice with the records that have no rendering replaced or left out, as
+        `failed` decides."""
         left_out: dict[int, list[int]] = {}
         instead: list[Records] = []
         for place, why in unrenderable.errors.items():
@@ -193,7 +194,7 @@ class SliceConverter:
     def _compilable(
         self, slice_records: Sequence[Records], failed: Failed | None
     ) -> tuple[list[Records], list[CompiledShape]]:
-        """The Records that have programs, and these."""
+        """The Records that have programs, and these programs."""
         kept: list[Records] = []
         compiled: list[CompiledShape] = []
         waiting = [records for records in slice_records if len(records)]
@@ -261,20 +262,20 @@ class SliceConverter:
         return compiled
 
     def _load_interpreter(self, form: code.Form) -> None:
-        """Give the compiled pass the address of what runs programs of this form."""
+        """Pass the address of the interpreter of this form to the compiled pass."""
         if form is code.Form.JSON:
             self._state[code.RUN_JSON] = address_of_kernel(run_json)
         else:
             self._state[code.RUN_PLAIN] = address_of_kernel(run_plain)
 
     def _make_room(self, columns: int) -> None:
-        """A scratch for images of so many columns."""
+        """Enlarge the scratch for images of so many columns."""
         if scratch_bytes(columns) + PADDING > len(self._scratch):
             self._scratch = np.zeros(scratch_bytes(columns) + PADDING, np.uint8)
             self._state[code.COLUMNS] = columns
 
     def _begin(self, part: _Slice) -> None:
-        """Tell the compiled pass of a batch."""
+        """Set up the state of the compiled pass for a batch."""
         state, table = self._state, part.table
         self._patches.clear()
         state[code.FIRST_ROW] = address_of(table.rows)
@@ -361,7 +362,7 @@ class SliceConverter:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema), start
 
     def _topics(self, part: _Slice, which: np.ndarray) -> pa.Array:
-        """The topics of records of these shapes."""
+        """The topic column of records with these shapes."""
         if len(part.topics) > 1:
             return part.topics.take(pa.array(which))
         topic = part.topics[0].as_py()
@@ -370,8 +371,8 @@ class SliceConverter:
         return self._topic[1].slice(0, len(which))
 
     def _most_rows(self, part: _Slice, start: int) -> int:
-        """How many records a batch may have at most: fewer where they are large and become a
-        column at once."""
+        """The most records of a batch: fewer if they are large and a converter makes a column of
+        them."""
         if not self._makes_columns:
             return MOST_ROWS
         sizes = part.table.rows["size"][part.rows[start : start + MOST_ROWS]]
@@ -391,7 +392,7 @@ class SliceConverter:
 
 
 def _is_of_records(error: HeadraceError) -> bool:
-    """Whether another record may be right."""
+    """Whether the error concerns single records, so that others may be rendered."""
     area = error.code.partition(".")[0]
     return not error.retriable and area not in ("registry", "config") and error.code not in _DEFECTS
 
@@ -429,7 +430,7 @@ _NUMBERS = np.arange(MOST_ROWS + 1, dtype=np.int32)
 
 
 def _fixed(data: np.ndarray, count: int, length: int) -> pa.Array:
-    """`count` texts of `length` bytes."""
+    """A column of `count` texts of `length` bytes."""
     ends = _NUMBERS[: count + 1] * np.int32(length)
     used = data[: count * length]
     return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(used))

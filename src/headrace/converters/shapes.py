@@ -39,13 +39,13 @@ class CompiledHeader:
 
     @property
     def is_constant(self) -> bool:
-        """Whether every record has it, with one value."""
+        """Whether every record has the header, with one value."""
         return self.program is None and self.on is On.EVERY
 
 
 def named(error: HeadraceError, topic: str, role: str, path: str = "") -> HeadraceError:
-    """The error with the record's topic and the field that it is about. What a schema registry
-    says names its subject, and a text that is too large its record."""
+    """Return the error with the record's topic and the field that it concerns. Errors of a schema
+    registry already name their subject, those of a text that is too large their record."""
     if error.code == "converters.text_too_large" or error.code.startswith("registry."):
         return error
     what = f"the {role} of a record of {topic}" + (f", field {path}" if path else "")
@@ -58,11 +58,11 @@ class CompiledShape:
     """The programs of one shape, and the arguments of `emit` for them."""
 
     def __init__(self, shape: Shape, converters: Converters, names: dict[str, int]) -> None:
-        """`names` are those of headers by number; the shape's are added."""
+        """`names` are header names by number; the shape's are added."""
         self.made: MadeColumns = {}
         self.key = self._program("key", shape.key, converters.key, shape)
         self.value = self._program("value", shape.value, converters.value, shape)
-        # The headers of key changes come first, as Debezium has them.
+        # The headers of key changes come first, as in Debezium.
         in_order = sorted(shape.headers, key=lambda header: header.on is On.EVERY)
         self._in_order = in_order
         self.headers = tuple(self._header(shape, header, converters.header) for header in in_order)
@@ -80,7 +80,7 @@ class CompiledShape:
         self.renders: Mapping[int, Render] = {
             at: render for p in programs + of_headers for at, render in p.cells.items()
         }
-        self._shape = weakref.ref(shape)  # those who keep programs keep them as long as shapes
+        self._shape = weakref.ref(shape)  # owners of programs keep them as long as their shapes
         self._texts = [
             np.frombuffer(h.text + bytes(PADDING), np.uint8).copy() if h.text is not None else None
             for h in self.headers
@@ -149,8 +149,8 @@ class CompiledShape:
         return words
 
     def place_of(self, instruction: int) -> tuple[str, str]:
-        """The role (key, value or header) of what an instruction shows, and the path of its field,
-        empty if it has no field."""
+        """Return the role (key, value or header) of the node that an instruction shows, and the
+        path of its field, empty if it has no field."""
         shape = self._shape()
         if shape is None:
             return "value", ""
@@ -165,8 +165,8 @@ class CompiledShape:
         return "value", ""
 
     def words(self, records: Records) -> tuple[np.ndarray, np.ndarray | None]:
-        """The entry in `programs` of `emit` for Records of this shape, and memory that it points
-        into. Raises HeadraceError when the Records lack a column that the shape shows."""
+        """Return the entry in `programs` of `emit` for Records of this shape, and memory that it
+        points into. Raises HeadraceError if the Records lack a column that the shape shows."""
         if not self.made:
             return self._words, None
         tables = np.zeros(len(self.made), np.int64)

@@ -53,7 +53,7 @@ class AvroSettings:
 
 
 class AvroLayout:
-    """Avro's binary encoding: values one after the other."""
+    """Avro's binary encoding: the values of a struct follow each other without separators."""
 
     form = Form.AVRO
     omits_nulls = False
@@ -100,7 +100,7 @@ class AvroConverter:
         is_key: bool,
         ids: SchemaIds | None = None,
     ) -> None:
-        """`ids` are those that the process has; without them, this converter keeps its own."""
+        """`ids` is the worker process's cache of schema ids; None: this converter keeps its own."""
         self._settings = settings
         self._registry = registry
         self._is_key = is_key
@@ -109,7 +109,7 @@ class AvroConverter:
 
     @property
     def registry_url(self) -> str:
-        """Where the registry is, without a password."""
+        """The URL of the registry, without a password."""
         return self._registry.url
 
     def program(
@@ -133,8 +133,8 @@ class AvroConverter:
         return head + encode(schema, value, self._settings.schemas)
 
     def head(self, topic: str, schema: Schema) -> bytes:
-        """The bytes before a value of this schema: a zero and the schema's id in the registry,
-        which is asked if the process has not got it."""
+        """Return the bytes before a value of this schema: a zero and the schema's id in the
+        registry, which is asked if the process does not know the id."""
         settings = self._settings
         text = avro_text(schema, settings.schemas)
         subject = subject_of(settings.strategy, topic, schema, is_key=self._is_key)
@@ -143,7 +143,7 @@ class AvroConverter:
         return _MAGIC + number.to_bytes(4, "big")
 
     def _asked(self, subject: str, text: str) -> int:
-        """The id that the registry has for a schema, or gives it."""
+        """Return the id of a schema from the registry, which may register it."""
         settings = self._settings
         if settings.auto_register:
             return self._registry.register(subject, text, normalize=settings.normalize)
@@ -173,8 +173,8 @@ def _is_raw(schema: Schema) -> bool:
 
 
 def canonical(text: str) -> object:
-    """A schema without what does not change its encoding: Avro's Parsing Canonical Form, as
-    data. Equal ones write the same bytes for the same values."""
+    """Return a schema in Avro's Parsing Canonical Form, as data: only the parts that affect its
+    encoding. Schemas with equal forms write the same bytes for the same values."""
     return _canonical(json.loads(text), None)
 
 

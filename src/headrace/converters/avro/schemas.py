@@ -18,7 +18,7 @@ from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
 from headrace.errors import HeadraceError
 
 ENUM = "io.confluent.connect.avro.Enum"
-"""The parameter that makes a string an enum, with `enhanced.avro.schema.support`."""
+"""Name of the parameter that makes a string an enum, with `enhanced.avro.schema.support`."""
 _NAMESPACE, _NAME = "io.confluent.connect.avro", "ConnectDefault"
 _MAP_ENTRY = "MapEntry"
 _INTERNAL_TYPE = "connect.internal.type"
@@ -56,7 +56,7 @@ def avro_text(schema: Schema, options: AvroOptions) -> str:
 
 
 def full_name(schema: Schema) -> str | None:
-    """The full name of the record that a schema makes; None: it makes no record."""
+    """The full name of the record that a schema becomes; None if it becomes no record."""
     if schema.type is not Type.STRUCT:
         return None
     namespace, name = _split(schema.name)
@@ -64,13 +64,14 @@ def full_name(schema: Schema) -> str | None:
 
 
 def is_pairs(schema: Schema) -> bool:
-    """Whether a map is an array of keys and values in Avro, whose maps have strings as keys."""
+    """Whether Avro represents a map as an array of keys and values: the keys of an Avro map are
+    always strings."""
     assert schema.keys is not None
     return schema.keys.type is not Type.STRING or schema.keys.optional
 
 
 def symbols_of(schema: Schema, options: AvroOptions) -> tuple[str, ...] | None:
-    """The symbols of a string that is an enum."""
+    """The symbols of a string schema that is an enum; None if it is not one."""
     parameters = dict(schema.parameters)
     if not options.enhanced or schema.type is not Type.STRING or ENUM not in parameters:
         return None
@@ -90,7 +91,7 @@ class _Writer:
         self.defined: dict[str, Schema] = {}
 
     def schema(self, schema: Schema, space: str | None) -> str:
-        """The text of a schema inside of a record of namespace `space`."""
+        """The text of a schema in a record of namespace `space`."""
         if schema.type is Type.STRUCT:
             record = self.record(replace(schema, optional=False), space)
             return f'["null",{record}]' if schema.optional else record
@@ -129,9 +130,10 @@ class _Writer:
     def named(
         self, name: str | None, schema: Schema, space: str | None
     ) -> tuple[str | None, list[tuple[str, str]] | str]:
-        """The namespace, and name and namespace as members; a text: the name is defined."""
+        """The namespace, and name and namespace as members; a str instead of members is the
+        reference to a name that is already defined."""
         namespace, last = _split(name)
-        # Java looks at the last part only.
+        # Java checks only the last part.
         if not _is_name(last):
             raise HeadraceError(
                 "avro.name",
@@ -181,7 +183,7 @@ class _Writer:
         if doc is not None:
             members.append(("doc", quote(doc)))
         if schema.default is not None:
-            # Java shows a float as the double that it is.
+            # Java prints a float as the double that it is equal to.
             wide = schema.default
             if schema.type is Type.FLOAT32:
                 wide, schema = float(np.float32(wide)), Schema(Type.FLOAT64)  # type: ignore[arg-type]
@@ -216,7 +218,7 @@ class _Writer:
         return _object(members + self.properties(schema))
 
     def properties(self, schema: Schema) -> list[tuple[str, str]]:
-        """What Java keeps beside the type, in its order."""
+        """The attributes of a schema besides its type, in Java's order."""
         parameters = dict(schema.parameters)
         is_decimal = (schema.name or "").lower() == DECIMAL.lower()
         members: list[tuple[str, str]] = []
@@ -253,7 +255,8 @@ class _Writer:
 
 
 def _is_name(text: str) -> bool:
-    """Avro's names: letters, digits and _, as Java's Character.isLetter has them."""
+    """Whether a text is a name in Avro: letters, digits and _, as defined by Java's
+    Character.isLetter."""
     return bool(text) and (text[0].isalpha() or text[0] == "_") and all(
         c.isalnum() or c == "_" for c in text
     )  # fmt: skip

@@ -28,8 +28,8 @@ def long(value: int) -> bytes:
 
 
 def branch_of(schema: Schema) -> bytes:
-    """The branch of a value that is not null; nothing where there is no union. A default's type
-    comes first in a union, but a struct's."""
+    """Return the branch of a value that is not null, empty if the schema is not a union. In a union
+    the type of the default comes first, except for structs."""
     if not schema.optional:
         return b""
     has_default = schema.default is not None and schema.type is not Type.STRUCT
@@ -37,7 +37,8 @@ def branch_of(schema: Schema) -> bytes:
 
 
 def null_of(schema: Schema, options: AvroOptions) -> bytes | None:
-    """A null: the default where there is one; None: the schema allows none."""
+    """Return the encoding of a null: the default if the schema has one; None if the schema does not
+    allow nulls."""
     if schema.default is not None:
         return encode(schema, schema.default, options)
     return b"\x00" if schema.optional else None
@@ -133,7 +134,7 @@ def _struct_of(schema: Schema) -> Callable[[Sequence[bytes]], bytes]:
 
 
 def _many(options: AvroOptions) -> ManyValues[bytes]:
-    """`encode` of many values."""
+    """Return `encode` for many values."""
     return ManyValues(
         one=lambda schema, value: encode(schema, value, options),
         array=lambda schema, items: branch_of(schema) + _items(items),

@@ -52,7 +52,7 @@ class _Compiler:
         return render(schema, value, self.options).encode()
 
     def absent(self, schema: Schema, value: object) -> bytes:
-        # A required column without a made-up value never is null on the wire.
+        # A required column without a made-up value is never null on the wire.
         has_default = schema.default is not None and self.options.replace_null_with_default
         if value is None and not schema.optional and not has_default:
             return b"null"
@@ -135,8 +135,8 @@ class _Compiler:
         )
 
     def concat(self, node: Concat) -> None:
-        """A number is printed where it belongs; another node is rendered as JSON, and the kernel
-        takes its quotes off."""
+        """Write a Concat: numbers are printed directly; other nodes are rendered as JSON, and the
+        kernel removes the quotes."""
         out = self.out
         null = self.absent(node.schema, None)
         required = [n for n, part in enumerate(node.parts) if part.null is None]
@@ -147,7 +147,7 @@ class _Compiler:
         for number, part in enumerate(node.parts):
             before, after = _in_quotes(part.before), _in_quotes(part.after)
             out.pending += before
-            # Where the part is null: what is shown, and how many bytes are taken back for it.
+            # If the part is null: the text to write, and the number of bytes to remove before it.
             shown, back = null, code.TO_MARK
             if part.null is not None:
                 shown, back = _in_quotes(part.null), len(before)
@@ -188,7 +188,8 @@ class _Compiler:
         self.out.pending += b"}" if node.members else b"{}"
 
     def guard(self, node: Any, null: bytes, inside: Callable[[Any], None]) -> None:
-        """What `inside` writes of a node; `null` in rows that lack its image or its presence."""
+        """Write the output of `inside` for a node, or `null` in rows that lack its image or
+        presence."""
         out = self.out
         around = out.guards
         jumps: list[tuple[int, int]] = []
@@ -206,7 +207,8 @@ class _Compiler:
             out.jumps += [(at, word, out.next) for at, word in jumps]
 
     def root(self, node: Node, lead: bytes, tail: bytes, *, null_has_schema: bool) -> None:
-        """The whole program; where `node` is null, the guard says so or it answers NO_VALUE."""
+        """Write the whole program; if `node` is null, the row fails the guard or the result is
+        NO_VALUE."""
         out = self.out
         out.pending = lead
         if isinstance(node, Struct) and node.presence is None and not null_has_schema:
@@ -226,22 +228,22 @@ class _Compiler:
 
 
 def _is_number(part: Part) -> bool:
-    """Whether the part's node prints nothing but digits, or is null."""
+    """Whether the part's node prints only digits, or is null."""
     return isinstance(part.node, TransactionField) or (
         isinstance(part.node, RowField) and not part.node.character
     )
 
 
 def _in_quotes(text: str) -> bytes:
-    """A text as a JSON string, its quotes left out."""
+    """A text as a JSON string, without its quotes."""
     return quote(text).encode()[1:-1]
 
 
 def compile_json(
     node: Node, options: JsonOptions, made: MadeColumns, *, null_has_schema: bool = False
 ) -> Program:
-    """The program that renders `node` as JsonConverter does, with its schema around it where
-    `options.schemas_enable` says so. Where the node is null there is no text at all, unless
+    """Return the program that renders `node` like JsonConverter, with the schema around it if
+    `options.schemas_enable`. If the node is null, the program writes no text, unless
     `null_has_schema`."""
     compiler = _Compiler(options, made)
     lead = tail = b""

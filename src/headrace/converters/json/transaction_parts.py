@@ -11,15 +11,16 @@ from headrace.converters.program import Span
 _A, _B, _C = (word // 8 for word in (code.A, code.B, code.C))
 _OF_IMAGE = (code.CELL, code.STRUCT, code.PRESENCE)
 _MADE_AGAIN = 2
-"""Numbers of a transaction are printed once; fewer of them are as quick without their part."""
+"""The fewest numbers that make a part worth keeping: they are printed once per transaction
+anyway."""
 
 Jump = tuple[int, int, int]
 """See Assembler.jumps."""
 
 
 def transaction_parts(instructions: Sequence[Sequence[int]], jumps: Sequence[Jump]) -> list[Span]:
-    """The longest such parts that are worth it, in order: no jump leads into one but to its
-    beginning, and none from one but to its end."""
+    """The longest parts of a program that are worth keeping, in order. Jumps enter a part only at
+    its beginning, and leave it only to its end."""
     ends = {at: target for at, _, target in jumps}
     parts = []
     first = 0
@@ -37,7 +38,7 @@ def transaction_parts(instructions: Sequence[Sequence[int]], jumps: Sequence[Jum
 def _is_of_transaction(words: Sequence[int]) -> bool:
     if words[0] in _OF_IMAGE:
         return words[_A] == Image.TRANSACTION
-    # A number that takes back the bytes before it is a part of a text.
+    # A number that removes the bytes before it is a part of a text.
     return words[0] == code.TRANSACTION_INT and words[_B] == 0 and words[_C] == 0
 
 

@@ -1,9 +1,9 @@
 """Connect values as JSON text, in plain Python: exact for every value, and the reference for the
 compiled encoders.
 
-Follows Kafka Connect's JsonConverter and the Jackson generator under it, on a Java of version 19
-or later (whose floating-point texts are the shortest ones). Used for constants (defaults,
-placeholders, fallbacks), for the cells that a compiled encoder leaves alone, and in tests.
+Follows Kafka Connect's JsonConverter and the Jackson generator that it uses, on Java 19 or later
+(whose floating-point texts are the shortest ones). Used for constants (defaults, placeholders,
+fallbacks), for the cells that the compiled encoders cannot write, and in tests.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ DEFAULT_OPTIONS = JsonOptions()
 
 
 class CellType(Protocol):
-    """What `render_cell` needs of a column's type."""
+    """The attributes of a column's type that `render_cell` needs."""
 
     @property
     def schema(self) -> Schema:
@@ -53,7 +53,8 @@ class CellType(Protocol):
 
     @property
     def decode(self) -> Callable[[bytes], object]:
-        """Text of a non-null value to its Connect value; None when it has none."""
+        """The function from the text of a non-null value to its Connect value; None if it has
+        none."""
         ...
 
 
@@ -134,7 +135,7 @@ def _bytes(schema: Schema, value: object, options: JsonOptions) -> str:
         if scaled is None:
             raise ValueError
         if options.decimal_numeric:
-            # The text of Java's BigDecimal.toString, which knows no negative zero.
+            # The text of Java's BigDecimal.toString, which has no negative zero.
             return str(scaled if scaled else scaled.copy_abs())
         return f'"{decimals.base64_text(scaled)}"'
     if not isinstance(value, (bytes, bytearray, memoryview)):
@@ -148,7 +149,7 @@ def _struct_of(schema: Schema) -> Callable[[Sequence[str]], str]:
 
 
 def _many(options: JsonOptions) -> ManyValues[str]:
-    """`render` of many values."""
+    """Return `render` for many values."""
     return ManyValues(
         one=lambda schema, value: render(schema, value, options),
         array=lambda _schema, items: "[" + ",".join(items) + "]",
@@ -161,7 +162,7 @@ _UNQUOTED = re.compile(r'[\x00-\x1f"\\\U00010000-\U0010ffff]')
 
 
 def _leaves(schema: Schema, kind: type, values: Sequence[object]) -> list[str] | None:
-    """The texts of values of one type; None: one by one."""
+    """The texts of values of one type; None if they have to be rendered one by one."""
     match schema.type:
         case Type.INT8 | Type.INT16 | Type.INT32 | Type.INT64 if kind is int:
             return [str(each) for each in values]

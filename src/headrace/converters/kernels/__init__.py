@@ -1,1 +1,1 @@
-"""The compiled pass over rows, and parts that all interpreters use."""
+"""The compiled pass over rows, and kernels that all interpreters use."""

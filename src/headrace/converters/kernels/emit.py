@@ -1,8 +1,9 @@
-"""The compiled pass from row images to keys, values and headers, in total order, any mix of shapes.
+"""The compiled pass from row images to keys, values and headers, in total order, for any mix of
+shapes.
 
-It splits a row's images and runs the programs of its shape over them (see `program.py`), each by
+It splits a row's images and runs the programs of its shape over them (see `program.py`), each with
 the interpreter of its form. Every argument is an address or a count. Images were checked against
-their frames when they were indexed; a cell's own text is checked by its encoder.
+their frames when they were indexed; the text of a cell is checked by its encoder.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -131,11 +132,11 @@ from headrace.converters.kernels.row_cells import (
     made_bytes,
 )
 
-# Rows without a miss after which the pass no longer looks for more.
+# Number of rows without a miss after which the pass stops looking for more misses.
 _QUIET_ROWS = 8
 
-# The scratch: texts of the row's transaction and of the clock (three), then the split cells of
-# five images.
+# Layout of the scratch: texts of the row's transaction and of the clock (three), then the split
+# cells of five images.
 _CELLS = (TRANSACTION_NUMBERS + 3) * TEXT_BYTES
 _SPLIT_IMAGES = 5
 
@@ -151,13 +152,15 @@ _call = caller_of(8)
 
 
 def scratch_bytes(columns: int) -> int:
-    """The scratch for shapes that read `columns` columns of an image."""
+    """Return the size of the scratch in bytes for shapes that read `columns` columns of an
+    image."""
     return _CELLS + _SPLIT_IMAGES * CELL_BYTES * columns
 
 
 @inlined_part
 def _begin_transaction(transaction, texts, state):
-    """What is printed once of a transaction; the cells of its image are not split yet."""
+    """Print the numbers of a transaction once, and note that the cells of its image are not
+    split."""
     print_transaction(transaction, texts)
     store64(state + 8 * TRANSACTION_NUMBER, load64(state + 8 * TRANSACTION_NUMBER) + 1)
     store64(state + 8 * SPLIT_COLUMNS, 0)
@@ -166,8 +169,8 @@ def _begin_transaction(transaction, texts, state):
 
 @part
 def _split_row(row, transaction, cells, image_bytes, columns, source_columns, state):
-    """Split the first columns of the row's images, that of its transaction once; returns which of
-    them it has."""
+    """Split the first columns of the row's images, the transaction's image only once; returns the
+    flags of the images that the row has."""
     images = np.int64(ALWAYS)
     image = load64(row + OLD)
     if image:
@@ -196,8 +199,8 @@ def _split_row(row, transaction, cells, image_bytes, columns, source_columns, st
 
 @inlined_part
 def _run(form, program, row, transaction, texts, state, cells, image_bytes, out):
-    """One program of a form over one row; returns the end, MISSING or NO_VALUE. Interpreters are
-    called by address: in place they would be compiled several times."""
+    """Run a program of a form for a row; returns the end, MISSING or NO_VALUE. Interpreters are
+    called by address, because inlined they would be compiled several times."""
     if form == _JSON:
         return _call(
             load64(state + 8 * RUN_JSON),
@@ -211,7 +214,7 @@ def _run(form, program, row, transaction, texts, state, cells, image_bytes, out)
 
 @inlined_part
 def _size_of(row, transaction, shape, state):
-    """Bytes of the row's images and made cells; the latter are passed to the interpreters."""
+    """Bytes of the row's images and made cells. Stores the address of the made cells in `state`."""
     size = load64(row + _SIZE) + load64(transaction + _SIZE_OF_TRANSACTION)
     made = load64(shape + 8 * SHAPE_MADE)
     if made:
@@ -223,12 +226,13 @@ def _size_of(row, transaction, shape, state):
 
 @entry
 def emit(state):
-    """Render the selected rows from START until COUNT, MOST_ROWS rows or a full buffer; returns
-    the number rendered.
+    """Render the selected rows from START until COUNT, MOST_ROWS rows or a full buffer; returns the
+    number of rendered rows.
 
-    STATUS says why the pass stopped and NEXT where; MISSES are the cells that Python renders. A
-    row with a cell that is not there yet is UNUSUAL: the rows behind it are looked through as
-    well, so that Python renders many cells at a time, and NEXT is the first of them.
+    STATUS is the reason why the pass stopped, and NEXT the row where it stopped; MISSES are the
+    cells that Python has to render. A row with such a cell is UNUSUAL: the rows after it are
+    searched as well, so that Python renders many cells at a time, and NEXT is the first of these
+    rows.
     """
     rows, selected = load64(state + 8 * FIRST_ROW), load64(state + 8 * SELECTED)
     transactions = load64(state + 8 * FIRST_TRANSACTION)
@@ -336,9 +340,9 @@ def _is_on(header, row):
 
 @entry
 def emit_headers(state):
-    """Render the headers of the selected rows from START to COUNT. STATUS says why the pass
-    stopped and NEXT where: FULL is a row that has no room, UNUSUAL one with a cell that Python
-    renders."""
+    """Render the headers of the selected rows from START to COUNT. STATUS is the reason why the
+    pass stopped, and NEXT the row where it stopped: FULL if the row does not fit, UNUSUAL if Python
+    has to render a cell."""
     rows, selected = load64(state + 8 * FIRST_ROW), load64(state + 8 * SELECTED)
     transactions = load64(state + 8 * FIRST_TRANSACTION)
     shapes, programs = load64(state + 8 * SHAPES), load64(state + 8 * PROGRAMS)

@@ -1,4 +1,5 @@
-"""What the compiled pass prints once per row, transaction or batch; cells that Python rendered."""
+"""Texts that the compiled pass prints once per row, transaction or batch, and cells that Python
+rendered."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -44,7 +45,7 @@ _NUMBER_LENGTH = 20  # of the ordinal and the part
 
 @part
 def _hexadecimal(value, size, out):
-    """`size` bytes of `value` as two digits each; returns their end."""
+    """Write `size` bytes of `value` as two digits each; returns their end."""
     for i in range(size):
         store16(out + 2 * i, np.int64(HEXADECIMAL_PAIRS[(value >> (8 * (size - 1 - i))) & 255]))
     return out + 2 * size
@@ -52,10 +53,11 @@ def _hexadecimal(value, size, out):
 
 @inlined_part
 def put_sequence(row, epoch, length, out):
-    """Epoch(4), position(32, or 16 in the short form), kind(1), ordinal(12), part(8)."""
+    """Write a sequence: epoch(4), position(32, or 16 in the short form), kind(1), ordinal(12),
+    part(8)."""
     out = _hexadecimal(epoch, 2, out)
     high = load64(row + _POSITION_HIGH)
-    if length != SHORT_SEQUENCE_LENGTH and high == 0:  # as it is where 8 bytes are enough
+    if length != SHORT_SEQUENCE_LENGTH and high == 0:  # the usual case if 8 bytes are enough
         store64(out, DIGIT_ZEROS)
         store64(out + 8, DIGIT_ZEROS)
         out += 16
@@ -74,8 +76,8 @@ def _put_number_in_place(row, out):
 
 @inlined_part
 def put_next_sequence(row, before, epoch, length, out):
-    """The same, where the row `before` (0: none) has its own right before: mostly both are at one
-    place."""
+    """Write a sequence like `put_sequence`, after that of the row `before` (0: none): most rows
+    have the same position as the row before, so that its text is copied."""
     if (
         before
         and load64(row + _POSITION) == load64(before + _POSITION)
@@ -113,7 +115,7 @@ def print_transaction(transaction, texts):
 @part
 def print_clock(state, texts):
     """Write the times of processing (ms, us, ns since 1970) as decimal texts into the three slots
-    behind those of the transaction."""
+    after those of the transaction."""
     for i in range(3):
         text = texts + TEXT_BYTES * (TRANSACTION_NUMBERS + i)
         value = load64(state + 8 * (CLOCK_MS + i))
@@ -128,8 +130,8 @@ def _two_digits(value, out):
 
 @part
 def put_instant(milliseconds, out):
-    """`YYYY-MM-DDTHH:MM:SS.fffZ` of milliseconds since 1970 (years 1970 to 9999); returns its
-    end, 24 bytes behind `out`."""
+    """Write `YYYY-MM-DDTHH:MM:SS.fffZ` of milliseconds since 1970 (years 1970 to 9999); returns its
+    end, 24 bytes after `out`."""
     days = milliseconds // 86400000
     rest = milliseconds - days * 86400000
     # Howard Hinnant's civil_from_days: years begin in March.
@@ -166,16 +168,16 @@ def put_instant(milliseconds, out):
 
 @part
 def patch_slot(address, instruction):
-    """Where a patch's search begins."""
+    """Return the place in the hash table at which the search for a patch begins, before masking."""
     return (wrapping_multiply(address ^ (instruction << 17), _SCATTER) >> 23) & 0xFFFFFFFFFF
 
 
 @part
 def patch(state, address, length, instruction, out):
-    """Copy what Python rendered for the cell at `address`, which key and value may show in
-    different ways; returns the new end, IS_NULL, or MISSING and the miss is noted."""
+    """Copy the text that Python rendered for the cell at `address`; key and value may render it
+    differently. Returns the new end, IS_NULL, or MISSING if the miss was recorded."""
     if length == 0:
-        # The cell behind an empty one may have its address; all empty ones are alike.
+        # The cell after an empty one may have its address; all empty cells are equal.
         address = np.int64(1)
     table = load64(state + 8 * PATCH_TABLE)
     mask = load64(state + 8 * PATCH_MASK)

@@ -1,4 +1,4 @@
-"""Where the cells of a row are: kernels that the interpreters of programs share."""
+"""Kernels that locate the cells of a row, shared by the interpreters of programs."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -40,7 +40,7 @@ assert [name.upper() for name in ADDRESSES] == [image.name for image in Image][:
 
 @inlined_part
 def image_of(row, transaction, which):
-    """Address of an image of the row; 0: it has none."""
+    """Return the address of an image of the row; 0 if it has none."""
     if which == TRANSACTION_IMAGE:
         return load64(transaction + IMAGE_OF_TRANSACTION)
     if which == _KEY_IMAGE:
@@ -51,7 +51,7 @@ def image_of(row, transaction, which):
 
 @inlined_part
 def split_cell(at, row, cells, image_bytes):
-    """The split cell that a CELL instruction shows. The row has its image."""
+    """Return the split cell that a CELL instruction refers to. The row has its image."""
     which = load64(at + A)
     if which == _KEY_IMAGE:
         which = NEW_IMAGE if load64(row + NEW) else OLD_IMAGE
@@ -59,9 +59,9 @@ def split_cell(at, row, cells, image_bytes):
     cell = cells + image_bytes * which + column
     kind = load64(cell)
     if kind == UNAVAILABLE and (which == NEW_IMAGE or which == COUNTERPART_IMAGE):  # noqa: SIM109
-        # Unchanged: the old image may have the value (all columns under REPLICA IDENTITY FULL,
-        # otherwise those of the key). The create half of a key change finds the old image behind
-        # its counterpart.
+        # The column is unchanged: the old image may have the value (all columns under REPLICA
+        # IDENTITY FULL, otherwise those of the key). The create half of a key change finds the old
+        # image in its counterpart.
         stand_in = cell
         if load64(row + OLD):
             stand_in = cells + column
@@ -74,7 +74,7 @@ def split_cell(at, row, cells, image_bytes):
 
 @inlined_part
 def made_cell(at, row, state):
-    """The cell that a COLUMN instruction shows, of the column of that number."""
+    """Return the cell of the made column that a COLUMN instruction refers to."""
     index = (row - load64(state + 8 * FIRST_ROW)) // ROW_SIZE
     table = load64(load64(state + 8 * MADE_COLUMNS) + 8 * load64(at + B))
     return table + CELL_BYTES * index
@@ -93,8 +93,8 @@ def made_bytes(tables, count, index):
 
 @part
 def presence_of(at, row, transaction, cells, image_bytes, state, out):
-    """IS_NULL where the cell or made column of a PRESENCE instruction is null in this row, MISSING
-    where Python has yet to say."""
+    """Return IS_NULL if the cell or made column of a PRESENCE instruction is null in this row,
+    MISSING if Python has to decide, otherwise the end of the output."""
     which = load64(at + A)
     if which == MADE:
         cell = made_cell(at, row, state)

@@ -21,7 +21,7 @@ from headrace.errors import HeadraceError
 
 
 class StringConverter:
-    """The text of a value in Java."""
+    """Java's text of a value."""
 
     column = pa.string()
 
@@ -40,7 +40,7 @@ class StringConverter:
 
 
 class SimpleConverter:
-    """What SimpleHeaderConverter writes: texts as they are, structs like JSON."""
+    """SimpleHeaderConverter: writes texts as they are, structs like JSON."""
 
     column = pa.string()
 
@@ -60,8 +60,8 @@ class SimpleConverter:
 
 
 class BytesConverter:
-    """Bytes as they are: ByteArrayConverter, which takes nothing else, and Debezium's, which leaves
-    everything else to `delegate`."""
+    """Bytes as they are: ByteArrayConverter, which accepts nothing else, and Debezium's converter,
+    which leaves all other values to `delegate`."""
 
     column = pa.binary()
 

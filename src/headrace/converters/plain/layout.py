@@ -1,4 +1,4 @@
-"""The contract of a format for the compiler of plain forms."""
+"""The contract between a format and the compiler of plain forms."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _KINDS: dict[Encoding, tuple[Type, ...]] = {
 
 
 def compiled_encoding(encoding: Encoding, schema: Schema) -> Encoding:
-    """The encoding that a plain form's kernel can use for values of this schema: the cell's own,
-    or PYTHON where the two do not go together (the image has another form than the value)."""
+    """The encoding that a plain form's kernel can use for values of this schema: that of the cell,
+    or PYTHON if it does not fit the schema (the image has another form than the value)."""
     if encoding in (Encoding.JSON, Encoding.BSON_TRUNCATED_ARRAYS):
         return Encoding.PYTHON
     if schema.type not in _KINDS.get(encoding, (Type.STRING,)):
@@ -51,7 +51,7 @@ def compiled_encoding(encoding: Encoding, schema: Schema) -> Encoding:
 
 
 class Layout(Protocol):
-    """A format: the bytes of values, and the bytes between those of a struct."""
+    """A format: the bytes of values, and the bytes between the members of a struct."""
 
     @property
     def form(self) -> Form:
@@ -59,14 +59,14 @@ class Layout(Protocol):
         ...
 
     def constant(self, schema: Schema, value: object) -> bytes | None:
-        """The bytes of a value, its union's branch among them; None: a null that has none.
+        """Return the bytes of a value with its union's branch; None: a null without representation.
 
         Raises HeadraceError when the value has no rendering.
         """
         ...
 
     def null(self, schema: Schema) -> bytes | None:
-        """What stands for a null in a struct; None: nothing does."""
+        """Return the bytes of a null in a struct; None if the format has no null."""
         ...
 
     def branch(self, schema: Schema) -> int:
@@ -74,7 +74,7 @@ class Layout(Protocol):
         ...
 
     def is_compiled(self, schema: Schema) -> bool:
-        """Whether the kernel writes values of this schema as their cells hold them."""
+        """Whether the kernel writes values of this schema directly from their cells."""
         ...
 
     def form_of(self, schema: Schema) -> Form:
@@ -95,5 +95,5 @@ class Layout(Protocol):
 
     @property
     def omits_nulls(self) -> bool:
-        """Whether members that are null are left out; others are followed by a comma."""
+        """Whether members that are null are left out; other members are followed by a comma."""
         ...

@@ -86,7 +86,7 @@ class _Compiler:
         return at
 
     def land(self, jumps: list[int]) -> None:
-        """Let instructions go on here."""
+        """Let the jumps land at the next instruction."""
         if not jumps:
             return
         if self.out.pending:
@@ -94,8 +94,8 @@ class _Compiler:
         self.out.jumps += [(at, JUMP, self.out.next) for at in jumps]
 
     def node(self, node: Node | Embedded, schema: Schema, null: _Null) -> None:
-        """`schema` is what the value's place has, which may be optional where the node's own is
-        not."""
+        """Compile a node. `schema` is that of the value's place, which may be optional although the
+        node's own is not."""
         out = self.out
         match node:
             case Embedded():
@@ -152,7 +152,7 @@ class _Compiler:
         if text is not None:
             self.out.pending += text
             return
-        # A choice that is null for every byte.
+        # A CHOICE that is null for every byte.
         at = self.add(code.CHOICE, schema, null, offset_in_row("operation"))
         self.out.choice(at, [None])
 
@@ -172,7 +172,7 @@ class _Compiler:
                 unavailable = layout.constant(schema, node.unavailable)
         behind: list[int] = []
         if made_up is not None and encoding is Encoding.PYTHON:
-            # What Python finds to be null is not made up.
+            # A value that Python finds to be null is not replaced.
             at = self.add(code.PRESENCE, schema, _Null(made_up, 0, behind), a, b)
             if isinstance(node, Column):
                 self.out.instructions[at][code.A // 8] = code.MADE
@@ -259,7 +259,8 @@ class _Compiler:
             out.jumps.append((end, code.C, out.next))
 
     def root(self, node: Node, lead: bytes) -> None:
-        """The whole program; where `node` is null, the guard says so or it answers NO_VALUE."""
+        """Compile the whole program; if `node` is null, the row fails the guard or the result is
+        NO_VALUE."""
         out = self.out
         out.pending = lead
         absent: list[int] = []
@@ -303,8 +304,8 @@ def _not_allowed(schema: Schema) -> Render:
 
 
 def compile_plain(node: Node, layout: Layout, made: MadeColumns, lead: bytes = b"") -> Program:
-    """The program that renders `node` in the format of `layout`, behind `lead`. Where the node is
-    null there is nothing at all."""
+    """Return the program that renders `node` in the format of `layout`, after `lead`. If the node
+    is null, the program writes nothing."""
     compiler = _Compiler(layout, made)
     compiler.root(node, lead)
     return compiler.out.finish()

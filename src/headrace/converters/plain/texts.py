@@ -1,9 +1,9 @@
 """Values as Java's texts: Kafka Connect's StringConverter, SimpleHeaderConverter and
 ByteArrayConverter, in plain Python and as layouts of the compiled pass.
 
-`StringConverter` writes `value.toString()`, and so do these, but for bytes, of which Java shows the
-address: they are base64 here, as SimpleHeaderConverter has them. Connect's dates and times are
-shown at UTC.
+`StringConverter` writes `value.toString()`, and so do these, except for bytes, for which Java
+prints the address: they are base64 here, as in SimpleHeaderConverter. Connect's dates and times are
+shown in UTC.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def _instant(schema: Schema, value: object) -> datetime | None:
-    """The moment that a value of Connect's Date, Time or Timestamp is; None: it is another type,
-    or a year that Python has not."""
+    """The moment of a value of Connect's Date, Time or Timestamp; None for another type, or for a
+    year that Python does not support."""
     unit = _UNITS.get(schema.name or "")
     if unit is None or not isinstance(value, int):
         return None
@@ -65,7 +65,7 @@ def _scalar(schema: Schema, value: object) -> str:
 
 
 def java_text(schema: Schema, value: object) -> str:
-    """What Java's `toString` gives for a Connect value; null is `null`.
+    """Return the result of Java's `toString` for a Connect value; null is `null`.
 
     Raises HeadraceError `converters.value_mismatch` when the value is not of the schema's type.
     """
@@ -108,7 +108,7 @@ def _struct_text(schema: Schema) -> Callable[[Sequence[str | None]], str]:
 
 
 def _float_texts(schema: Schema, kind: type, values: Sequence[object]) -> list[str | None] | None:
-    """The texts of numbers; None: one by one."""
+    """The texts of numbers; None if they have to be rendered one by one."""
     if kind is not float or schema.type not in (Type.FLOAT32, Type.FLOAT64):
         return None
     with np.errstate(over="ignore"):
@@ -126,8 +126,8 @@ _JAVA_TEXTS: ManyValues[str | None] = ManyValues(
 
 
 def values_text(schema: Schema, value: object, *, embedded: bool = False) -> str:
-    """What Connect's `Values.convertToString` gives; strings and bytes inside of others are in
-    quotes. Raises as `java_text`."""
+    """Return the result of Connect's `Values.convertToString`; strings and bytes inside other
+    values are in quotes. Raises as `java_text`."""
     if value is None:
         if schema.default is None:
             return "null"
@@ -152,7 +152,7 @@ def values_text(schema: Schema, value: object, *, embedded: bool = False) -> str
         return "{" + ",".join(pairs) + "}"
     moment = _instant(schema, value)
     if moment is not None:
-        # By its value, not its type, as Connect has it.
+        # The form depends on the value, not the type, as in Connect.
         clock = f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
         date = f"{moment.year:04d}-{moment:%m-%d}"
         if moment < _EPOCH + timedelta(days=1):
@@ -197,7 +197,7 @@ class JavaText:
         return -1
 
     def is_compiled(self, schema: Schema) -> bool:
-        # Java shows the date that a number stands for.
+        # Java prints dates, not the numbers that represent them.
         return schema.name not in _DATED
 
     def form_of(self, schema: Schema) -> Form:  # noqa: ARG002
@@ -214,7 +214,7 @@ class JavaText:
 
 
 class PartText(JavaText):
-    """Nodes inside of a Concat: nulls show their schema's default."""
+    """JavaText for nodes inside a Concat: nulls become their schema's default."""
 
     def null(self, schema: Schema) -> bytes | None:
         return None if schema.default is None else java_text(schema, schema.default).encode()

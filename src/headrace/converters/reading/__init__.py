@@ -1,1 +1,1 @@
-"""Keys, values and headers that converters wrote, read into Records."""
+"""Readers of keys, values and headers that converters wrote, into Records."""

@@ -1,4 +1,4 @@
-"""Avro in Confluent's wire format, its schemas from a registry."""
+"""Avro in Confluent's wire format, with schemas from a registry."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ _HEAD_BYTES = 5  # zero, and the schema's id, big-endian
 
 
 class AvroReader:
-    """See `headrace.converters.reading.part.Reader`: a schema's number is its id.
+    """A Reader (see `headrace.converters.reading.part`) whose schema numbers are the ids in the
+    registry.
 
-    Each worker asks the registry once for each id. `most_cells` bounds the values of one record.
+    Each worker asks the registry once for each id. `most_cells` is the limit for the values of one
+    record.
     """
 
     def __init__(self, registry: Registry, most_cells: int = MOST_CELLS) -> None:

@@ -1,5 +1,5 @@
-"""Avro schemas as Connect schemas, as Confluent's AvroData makes them, and values of them in plain
-Python, which is exact for all of them and slow."""
+"""Avro schemas as Connect schemas, as Confluent's AvroData makes them, and decoding of their values
+in plain Python, which is exact for all of them, but slow."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ Read = Callable[[bytes, int, "_Reading"], tuple[object, int]]
 class AvroType:
     """A type of an Avro schema, and the Connect schema of its values.
 
-    `kind` is Avro's word, `pairs` for an array that holds a map. `null` is the branch of null in
-    the union around it, or NO_UNION. `inner` are the types of a record's fields, or of items, or
-    of keys and values.
+    `kind` is Avro's name of the type, `pairs` for an array that holds a map. `null` is the branch
+    of null in the union around the type, or NO_UNION. `inner` are the types of a record's fields,
+    or of items, or of keys and values.
     """
 
     kind: str
@@ -58,15 +58,15 @@ class AvroType:
 
     @cached_property
     def read(self) -> Read:
-        """Reads a value of the type at a place of bytes; gives it, and the place after it."""
+        """Reads a value of the type at an index of bytes; returns it, and the index after it."""
         return _reader(self)
 
 
 def load_avro(text: str) -> AvroType:
-    """The type of an Avro schema.
+    """Return the type of an Avro schema.
 
     Raises HeadraceError("reading.avro_schema") for unions of several types, types that contain
-    themselves, and what is not a schema.
+    themselves, and texts that are not a schema.
     """
     try:
         described = json.loads(text)
@@ -93,7 +93,7 @@ class _Loader:
     named: dict[str, AvroType | None] = field(default_factory=dict)
 
     def type(self, described: object, space: str, default: object = None) -> AvroType:
-        """The type that JSON describes inside of the namespace `space`; `default` is a field's."""
+        """The type that JSON describes in the namespace `space`; `default` is a field's."""
         if isinstance(described, list):
             return self.union(described, space, default)
         if isinstance(described, str):
@@ -180,14 +180,14 @@ class _Loader:
 
 
 def _text_of(value: object) -> str:
-    """A text. Raises TypeError for another value."""
+    """Return `value` if it is a str. Raises TypeError for other values."""
     if not isinstance(value, str):
         raise TypeError
     return value
 
 
 def _symbols(described: object) -> tuple[str, ...]:
-    """The symbols of an enum. Raises TypeError for what is not a list of texts."""
+    """The symbols of an enum. Raises TypeError if it is not a list of texts."""
     if not isinstance(described, list):
         raise TypeError
     return tuple(map(_text_of, described))
@@ -217,7 +217,7 @@ def _bytes_schema(described: Mapping[str, object]) -> Schema:
 def _with_metadata(
     schema: Schema, described: Mapping[str, object], name: str | None, default: object
 ) -> Schema:
-    """The schema with what Connect keeps beside Avro's own words."""
+    """The schema with the Connect metadata of its `connect.*` properties."""
     parameters = dict(schema.parameters)
     given = described.get("connect.parameters", {})
     if isinstance(given, Mapping):
@@ -270,7 +270,7 @@ def _default(schema: Schema, value: object) -> object:
 
 
 def read_value(kind: AvroType, raw: bytes, most_cells: int = MOST_CELLS) -> object:
-    """The Connect value that `raw` is, all of it.
+    """Return the Connect value that all of `raw` encodes.
 
     Raises HeadraceError("reading.not_understood") and ("connect.too_many_cells").
     """
@@ -288,7 +288,7 @@ def read_value(kind: AvroType, raw: bytes, most_cells: int = MOST_CELLS) -> obje
 
 
 def read_long(raw: bytes, place: int) -> tuple[int, int]:
-    """An int or long at a place, and the place after it. Raises IndexError, ValueError."""
+    """Return an int or long at an index, and the index after it. Raises IndexError, ValueError."""
     value = raw[place]
     if value < 0x80:
         return (value >> 1) ^ -(value & 1), place + 1
@@ -311,8 +311,8 @@ def _block(raw: bytes, place: int) -> tuple[bytes, int]:
 
 
 class _Reading(Allowance):
-    """The reading of one value. `decimals` are those that it has, by scale and bytes: equal ones
-    are one object, of which others make something once."""
+    """State while one value is read. `decimals` are the decimals of the value, by scale and bytes:
+    equal ones are one object, so that later steps convert it only once."""
 
     def __init__(self, cells: int, size: int) -> None:
         super().__init__(cells, size)
@@ -320,7 +320,7 @@ class _Reading(Allowance):
 
 
 def _reader(kind: AvroType) -> Read:
-    """What reads values of a type: its parts are looked at once, and not for each value."""
+    """Return the reader of values of a type; the type is inspected once, not for each value."""
     read = _READERS[kind.kind](kind)
     if kind.null == NO_UNION:
         return read
@@ -438,4 +438,4 @@ _READERS: Mapping[str, Callable[[AvroType], Read]] = {
     "record": _record_reader,
     **dict.fromkeys(("array", "map", "pairs"), _items_reader),
 }
-"""What makes the reader of a type, by Avro's word for it."""
+"""Factories of the reader of a type, by Avro's name of the type."""

@@ -1,4 +1,4 @@
-"""The readers that a configuration names."""
+"""Creates the readers that a configuration names."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from headrace.kafka.registry import Registry, registry_settings
 
 
 def reader_of(config: InputConfig, role: str, prefix: str, most_cells: int) -> Reader:
-    """The reader of a role: key, value or header; `prefix` is what its options begin with, and
-    `most_cells` bounds the values of one record.
+    """Return the reader of a role: key, value or header; `prefix` is the prefix of its options, and
+    `most_cells` the limit for the values of one record.
 
     Raises HeadraceError `registry.setting`.
     """
@@ -34,7 +34,8 @@ def reader_of(config: InputConfig, role: str, prefix: str, most_cells: int) -> R
 def record_reader(
     config: InputConfig, prefixes: dict[str, str], most_cells: int = MOST_CELLS
 ) -> RecordReader:
-    """The readers of the three roles; `most_cells` bounds the values of one record."""
+    """Return the readers of the three roles; `most_cells` is the limit for the values of one
+    record."""
     key, value, header = (
         reader_of(config, role, prefixes[role], most_cells) for role in ("key", "value", "header")
     )

@@ -1,4 +1,4 @@
-"""The leaves of a schema, as the kernels that read bytes know them: a table of fields."""
+"""The leaves of a schema as a table of fields, which the kernels that decode bytes read."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from headrace.connect.schema import DECIMAL, Schema, Type, decimal_scale
 KIND, COLUMN, FIRST, COUNT, NAME, NAME_LENGTH, PARAMETER, UNION = (8 * i for i in range(8))
 """`COLUMN` is the column of the field's cell in the image; -1: a struct without one. `FIRST` is the
 address of the first of `COUNT` members. `NAME` is the name as JSON writes it, without quotes.
-`PARAMETER` is the bytes of an integer, the bits of a float, the scale of a decimal. `UNION` is the
-branch of null in Avro's union; -1: the type is not a union."""
+`PARAMETER` is the size of an integer in bytes, that of a float in bits, or the scale of a decimal.
+`UNION` is the branch of null in Avro's union; -1: the type is not a union."""
 FIELD_BYTES = 64
 STRUCT, INTEGER, FLOAT, BOOLEAN, STRING, BYTES, DECIMAL_BYTES, TEXT_OF_JSON, OTHER = range(9)
-"""Kinds. `TEXT_OF_JSON` is a value without a schema. Of `OTHER` ones a kernel reads nulls; JSON of
-them is kept as it is, and read where somebody asks for it."""
+"""Kinds of fields. `TEXT_OF_JSON` is a value without a schema. Of `OTHER` fields the kernel reads
+only nulls; their JSON is kept, and decoded when the value is needed."""
 
 # Words of a column.
 OWNER, REQUIRED = 0, 8
@@ -32,7 +32,7 @@ NO_UNION = -1
 _SIZES = {Type.INT8: 1, Type.INT16: 2, Type.INT32: 4, Type.INT64: 8}
 _PLAIN = {Type.BOOLEAN: BOOLEAN, Type.STRING: STRING, Type.ANY: TEXT_OF_JSON}
 _MOST_SCALE = 40
-"""Of decimals that kernels read."""
+"""The largest scale of decimals that kernels read."""
 
 
 def kind_of(schema: Schema) -> tuple[int, int]:
@@ -56,7 +56,7 @@ class FieldTable:
     """The fields of a part, root first, and its columns.
 
     `fields` and `columns` are int64, a row each; `columns` begin with the part's own first one.
-    `memory` is what the fields point into.
+    `memory` owns the bytes that the fields point to.
     """
 
     fields: np.ndarray
@@ -70,7 +70,7 @@ class FieldTable:
 
 
 class _Walk:
-    """A schema walked, members of a struct together."""
+    """Collects the fields of a schema, the members of a struct next to each other."""
 
     def __init__(self, column: int, *, fills_nulls: bool) -> None:
         self.fields: list[list[int]] = []
@@ -86,7 +86,7 @@ class _Walk:
         return self.next_column - 1
 
     def place(self, entries: list[tuple[bytes, int]]) -> int:
-        """Room for fields with these names and branches of null; the number of the first."""
+        """Append fields with these names and branches of null; returns the number of the first."""
         first = len(self.fields)
         for name, union in entries:
             self.fields.append([0, -1, 0, 0, len(self.names), len(name), 0, union])
@@ -116,8 +116,8 @@ class _Walk:
 
 @dataclass(frozen=True)
 class UnionShape:
-    """The values of a schema that are in a union with null in Avro: at `null` of its branches, or
-    NO_UNION; and its members'."""
+    """The place of null in the Avro unions of a schema: `null` is its branch, or NO_UNION;
+    `members` are the shapes of a struct's members."""
 
     null: int = NO_UNION
     members: tuple[UnionShape, ...] = ()

@@ -26,16 +26,16 @@ from headrace.converters.reading.texts import NO_SPAN, Texts, is_utf8, texts_of
 from headrace.errors import HeadraceError
 
 _MOST_SCHEMAS = 4096
-"""Remembered; then all are forgotten."""
+"""The most schemas to remember; all are forgotten when there are more."""
 _MOST_PARSED = 4_000
 _REMEDY = "Write values as Kafka Connect's JsonConverter does."
 
 
 class JsonReader:
-    """See `headrace.converters.reading.part.Reader`.
+    """A Reader (see `headrace.converters.reading.part`) of JSON.
 
-    `prefix` is what the names of its properties begin with, in errors; `most_cells` bounds the
-    values of one record.
+    `prefix` is the prefix of its properties' names in error messages; `most_cells` is the limit for
+    the values of one record.
     """
 
     def __init__(self, options: JsonOptions, prefix: str, most_cells: int = MOST_CELLS) -> None:
@@ -114,7 +114,7 @@ class JsonReader:
                 done += 1
 
     def _add(self, text: bytes) -> None:
-        """Remember the text of a schema; texts that mean the same share their form."""
+        """Remember the text of a schema; texts of equal schemas share their form."""
         if len(self._texts) == _MOST_SCHEMAS:
             raise HeadraceError(
                 "reading.too_many_schemas",
@@ -146,7 +146,7 @@ class JsonReader:
         errors: dict[int, HeadraceError],
         index: int,
     ) -> None:
-        """A record whose text is not put as the converter puts it."""
+        """Open a record whose text is not laid out as the converter writes it."""
         try:
             text = self._respelled(raw)
         except HeadraceError as error:
@@ -196,18 +196,18 @@ class JsonReader:
 
 
 def _whole(text: str) -> int | Decimal:
-    """A whole number of JSON. Python refuses to parse more than 4,300 digits."""
+    """Return a whole number of JSON. Python refuses to parse more than 4,300 digits."""
     return int(text) if len(text) < _MOST_PARSED else Decimal(text)
 
 
 class _Number(str):
-    """A number as it is written."""
+    """A number as its text in the JSON."""
 
     __slots__ = ()
 
 
 def _spelled(value: object) -> str:
-    """JSON without white space; numbers as they were written."""
+    """JSON without white space; numbers keep their original text."""
     match value:
         case _Number():
             return str(value)

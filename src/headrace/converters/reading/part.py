@@ -1,4 +1,4 @@
-"""The parts of records in bytes: what a reader of a role makes of them."""
+"""The contract of a reader of one role: the parts of records, from bytes to values."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["NO_VALUE", "Opened", "PartForm", "Reader", "without_forbidden_nulls"
 
 @dataclass(frozen=True, eq=False)
 class PartForm:
-    """How the bytes encode values of one schema.
+    """The encoding of values of one schema as bytes.
 
-    `form` is the kernel's; `load` returns the Connect value where the kernel gives up, and raises
-    HeadraceError for bytes that are not such a value. `fills_nulls`: a null is read as the schema's
-    default. `most_cells` is the limit for the values of one record.
+    `form` is the kernel's; `load` returns the Connect value if the kernel cannot read it, and
+    raises HeadraceError for bytes that are not such a value. `fills_nulls`: a null is read as the
+    schema's default. `most_cells` is the limit for the values of one record.
     """
 
     schema: Schema
@@ -43,7 +43,7 @@ class PartForm:
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """Where the values of records are, which forms they have, and what is wrong with some.
+    """The bytes of the records' values, the numbers of their forms, and the errors of some records.
 
     `numbers` is int64, one per record: of a form of the reader, or NO_VALUE.
     """
@@ -57,20 +57,20 @@ class Reader(Protocol):
     """Reads keys, values or headers. It serves one process, and remembers schemas."""
 
     def open(self, array: pa.Array | None, topics: np.ndarray) -> Opened:
-        """The values of a column; `topics` is int64, equal for equal topics.
+        """Locate the values of a column; `topics` is int64, equal for equal topics.
 
-        Raises HeadraceError where nothing can be read, as when a registry does not answer.
+        Raises HeadraceError if nothing can be read, for example because a registry does not answer.
         """
         ...
 
     def form(self, number: int) -> PartForm:
-        """A form that `open` named, the same object each time."""
+        """Return the form with a number that `open` returned, the same object each time."""
         ...
 
 
 def without_forbidden_nulls(schema: Schema, value: object, *, fills_nulls: bool) -> object:
-    """`value`. Raises HeadraceError("connect.value_not_understood") where it has a null that its
-    schema does not allow."""
+    """Return `value`. Raises HeadraceError("connect.value_not_understood") if it has a null that
+    its schema does not allow."""
     _check_nulls(schema, value, "", fills_nulls=fills_nulls)
     return value
 

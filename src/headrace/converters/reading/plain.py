@@ -1,4 +1,4 @@
-"""Texts and bytes without a schema of their own."""
+"""Readers of texts and bytes, which have no schema of their own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.errors import HeadraceError
 
 
 class StringReader:
-    """What StringConverter reads: optional texts."""
+    """Reader for StringConverter: optional texts."""
 
     def __init__(self) -> None:
         self._form = PartForm(Schema(Type.STRING, optional=True), TEXT_BYTES, bytes.decode)
@@ -35,7 +35,7 @@ class StringReader:
 
 
 class BytesReader:
-    """What ByteArrayConverter reads: optional bytes."""
+    """Reader for ByteArrayConverter: optional bytes."""
 
     def __init__(self) -> None:
         self._form = PartForm(Schema(Type.BYTES, optional=True), RAW_BYTES, bytes)

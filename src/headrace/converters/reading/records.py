@@ -1,5 +1,5 @@
-"""Rows of a DataFrame, as Kafka has them, become Records: grouped by topic and schemas, an image
-each."""
+"""Reads the rows of a DataFrame in Kafka's format into Records, grouped by topic and schemas, with
+an image each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from headrace.converters.reading.part import NO_VALUE, Opened, PartForm, Reader
 from headrace.errors import HeadraceError
 
 _MOST_GROUPS = 4096
-"""Remembered, the last ones used."""
+"""The most groups to remember; the least recently used ones are forgotten."""
 _DECIMAL_TEXT = 48
 """Bytes of a decimal's text beyond those of its base64, at most."""
 _CELL_BYTES = 16
@@ -46,9 +46,9 @@ _TIME = Schema(Type.INT64, optional=True)
 
 @dataclass(frozen=True, eq=False)
 class ReadBatch:
-    """The records of a batch, and what is wrong with those that could not be read, by row, and by
-    the part that is wrong: key, value or header. `place` and the index of a record's row in its row
-    table are the row's index in the batch."""
+    """The records of a batch, and the errors of rows that could not be read, by row: the part that
+    is wrong (key, value or header) and its error. `place` and the index of a record's row in its
+    row table are the row's index in the batch."""
 
     records: list[Records]
     errors: Mapping[int, tuple[str, HeadraceError]]
@@ -56,7 +56,7 @@ class ReadBatch:
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """What records of one topic and the same forms have in common."""
+    """Shape and decoding of the records with the same topic and forms."""
 
     shape: Shape
     forms: tuple[PartForm, ...]
@@ -98,8 +98,8 @@ class _Group:
 
 @dataclass(frozen=True, eq=False)
 class _Headers:
-    """The headers of a batch, one after the other: where each record's begin, their names, and
-    their values. `kinds` is int64, one per record: equal where names and forms are."""
+    """The headers of a batch, one after the other: the end of each record's headers, their names,
+    and their values. `kinds` is int64, one per record: equal for equal names and forms."""
 
     ends: np.ndarray
     names: list[str]
@@ -108,7 +108,7 @@ class _Headers:
 
 
 class RecordReader:
-    """Reads batches with a reader for each role. It serves one process: it keeps shapes, for which
+    """Reads batches with a reader for each role. It serves one process, and keeps shapes, for which
     converters keep their programs."""
 
     def __init__(self, key: Reader, value: Reader, header: Reader) -> None:
@@ -117,10 +117,10 @@ class RecordReader:
         self._timestamp = column_of(_TIME)
 
     def read(self, batch: pa.RecordBatch, topic: str) -> ReadBatch:
-        """The records of a batch with the columns `key` and `value`, and any of `topic`,
-        `partition`, `timestamp` and `headers`; `topic` is that of records which have none.
+        """Return the records of a batch with the columns `key` and `value`, and any of `topic`,
+        `partition`, `timestamp` and `headers`; `topic` is the topic of records without one.
 
-        Raises HeadraceError where a registry does not answer.
+        Raises HeadraceError if a registry does not answer.
         """
         count = batch.num_rows
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
@@ -251,7 +251,8 @@ class RecordReader:
         rows: np.ndarray,
         errors: dict[int, tuple[str, HeadraceError]],
     ) -> tuple[list[object], np.ndarray]:
-        """Give the rows of `members` their images; memory of these, and the rows that have one."""
+        """Create the images of the rows `members`; returns their memory, and the rows that have
+        one."""
         memory, addresses, sizes = _read(group, spans, len(members))
         rows["new"][members], rows["size"][members] = addresses, sizes
         held: list[object] = [memory]
@@ -280,11 +281,11 @@ _NO_TIMESTAMP = HeadraceError(
     "Give milliseconds since 1970-01-01 UTC.",
 )
 _NOTHING = PartForm(Schema(Type.STRING, optional=True), kernel.TEXT_BYTES, bytes.decode)
-"""Of a header without a value."""
+"""Form of a header without a value."""
 
 
 def _topics(array: pa.Array | None, count: int, topic: str) -> tuple[list[str], np.ndarray]:
-    """The topics, and the number of each record's."""
+    """The topics, and the number of each record's topic."""
     if array is None:
         return [topic], np.zeros(count, np.int64)
     encoded = pc.fill_null(array.cast(pa.large_string()), topic).dictionary_encode()
@@ -310,7 +311,7 @@ def _grouped(*marks: np.ndarray, without: list[int]) -> list[np.ndarray]:
 
 
 def _header_spans(headers: _Headers | None, members: np.ndarray) -> list[np.ndarray]:
-    """Where the values of the headers are, one array for each header."""
+    """The addresses and lengths of the values of the headers, one array for each header."""
     if headers is None:
         return []
     first = headers.ends[members]
@@ -319,7 +320,7 @@ def _header_spans(headers: _Headers | None, members: np.ndarray) -> list[np.ndar
 
 
 def _beyond(array: pa.Array | None) -> list[int]:
-    """The rows whose milliseconds are more microseconds than 64 bits hold."""
+    """The rows whose timestamp in microseconds does not fit into 64 bits."""
     if array is None or not pa.types.is_integer(array.type):
         return []
     numbers = np.asarray(pc.fill_null(array.cast(pa.int64()), 0))
@@ -344,8 +345,8 @@ def _times(array: pa.Array) -> Cells:
 def _read(
     group: _Group, spans: list[np.ndarray], count: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The kernel over the parts of `count` records: memory with images, their addresses (0: left to
-    Python) and sizes."""
+    """Run the kernel over the parts of `count` records: returns memory with images, their addresses
+    (0: left to Python) and sizes."""
     spans = [np.ascontiguousarray(each) for each in spans]
     parts = np.array(
         [
@@ -379,14 +380,14 @@ def _read(
 
 @dataclass
 class _PartError(Exception):
-    """What is wrong with a part, by its number."""
+    """The error of a part, and the part's number."""
 
     part: int
     error: HeadraceError
 
 
 def _slow_image(group: _Group, spans: list[np.ndarray], index: int) -> bytes:
-    """The image of one record, in Python. Raises _PartError."""
+    """Return the image of one record, built in Python. Raises _PartError."""
     cells: list[tuple[int, bytes]] = []
     for number, (form, span) in enumerate(zip(group.forms, spans, strict=True)):
         address, length = span[index].tolist()
@@ -419,7 +420,7 @@ def _unfit() -> HeadraceError:
 
 
 def _role(group: _Group, part: int) -> str:
-    """Which role the part of this number has."""
+    """The role of the part with this number."""
     roles = [
         role
         for role, node in (("key", group.shape.key), ("value", group.shape.value))

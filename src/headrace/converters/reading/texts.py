@@ -1,4 +1,4 @@
-"""Columns of Arrow as places in memory, which kernels read."""
+"""Texts and bytes of Arrow columns by address and length, for kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from headrace.connect.kernels.memory import PADDING, address_of
 
 NO_SPAN = -1
-"""The length of what is null."""
+"""The length of a null."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,18 +29,18 @@ class Texts:
         return len(self.spans)
 
     def raw(self, index: int) -> bytes:
-        """The bytes of one that is there."""
+        """Return the bytes of a text that is not null."""
         address, length = self.spans[index].tolist()
         return ctypes.string_at(address, length)
 
     @property
     def present(self) -> np.ndarray:
-        """Which are there (bool)."""
+        """Whether each text is not null (bool)."""
         return np.asarray(self.spans[:, 1] >= 0)
 
 
 def texts_of(array: pa.Array | None, count: int) -> Texts:
-    """A column of texts or bytes; None: nothing for each of `count` records."""
+    """Return the texts of a column of texts or bytes; None: `count` nulls."""
     spans = np.full((count, 2), NO_SPAN, np.int64)
     if array is None or not count:
         return Texts(spans, ())
@@ -59,7 +59,7 @@ def texts_of(array: pa.Array | None, count: int) -> Texts:
 
 
 def is_utf8(array: pa.Array | None, count: int) -> np.ndarray:
-    """Which texts are UTF-8 (bool, one per record); true for a null."""
+    """Whether each text is UTF-8 (bool, one per record); true for a null."""
     sound = np.ones(count, np.bool_)
     if array is None or not (
         pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)

@@ -21,11 +21,11 @@ def batch_column(
     shapes: np.ndarray,
     first: int,
 ) -> pa.Array:
-    """What `converter` makes of the records in `rows` of the table, of the Records that `shapes`
-    says (both int64, one per record).
+    """Return the column that `converter` makes of the records in `rows` of the table; `shapes` is
+    the index of each record's Records in `slice_records` (both int64, one per record).
 
     Raises Unrenderable with the errors of single records, by their places from `first` on, and
-    HeadraceError when no single one is at fault.
+    HeadraceError if the error is not that of a single record.
     """
     made: list[pa.Array] = []
     order: list[np.ndarray] = []
@@ -51,7 +51,7 @@ def batch_column(
 
 
 def _one_by_one(converter: ColumnConverter, records: Records) -> dict[int, HeadraceError]:
-    """The records that fail by themselves, by their places."""
+    """The errors of records that fail alone, by their places."""
     errors: dict[int, HeadraceError] = {}
     for at, place in enumerate(records.place.tolist()):
         only = np.arange(len(records)) == at

@@ -44,14 +44,15 @@ class ColumnConverter(ABC):
         *,
         null_has_schema: bool,  # noqa: ARG002
     ) -> Program:
-        """One that writes nothing."""
+        """Return a program that writes nothing."""
         return compile_json(_NOTHING, _NO_SCHEMAS, made)
 
     def constant(self, topic: str, schema: Schema, value: object) -> bytes | None:  # noqa: ARG002
         raise AssertionError("the configuration refuses constants in columns")
 
     def column_of(self, records: Records) -> pa.Array:
-        """What the records show, an array of `column`, one entry per record in their order.
+        """Return the values of the records, an array of `column`, one entry per record in their
+        order.
 
         Raises HeadraceError.
         """
@@ -68,12 +69,12 @@ class ColumnConverter(ABC):
 
     @abstractmethod
     def _array(self, records: Records, node: Node) -> pa.Array:
-        """The values of a node that is there, an array of `column`."""
+        """The values of a node that is not None, an array of `column`."""
 
 
 class VariantConverter(ColumnConverter):
-    """Keys or values as VARIANT: structs and maps are objects, and what `types` says of schemas
-    holds for their fields. Extended JSON and JSON are texts in it."""
+    """Keys or values as VARIANT: structs and maps are objects, and fields have the types that
+    `types` describes. Extended JSON and JSON are texts in it."""
 
     def __init__(self, role: str) -> None:
         super().__init__(role, VARIANT)
@@ -85,8 +86,8 @@ class VariantConverter(ColumnConverter):
 class RowConverter(ColumnConverter):
     """Keys or values of one table as a struct with the fields of `column`.
 
-    Fields are found by name; one that a record lacks is null. Records that are of no table
-    (heartbeats, transactions, notifications, logical messages) are null.
+    Fields are found by name; a field that a record lacks is null. Records that do not belong to a
+    table (heartbeats, transactions, notifications, logical messages) are null.
     """
 
     def __init__(self, role: str, column: pa.StructType, *, drops_fields: bool = False) -> None:
@@ -109,8 +110,8 @@ class RowConverter(ColumnConverter):
     def _fitted(
         self, array: pa.Array, target: pa.DataType, topic: str, path: Sequence[str]
     ) -> pa.Array:
-        """An array as one of another type: fields by name, numbers and texts by casts that lose
-        nothing."""
+        """Convert an array to another type: fields by name, numbers and texts by casts without
+        loss."""
         kind = array.type
         if not (pa.types.is_struct(kind) and pa.types.is_struct(target)):
             return self._cast(array, target, topic, path)

@@ -32,15 +32,15 @@ from headrace.documents.extended_json import column_to_extended_json
 from headrace.documents.target_schema.conversion import Converted, node_of
 from headrace.documents.target_schema.parts import PartDecoder
 
-_DOCUMENT_BYTES = 1 << 30  # of documents that become texts in one Arrow array
+_DOCUMENT_BYTES = 1 << 30  # most bytes of documents that become texts in one Arrow array
 _PLAIN_NUMBER = "^-?[0-9]+(\\.[0-9]*[1-9])?$"
 
 
 def typed_values(records: Records, node: Node) -> pa.Array:
     """The node's values, one per record, as an array of `typed(node.schema)`.
 
-    Raises HeadraceError("converters.value_not_representable"), what
-    `headrace.connect.evaluation.values.values` raises, and what the decoder of a cell raises.
+    Raises HeadraceError("converters.value_not_representable"), and the errors of
+    `headrace.connect.evaluation.values.values` and of the decoder of a cell.
     """
     return _TypedEvaluation(records, node).array(node)
 
@@ -58,7 +58,7 @@ class _TypedEvaluation(Evaluation):
         match node:
             case Cell() | Column() | Constant() | Guarded() | Struct():
                 return super().array(node)
-        # Texts of parts show Connect's values.
+        # The other nodes are texts of parts, which show Connect's values.
         return typed_array(node.schema, Evaluation(self.records, node).array(node))
 
     def cell_values(self, node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array:
@@ -67,8 +67,8 @@ class _TypedEvaluation(Evaluation):
 
 
 class CarriedValues:
-    """Values of several nodes as arrays of Spark's types: only what the log carries. A null is
-    null, whatever a converter shows for it, and so is an unavailable value."""
+    """Values of several nodes as arrays of Spark's types, only as far as the log carries them:
+    nulls that a converter would replace, and unavailable values, are null."""
 
     def __init__(self, records: Records, nodes: Sequence[Node]) -> None:
         """The nodes' cells are gathered once."""
@@ -80,12 +80,13 @@ class CarriedValues:
         return self._evaluation.array(node)
 
     def unavailable(self, node: Node) -> np.ndarray:
-        """Where the log does not carry the value of one of the nodes, or a part of it (bool)."""
+        """Whether the log does not carry the value of one of the nodes, or a part of it (bool, one
+        per record)."""
         return self._evaluation.unavailable(node)
 
 
 class _CarriedEvaluation(_TypedEvaluation):
-    """A typed evaluation that makes nothing up."""
+    """A typed evaluation without replacements for nulls and unavailable values."""
 
     def stand_ins(
         self,
@@ -124,7 +125,8 @@ def typed_documents(column: Converted) -> pa.Array:
 
 
 def _typed_cells(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array | None:
-    """The values of cells that are read many at a time; None where they are not."""
+    """The values of cells that can be decoded as a column; None if they have to be decoded one by
+    one."""
     if isinstance(node.decode, PartDecoder):
         return typed_documents(node.decode.column(cells))
     array = _direct(node, cells, valid)
@@ -135,7 +137,7 @@ def _typed_cells(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> p
 
 
 def _direct(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array | None:
-    """The values of cells whose bytes say them without a Connect value between; None when they do
+    """The values of cells whose bytes convert directly, without Connect values; None if they do
     not."""
     name, encoding = node.schema.name, node.encoding
     try:
@@ -153,7 +155,7 @@ def _direct(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Arr
 
 
 def _documents(node: Cell | Column, cells: np.ndarray, valid: np.ndarray) -> pa.Array | None:
-    """The Extended JSON of cells that hold documents; None when some hold something else."""
+    """The Extended JSON of cells that hold documents; None if some hold something else."""
     total = int(cells[valid, gathering.LENGTH].sum())
     if total > _DOCUMENT_BYTES:
         return None

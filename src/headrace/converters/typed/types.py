@@ -1,4 +1,4 @@
-"""Which types of Spark's the values of Connect's and Debezium's schemas have, as Arrow types.
+"""Spark's types for the values of Connect's and Debezium's schemas, as Arrow types.
 
 | schema | type |
 |---|---|
@@ -33,11 +33,11 @@ TEXT = pa.large_string()
 LOCAL = pa.timestamp("us")
 INSTANT = pa.timestamp("us", "UTC")
 MOST_DIGITS = 38
-"""Digits of Spark's decimals."""
+"""The most digits of Spark's decimals."""
 
 _DATES = (temporal.DATE.name, temporal.CONNECT_DATE.name)
 _TIMES = {temporal.TIME.name: 1_000, temporal.CONNECT_TIME.name: 1_000, temporal.MICRO_TIME.name: 1}
-"""Times of day, and the microseconds of their unit."""
+"""Schemas of times of day, and their unit in microseconds."""
 _MILLIS = (temporal.TIMESTAMP.name, temporal.CONNECT_TIMESTAMP.name)
 _INSTANTS = (temporal.ZONED_TIMESTAMP.name, temporal.CONNECT_TIMESTAMP.name)
 _LOCALS = (temporal.TIMESTAMP.name, temporal.MICRO_TIMESTAMP.name)
@@ -64,7 +64,7 @@ def typed(schema: Schema) -> pa.DataType:
     """The type of a schema's values; see the module. Texts and bytes are large_string and
     large_binary, lists large_list.
 
-    Raises HeadraceError("connect.value_not_in_arrow") where there is no schema.
+    Raises HeadraceError("connect.value_not_in_arrow") if a value has no schema.
     """
     if schema.name == DECIMAL:
         digits = decimal_digits(schema)
@@ -88,7 +88,8 @@ def typed(schema: Schema) -> pa.DataType:
 
 
 def typed_array(schema: Schema, array: pa.Array) -> pa.Array:
-    """An array of `headrace.connect.evaluation.arrow.arrow_type(schema)` as one of `typed(schema)`.
+    """Convert an array of `headrace.connect.evaluation.arrow.arrow_type(schema)` to
+    `typed(schema)`.
 
     Raises HeadraceError("converters.value_not_representable") for a value that its type cannot
     hold: a decimal with more digits, a text that is not a time.
@@ -142,8 +143,8 @@ def _typed_array(schema: Schema, array: pa.Array) -> pa.Array:
 
 
 def typed_constants(schema: Schema, values: Sequence[object]) -> pa.Array:
-    """Connect values of `schema`, one per element, as an array of `typed(schema)`. The text that
-    stands for an unavailable value is null where the type cannot show it."""
+    """Connect values of `schema`, one per element, as an array of `typed(schema)`. The placeholder
+    of an unavailable value is null if the type cannot represent it."""
     array = arrow_array(schema, values)
     try:
         return typed_array(schema, array)
@@ -154,7 +155,7 @@ def typed_constants(schema: Schema, values: Sequence[object]) -> pa.Array:
 
 
 def times_of_day(array: pa.Array, unit: int) -> pa.Array:
-    """Times since midnight (integers; `unit` is how many microseconds one is) as texts
+    """Convert times since midnight (integers in units of `unit` microseconds) to texts
     `HH:MM:SS.ffffff`, up to and including 24:00:00."""
     micros = pc.multiply(pc.cast(array, pa.int64()), unit)
     largest = pc.max(micros).as_py()
@@ -173,8 +174,8 @@ def _clock(micros: int | None) -> str | None:
 
 
 def instants(texts: pa.Array) -> pa.Array:
-    """ISO 8601 texts in UTC as timestamps; the infinities are the instants that Debezium's other
-    schemas have for them. Raises ValueError for other texts."""
+    """Convert ISO 8601 texts in UTC to timestamps; the infinities become the instants that
+    Debezium's other schemas have for them. Raises ValueError for other texts."""
     try:
         return pc.cast(texts, INSTANT)
     except pa.ArrowInvalid:

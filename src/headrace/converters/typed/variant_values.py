@@ -14,9 +14,9 @@ from headrace.converters.typed.kernels import variant_kernel as kernel
 from headrace.errors import HeadraceError
 
 MOST_BYTES = 128 << 20
-"""Bytes of one VARIANT; Spark reads no larger one."""
+"""The most bytes of a VARIANT that Spark reads."""
 
-# Primitive types by their numbers in the format; a value's first byte is four times that.
+# Numbers of primitive types in the format; a value's first byte is four times that number.
 _TRUE, _FALSE = 1 << 2, 2 << 2
 _DATE, _INSTANT, _LOCAL, _BINARY, _STRING = 11 << 2, 12 << 2, 13 << 2, 15 << 2, 16 << 2
 _NUMBERS = {
@@ -52,7 +52,7 @@ class Encoded:
 
 
 class Names:
-    """The names of fields that the values of an array have, sorted by their UTF-8 bytes."""
+    """The field names of an array's values, sorted by their UTF-8 bytes."""
 
     def __init__(self, array: pa.Array) -> None:
         self._names = sorted({name.encode() for name in _names_in(array)})
@@ -72,7 +72,7 @@ class Names:
 
     @property
     def metadata(self) -> bytes:
-        """The metadata of every value that has these names."""
+        """The metadata of every value with these names."""
         total = sum(map(len, self._names))
         size = _size_of(max(total, len(self._names)))
         ends = [0]
@@ -107,10 +107,10 @@ def _texts_of(keys: pa.Array) -> pa.Array:
 
 def variants(array: pa.Array) -> pa.Array:
     """VARIANT values of an array of `headrace.converters.typed.types` types: struct<value: binary,
-    metadata: binary>, null where the array is.
+    metadata: binary>, null where the array is null.
 
-    Objects are of structs and of maps, whose keys become texts. Raises
-    HeadraceError("converters.text_too_large") where a value has more than 128 MiB.
+    Structs and maps become objects; the keys of maps become texts. Raises
+    HeadraceError("converters.text_too_large") if a value has more than 128 MiB.
     """
     names = Names(array)
     encoded = encode(array, names)
@@ -138,11 +138,11 @@ VARIANT = pa.struct(
         pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"}),
     ]
 )
-"""The type by which Spark knows a VARIANT in Arrow."""
+"""The Arrow type by which Spark recognizes a VARIANT."""
 
 
 def encode(array: pa.Array, names: Names) -> Encoded:
-    """The values of an array that has no offset; null is VARIANT's null."""
+    """Encode an array without offset; a null becomes VARIANT's null."""
     kind, count = array.type, len(array)
     valid = np.ascontiguousarray(np.asarray(array.is_valid()), np.uint8)
     if pa.types.is_struct(kind):
@@ -261,7 +261,7 @@ def _lists(
 
 
 def _maps(array: pa.Array, valid: np.ndarray, names: Names) -> Encoded:
-    """Maps as objects: entries by the order of their names in each row."""
+    """Encode maps as objects: entries in the order of their names in each row."""
     offsets = _offsets_of(array)
     ids = names.places(_texts_of(array.keys))
     rows = np.repeat(np.arange(len(array)), np.diff(offsets))

@@ -1,6 +1,6 @@
-"""Compiled encoders for binary cells: numbers and bytes as a driver has them become JSON text.
+"""Compiled encoders for binary cells: numbers and bytes in a driver's format become JSON text.
 
-Part of `headrace.converters.json.kernels.cells`, whose rules on memory hold here too.
+Part of `headrace.converters.json.kernels.cells`, whose rules on memory apply.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -50,7 +50,7 @@ def _put_hexadecimal(address, length, out):
 
 @part
 def encode_binary(address, length, code, out):
-    """Write the JSON value of a binary cell; as `cells.encode` for text cells."""
+    """Write the JSON value of a binary cell, as `cells.encode` does for text cells."""
     if code == _INT64 and length == 8:
         return put_int(load64(address), out)
     if code == _FLOAT64 and length == 8:
@@ -72,8 +72,8 @@ def encode_binary(address, length, code, out):
 
 @entry
 def encode_cell(kind, address, length, code, parameter, out):
-    """Write the JSON value of a cell that has one, and holds no BSON: for kernels that call it by
-    its address."""
+    """Write the JSON value of a cell that has a value and does not hold BSON; entry point for
+    kernels that call it by its address."""
     if kind == BINARY:
         return encode_binary(address, length, code, out)
     return encode(address, length, code, parameter, out)

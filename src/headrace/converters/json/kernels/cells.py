@@ -1,11 +1,10 @@
 """Compiled cell encoders: a value's canonical text becomes JSON text.
 
-`encode` writes one non-null cell. Everything works on addresses (see
-`headrace.connect.kernels.memory`): the input needs `PADDING` readable bytes behind it, the output
-`6 * length + 64` writable bytes. Any bytes are safe: text that does not have its canonical form is
-answered with -1, never read or written out of bounds. The answer -1 also stands for values outside
-the common case, which
-`headrace.converters.json.values.render_cell` renders exactly.
+`encode` writes one non-null cell. All arguments are addresses (see
+`headrace.connect.kernels.memory`): the input needs `PADDING` readable bytes after it, the output `6
+* length + 64` writable bytes. Any bytes are safe: text that is not in its canonical form results in
+-1, and is never read or written out of bounds. The result -1 also means a value outside the common
+case, which `headrace.converters.json.values.render_cell` renders exactly.
 
 JSON is written as Kafka Connect's JsonConverter (Jackson) writes it.
 """
@@ -101,7 +100,7 @@ def _put_hex(address, length, out):  # type: ignore[no-untyped-def]
         address += 6
     while address < end:
         count = min(end - address, 6)
-        # Characters beyond the end read as the digit 0.
+        # Characters after the end read as the digit 0.
         text = load64(address) & ((1 << (8 * count)) - 1)
         value = hex_bytes(text | 0x3030303030303030 << (8 * count))
         if value < 0:
@@ -137,7 +136,7 @@ def _put_hex_digits(address, length, out):  # type: ignore[no-untyped-def]
 @part
 def nanoseconds(address, length, code):  # type: ignore[no-untyped-def]
     """The number of a time or timestamp in nanoseconds; NO_TIME if the text is not a time."""
-    # Behind six digits of a fraction there may be up to three more.
+    # Six digits of a fraction may be followed by up to three more.
     whole = min(length, 26 if code == _TIMESTAMP_NS else 15)
     more = length - whole
     nanos = parse_digits(address + whole, more) if more <= 3 else np.int64(-1)
@@ -155,7 +154,7 @@ def nanoseconds(address, length, code):  # type: ignore[no-untyped-def]
 @part
 def time_number(address, length, code):  # type: ignore[no-untyped-def]
     """The number of a date, time or timestamp in days, milli- or microseconds; NO_TIME if the text
-    is not a time, and for another encoding."""
+    is not a time, or the encoding has none of these units."""
     value = np.int64(NO_TIME)
     if code in (_TIMESTAMP_US, _TIMESTAMP_MS):
         value = timestamp_micros(address, length)
@@ -170,7 +169,7 @@ def time_number(address, length, code):  # type: ignore[no-untyped-def]
 
 @part
 def _encode_rare(address, length, code, parameter, out):  # type: ignore[no-untyped-def]
-    """What the less usual modes ask for."""
+    """Write the JSON value of a cell with one of the rarer encodings; -1 as in `encode`."""
     if code == _JSON:
         return copy(address, length, out)
     if code == _TRUNCATED_STRING:
@@ -193,8 +192,8 @@ def _encode_rare(address, length, code, parameter, out):  # type: ignore[no-unty
 def encode(address, length, code, parameter, out):  # type: ignore[no-untyped-def]
     """Write the JSON value of a text cell that is not null.
 
-    `code` is an `Encoding`, `parameter` belongs to it. Returns the end of the output, or -1: the
-    cell is for `render_cell`. Then bytes behind `out` may have been written all the same.
+    `code` is an `Encoding`, `parameter` belongs to it. Returns the end of the output, or -1 if
+    `render_cell` has to render the cell; bytes at `out` may have been overwritten in that case.
     """
     if length < 0:
         return np.int64(-1)

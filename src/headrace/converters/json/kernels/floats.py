@@ -1,8 +1,8 @@
 """Compiled encoders for floating point numbers, from their canonical text to Java's.
 
-Part of `headrace.converters.json.kernels.cells`, whose rules on memory hold here too. A canonical
-text is the shortest one that reads back as the number; Java prints the same digits in another
-notation (`Double.toString`), but for a few numbers, which are left to Python.
+Part of `headrace.converters.json.kernels.cells`, whose rules on memory apply. A canonical text is
+the shortest one that reads back as the number; Java prints the same digits in another notation
+(`Double.toString`), except for a few numbers, which are left to Python.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAN, _INFINITY = as_word(b"NaN"), as_word(b"Infinity")
 
 @part
 def _put_special(address, length, out):  # type: ignore[no-untyped-def]
-    """NaN and the infinities, in quotes as Jackson writes them."""
+    """Write NaN or an infinity, in quotes as Jackson writes them."""
     first = address
     if length == 9 and load8(address) == _DASH:
         first += 1
@@ -44,12 +44,14 @@ def _put_special(address, length, out):  # type: ignore[no-untyped-def]
 
 @part
 def _has_shorter_midpoint(value, power, count, exponent):  # type: ignore[no-untyped-def]
-    """Whether Java prints fewer digits than the canonical text for the `real` nearest to this.
+    """Whether Java prints fewer digits than the canonical text for the `real` nearest to this
+    value.
 
-    A canonical text is never a number midway between two floats; Java does when that is shorter and
-    reads back as this float. It takes a float above 2**24 with an even last bit.
+    A canonical text is never a number midway between two floats; Java prints the midpoint if it is
+    shorter and reads back as this float. This only happens for floats above 2**24 with an even last
+    bit.
     """
-    # Above that, a midpoint (25 bits times a power of two) has nine digits or more.
+    # Above 2**24, a midpoint (25 bits times a power of two) has nine digits or more.
     if exponent >= 18 or power < 0:
         return False
     number = value * POWERS_OF_TEN[power]
@@ -68,12 +70,12 @@ def _has_shorter_midpoint(value, power, count, exponent):  # type: ignore[no-unt
 
 @part
 def put_float(address, length, digits, out):  # type: ignore[no-untyped-def]
-    """Java's notation of a number with up to `digits` significant digits.
+    """Write Java's notation of a number with up to `digits` significant digits.
 
-    `digits` is 17 for a double, 9 for a real and 15 for a numeric that becomes a double: that
-    many decimal digits always survive the way through a double. -1 where Java's shortest text may
-    have other digits than the canonical one: the numbers nearest to zero (Java has at least two
-    digits), and large ones that lie beside a shorter midpoint of two floats.
+    `digits` is 17 for a double, 9 for a real and 15 for a numeric that becomes a double: a double
+    preserves that many decimal digits. Returns -1 if Java's shortest text may have other digits
+    than the canonical one: the numbers nearest to zero (Java has at least two digits), and large
+    ones next to a shorter midpoint of two floats.
     """
     position = address
     end = address + length

@@ -2,7 +2,7 @@
 
 A program is a list of instructions, each a constant fragment followed by one piece of data. Every
 argument is an address or a count. Images were checked against their frames when they were indexed;
-a cell's own text is checked by its encoder.
+the text of a cell is checked by its encoder.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -98,7 +98,7 @@ _TEXT_OF_BYTE = TEXT_BYTES // 8  # a transaction's fields have 8 bytes
 
 @inlined_part
 def _put_cell(at, cell, state, out):
-    """What a cell shows; returns its end, or MISSING."""
+    """Write the JSON value of a cell; returns its end, or MISSING."""
     kind = load64(cell)
     if has_value(kind):
         address = load64(cell + 8)
@@ -110,7 +110,7 @@ def _put_cell(at, cell, state, out):
         elif kind == BINARY:
             end = encode_binary(address, length, encoding & 255, out)
         elif encoding & 255 == _STRING and length >= 0:
-            # What `encode` does with the most frequent ones, without the way through it.
+            # The most frequent cases of `encode`, without its detours.
             end = _put_string(address, length, out)
         elif encoding & 255 == _RAW and length >= 0:
             end = put_raw_int(address, length, encoding >> 8, out)
@@ -128,7 +128,7 @@ def _put_cell(at, cell, state, out):
 
 @inlined_part
 def _put_prefix(at, out):
-    """What stands before an instruction's data; mostly it is short."""
+    """Write the constant fragment before an instruction's data, which is usually short."""
     prefix, length = load64(at + PREFIX), load64(at + PREFIX_LENGTH)
     copy16(out, prefix)
     if length > _SHORT:
@@ -158,8 +158,7 @@ def _put_instant_or_null(at, value, out):
 
 @inlined_part
 def _put_kept(at, state, out):
-    """Copies the text that is kept of the row's transaction; returns its end, or 0 if there is no
-    such text."""
+    """Copy the kept text of the row's transaction; returns its end, or 0 if no text is kept."""
     text = load64(at + A)
     if load64(text + TEXT_NUMBER) != load64(state + 8 * TRANSACTION):
         return np.int64(0)
@@ -168,7 +167,7 @@ def _put_kept(at, state, out):
 
 @inlined_part
 def _keep(at, begin, end, state):
-    """Keeps what stands between two addresses for the next rows of the transaction."""
+    """Keep the text between two addresses for the next rows of the transaction."""
     text = load64(at + A)
     length = end - begin
     if length <= MOST_TEXT_BYTES:
@@ -179,7 +178,7 @@ def _keep(at, begin, end, state):
 
 @entry
 def run_json(program, row, transaction, texts, state, cells, image_bytes, out):
-    """One program over one row; returns the end of the output, MISSING or NO_VALUE."""
+    """Run a program for a row; returns the end of the output, MISSING or NO_VALUE."""
     at = program
     begin = out
     mark = out

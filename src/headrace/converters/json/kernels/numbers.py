@@ -1,7 +1,7 @@
 """Compiled encoders for integers and decimals, from their canonical texts.
 
-Part of `headrace.converters.json.kernels.cells`, whose rules on memory hold here too. Eight
-digits are handled at once in a 64-bit integer, first character in the lowest byte.
+Part of `headrace.converters.json.kernels.cells`, whose rules on memory apply. Eight digits are
+handled at once in a 64-bit integer, the first character in the lowest byte.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def _fits(first, count, negative, size):  # type: ignore[no-untyped-def]
 
 @part
 def put_raw_int(address, length, size, out):  # type: ignore[no-untyped-def]
-    """Copy the text of an integer of `size` bytes (less than 0: unsigned, 0: any); -1 if JSON does
-    not write an integer so."""
+    """Copy the text of an integer of `size` bytes (less than 0: unsigned, 0: any); -1 if it is not
+    written as a JSON number of that size."""
     first = address
     if length > 0 and load8(address) == _DASH:
         first += 1
@@ -102,9 +102,9 @@ def put_integer_base64(value, out):  # type: ignore[no-untyped-def]
 
 @part
 def big_unscaled(address, whole, fraction, padding, negative, limbs):  # type: ignore[no-untyped-def]
-    """The digits around a point, `padding` zeros behind them, as an integer at `limbs`: two's
-    complement in the fewest bytes, lowest first. Returns how many; -1 when there is another
-    character than digits."""
+    """Write the digits around a point and `padding` zeros after them as an integer at `limbs`:
+    two's complement in the fewest bytes, lowest first. Returns the number of bytes; -1 if a
+    character is not a digit."""
     count = whole + fraction + padding
     used = 0  # 32-bit limbs of the magnitude, lowest first
     for start in range(0, count, 9):
@@ -144,7 +144,8 @@ def big_unscaled(address, whole, fraction, padding, negative, limbs):  # type: i
 
 @part
 def _put_big_decimal(address, whole, fraction, padding, negative, out):  # type: ignore[no-untyped-def]
-    """The same for any number of digits; the output's own tail is the scratch memory."""
+    """Write a decimal as `_put_unscaled` does, for any number of digits; the end of the output
+    buffer is the scratch memory."""
     limbs = out + whole + fraction + 32
     size = big_unscaled(address, whole, fraction, padding, negative, limbs)
     if size < 0:
@@ -180,7 +181,7 @@ def find_point(address, length):  # type: ignore[no-untyped-def]
 
 @part
 def _put_unscaled(address, whole, fraction, padding, negative, out):  # type: ignore[no-untyped-def]
-    """Base64 of the digits around a point, `padding` zeros behind them."""
+    """Write base64 of the digits around a point and `padding` zeros after them."""
     count = whole + fraction + padding
     if count > 18:
         if count > MOST_DIGITS or padding > MOST_PADDING:

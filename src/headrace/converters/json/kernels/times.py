@@ -1,7 +1,7 @@
 """Compiled encoders for dates and times, from their canonical texts (ISO, at UTC).
 
-Part of `headrace.converters.json.kernels.cells`, whose rules on memory hold here too. BC
-dates, years of five digits and infinity have another form and are answered with `NO_TIME`.
+Part of `headrace.converters.json.kernels.cells`, whose rules on memory apply. BC dates, years of
+five digits and infinity have another form; the result for them is `NO_TIME`.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ from headrace.connect.kernels.text import (
     wrapping_add,
 )
 
-# No instant of the years 1 to 9999 and no time of day is near it.
+# No instant of the years 1 to 9999 and no time of day comes near this number.
 NO_TIME = -(2**63)
 
 _POINT, _QUOTE, _SMALL_T, _ZULU = ord("."), ord('"'), ord("T"), ord("Z")
 
 
 def _pattern(text: bytes) -> tuple[int, int]:
-    """What to xor a text with, and what to add so that high bits show where it does not fit.
+    """Return the word to xor a text with, and the word to add so that high bits mark characters
+    that do not match.
 
-    A 0 in `text` stands for any digit; other characters must be met exactly.
+    A 0 in `text` matches any digit; other characters match exactly.
     """
     mask = int.from_bytes(text, "little", signed=True)
     above = bytes(0x76 if byte == 0x30 else 0x7F for byte in text)
@@ -92,12 +93,12 @@ def date_days(address, length):  # type: ignore[no-untyped-def]
 
 @part
 def fraction_micros(address, length):  # type: ignore[no-untyped-def]
-    """Microseconds of `.f` to `.ffffff`; 0 when there is nothing, -1 when it is something else."""
+    """Microseconds of `.f` to `.ffffff`; 0 for an empty text, -1 if it has another form."""
     if length == 0:
         return np.int64(0)
     if length < 2 or length > 7 or load8(address) != _POINT:
         return np.int64(-1)
-    # What is missing reads as zeros; two more go in front, to have eight digits.
+    # Missing digits read as zeros; two zeros are put in front, which makes eight digits.
     digits = ((load64(address + 1) ^ DIGIT_ZEROS) & ((1 << (8 * length - 8)) - 1)) << 16
     if not is_text_of_digits(digits):
         return np.int64(-1)
@@ -145,9 +146,9 @@ def timestamp_micros(address, length):  # type: ignore[no-untyped-def]
 
 @part
 def put_timestamptz(address, length, digits, out):  # type: ignore[no-untyped-def]
-    """ISO 8601 in quotes, ending in Z, of `YYYY-MM-DD HH:MM:SS[.ffffff]+00`.
+    """Write ISO 8601 in quotes, ending in Z, of `YYYY-MM-DD HH:MM:SS[.ffffff]+00`.
 
-    `digits` are the digits of the fraction, 0: as many as the value needs.
+    `digits` is the number of digits of the fraction, 0: as many as the value needs.
     """
     length -= 3
     if length < 19 or (load32(address + length) & 0xFFFFFF) != _UTC:
@@ -157,7 +158,8 @@ def put_timestamptz(address, length, digits, out):  # type: ignore[no-untyped-de
 
 @part
 def put_timestamp(address, length, digits, out):  # type: ignore[no-untyped-def]
-    """The same of `YYYY-MM-DD HH:MM:SS[.ffffff]`, which is in UTC."""
+    """Write ISO 8601 in quotes, ending in Z, of `YYYY-MM-DD HH:MM:SS[.ffffff]` in UTC; `digits` as
+    in `put_timestamptz`."""
     if length < 19 or length > 26 or digits < 0 or digits > 6:
         return np.int64(-1)
     if timestamp_micros(address, length) == NO_TIME:
@@ -200,7 +202,7 @@ def put_date(address, length, out):  # type: ignore[no-untyped-def]
 
 @part
 def put_time(address, length, out):  # type: ignore[no-untyped-def]
-    """`HH:MM:SS[.ffffff]` in quotes, with a Z and without needless zeros."""
+    """Write `HH:MM:SS[.ffffff]` in quotes, with a Z and without trailing zeros."""
     micros = time_micros(address, length)
     if micros == NO_TIME or micros == 86400000000:
         return np.int64(-1)

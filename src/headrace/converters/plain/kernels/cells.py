@@ -1,7 +1,7 @@
 """Compiled cell encoders of the plain forms: a cell's canonical text or its bytes become Avro, or
-the value's text in Java.
+Java's text of the value.
 
-The rules on memory, and the answer -1, are those of
+The rules on memory, and the meaning of the result -1, are those of
 `headrace.converters.json.kernels.cells`, whose parsers these encoders share.
 """
 
@@ -64,8 +64,8 @@ _BINARY_BOOLEAN = int(Encoding.BINARY_BOOLEAN)
 _INT16, _INT32, _INT64 = int(Encoding.INT16_LE), int(Encoding.INT32_LE), int(Encoding.INT64_LE)
 _FLOAT32, _FLOAT64 = int(Encoding.FLOAT32_LE), int(Encoding.FLOAT64_LE)
 _BSON_TEXTS = int(Encoding.BSON_TEXTS)
-_MOST_PLAIN_SCALE = 6  # of a BigDecimal whose text never has an exponent
-_MOST_LENGTH_BYTES = 5  # of a text's length in Avro
+_MOST_PLAIN_SCALE = 6  # the largest scale of a BigDecimal whose text never has an exponent
+_MOST_LENGTH_BYTES = 5  # most bytes of a text's length in Avro
 _TIMESTAMPTZ, _ISO_TIMESTAMP = int(Encoding.TIMESTAMPTZ), int(Encoding.ISO_TIMESTAMP)
 _ISO_DATE, _ISO_TIME = int(Encoding.ISO_DATE), int(Encoding.ISO_TIME)
 _DECIMAL_STRING, _BINARY_HEX = int(Encoding.DECIMAL_STRING), int(Encoding.BINARY_HEX)
@@ -79,7 +79,7 @@ _call = caller_of(5)
 
 @part
 def _put_time_text(address, length, code, parameter, out):
-    """A date or time in ISO 8601, as JSON has it, in quotes."""
+    """Write a date or time in ISO 8601, in quotes, like the JSON encoders."""
     if code == _TIMESTAMPTZ:
         return put_timestamptz(address, length, parameter, out)
     if code == _ISO_TIMESTAMP:
@@ -93,7 +93,7 @@ def _put_time_text(address, length, code, parameter, out):
 
 @part
 def put_text(address, length, code, parameter, out):
-    """The text of a string, as Java has it; returns its end, or -1."""
+    """Write Java's text of a string; returns its end, or -1."""
     if code in (_DECIMAL_STRING, _DECIMAL):
         if code == _DECIMAL and parameter > _MOST_PLAIN_SCALE:
             return np.int64(-1)
@@ -115,7 +115,7 @@ def put_text(address, length, code, parameter, out):
 
 @part
 def _put_scalar_text(address, length, code, parameter, out):
-    """The text of a number or boolean; -2: it is a string after all."""
+    """Write the text of a number or boolean; -2 if the encoding is that of a string."""
     if code == _RAW:
         return put_raw_int(address, length, parameter, out)
     if _NUMBERS_OF_TIME[code & 63]:
@@ -135,7 +135,8 @@ def _put_scalar_text(address, length, code, parameter, out):
 
 @part
 def _put_binary_text(address, length, code, out):
-    """The text of a binary cell of a number, boolean or bytes; -2: it is a string after all."""
+    """Write the text of a binary cell of a number, boolean or bytes; -2 if the encoding is that of
+    a string."""
     if code == _INT64 and length == 8:
         return put_int(load64(address), out)
     if code == _INT32 and length == 4:
@@ -151,7 +152,7 @@ def _put_binary_text(address, length, code, out):
 
 @part
 def _put_string_of_bytes(documents, address, length, code, out):
-    """The string that a binary cell makes."""
+    """Write a binary cell that becomes a string."""
     if code == _BINARY_HEX:
         return put_hexadecimal(address, length, out)
     return _call(documents, (address, length, code, AS_TEXT, out))
@@ -159,7 +160,8 @@ def _put_string_of_bytes(documents, address, length, code, out):
 
 @part
 def quote(begin, end):
-    """Put quotes around a text, and backslashes before those in it; returns its end."""
+    """Put quotes around a text, and backslashes before quotes and backslashes in it; returns its
+    end."""
     marks = 0
     for place in range(begin, end):
         if load8(place) in (_QUOTE, _BACKSLASH):
@@ -182,7 +184,7 @@ def quote(begin, end):
 
 @part
 def _put_hex_bytes(address, length, out):
-    r"""The bytes of `\x…`; -1 when a character is not hexadecimal."""
+    r"""Write the bytes of `\x…`; -1 if a character is not hexadecimal."""
     if length < 2 or length & 1 or load8(address) != _BACKSLASH or load8(address + 1) != 120:
         return np.int64(-1)
     end = address + length
@@ -205,7 +207,7 @@ def _put_hex_bytes(address, length, out):
 
 @part
 def _put_avro_binary(address, length, code, out):
-    """A binary cell of a number, boolean or bytes."""
+    """Write a binary cell of a number, boolean or bytes; -2 if the encoding is that of a string."""
     if code == _INT64 and length == 8:
         return put_long(load64(address), out)
     if code == _INT32 and length == 4:
@@ -228,7 +230,7 @@ def _put_avro_binary(address, length, code, out):
 
 @part
 def _put_avro_text(address, length, code, parameter, out):
-    """A text cell of another type than a string; -2: it is a string after all."""
+    """Write a text cell of another type than a string; -2 if the encoding is that of a string."""
     if code == _RAW:
         return put_integer_text(address, length, parameter, out)
     if _NUMBERS_OF_TIME[code & 63]:
@@ -263,7 +265,7 @@ def _put_avro_text(address, length, code, parameter, out):
 
 @part
 def put_value(form, kind, address, length, code, parameter, documents, out):
-    """A cell's value in one of the plain forms, without a union's branch; returns its end, or
+    """Write a cell's value in one of the plain forms, without a union's branch; returns its end, or
     -1. The kernel at `documents` writes cells that hold BSON."""
     if length < 0:
         return np.int64(-1)

@@ -1,7 +1,8 @@
-"""The interpreter of programs in the forms that are not JSON (see `program.py`).
+"""The interpreter of programs in the forms other than JSON (see `program.py`).
 
-It has the instructions of JSON's interpreter, with four words more: what to take back and where to
-go on where the value is null, the form of the value, and the branch of Avro's union before it.
+It has the instructions of JSON's interpreter, with four additional words: the bytes to remove and
+the instruction to continue at for a null, the form of the value, and the branch of Avro's union
+before it.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -64,20 +65,20 @@ from headrace.converters.kernels.row_cells import (
 from headrace.converters.plain.kernels.cells import put_value, quote
 
 BACK, JUMP, FORM, BRANCH = (8 * (WORDS + n) for n in range(4))
-"""Offsets of the words behind JSON's."""
+"""Offsets of the words after those of JSON."""
 PLAIN_WORDS = WORDS + 4
 _SIZE = 8 * PLAIN_WORDS
 
 NOT_ALLOWED = -1
-"""The length of a null's text where the schema has no null."""
+"""The length of a null's text if the schema does not allow nulls."""
 NULL_INSTRUCTION = 1
 """Added to an instruction's address: the miss of a null that is not allowed."""
 TEXT_ROOM = 6
 """Bytes before a Concat's text: a branch and a length."""
 CLOSE = 100
-"""One more instruction: a struct of Java's text ends; its last comma becomes A."""
+"""Additional instruction: the end of a struct in Java's text, whose last comma is replaced by A."""
 ABSENT = 101
-"""One more instruction: the root is null."""
+"""Additional instruction: the root is null."""
 
 _AVRO, _QUOTED = int(Form.AVRO), int(Form.QUOTED)
 _COMMA = ord(",")
@@ -86,7 +87,7 @@ _INSTANT_LENGTH = 24
 
 @inlined_part
 def _branch(at, out):
-    """The branch of a union, where there is one."""
+    """Write the branch of a union, if the type is a union."""
     branch = load64(at + BRANCH)
     if branch >= 0:
         store8(out, branch)
@@ -96,7 +97,7 @@ def _branch(at, out):
 
 @inlined_part
 def _put_cell(at, cell, state, out):
-    """What a cell shows; returns its end, IS_NULL or MISSING."""
+    """Write the value of a cell; returns its end, IS_NULL or MISSING."""
     kind = load64(cell)
     if has_value(kind):
         address = load64(cell + 8)
@@ -134,7 +135,8 @@ def _put_character(at, character, out):
 
 @inlined_part
 def _end_text(at, mark, out):
-    """A Concat's text, from TEXT_ROOM bytes behind `mark` to `out`, at its place."""
+    """Move a Concat's text, which begins TEXT_ROOM bytes after `mark` and ends at `out`, to its
+    place."""
     text = mark + TEXT_ROOM
     length = out - text
     out = _branch(at, mark)
@@ -147,7 +149,7 @@ def _end_text(at, mark, out):
 
 @entry
 def run_plain(program, row, transaction, texts, state, cells, image_bytes, out):  # noqa: ARG001
-    """As `run_json`, whose arguments it has."""
+    """Run a program for a row, with the arguments and results of `run_json`."""
     at = program
     mark = out
     block = out
@@ -227,7 +229,7 @@ def run_plain(program, row, transaction, texts, state, cells, image_bytes, out):
         if end == IS_NULL:
             length = load64(at + NULL_LENGTH)
             if length == NOT_ALLOWED:
-                # Python says why: there is no text for this row.
+                # Python raises the error: this row has no rendering.
                 patch(state, row, np.int64(0), at + NULL_INSTRUCTION, out)
                 missed = True
                 length = np.int64(0)

@@ -1,4 +1,5 @@
-"""Numbers of texts in Avro's binary encoding, and readers of floating-point texts, compiled.
+"""Compiled encoders of numbers from their texts to Avro's binary encoding, and readers of
+floating-point texts.
 
 The rules on memory are those of `headrace.converters.json.kernels.cells`.
 """
@@ -27,8 +28,8 @@ _DASH, _POINT, _ZERO = ord("-"), ord("."), ord("0")
 
 @part
 def put_integer_text(address, length, size, out):
-    """An integer of `size` bytes (less than 0: unsigned) from its digits; -1 if the text is not an
-    integer, or does not fit into a long."""
+    """Write an integer of `size` bytes (less than 0: unsigned) from its digits; -1 if the text is
+    not an integer, or does not fit into a long."""
     if put_raw_int(address, length, size if size else 8, out) < 0:
         return np.int64(-1)
     negative = load8(address) == _DASH
@@ -46,7 +47,8 @@ def put_integer_text(address, length, size, out):
 
 @part
 def put_float_text(address, length, width, out):
-    """A float of `width` bits from a decimal text, little-endian; -1 when it has another form."""
+    """Write a float of `width` bits from a decimal text, little-endian; -1 if it has another
+    form."""
     for place in range(address, address + length):
         byte = load8(place)
         is_digit = _ZERO <= byte <= _ZERO + 9
@@ -61,7 +63,7 @@ def put_float_text(address, length, width, out):
 
 @part
 def put_unscaled(value, out):
-    """The length and the shortest big-endian two's complement form of an int64."""
+    """Write the length and the shortest big-endian two's complement form of an int64."""
     size = (72 - count_leading_zeros(value ^ (value >> 63))) >> 3
     store8(out, 2 * size)
     for place in range(size):
@@ -71,7 +73,7 @@ def put_unscaled(value, out):
 
 @part
 def _put_digits(address, whole, fraction, padding, negative, out):
-    """The unscaled value of the digits around a point, `padding` zeros behind them."""
+    """Write the unscaled value of the digits around a point and `padding` zeros after them."""
     count = whole + fraction + padding
     if count > 18:
         if count > MOST_DIGITS or padding > MOST_PADDING:

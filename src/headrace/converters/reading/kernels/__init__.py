@@ -1,1 +1,1 @@
-"""Compiled readers of what converters wrote."""
+"""Compiled readers of keys, values and headers that converters wrote."""

@@ -1,7 +1,7 @@
-"""Avro's binary encoding read into cells by a kernel.
+"""Kernel that reads Avro's binary encoding into cells.
 
-What is rare is left to Python: the kernel answers -1 for the whole part, also where the bytes do
-not fit their schema. The rules on memory are those of `headrace.connect.kernels.memory`.
+Rare cases are left to Python: the kernel returns -1 for the whole part, also if the bytes do not
+fit their schema. The rules on memory are those of `headrace.connect.kernels.memory`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -47,7 +47,7 @@ _MOST_SHIFT = 63
 
 @part
 def _long(place, end):
-    """A zig-zag integer; (it, behind it)."""
+    """Read a zig-zag integer; returns it, and the address after it."""
     value, shift = np.int64(0), np.int64(0)
     while place < end and shift <= _MOST_SHIFT:
         byte = load8(place)
@@ -106,7 +106,7 @@ def _is_utf8(address, length):
 
 @part
 def _block(kind, field, place, end, cell, number):
-    """A string, bytes or a decimal; behind it."""
+    """Read a string, bytes or a decimal; returns the address after it."""
     length, place = _long(place, end)
     if place < 0 or length < 0 or length > end - place:
         return _FAILED
@@ -123,7 +123,7 @@ def _block(kind, field, place, end, cell, number):
 
 @part
 def _scalar(field, place, end, cell, number, booleans):
-    """A value of a field that is not a struct; behind it."""
+    """Read a value of a field that is not a struct; returns the address after it."""
     kind = load64(field + KIND)
     if kind == INTEGER:
         value, place = _long(place, end)
@@ -178,7 +178,7 @@ def parse_avro(field, place, end, cells, numbers, booleans):
                 place = _scalar(field, place, end, cell, number, booleans)
                 if place < 0:
                     return _FAILED
-        # The next member of what is open.
+        # The next member of the innermost open struct.
         while depth > 0 and load64(frames + _FRAME_BYTES * (depth - 1) + 8) == 0:
             depth -= 1
         if depth == 0:

@@ -1,4 +1,4 @@
-"""`{"schema":…,"payload":…}` of Kafka Connect's JSON taken apart by a kernel.
+"""Kernel that splits `{"schema":…,"payload":…}` of Kafka Connect's JSON.
 
 The rules on memory are those of `headrace.connect.kernels.memory`.
 """
@@ -41,7 +41,7 @@ def _is_middle(place, end):
 
 @part
 def _number_of(schema, length, schemas, schema_count):
-    """The number of a schema that is known; -1: it is not."""
+    """The number of a known schema; -1 if it is not known."""
     hashed = schema_hash(schema, length)
     for number in range(schema_count):
         entry = schemas + _SCHEMA_BYTES * number
@@ -53,7 +53,7 @@ def _number_of(schema, length, schemas, schema_count):
 
 @part
 def _opened(address, length, hint, schemas, schema_count, out):
-    """One record; False: its schema is not known."""
+    """Split one record; returns False if its schema is not known."""
     if length < 0:
         store64(out + 8, -1)
         store64(out + 16, NO_VALUE)
@@ -95,10 +95,10 @@ def open_envelopes(spans, count, topics, hints, schemas, schema_count, out):
     """Split `{"schema":…,"payload":…}` of each record.
 
     `spans` are (address, length) each, with the length -1 for a null; `topics` an int64 each, and
-    `hints` for each topic the number of the schema that it had last, or -1. `schemas` are
-    (address, length, hash) of the known schemas. `out` gets (address, length) of the payload, and
-    the schema's number: -1 for a null, -2 for a value that is left to Python. Returns the number of
-    records done, which is smaller if a schema is not known. Then `out` of that record has (address,
+    `hints` for each topic the number of its last schema, or -1. `schemas` are (address, length,
+    hash) of the known schemas. `out` gets (address, length) of the payload, and the schema's
+    number: -1 for a null, -2 for a value that is left to Python. Returns the number of records
+    processed, which is smaller if a schema is not known. Then `out` of that record has (address,
     length) of the schema.
     """
     for index in range(count):

@@ -1,4 +1,4 @@
-"""Parts of records become images: bytes in any form, read into cells, written one behind the other.
+"""Kernel that turns parts of records, bytes in any form, into cells and consecutive images.
 
 The rules on memory are those of `headrace.connect.kernels.memory`.
 """
@@ -26,14 +26,14 @@ from headrace.converters.reading.kernels.avro_kernel import parse_avro
 from headrace.converters.reading.kernels.json_kernel import parse_json, put_cell
 
 JSON, AVRO, TEXT_BYTES, RAW_BYTES = range(4)
-"""Forms of a part. `TEXT_BYTES` and `RAW_BYTES` are the part's one value."""
+"""Forms of a part. `TEXT_BYTES` and `RAW_BYTES` are a single value, the part itself."""
 
 # Words of a part, as offsets in bytes.
 FORM, FIELDS, SPANS = 0, 8, 16
 PART_BYTES = 24
 SPAN_BYTES = 16
 
-# Words of what is read, as offsets in bytes.
+# Words of the state of a read, as offsets in bytes.
 (
     PARTS,
     PART_COUNT,
@@ -52,7 +52,7 @@ STATE_WORDS = 11
 
 @part
 def _parsed(state, index):
-    """Fill the cells of one record; whether all parts were understood."""
+    """Fill the cells of one record; returns whether the kernel could read all parts."""
     cells, text = load64(state + CELLS), load64(state + SPARE)
     numbers, booleans = load64(state + NUMBERS), load64(state + BOOLEANS)
     for number in range(load64(state + PART_COUNT)):
@@ -77,7 +77,7 @@ def _parsed(state, index):
 
 @part
 def _is_complete(columns, count, cells):
-    """Whether no value is null that must not be."""
+    """Whether no required value is null."""
     for column in range(count):
         if load64(cells + CELL_BYTES * column) != NULL:
             continue
@@ -92,8 +92,8 @@ def _is_complete(columns, count, cells):
 
 @entry
 def read_images(state):
-    """Write the image of each record; where one is goes to ADDRESSES, 0 for a record that is left
-    to Python. Returns the end of the images."""
+    """Write the image of each record, and its address to ADDRESSES, 0 for a record that is left to
+    Python. Returns the end of the images."""
     cells, count = load64(state + CELLS), load64(state + COLUMN_COUNT)
     columns, out = load64(state + COLUMNS), load64(state + OUT)
     for index in range(load64(state + RECORD_COUNT)):

@@ -1,8 +1,8 @@
-"""JSON in the form of Kafka Connect's converter, read into cells by a kernel.
+"""Kernel that reads JSON in the form of Kafka Connect's converter into cells.
 
-What is rare is left to Python: the kernel answers -1 for the whole part, also where the text is no
-JSON or does not fit its schema. The rules on memory are those of
-`headrace.connect.kernels.memory`; a text is read up to its end, and never beyond its padding.
+Rare cases are left to Python: the kernel returns -1 for the whole part, also if the text is not
+JSON or does not fit its schema. The rules on memory are those of `headrace.connect.kernels.memory`;
+a text is read up to its end, and never beyond its padding.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -62,7 +62,7 @@ from headrace.converters.reading.fields import (
 )
 
 NUMBER_BYTES = 96
-"""Room for a number of each column: binary, or the text of a decimal."""
+"""Space for a number of each column: binary, or the text of a decimal."""
 _MOST_DEPTH = 48
 _FRAME_BYTES = 16
 _frames = stack_memory(_MOST_DEPTH * _FRAME_BYTES)
@@ -90,7 +90,7 @@ for _letter, _meant in zip(b'btnfr"\\/', b'\b\t\n\f\r"\\/', strict=True):
 
 @part
 def put_cell(cell, kind, address, length):
-    """A split cell."""
+    """Write a split cell."""
     store64(cell, kind)
     store64(cell + 8, address)
     store64(cell + 16, length)
@@ -98,7 +98,7 @@ def put_cell(cell, kind, address, length):
 
 @part
 def _put_point(point, out):
-    """A character of 2 to 4 bytes, or of one; returns its end."""
+    """Write a code point in UTF-8, in 1 to 4 bytes; returns its end."""
     if point < 0x80:
         store8(out, point)
         return out + 1
@@ -120,7 +120,8 @@ def _put_point(point, out):
 
 @part
 def _unescaped(place, end, out):
-    """The text of a string whose rest begins at `place`; (behind its quote, behind the text)."""
+    """Write the text of a string whose rest begins at `place`; returns the address after its
+    closing quote, and the end of the text."""
     while True:
         stop = plain_end(place, end)
         if stop < 0:
@@ -159,7 +160,8 @@ def _unescaped(place, end, out):
 
 @part
 def _string(place, end, cell, spare):
-    """A string, whose first quote is before `place`; (behind it, what is left of `spare`)."""
+    """Read a string whose opening quote is before `place`; returns the address after it, and the
+    rest of `spare`."""
     stop = plain_end(place, end)
     if stop < 0:
         return stop, spare
@@ -173,7 +175,8 @@ def _string(place, end, cell, spare):
 
 @part
 def _base64(place, end, out):
-    """Bytes written to `out`; (behind the closing quote, their end). No escapes are known."""
+    """Decode base64 to `out`; returns the address after the closing quote, and the end of the
+    bytes. Escapes are not supported."""
     while place + 4 <= end and load8(place) != QUOTE:
         last = load8(place + 3)
         bits = _SEXTETS[load8(place)] << 18 | _SEXTETS[load8(place + 1)] << 12
@@ -201,8 +204,8 @@ def _base64(place, end, out):
 
 @part
 def put_decimal(address, length, scale, out):
-    """The text of a decimal of at most 8 bytes, big-endian, with `scale` digits behind its point;
-    returns its end."""
+    """Write the text of a decimal of at most 8 bytes, big-endian, with `scale` digits after its
+    point; returns its end."""
     number = np.int64(0)
     for i in range(length):
         number = number << 8 | load8(address + i)
@@ -235,7 +238,8 @@ _MOST_DECIMAL_BYTES = 8
 
 @part
 def put_decimal_cell(cell, address, length, scale, number):
-    """A decimal from its bytes, its text in `number`; whether the kernel knows it."""
+    """Write a decimal's cell from its bytes, its text in `number`; returns whether the kernel
+    supports it."""
     if length < 1 or length > _MOST_DECIMAL_BYTES:
         return False
     if length == _MOST_DECIMAL_BYTES and load8(address) == 0x80:
@@ -246,7 +250,7 @@ def put_decimal_cell(cell, address, length, scale, number):
 
 @part
 def _decimal(place, end, cell, scale, number, spare):
-    """A decimal in base64, or as a number; behind it."""
+    """Read a decimal in base64, or as a number; returns the address after it."""
     if load8(place) == QUOTE:
         stop, out = _base64(place + 1, end, spare)
         if stop < 0 or not put_decimal_cell(cell, spare, out - spare, scale, number):
@@ -266,7 +270,7 @@ def _decimal(place, end, cell, scale, number, spare):
 
 @part
 def _integer(place, end, cell, size, number):
-    """An integer of `size` bytes that fits its cell; behind it."""
+    """Read an integer of `size` bytes that fits its cell; returns the address after it."""
     negative = load8(place) == _DASH
     if negative:
         place += 1
@@ -284,7 +288,7 @@ def _integer(place, end, cell, size, number):
 
 @part
 def put_integer(cell, value, size, number):
-    """An integer of `size` bytes in the form of its cell; whether it is one."""
+    """Write an integer of `size` bytes in the form of its cell; returns whether it fits."""
     if size < 8:
         most = np.int64(1) << (8 * size - 1)
         if value < -most or value >= most:
@@ -311,7 +315,8 @@ def _put_float(cell, bits, width, number):
 
 @part
 def _float(place, end, cell, width, number):
-    """A number, or the text of a value that is not a number of JSON; returns the place after it."""
+    """Read a number, or the text of a value that is not a JSON number; returns the address after
+    it."""
     if load8(place) == QUOTE:
         place += 1
         if place + 4 <= end and load64(place) & 0xFFFFFFFF == _NAN:
@@ -346,7 +351,8 @@ def _float(place, end, cell, width, number):
 
 @part
 def _scalar(field, place, end, cell, number, spare, booleans):
-    """A value of a field that is not a struct; (behind it, what is left of `spare`)."""
+    """Read a value of a field that is not a struct; returns the address after it, and the rest of
+    `spare`."""
     kind = load64(field + KIND)
     byte = load8(place)
     if kind == STRING:
@@ -380,8 +386,8 @@ def _scalar(field, place, end, cell, number, spare, booleans):
 
 @part
 def _member(field, expected, name, length):
-    """The member of a struct with this name, looked for from `expected` on; 0 if there is no such
-    member."""
+    """Return the member of a struct with this name, searched from `expected` on; 0 if the struct
+    has no such member."""
     first, count = load64(field + FIRST), load64(field + COUNT)
     for i in range(count):
         number = expected + i
@@ -399,8 +405,8 @@ def _member(field, expected, name, length):
 def parse_json(field, place, end, cells, numbers, spare, booleans):
     """Fill the cells of a part with the value at `place`, which ends at `end`.
 
-    `cells` are those of the whole image, all null before; `numbers` has NUMBER_BYTES for each of
-    them, `spare` as many bytes as the text. Returns what is left of `spare`, or -1.
+    `cells` are those of the whole image, initially all null; `numbers` has NUMBER_BYTES for each of
+    them, `spare` as many bytes as the text. Returns the rest of `spare`, or -1.
     """
     frames, depth = _frames(), 0
     place = skip_space(place, end)
@@ -411,7 +417,7 @@ def parse_json(field, place, end, cells, numbers, spare, booleans):
         column = load64(field + COLUMN)
         cell = cells + CELL_BYTES * column
         if column >= 0 and load64(cell) != NULL:
-            return _FAILED  # the second one of its name
+            return _FAILED  # the second member with this name
         opened = False
         if load8(place) == 110:
             if not is_word(place, end, _NULL_WORD, 4):
@@ -433,7 +439,7 @@ def parse_json(field, place, end, cells, numbers, spare, booleans):
             )
             if place < 0:
                 return _FAILED
-        # What follows a value, until there is another one to read.
+        # The characters after a value, until the next value.
         while True:
             if not opened:
                 place = skip_space(place, end)

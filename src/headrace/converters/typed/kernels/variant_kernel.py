@@ -1,7 +1,6 @@
-"""Kernels that write VARIANT values: a column of values after the other, their bytes behind each
-other in `out`, and where each ends (int64, `ends[0]` is 0). Every argument is an address or a
-count. The format is Parquet's `VariantEncoding.md`, version 1.
-"""
+"""Kernels that write VARIANT values of a column: the bytes of the values one after the other to
+`out`, and the end of each to `ends` (int64, `ends[0]` is 0). Every argument is an address or a
+count. The format is Parquet's `VariantEncoding.md`, version 1."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -17,9 +16,9 @@ _SHORT_STRING = 1
 _MOST_SMALL = 255  # elements whose number takes one byte
 
 HEAD_BYTES = 5
-"""Bytes of a text, object or array before its offsets, at most."""
+"""The most bytes of a text, object or array before its offsets."""
 OFFSET_BYTES = 4
-"""Bytes of an offset, at most."""
+"""The most bytes of an offset."""
 
 
 @part
@@ -34,7 +33,7 @@ def _size_of(number):
 
 @part
 def _put(number, size, out):
-    """A number of `size` bytes, little-endian."""
+    """Write a number of `size` bytes, little-endian."""
     for at in range(size):
         store8(out + at, number >> (8 * at) & 255)
     return out + size
@@ -42,8 +41,8 @@ def _put(number, size, out):
 
 @entry
 def put_fixed(header, scale, size, values, stride, valid, count, ends, out):
-    """Values of `size` bytes, `stride` apart; `valid` is a byte each. `scale` stands behind the
-    header where it is not negative."""
+    """Write values of `size` bytes, `stride` apart; `valid` is a byte each. `scale` is written
+    after the header if it is not negative."""
     begin = out
     store64(ends, 0)
     for i in range(count):
@@ -64,7 +63,7 @@ def put_fixed(header, scale, size, values, stride, valid, count, ends, out):
 
 @entry
 def put_texts(long_header, is_string, offsets, data, valid, count, ends, out):
-    """Texts or bytes; `offsets` are int64. Strings of up to 63 bytes are short strings."""
+    """Write texts or bytes; `offsets` are int64. Strings of up to 63 bytes are short strings."""
     begin = out
     store64(ends, 0)
     for i in range(count):
@@ -86,8 +85,9 @@ def put_texts(long_header, is_string, offsets, data, valid, count, ends, out):
 
 @entry
 def put_objects(children, fields, ids, id_size, valid, count, ends, out):
-    """Objects of the same `fields` in each row; `children` has the addresses of each one's ends
-    and bytes, `ids` (int64) the fields' numbers in the metadata, both in the order of names."""
+    """Write objects with the same `fields` in each row; `children` has the addresses of the ends
+    and bytes of each field, `ids` (int64) the fields' numbers in the metadata, both in the order of
+    names."""
     begin = out
     is_large = fields > _MOST_SMALL
     store64(ends, 0)
@@ -123,8 +123,8 @@ def put_objects(children, fields, ids, id_size, valid, count, ends, out):
 
 @entry
 def put_lists(ids, id_size, offsets, child_ends, child_data, valid, count, ends, out):
-    """Arrays, or objects where `id_size` is not 0: `ids` (int32) has the number of each element's
-    name then. `offsets` (int64) say which elements a row has."""
+    """Write arrays, or objects if `id_size` is not 0: then `ids` (int32) has the number of each
+    element's name. `offsets` (int64) delimit the elements of each row."""
     begin = out
     store64(ends, 0)
     for i in range(count):
