@@ -1,1 +1,2 @@
-"""Debezium's formats, whatever the database: envelope, source block, keys, logical types, names."""
+"""Debezium's formats, which are the same for all databases: envelope, source block, keys, logical
+types, names."""

@@ -1,7 +1,8 @@
-"""Column rules: what `column.truncate…`, `column.mask…` and `….propagate.source.type` ask for.
+"""Column rules: the properties `column.truncate…`, `column.mask…` and `….propagate.source.type`.
 
-A column has one rule: the first that names it, in the order truncate, mask, hash, propagate.
-(Debezium asks for hashes last, so that propagating a column's type would show its hashed values.)
+Only one rule applies to a column: the first that names it, in the order truncate, mask, hash,
+propagate. (Debezium checks for hashes last, so that propagating a column's type would show its
+hashed values.)
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Truncate:
 
 @dataclass(frozen=True)
 class Mask:
-    """Replaces texts, also null, by `length` asterisks."""
+    """Replaces texts and nulls by `length` asterisks."""
 
     length: int
 
@@ -33,7 +34,7 @@ class Mask:
 class Hash:
     """Replaces texts by the hexadecimal digest of salt and text.
 
-    `algorithm` is hashlib's name. Version 1 hashes what Java's ObjectOutputStream writes for the
+    `algorithm` is hashlib's name. Version 1 hashes the output of Java's ObjectOutputStream for the
     string, version 2 its UTF-8 bytes.
     """
 
@@ -46,13 +47,13 @@ class Hash:
         return self.digest_of(text.encode() if self.version == 2 else java_serialized(text))
 
     def digest_of(self, raw: bytes) -> str:
-        """The digest of the text's bytes, as the version makes them."""
+        """Return the digest of the text in the bytes that the version hashes."""
         return _function(self.algorithm)(self.salt.encode() + raw).hexdigest()
 
 
 @cache
 def _function(algorithm: str) -> Callable[[bytes], hashlib._Hash]:
-    """The hash function itself: looking it up by name takes longer than hashing."""
+    """The hash function itself, cached: looking it up by name takes longer than hashing."""
     direct = getattr(hashlib, algorithm, None)
     if direct is None:
         return partial(hashlib.new, algorithm, usedforsecurity=False)
@@ -61,7 +62,7 @@ def _function(algorithm: str) -> Callable[[bytes], hashlib._Hash]:
 
 @dataclass(frozen=True)
 class Propagate:
-    """Tells the column's type in the database in its schema's parameters."""
+    """Adds the column's type in the database to the parameters of its schema."""
 
 
 ColumnRule = Truncate | Mask | Hash | Propagate
@@ -94,8 +95,8 @@ _JAVA_NAMES = {"sha": "sha1", "md5": "md5"}
 
 
 def hash_algorithm(java_name: str) -> str | None:
-    """hashlib's name of a MessageDigest algorithm (`SHA-256`, `SHA3-256`, `SHA-512/256`), or None
-    when Python has none."""
+    """hashlib's name of a MessageDigest algorithm (`SHA-256`, `SHA3-256`, `SHA-512/256`); None if
+    Python does not have it."""
     name = java_name.lower()
     name = _JAVA_NAMES.get(name) or re.sub(r"^sha-?(\d+)", r"sha\1", name)
     name = re.sub(r"^sha3-(\d+)$", r"sha3_\1", re.sub(r"^sha512/", "sha512_", name))
@@ -125,7 +126,7 @@ def java_serialized(text: str) -> bytes:
 
 
 def truncated(text: str, length: int) -> str:
-    """The first `length` UTF-16 code units; a character is never cut in two."""
+    """The first `length` UTF-16 code units; a surrogate pair is never split."""
     if len(text) <= length // 2:
         return text
     units = 0

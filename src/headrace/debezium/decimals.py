@@ -26,7 +26,7 @@ _SPECIAL_TEXTS = {"NaN": "NAN", "Infinity": "POSITIVE_INFINITY", "-Infinity": "N
 
 
 def decimal_schema(scale: int, precision: int | None) -> Schema:
-    """Connect's Decimal at a fixed scale; the precision is Debezium's extra parameter."""
+    """Connect's Decimal with a fixed scale; the precision is a parameter that Debezium adds."""
     parameters = [("scale", str(scale))]
     if precision is not None:
         parameters.append(("connect.decimal.precision", str(precision)))
@@ -34,7 +34,7 @@ def decimal_schema(scale: int, precision: int | None) -> Schema:
 
 
 def special_text(value: Decimal) -> str:
-    """What string mode prints for NaN and the infinities."""
+    """Return Debezium's text for NaN or an infinity in string mode."""
     return _SPECIAL_TEXTS[str(value)]
 
 
@@ -55,7 +55,7 @@ def variable_scale(value: Decimal) -> dict[str, object]:
 
 
 def plain_text(value: Decimal) -> str:
-    """The number without an exponent (Java's toPlainString); special values by their names."""
+    """The number without an exponent (Java's toPlainString), or the name of a special value."""
     if not value.is_finite():
         return special_text(value)
     return format(value if value else value.copy_abs(), "f")

@@ -16,7 +16,7 @@ _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
 
 
 class Duration(NamedTuple):
-    """A duration in the parts in which it was written, each with its own sign."""
+    """A duration in the units in which it was given, each with its own sign."""
 
     years: int
     months: int
@@ -24,12 +24,13 @@ class Duration(NamedTuple):
     hours: int
     minutes: int
     micros: int
-    """Of the seconds and their fraction."""
+    """Microseconds of the seconds and their fraction."""
 
     def total_micros(self) -> int:
-        """Microseconds with months of 365.25/12 days.
+        """Return microseconds, with months of 365.25/12 days.
 
-        In doubles, as Debezium adds them up, cut to whole numbers; beyond 64 bits the largest.
+        The sum is computed in doubles, as in Debezium, and truncated; beyond 64 bits it is the
+        largest or smallest number.
         """
         days = (self.years * 12 + self.months) * _DAYS_PER_MONTH + self.days
         seconds = self.micros / 1_000_000
@@ -37,12 +38,12 @@ class Duration(NamedTuple):
         return max(_LONG_MIN, min(_LONG_MAX, int(micros)))
 
     def text(self) -> str:
-        """`P1Y2M3DT4H5M6.78S`, always with all parts."""
+        """Return `P1Y2M3DT4H5M6.78S`, always with all parts."""
         seconds = Decimal(self.micros).scaleb(-6).normalize()
         return f"P{self.years}Y{self.months}M{self.days}DT{self.hours}H{self.minutes}M{seconds:f}S"
 
     def struct(self, precision: int) -> dict[str, object]:
-        """A StructuredDuration; `precision` is the number of fraction digits that the column
+        """Return a StructuredDuration; `precision` is the number of fraction digits that the column
         declares."""
         sign = -1 if self.micros < 0 else 1
         seconds, rest = divmod(abs(self.micros), 1_000_000)

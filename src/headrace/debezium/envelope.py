@@ -10,11 +10,12 @@ from headrace.debezium import transactions
 from headrace.debezium.event_format import EnvelopeForm
 
 NEW_KEY_HEADER = "__debezium.newkey"
-"""On the delete of a key change: the key the row has now."""
+"""Header of the delete of a key change: the row's new key."""
 OLD_KEY_HEADER = "__debezium.oldkey"
-"""On the create of a key change: the key the row had."""
+"""Header of the create of a key change: the row's old key."""
 PLACEHOLDER = "__debezium_unavailable_value"
-"""Stands for a value that a log does not carry: the default of `unavailable.value.placeholder`."""
+"""Placeholder for a value that the log does not carry: the default of
+`unavailable.value.placeholder`."""
 
 
 def key_schema(topic: str, columns: Iterable[Field]) -> Schema:
@@ -23,15 +24,15 @@ def key_schema(topic: str, columns: Iterable[Field]) -> Schema:
 
 
 def value_schema(topic: str, columns: Iterable[Field]) -> Schema:
-    """The row struct of a table, as `before` and `after` hold it (optional)."""
+    """The row struct of a table, the schema of `before` and `after` (optional)."""
     return Schema(Type.STRUCT, optional=True, name=f"{topic}.Value", fields=tuple(columns))
 
 
 def envelope_schema(
     topic: str, images: Iterable[Field], source: Schema, form: EnvelopeForm
 ) -> Schema:
-    """The envelope of a collection's events: `images` are what it says of the state before and
-    after a change, `source` the source block."""
+    """The envelope of a collection's events: `images` are the fields with the state before and
+    after a change, `source` is the source block."""
     time = Schema(Type.INT64, optional=True)
     schemas = {
         "transaction": transactions.BLOCK,

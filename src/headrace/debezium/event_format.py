@@ -1,6 +1,6 @@
-"""`event.format.version`: which fields the envelope and the source block have.
+"""`event.format.version`: the fields of the envelope and of the source block.
 
-`2.5` is what Debezium 2.3 to 2.5 write, for consumers that were built on them.
+`2.5` is the format of Debezium 2.3 to 2.5, for consumers that were built for it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class SnapshotMarker(StrEnum):
-    """The `snapshot` field: which part of a snapshot a record belongs to."""
+    """Values of the field `snapshot`: the part of a snapshot that a record belongs to."""
 
     TRUE = "true"
     FIRST = "first"
@@ -33,21 +33,21 @@ class EnvelopeForm:
 
 @dataclass(frozen=True)
 class EventFormat:
-    """One version of the event format. `release` is what `source.version` says."""
+    """A version of the event format. `release` is the value of `source.version`."""
 
     name: str
     release: str
     envelope: EnvelopeForm
-    """Of the events of tables."""
+    """Form of the envelope of tables' events."""
     source_version: int | None
     markers: tuple[SnapshotMarker, ...]
-    """What the schema of `snapshot` allows; the values may be others."""
+    """Values that the schema of `snapshot` allows; events may have other values."""
     precise_times: bool
-    """ts_us and ts_ns in the source block."""
+    """Whether source blocks have ts_us and ts_ns."""
     origins: bool
-    """Source blocks tell which server a replicated change came from, where the log does."""
+    """Whether source blocks name the server that a replicated change came from, if the log does."""
     counts_messages: bool
-    """Logical messages have a transaction block and count in their transaction."""
+    """Whether logical messages have a transaction block and count in their transaction."""
     context_headers: bool
 
 
@@ -81,4 +81,4 @@ VERSION_2_5 = EventFormat(
 )
 
 FORMATS = {known.name: known for known in (CURRENT, VERSION_2_5)}
-"""By the property's value."""
+"""Event formats by the value of the property."""

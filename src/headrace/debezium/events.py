@@ -1,6 +1,6 @@
-"""Change events as node trees: the envelope around two images, the key, the headers.
+"""Change events as node trees: the envelope with two images, the key, the headers.
 
-Shared by the connectors: each gives its cells and its source block.
+Shared by the connectors, which provide the cells and the source block.
 """
 
 from __future__ import annotations
@@ -37,19 +37,20 @@ CONTEXT_HEADER_PREFIX = "__debezium.context."
 
 @dataclass(frozen=True)
 class ColumnCells:
-    """One captured column: its name, schema, and the cell behind it (of the new image), or the
-    constant that stands for it."""
+    """A captured column: its name, and its cell in the new image, or a constant instead of a cell;
+    both have the column's schema."""
 
     name: str
     cell: Cell | Constant
 
     def of(self, image: Image) -> Cell | Constant:
-        """The same column in another image."""
+        """Return the column's cell in another image; a constant is returned unchanged."""
         return replace(self.cell, image=image) if isinstance(self.cell, Cell) else self.cell
 
 
 def context_headers(logical_name: str, task: str, connector: str, run: str) -> tuple[Header, ...]:
-    """`extended.headers.enabled`: who streamed the event."""
+    """Headers of `extended.headers.enabled`, which identify the connector that streamed the
+    event."""
     values = {
         "connectorLogicalName": logical_name,
         "taskId": task,
@@ -77,8 +78,8 @@ def change_event(
     event_format: EventFormat,
     names: NameAdjustment = AS_NAMED,
 ) -> Shape:
-    """The shape of a table's change events. `key` is in key order; empty: no key.
-    `transaction` is their transaction block (`headrace.debezium.transactions`).
+    """The shape of a table's change events. `key` is in key order; empty: no key. `transaction` is
+    their transaction block (`headrace.debezium.transactions`).
 
     Raises HeadraceError("debezium.field_name_twice") when two columns get the same field name.
     """
@@ -105,8 +106,8 @@ def change_event(
 def envelope(
     topic: str, images: Mapping[str, Node], source: Struct, transaction: Node, form: EnvelopeForm
 ) -> Struct:
-    """The envelope of events: `images` are what it says of the state before and after a change, by
-    the names of their fields. `topic` is adjusted (`NameAdjustment`)."""
+    """The envelope of events: `images` are the state before and after a change, by the names of
+    their fields. `topic` is already adjusted (`NameAdjustment`)."""
     described = (Field(name, image.schema) for name, image in images.items())
     schema = envelope_schema(topic, described, source.schema, form)
     rest: dict[str, Node] = {"transaction": transaction}
@@ -119,7 +120,7 @@ def envelope(
 
 
 def field_names(table: str, columns: Iterable[str], names: NameAdjustment) -> list[str]:
-    """The fields of a table's columns. Raises HeadraceError("debezium.field_name_twice")."""
+    """The field names of a table's columns. Raises HeadraceError("debezium.field_name_twice")."""
     columns_by_field: dict[str, str] = {}
     for column in columns:
         name = names.field(column)

@@ -30,7 +30,7 @@ GEOMETRY = _schema("Geometry", 1, "Geometry", _WKB, _SRID)
 GEOGRAPHY = _schema("Geography", 1, "Geography", _WKB, _SRID)
 _TEXTS = Schema(Type.MAP, optional=True, keys=Schema(Type.STRING), values=Schema(Type.STRING))
 SHAPE = _schema("Geometry", 2, "Geometry", _WKB, _SRID, Field("extensions", _TEXTS))
-"""A geometry that says more of itself, which Debezium has since 3.7."""
+"""A geometry with additional properties in `extensions`, as in Debezium since 3.7."""
 CIRCLE = _schema(
     "Circle",
     1,
@@ -70,7 +70,7 @@ def line_string(pairs: Sequence[Pair]) -> bytes:
 
 
 def ring(pairs: Sequence[Pair]) -> bytes:
-    """WKB of a polygon without holes, closed where the points do not close it."""
+    """WKB of a polygon without holes; the ring is closed if the points do not close it."""
     if pairs[0] != pairs[-1] or len(pairs) == 1:
         pairs = [*pairs, pairs[0]]
     head = struct.pack("<BIII", 1, _WKB_POLYGON, 1, len(pairs))

@@ -1,4 +1,4 @@
-"""Heartbeat records: they say that a connector lives, and carry its position."""
+"""Heartbeat records, which show that a connector is alive, and carry its position."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The order in which Java's hash maps give their members, which Debezium's events keep, and their
-JSON text."""
+"""The iteration order of Java's hash maps, which Debezium's events keep, and their JSON text."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 def java_hash(text: str) -> int:
-    """The hash by which java.util.HashMap places a string, spread as it does: 32 bits."""
+    """The hash of a string in java.util.HashMap, spread as HashMap does: 32 bits."""
     value = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
@@ -20,8 +19,8 @@ def java_hash(text: str) -> int:
 
 
 def java_order(keys: Iterable[_Key], spread: Callable[[_Key], int], capacity: int) -> list[_Key]:
-    """The keys as java.util.HashMap iterates over them: by bucket, then as they came. `capacity`
-    is the number of buckets that the map begins with."""
+    """The keys in the order in which java.util.HashMap iterates over them: by bucket, then in order
+    of insertion. `capacity` is the initial number of buckets."""
     listed = list(keys)
     for size in range(1, len(listed) + 1):
         if size > capacity * 3 // 4:
@@ -34,8 +33,8 @@ _SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': 
 
 
 def json_text(members: Mapping[str, str | None]) -> str:
-    """A map of texts as compact JSON text, as Jackson writes it into text (not into bytes: only
-    quotes, backslashes and control characters are escaped)."""
+    """A map of texts as compact JSON, as Jackson writes it to a string (not to bytes: only quotes,
+    backslashes and control characters are escaped)."""
     texts = (
         f"{_quoted(key)}:{'null' if value is None else _quoted(value)}"
         for key, value in members.items()

@@ -12,7 +12,7 @@ from headrace.errors import HeadraceError
 
 @dataclass(frozen=True)
 class KeyRule:
-    """One entry of `message.key.columns`: tables whose name matches get these key columns."""
+    """An entry of `message.key.columns`: the key columns of the tables whose name matches."""
 
     tables: WholeMatch
     columns: tuple[str, ...]
@@ -22,9 +22,9 @@ class KeyRule:
 class KeyRules:
     """The property `message.key.columns`: `tableRegex:column,column;tableRegex:column`.
 
-    The regular expression matches the whole qualified table name, without regard to case; the
-    first entry that matches decides. A comma, semicolon or colon inside a name is written with a
-    backslash before it.
+    The regular expression matches the whole qualified table name, ignoring case; the first entry
+    that matches applies. A comma, semicolon or colon in a name is written with a backslash before
+    it.
     """
 
     rules: tuple[KeyRule, ...] = ()
@@ -38,13 +38,14 @@ class KeyRules:
 
     @staticmethod
     def of(entries: Iterable[tuple[str, tuple[str, ...]]]) -> KeyRules:
-        """The rules of (table expression, columns) pairs that a configuration has checked."""
+        """The rules of (table expression, columns) pairs from a validated configuration."""
         return KeyRules(
             tuple(KeyRule(re.compile(table, re.IGNORECASE), columns) for table, columns in entries)
         )
 
     def columns_for(self, table: str) -> tuple[str, ...]:
-        """The key columns named for a qualified table name (`schema.table`), or none."""
+        """The key columns configured for a qualified table name (`schema.table`), or an empty
+        tuple."""
         return next((r.columns for r in self.rules if r.tables.fullmatch(table)), ())
 
     def key_columns(

@@ -1,4 +1,5 @@
-"""Notifications: a connector reports on its snapshots, in Debezium's records."""
+"""Notifications, with which a connector reports on its snapshots: the schemas of Debezium's
+records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The `source` block: what every connector says about a record's origin, and its own fields."""
+"""The `source` block: the fields on a record's origin that all connectors share, and their own
+fields."""
 
 from __future__ import annotations
 
@@ -48,8 +49,8 @@ def source_schema(name: str, own: tuple[Field, ...], event_format: EventFormat) 
 
 
 def snapshot_marker(schema: Schema) -> Choice:
-    """`snapshot`: the row's marker. Debezium leaves the default out, so it is what a converter
-    makes of a null."""
+    """The node of `snapshot`: the row's marker. `false` is written as null, as in Debezium, because
+    it is the schema's default."""
     texts = tuple(
         (number, None if marker == SnapshotMarker.FALSE else marker)
         for number, marker in enumerate(MARKERS)
@@ -58,10 +59,10 @@ def snapshot_marker(schema: Schema) -> Choice:
 
 
 def source_block(schema: Schema, own: Mapping[str, Node], /, **constants: object) -> Struct:
-    """A source block. `own` are nodes by the names of their fields. Of the other fields, `snapshot`
-    is the row's marker, `ts_ms`, `ts_us` and `ts_ns` the time of its transaction, and the rest
-    come from `constants`, or are null. Constants that are not fields of the block are texts that
-    it does not show."""
+    """Build a source block. `own` are nodes by the names of their fields. Of the other fields,
+    `snapshot` is the row's marker, `ts_ms`, `ts_us` and `ts_ns` are the time of its transaction,
+    and the rest come from `constants`, or are null. Constants that are not fields of the block
+    become texts that are not shown in it."""
     nodes: list[Node] = []
     for field in schema.fields:
         if field.name in own:

@@ -1,4 +1,4 @@
-"""`time.precision.mode=structured`: dates and times as structs of their parts, as Debezium 3.7.
+"""`time.precision.mode=structured`: dates and times as structs of their parts, as in Debezium 3.7.
 
 Every field is optional; a struct with `specialValue` (POSITIVE_INFINITY, NEGATIVE_INFINITY) has no
 other parts. `precision` is the number of fraction digits that the column declares.
@@ -70,12 +70,12 @@ DURATION = _struct(
 
 
 def struct_of(schema: Schema, **parts: object) -> dict[str, object]:
-    """The value with these parts; what is not given is null."""
+    """The value with these parts; all other fields are null."""
     return {field.name: parts.get(field.name) for field in schema.fields}
 
 
 def day_parts(year: int, month: int, day: int) -> dict[str, object]:
-    """`year` is astronomical (1 BC is 0)."""
+    """The parts of a date; `year` is astronomical (1 BC is 0)."""
     return {"year": year, "month": month, "day": day}
 
 

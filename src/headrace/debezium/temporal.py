@@ -12,14 +12,14 @@ MICROS_PER_DAY = 86_400_000_000
 
 POSITIVE_INFINITY = "infinity"
 NEGATIVE_INFINITY = "-infinity"
-# What Debezium emits for infinite values. The micros are those of the JDBC driver's instants; the
-# days are what remains of them in a 32-bit day number, on the streaming path.
+# Values that Debezium emits for infinity. The micros are those of the JDBC driver's instants; the
+# days are these instants cut to a 32-bit day number, as in the streaming path.
 POSITIVE_INFINITY_MICROS = 9_223_372_036_825_200_000
 NEGATIVE_INFINITY_MICROS = -9_223_372_036_832_400_000
 POSITIVE_INFINITY_DAYS = -2_147_472_692
 NEGATIVE_INFINITY_DAYS = -2_147_472_691
 
-# The widest range that a database has: from 4714-11-24 BC to the year 294277, by rounding.
+# The widest range of any database: from 4714-11-24 BC to the year 294277, rounded.
 LEAST_MICROS = -210_866_803_200_000_000
 LARGEST_MICROS = 9_224_318_016_000_000_000
 
@@ -74,7 +74,7 @@ def civil_date(days: int) -> tuple[int, int, int]:
 
 
 def is_civil_date(year: int, month: int, day: int) -> bool:
-    """Whether the day exists."""
+    """Whether the date exists."""
     return (
         1 <= month <= 12
         and 1 <= day <= 31
@@ -85,8 +85,8 @@ def is_civil_date(year: int, month: int, day: int) -> bool:
 def zoned_timestamp(micros: int, digits: int) -> str:
     """ISO 8601 text of an instant in UTC, given in microseconds since 1970-01-01.
 
-    `digits` fraction digits are written; 0 means as many as needed. Years above 9999 carry a
-    plus, years before 1 BC a minus (`DateTimeFormatter.ISO_LOCAL_DATE`).
+    `digits` fraction digits are written; 0 means as many as needed. Years above 9999 have a plus
+    sign, years before 1 BC a minus sign (`DateTimeFormatter.ISO_LOCAL_DATE`).
     """
     days, of_day = divmod(micros, MICROS_PER_DAY)
     return f"{iso_date(days)}T{_clock(of_day, digits)}Z"

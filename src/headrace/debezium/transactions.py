@@ -1,6 +1,6 @@
-"""Transaction metadata: the block in events, and the records at the borders of a transaction.
+"""Transaction metadata: the block in events, and the records at the boundaries of a transaction.
 
-Shared by the connectors: each says how it writes a transaction's id.
+Shared by the connectors, which define the text of a transaction's id.
 """
 
 from __future__ import annotations
@@ -64,18 +64,18 @@ VALUE = Schema(
 )
 
 MESSAGES = "LOGICAL_DECODING_MESSAGE"
-"""Stands for logical messages among the data collections."""
+"""Name of logical messages among the data collections."""
 
 
 def block(identifier: Node) -> Struct:
-    """The `transaction` block of rows that are counted."""
+    """The `transaction` block of rows with an order in their transaction."""
     return Struct(
         BLOCK, (identifier, OrderField(_INT64, "total"), OrderField(_INT64, "collection"))
     )
 
 
 def no_block() -> Constant:
-    """The block of a row without a transaction, or when nobody asked for it."""
+    """The block of a row without a transaction, or if transaction metadata is disabled."""
     return Constant(BLOCK, None)
 
 

@@ -1,4 +1,4 @@
-"""Tables or collections whose events share a topic or a schema name without being asked to."""
+"""Tables or collections whose events share a topic or a schema name by accident."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.debezium.naming.topics import TopicNames
 
 @dataclass(frozen=True)
 class NameClash:
-    """`kind`: topic, schema name, or schema names."""
+    """Tables with equal names. `kind`: topic, schema name, or schema names."""
 
     kind: str
     name: str
@@ -40,9 +40,9 @@ def name_clashes(
     names: NameAdjustment,
     schemas: Sequence[str] = ("Value",),
 ) -> list[NameClash]:
-    """`tables` by (schema, table). A topic that an expression routes tables to is theirs on
-    purpose. `schemas` are the last parts of the schema names that events of one table have and
-    those of others should not."""
+    """Return the clashes of `tables` (schema, table). Tables that a routing expression sends to the
+    same topic do not clash. `schemas` are the last parts of those schema names of a table's events
+    that must differ between tables."""
     by_topic: dict[str, list[tuple[str, str]]] = {}
     for table in tables:
         by_topic.setdefault(topics.data(*table), []).append(table)

@@ -1,4 +1,4 @@
-"""Regular expressions over names, as far as what Debezium does with them needs them."""
+"""Regular expressions over names, with the operations that Debezium's properties need."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from typing import Protocol
 
 
 class WholeMatch(Protocol):
-    """Says whether it matches all of a name."""
+    """Tests whether an expression matches a whole name."""
 
     def fullmatch(self, text: str, /) -> object:
-        """Something true when it does."""
+        """Return a true value if it matches."""
         ...
 
 
 class Substitution(WholeMatch, Protocol):
-    """Replaces its first match in a name."""
+    """Replaces the first match of an expression in a name."""
 
     @property
     def groupindex(self) -> Mapping[str, int]:
-        """The numbers of its groups with a name."""
+        """The numbers of the named groups."""
         ...
 
     def replaced(self, text: str, replacement: Callable[[Sequence[str]], str], /) -> str:
-        """The name with what `replacement` makes of the groups, the first of which is the match."""
+        """Return the name with its first match replaced by the result of `replacement`, which is
+        called with the groups, the first of which is the whole match."""
         ...

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class NameAdjustmentMode(StrEnum):
-    """What becomes of characters that Avro does not accept."""
+    """Replacement of characters that Avro does not accept."""
 
     NONE = "none"
     AVRO = "avro"  # an underscore
@@ -36,7 +36,7 @@ def _adjusted(
 ) -> str:
     if mode is NameAdjustmentMode.AVRO:
         if name[:1].isascii() and name[:1].isdigit():
-            name = "_" + name  # a digit in front is kept
+            name = "_" + name  # a leading digit is kept
         # Java counts UTF-16 code units.
         return plain.sub(lambda m: "_" * (1 + (ord(m[0]) > 0xFFFF)), name)
     if mode is NameAdjustmentMode.AVRO_UNICODE:
@@ -46,17 +46,17 @@ def _adjusted(
 
 @dataclass(frozen=True)
 class NameAdjustment:
-    """The two modes of a connector."""
+    """The two modes of a connector: for names of schemas and of fields."""
 
     schemas: NameAdjustmentMode = NameAdjustmentMode.NONE
     fields: NameAdjustmentMode = NameAdjustmentMode.NONE
 
     def schema(self, name: str) -> str:
-        """A schema's full name; its parts are separated by dots."""
+        """Return a schema's adjusted full name; dots separate its parts."""
         return _adjusted(self.schemas, name, _SCHEMA, _SCHEMA_UNICODE)
 
     def field(self, name: str) -> str:
-        """A column's name as a field."""
+        """Return the field name of a column."""
         return _adjusted(self.fields, name, _FIELD, _FIELD_UNICODE)
 
 

@@ -1,4 +1,4 @@
-"""Topic names by Debezium's naming strategies, and the key field that a regex strategy adds."""
+"""Topic names in Debezium's naming strategies, and the key field that a regex strategy adds."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from headrace.debezium.naming.expressions import Substitution
 from headrace.debezium.naming.names import unicode_escaped
 
 MAX_TOPIC_LENGTH = 249
-"""Kafka's limit, in characters."""
+"""Kafka's limit for the length of a topic name, in characters."""
 
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9._-]")
 _FORBIDDEN_OR_UNDERSCORE = re.compile(r"[^A-Za-z0-9.-]")
 
 
 class TopicNamingStrategy(StrEnum):
-    """How tables map to topics, by the names of Debezium's classes."""
+    """Mapping of tables to topics, by the names of Debezium's classes."""
 
     SCHEMA = "io.debezium.schema.SchemaTopicNamingStrategy"  # <prefix>.<schema>.<table>
     SCHEMA_REGEX = "io.debezium.schema.SchemaRegexTopicNamingStrategy"
@@ -51,11 +51,12 @@ class TopicNamingStrategy(StrEnum):
 TOPIC_NAMING_CLASSES = {
     strategy.value.rpartition(".")[2]: strategy.value for strategy in TopicNamingStrategy
 }
-"""Class names without their package."""
+"""Naming strategies (full class names) by class name without package."""
 
 
 def sanitized(name: str) -> str:
-    """`name` as a topic name: other characters than A-Z a-z 0-9 . _ - become `_`, the end is cut.
+    """Return `name` as a topic name: characters other than A-Z a-z 0-9 . _ - become `_`, and the
+    name is truncated to the limit.
 
     Characters are UTF-16 code units, as in Java: one outside the basic plane becomes `__`.
     """
@@ -63,14 +64,14 @@ def sanitized(name: str) -> str:
 
 
 def unicode_sanitized(name: str) -> str:
-    """`name` as a topic name that can be read back: other characters than A-Z a-z 0-9 . - become
-    `_uXXXX`, the end is cut."""
+    """Return `name` as a topic name that can be decoded: characters other than A-Z a-z 0-9 . -
+    become `_uXXXX`, and the name is truncated to the limit."""
     return unicode_escaped(_FORBIDDEN_OR_UNDERSCORE, name)[:MAX_TOPIC_LENGTH]
 
 
 @dataclass(frozen=True)
 class Replacement:
-    """A regular expression for a whole name, and what replaces it (`$1`: a group)."""
+    """A regular expression for a whole name, and its replacement (`$1`: a group)."""
 
     regex: Substitution
     replacement: str
@@ -89,7 +90,8 @@ _REFERENCE = re.compile(r"\\(.)|\$(?:(\d)|\{(\w+)\})", re.DOTALL)
 
 
 def _expanded(replacement: str, groups: Sequence[str], indexes: Mapping[str, int]) -> str:
-    """A replacement text of Java's Matcher: `$1`, `${name}`, and a backslash before a literal."""
+    """Expand a replacement text of Java's Matcher: `$1`, `${name}`, and a backslash before a
+    literal."""
 
     def one(found: re.Match[str]) -> str:
         if found[1] is not None:
@@ -101,7 +103,7 @@ def _expanded(replacement: str, groups: Sequence[str], indexes: Mapping[str, int
 
 @dataclass(frozen=True)
 class KeyField:
-    """The field that tells rows of tables apart which share a topic."""
+    """The key field that distinguishes rows of tables that share a topic."""
 
     name: str = "__dbz__physicalTableIdentifier"
     replacement: Replacement | None = None
@@ -129,13 +131,13 @@ class TopicNames:
         return self.routing(topic) or topic
 
     def origin(self, *path: str) -> str:
-        """The name before it is made a valid topic and routed."""
+        """Return the name of a table before it is sanitized and routed."""
         if not self.strategy.names_schema:
             path = path[-1:]
         return self.delimiter.join((self.prefix, *(part for part in path if part)))
 
     def key_fields(self, *path: str) -> tuple[tuple[str, str], ...]:
-        """Constant fields, and their values, after the key columns of a table."""
+        """Return the constant fields, with their values, after the key columns of a table."""
         if self.key_field is None:
             return ()
         origin = self.origin(*path)
@@ -145,7 +147,7 @@ class TopicNames:
 
     @property
     def sanitizer(self) -> Callable[[str], str]:
-        """Makes a text a valid topic name."""
+        """The function that makes a text a valid topic name."""
         return unicode_sanitized if self.strategy.is_unicode else sanitized
 
     @property
@@ -172,6 +174,6 @@ class TopicNames:
 
 
 def topic_hash(topic: str) -> int:
-    """What the hash of every key of a topic begins with."""
+    """Return the number that the hash of every key of a topic starts with."""
     raw = topic.encode()
     return (zlib.crc32(raw) << 31) ^ zlib.adler32(raw)
