@@ -1,4 +1,4 @@
-"""The file that a user sends: a ZIP archive of JSON, with a page that says what is in it."""
+"""The file that a user sends: a ZIP archive of JSON, with a page that describes its contents."""
 
 from __future__ import annotations
 
@@ -44,12 +44,11 @@ def write(
     with_workload: bool = False,
     **facts: str,
 ) -> BaseException | None:
-    """Has the plan's statements sent, and those of its workload `with_workload`, and writes the
-    archive, which is there whole or not at all. What ends it early, and is returned, does not take
-    away what was recorded before. `facts` belong to its manifest.
+    """Send the plan's statements, and those of its workload `with_workload`, and write the archive,
+    completely or not at all. An error that ends it early is returned; the statements recorded
+    before it are still written. `facts` belong to the manifest.
 
-    Raises HeadraceError("support.not_written"), and what the plan raises before anything was
-    recorded.
+    Raises HeadraceError("support.not_written"), and the errors of the plan if nothing was recorded.
     """
     parts = (plan.ask, plan.workload.ask) if with_workload else (plan.ask,)
     ended: BaseException | None = None
@@ -81,21 +80,21 @@ def write(
 
 
 def _ended(archive: zipfile.ZipFile, pieces: Generator[tuple[str, bytes]]) -> BaseException | None:
-    """Writes the pieces of a part; what ended it, once what a workload made is taken back."""
+    """Write the pieces of a part; return the error that ended it, after a workload's cleanup."""
     try:
         with closing(pieces):
             for name, piece in pieces:
                 archive.writestr(name, piece)
     except OSError:
-        raise  # of the archive: the driver's own are errors of its connector
+        raise  # of the archive: the driver's errors are raised as errors of its connector
     except BaseException as error:  # noqa: BLE001 - it is raised when the archive is written
         return error
     return None
 
 
 def read(path: Path) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
-    """The manifest and the records of a bundle. Raises OSError, KeyError and ValueError for another
-    file."""
+    """Return the manifest and the records of a bundle. Raises OSError, KeyError and ValueError for
+    other files."""
     with zipfile.ZipFile(path) as archive:
         manifest = json.loads(archive.read("manifest.json"))
         lines = archive.read("statements.jsonl").decode().splitlines()
@@ -111,7 +110,7 @@ def _answers(
 
 
 def _answer(one: Open, records: Sequence[Mapping[str, Any]]) -> Mapping[str, object]:
-    """The answer, or the class of the error where it cannot be found out of what there is."""
+    """The answer, or the class of the error if the records do not allow one."""
     try:
         return {"answer": one.answer(records)}
     except Exception as error:  # noqa: BLE001 - the records are what matters
@@ -123,7 +122,8 @@ def _lines(records: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def _json(value: object, indent: int | None = 1) -> bytes:
-    """A line, or several; what is not UTF-8, such as half a character, is as JSON escapes it."""
+    """JSON on one line, or indented; characters that are not valid UTF-8, such as half a surrogate
+    pair, are escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     return f"{text}\n".encode(errors="backslashreplace")
 

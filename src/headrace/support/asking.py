@@ -1,4 +1,4 @@
-"""Statements of a support bundle on one connection, whose answers are recorded."""
+"""Statements of a support bundle on a connection, whose answers are recorded."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ Binds = Mapping[str, object] | Sequence[object]
 
 
 class Cursor(Protocol):
-    """Rows of a query that runs; a connector's own class."""
+    """Rows of a running query; a class of the connector."""
 
     def fetch(self, rows: int, /) -> Sequence[Sequence[Any]]: ...
     def close(self) -> None: ...
 
 
 class Session(Protocol):
-    """A connector's own connection."""
+    """A connection of the connector."""
 
     def cursor(self, statement: str, binds: Any, /) -> Any: ...
     def rows(self, statement: str, binds: Any, /) -> object: ...
 
 
 class Asking(ABC):
-    """Statements on one connection. What goes wrong is recorded, whatever it is; once the
-    connection is lost, nothing more is sent or recorded."""
+    """Statements on one connection. All errors are recorded; once the connection is lost, nothing
+    more is sent or recorded."""
 
     def __init__(self, session: Session, recording: Recording) -> None:
         self._session, self._recording = session, recording
@@ -37,11 +37,11 @@ class Asking(ABC):
 
     @abstractmethod
     def _is_lost(self, error: Exception) -> bool:
-        """Whether the connection is not there any more."""
+        """Whether the error means that the connection was lost."""
 
     @abstractmethod
     def _answer(self, cursor: Any, rows: Sequence[Sequence[Any]]) -> Answer:
-        """The rows of a cursor, which is open, and what it says of them."""
+        """Return the rows of an open cursor, and its description of them."""
 
     @property
     def is_lost(self) -> bool:
@@ -56,16 +56,16 @@ class Asking(ABC):
     def send(
         self, question: Question, text: str = "", binds: Binds = (), *, most: int = _ROWS
     ) -> Answer | None:
-        """The rows of a query, not many more than `most`; None after an error."""
+        """Return the rows of a query, not many more than `most`; None after an error."""
         statement = text or question.text
         return self.recorded(question, lambda: self._queried(statement, binds, most), binds)
 
     def run(self, question: Question, text: str = "", binds: Binds = ()) -> bool:
-        """A statement without rows; False after an error."""
+        """Run a statement without rows; returns False after an error."""
         return self.refusal(question, text, binds) is None
 
     def refusal(self, question: Question, text: str = "", binds: Binds = ()) -> Exception | None:
-        """The error with which a statement without rows ended."""
+        """Run a statement without rows; returns its error, if any."""
 
         def sent() -> Answer:
             self._session.rows(text or question.text, binds)
@@ -77,7 +77,7 @@ class Asking(ABC):
     def recorded(
         self, question: Question, send: Callable[[], Answer], binds: Binds = ()
     ) -> Answer | None:
-        """What `send` gives; None after an error."""
+        """Return the answer of `send`; None after an error."""
         answer = self._recorded(question, send, binds)
         return None if isinstance(answer, Exception) else answer
 

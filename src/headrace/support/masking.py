@@ -1,7 +1,7 @@
 """Names and values of a support bundle: numbered, or replaced by characters of the same kinds.
 
-One bundle has one random key, which is nowhere kept: equal values have equal masks inside a bundle,
-and nobody can try values out.
+Each bundle has a random key, which is not stored: equal values have equal masks within a bundle,
+and values cannot be guessed by trying them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FORMATS = frozenset(
         "SYYYY-MM-DD HH24:MI:SS.FF9 TZH:TZM",
     }
 )  # fmt: skip
-"""Formats of the connectors' own sessions: literals that say nothing of a value."""
+"""Formats of the connectors' own sessions: literals that reveal nothing about a value."""
 _SQL_WORDS = """
     ADD ALL ALTER ALWAYS AND AS ASC BEGIN BETWEEN BIGINT BINARY BINARY_DOUBLE BINARY_FLOAT
     BLOB BOOLEAN BY BYTE CACHE CASCADE CASE CHAR CHARACTER CHECK CLOB CLUSTER COLUMN COLUMNS
@@ -50,7 +50,7 @@ _SQL_WORDS = """
     WHEN WHERE WITH XML XMLTYPE YEAR ZONE
 """
 _KEPT_WORDS = frozenset(_SQL_WORDS.split())
-"""Words of SQL that a mask leaves as they are; every other word may be a name."""
+"""Words of SQL that a mask leaves unchanged; any other word may be a name."""
 _SIZED = (
     "BINARY|BLOB|CHAR|CHARACTER|CLOB|DBCLOB|DECFLOAT|DECIMAL|FLOAT|GRAPHIC|NCHAR|NCLOB|NUMBER|"
     "NUMERIC|NVARCHAR2|RAW|TIME|TIMESTAMP|UROWID|VARBINARY|VARCHAR|VARCHAR2|VARGRAPHIC|VECTOR"
@@ -62,8 +62,8 @@ _BEFORE_SIZE = re.compile(
     r"\s*\(\s*(?:\d{1,5}\s*,\s*-?\s*)?$",
     re.IGNORECASE,
 )
-"""The text before a size, or the scale after it, in a masked statement that declares a column.
-In an expression, such as a default, there is no name before the type."""
+"""The text before a size, or the scale after it, in a masked statement that declares a column. In
+an expression, such as a default, no name precedes the type."""
 _SIZE = re.compile(r"\d{1,5}")
 _TAIL = 120
 _DECLARED = "(NAME_0 "
@@ -78,46 +78,47 @@ _STATEMENT = re.compile(
     rf"(?:create|alter|drop|truncate|purge|flashback|lock|analyze)\s+(?:{_OBJECTS})\b)",
     re.IGNORECASE | re.DOTALL,
 )
-"""How a statement begins whose quotation marks are SQL's: of rows, by names, or of a user. Parts of
-large values are assignments (`buf_c := '…'`), or the bare text."""
+"""The beginning of statements whose quotation marks are those of SQL: statements on rows, by names,
+or of a user. Parts of large values are assignments (`buf_c := '…'`), or the bare text."""
 KEPT = "surrogateescape"
-"""How bytes that are not UTF-8 pass through texts."""
+"""Error handler with which bytes that are not UTF-8 pass through texts."""
 _QUOTE = '"'
 
 
 class Masks:
-    """The masks of one bundle. Methods never return any part of what they were given."""
+    """The masks of one bundle. Methods never return any part of their arguments."""
 
     def __init__(self, key: bytes | None = None) -> None:
         self._key = key or secrets.token_bytes(32)
         self._names: dict[str, str] = {}
 
     def name(self, text: str) -> str:
-        """`NAME_0001` and so on: the same for the same name, with quotes or without."""
+        """Return `NAME_0001` and so on: the same for equal names, with quotes or without."""
         return self._names.setdefault(text, f"NAME_{len(self._names) + 1:04}")
 
     def text(self, text: str) -> str:
-        """As many characters: digits for digits, letters for letters in their case, a letter beyond
-        ASCII for one of as many bytes, everything else as it is."""
+        """Mask a text by one of the same length: digits by digits, letters by letters of the same
+        case, a letter outside ASCII by one of as many bytes; all other characters stay."""
         stream = self._stream(text.encode("utf-8", "surrogatepass"))
         return "".join(_alike(character, stream) for character in text)
 
     def data(self, data: bytes) -> str:
-        """A digest in hexadecimal digits, of as many bytes."""
+        """Return a digest of the data in hexadecimal digits, of as many bytes."""
         stream = self._stream(data)
         return bytes(next(stream) for _ in data).hex()
 
     def sql(self, statement: str) -> str:
-        """A statement whose words of SQL, punctuation and sizes of declared columns stay; names are
-        numbered, literals, numbers and comments masked by `text`, moments by other moments."""
+        """Mask a statement: SQL's words, punctuation and sizes of declared columns stay; names are
+        numbered; literals, numbers and comments are masked by `text`; dates and times are
+        replaced."""
         return self._sql(statement, "")
 
     def column_type(self, text: str) -> str:
-        """The type of a column as it is declared, with its sizes; names are numbered."""
+        """The declared type of a column, with its sizes; names are numbered."""
         return self._sql(text, _DECLARED).removeprefix(_DECLARED)
 
     def _sql(self, statement: str, before: str) -> str:
-        """The masked statement after `before`, which is shown as it is."""
+        """Return the masked statement after `before`, which stays unchanged."""
         masked = before
         for token in _TOKEN.finditer(statement):
             part = token[0]
@@ -140,12 +141,12 @@ class Masks:
         return masked
 
     def parts(self, parts: Sequence[str], own: frozenset[str] | None = None) -> list[str]:
-        """The parts of one statement; each continues in the next, also within a literal or a
-        character (bytes that are not UTF-8 are surrogates, as KEPT makes them). They are masked as
-        one statement by `sql`, or by `own_sql` with what is its `own`, and cut where they were cut:
-        each has as many bytes, but for the last ones, and a cut between characters stays one. What
-        does not begin as a statement does, such as a part without its beginning or of a large
-        value, is masked by `text`, unless it is the workload's."""
+        """Mask the parts of one statement, which may be split within a literal or a character
+        (bytes that are not UTF-8 are surrogates, as KEPT makes them). They are masked as one
+        statement by `sql`, or by `own_sql` with `own`, and split at the same places: each part has
+        as many bytes, except for the last ones, and a split between characters stays one. A text
+        that does not begin like a statement, such as a part without its beginning or of a large
+        value, is masked by `text`, unless it belongs to the workload."""
         encoded = [part.encode(errors=KEPT) for part in parts]
         whole = b"".join(encoded).decode(errors=KEPT)
         if own is not None:
@@ -169,8 +170,8 @@ class Masks:
         goes_on: Sequence[object],
         own: Sequence[frozenset[str] | None],
     ) -> list[str | None]:
-        """Statements of rows, masked by `parts`. `goes_on` says of each row whether its statement
-        goes on in the next one, `own` what is the own of the statement that begins there."""
+        """Mask the statements of rows by `parts`. `goes_on` says for each row whether its statement
+        continues in the next row; `own` is the `own` of the statement that begins in the row."""
         masked: list[str | None] = []
         first = 0
         for row, more in enumerate(goes_on, 1):
@@ -185,9 +186,9 @@ class Masks:
         return masked
 
     def own_sql(self, statement: str, own: frozenset[str]) -> str:
-        """A statement on a table of a workload: names and words stay that are SQL's or its `own`,
-        and values, as they are the workload's. What stands in quotation marks within a literal is
-        a name, too; a literal that holds a word of another kind than its values is a statement."""
+        """Mask a statement on a table of a workload: SQL's names and words and those of `own` stay,
+        and so do values, which are the workload's. A quoted text within a literal is treated as a
+        name; a literal that contains quotation marks is treated as a statement."""
         masked = ""
         for token in _TOKEN.finditer(statement):
             part = token[0]
@@ -214,7 +215,7 @@ class Masks:
         return f"'{masked}'"
 
     def _moment(self, text: str, moment: re.Match[str]) -> str:
-        """Another moment in the same form."""
+        """Return another date and time in the same form."""
         stream = self._stream(text.encode())
         date = (
             f"{1900 + next(stream) % 200:04}-{next(stream) % 12 + 1:02}-{next(stream) % 28 + 1:02}"
@@ -229,7 +230,7 @@ class Masks:
         return f"{sign}{date} {time}{self.text(moment[7] or '')}{zone}"
 
     def _stream(self, value: bytes) -> Iterator[int]:
-        """Bytes that depend on the key and the value only."""
+        """Bytes that only depend on the key and the value."""
         block = 0
         while True:
             yield from hmac.digest(self._key, block.to_bytes(4, "big") + value, hashlib.sha256)
@@ -237,7 +238,7 @@ class Masks:
 
 
 def _is_within(text: bytes, place: int) -> bool:
-    """Whether a place in UTF-8 is within a character."""
+    """Whether a place in UTF-8 is inside a character."""
     return place < len(text) and text[place] & 0xC0 == 0x80
 
 

@@ -12,8 +12,8 @@ from headrace.support.recording import Recording
 
 @dataclass(frozen=True)
 class Open:
-    """Something that cannot be known without the database: `name` is its label, `question` asks,
-    and `answer` finds out from what was recorded (None: the bundle cannot tell)."""
+    """A fact that cannot be known without the database: `name` is its label, `question` the
+    question, and `answer` derives the answer from the records (None: the bundle has no answer)."""
 
     name: str
     question: str
@@ -21,14 +21,14 @@ class Open:
 
 
 Asks = Callable[[Recording, float], Generator[tuple[str, bytes]]]
-"""Sends statements and gives pieces of the archive by their names; called with the recording and
-the seconds for which changes are observed."""
+"""Sends statements and yields pieces of the archive with their names; called with the recording and
+the time in seconds during which changes are observed."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Changes of tables of its own, whose redo or change rows answer open questions. `ask` takes
-    back what it made when it ends, in every case; `place` says where the tables are."""
+    """Changes of the bundle's own tables, whose redo or change rows answer open questions. `ask`
+    removes its objects when it ends, in every case; `place` is where the tables are created."""
 
     place: str
     questions: Sequence[Question]
@@ -38,9 +38,9 @@ class Workload:
 @dataclass(frozen=True)
 class SupportPlan:
     """A connector's part of a support bundle: every statement that may be sent, which only reads,
-    `open_questions`, and a `workload` for whoever asks for it. `driver` gives the driver
-    and its version; `error_of` gives the codes of one of its exceptions, None for others. A plan is
-    made, and its statements are listed, without the driver."""
+    `open_questions`, and an optional `workload`. `driver` returns the driver and its version;
+    `error_of` returns the codes of the driver's exceptions, None for others. Creating a plan, and
+    listing its statements, does not need the driver."""
 
     driver: Callable[[], str]
     questions: Sequence[Question]

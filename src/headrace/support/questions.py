@@ -8,33 +8,32 @@ from enum import StrEnum
 
 
 class Shown(StrEnum):
-    """What a bundle shows of the values of a column."""
+    """The way in which a bundle shows the values of a column."""
 
     VALUE = "value"
-    """The value: only of a database's own words and numbers."""
+    """The value: only for a database's own words and numbers."""
     NAME = "name"
-    """A number in place of the name."""
+    """A number instead of the name."""
     TEXT = "text"
-    """Other characters of the same kinds."""
+    """A text with other characters of the same kinds."""
     SQL = "sql"
-    """The statement, its names and values masked."""
+    """The statement, with masked names and values."""
     COLUMN_TYPE = "column type"
-    """The type of a column as it is declared, names of types masked."""
+    """The declared type of a column, with masked names of types."""
     OWN_SQL = "own sql"
-    """A statement on a table of the workload: values are shown, and names that are the workload's
-    own."""
+    """A statement on a table of the workload: values, and the workload's own names, are shown."""
     TYPE = "type"
-    """The type that the driver made of it, and its size."""
+    """The Python type of the driver's value, and its size."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """One statement. `text` is what is sent, or what is sent with other names (`{table}`) for each
-    captured table; `place` says in which container or schema; `why` is shown by `--dry-run`.
-    `columns` says what is shown of which column, in upper case; of the others texts are masked and
-    numbers and times shown, or all of them as `others` says. `own` are the names and words of a
-    workload, in upper case. `goes_on` is the column that says, by a number other than 0, that the
-    statements of a row go on in the next one: they are masked together."""
+    """A statement. `text` is sent unchanged, or with the name of each captured table (`{table}`);
+    `place` is its container or schema; `why` is shown by `--dry-run`. `columns` says how columns
+    are shown, by upper-case name; for other columns, texts are masked and numbers and times shown,
+    unless `others` is given. `own` are the names and words of a workload, in upper case. `goes_on`
+    is the column with a number other than 0 in rows whose statement continues in the next row:
+    these parts are masked together."""
 
     name: str
     text: str
@@ -47,5 +46,5 @@ class Question:
     goes_on: str = ""
 
     def own_of(self, column: str) -> frozenset[str] | None:
-        """`own` where the column has statements of the workload, None for others."""
+        """`own` if the column has statements of the workload, otherwise None."""
         return self.own if self.columns.get(column) is Shown.OWN_SQL else None

@@ -1,4 +1,4 @@
-"""Statements and what a database answered, masked before anything keeps it."""
+"""Statements and a database's answers, masked before they are stored."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _STATEMENTS = (Shown.SQL, Shown.OWN_SQL)
 
 
 class Answer(NamedTuple):
-    """What the driver gave: its description of each column (name, then what it has) and rows.
-    `numbers` are the places of columns whose texts are numbers."""
+    """An answer of the driver: its description of each column (the name first) and rows. `numbers`
+    are the indexes of columns whose texts are numbers."""
 
     description: Sequence[Sequence[object]]
     rows: Sequence[Sequence[object]]
@@ -27,8 +27,8 @@ class Answer(NamedTuple):
 
 
 class Recording:
-    """The records of one bundle, in the order of the statements. `error_of` gives the codes of an
-    exception of the driver; None: it has none, and is recorded by its class."""
+    """The records of one bundle, in the order of the statements. `error_of` returns the codes of an
+    exception of the driver; None: it has no codes, and its class is recorded."""
 
     def __init__(
         self, masks: Masks, error_of: Callable[[Exception], Mapping[str, object] | None]
@@ -43,8 +43,8 @@ class Recording:
         send: Callable[[], Answer],
         binds: Mapping[str, object] | Sequence[object] = (),
     ) -> Answer | Exception:
-        """What `send` gives, or the exception with which it ends, which is recorded. `binds` are
-        shown by their types."""
+        """Record and return the answer of `send`, or the exception that it raises. Only the types
+        of `binds` are shown."""
         began = time.monotonic()
         record: dict[str, Any] = {
             "name": question.name,
@@ -55,7 +55,7 @@ class Recording:
         answer: Answer | Exception
         try:
             answer = send()
-        except Exception as error:  # noqa: BLE001 - a bundle is of what goes wrong, too
+        except Exception as error:  # noqa: BLE001 - a bundle also records errors
             answer = error
             record["error"] = self.error(error)
         record["seconds"] = round(time.monotonic() - began, 4)
@@ -67,15 +67,14 @@ class Recording:
         return answer
 
     def error(self, error: Exception) -> dict[str, object]:
-        """What is shown of an exception: its codes, or its class."""
+        """Return the description of an exception: its codes, or its class."""
         if codes := self._error_of(error):
             return dict(codes)
         code = {"code": error.code} if isinstance(error, HeadraceError) else {}
         return {"class": type(error).__name__, **code}
 
     def note(self, name: str, **facts: object) -> None:
-        """Something that was found out, and has no statement of its own; facts are shown as they
-        are."""
+        """Record facts that do not come from a statement of their own; they are shown unmasked."""
         self.records.append({"name": name, "facts": facts})
 
     def _rows(self, question: Question, answer: Answer) -> list[list[list[object]]]:
@@ -103,8 +102,8 @@ class Recording:
     def cell(
         self, question: Question, column: str, value: object, *, is_number: bool = False
     ) -> list[object]:
-        """The type that the driver made, and what is shown of the value. `is_number`: a text is
-        one."""
+        """The Python type of the driver's value, and the value as shown. `is_number`: the text is a
+        number."""
         shown = question.columns.get(column.upper(), question.others)
         kind = type(value).__name__
         if value is None:
@@ -117,7 +116,7 @@ class Recording:
                 case Shown.VALUE:
                     return [kind, value]
                 case Shown.NAME:
-                    return [kind, self.masks.name(value.rstrip())]  # of a column of one width
+                    return [kind, self.masks.name(value.rstrip())]  # padded in CHAR columns
                 case Shown.COLUMN_TYPE:
                     return [kind, self.masks.column_type(value)]
                 case Shown.SQL:
@@ -136,7 +135,8 @@ class Recording:
         return [kind]
 
     def _column(self, question: Question, described: Sequence[object]) -> list[object]:
-        """A name of a view's column is shown, one of a user's table is not."""
+        """Describe a column: the names of a view's columns are shown, those of a user's table
+        masked."""
         name, *others = described
         is_known = question.others in (None, Shown.VALUE) or str(name).upper() in question.columns
         shown = str(name) if is_known else self.masks.name(str(name))
@@ -144,14 +144,15 @@ class Recording:
 
 
 def _text(value: object) -> str | None:
-    """A part of a statement, which may be bytes where it is cut within a character."""
+    """A part of a statement, which is bytes if it is cut inside a character."""
     if isinstance(value, bytes):
         return value.decode(errors=KEPT)
     return value if isinstance(value, str) else None
 
 
 def _plain(value: object) -> object:
-    """A plain form of a driver's description of a column: numbers, and types by their names."""
+    """A plain form of a driver's description of a column: numbers stay, types become their
+    names."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return str(getattr(value, "name", type(value).__name__))

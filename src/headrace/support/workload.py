@@ -14,23 +14,22 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Traces:
-    """Statements that take back what a workload makes, last first. Each is known before the
-    statement is sent whose work it takes back, because nobody knows what became of one that was
-    interrupted."""
+    """Statements that remove the objects of a workload, last first. Each is recorded before the
+    statement that creates its object, because the effect of an interrupted statement is unknown."""
 
     statements: list[str] = field(default_factory=list)
 
     def expect(self, undo: str) -> None:
-        """The next statement makes what `undo` takes back."""
+        """Record the statement that removes the object of the next statement."""
         self.statements.append(undo)
 
     def refused(self, undo: str) -> None:
-        """The database did not make it."""
+        """Forget an object that the database did not create."""
         self.statements.remove(undo)
 
     def take_back(self, send: Callable[[str], bool]) -> list[str]:
-        """Sends each statement; `send` says whether the database took it. Those that are left over
-        are returned, and a warning names them, also where this is interrupted."""
+        """Send each statement; `send` says whether the database executed it. Statements that failed
+        are returned, and a warning names them, also after an interruption."""
         left: list[str] = []
         try:
             while self.statements:
@@ -47,8 +46,8 @@ class Traces:
         return left
 
     def take_back_on(self, session: AbstractContextManager[Callable[[str], bool]]) -> None:
-        """As `take_back`, on a session that is opened for it, where there is anything. Where it
-        cannot be opened, and where that is interrupted, all statements are left over."""
+        """Call `take_back` with a new session, if there is anything to remove. If the session
+        cannot be opened, or opening it is interrupted, all statements count as failed."""
         if not self.statements:
             return
         is_open = False
@@ -64,7 +63,8 @@ class Traces:
 
 
 def exists(place: str, names: list[str]) -> HeadraceError:
-    """What a workload needs is somebody's, or was left over: nothing was made or dropped."""
+    """The error of names that the workload needs and that already exist: nothing was created or
+    dropped."""
     return HeadraceError(
         "support.workload_exists",
         f"--workload makes tables of its own in {place}, where these are already: "
@@ -74,7 +74,7 @@ def exists(place: str, names: list[str]) -> HeadraceError:
 
 
 def refused(place: str, reason: str, remedy: str) -> HeadraceError:
-    """The database does not let the user make what a workload needs."""
+    """The error of a database that does not let the user create the workload's objects."""
     return HeadraceError(
         "support.workload_refused",
         f"--workload cannot make its tables in {place}: {reason}",
