@@ -1,1 +1,1 @@
-"""BSON documents: checked, filtered, and written as Extended JSON."""
+"""BSON documents: validated, filtered, and written as Extended JSON."""

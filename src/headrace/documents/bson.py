@@ -1,7 +1,7 @@
-"""BSON bytes: types of elements, and what may be wrong with values.
+"""BSON bytes: types of elements, and errors of values.
 
 A document is an int32 length, its elements and a zero byte; an element is a type byte, a name that
-a zero byte ends, and a value (bsonspec.org, version 1.1). A value by itself, such as an `_id`, is
+ends with a zero byte, and a value (bsonspec.org, version 1.1). A single value, such as an `_id`, is
 its type byte and its bytes. The rules on memory are those of `headrace.connect.kernels.memory`.
 """
 
@@ -39,7 +39,7 @@ class Kind(IntEnum):
 
 
 MOST_DEPTH = 256
-"""Documents and arrays inside of each other. Servers store 180 levels; their parameter
+"""Limit for documents and arrays inside each other. Servers store 180 levels; their parameter
 `maxBSONDepth` allows 250 at most."""
 
 SMALLEST_DOCUMENT = 5
@@ -56,7 +56,7 @@ CODE, SYMBOL, CODE_WITH_SCOPE = int(Kind.CODE), int(Kind.SYMBOL), int(Kind.CODE_
 INT32, TIMESTAMP, INT64 = int(Kind.INT32), int(Kind.TIMESTAMP), int(Kind.INT64)
 DECIMAL128, MIN_KEY, MAX_KEY = int(Kind.DECIMAL128), int(Kind.MIN_KEY), int(Kind.MAX_KEY)
 
-# Why a kernel stopped; -1 and below, so that none of them is an address.
+# Faults: the reasons why a kernel stopped; negative, so that none of them is an address.
 UNKNOWN_KIND = -1
 BAD_LENGTH = -2
 NOT_TERMINATED = -3
@@ -76,7 +76,7 @@ FAULTS = {
 
 
 def broken(fault: int, place: str = "a value") -> HeadraceError:
-    """The error for BSON that a kernel refuses; `fault` says why, `place` where it is."""
+    """The error for BSON that a kernel rejects; `fault` is the reason, `place` names the value."""
     return HeadraceError(
         "documents.value_not_understood",
         f"{place} is not valid BSON: {FAULTS[fault]}",

@@ -1,7 +1,7 @@
-"""Binary cells that hold BSON: what a connector's columns decode them with.
+"""Decoding of binary cells that hold BSON, for the columns of connectors.
 
 Such a cell is a BSON value: its type byte and its bytes, so that an `_id` of any type and a
-document have one form.
+document have the same form.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from headrace.documents.kernels.field_kernel import NAME_TAKEN
 
 
 def decoder(encoding: Encoding) -> Callable[[bytes], object]:
-    """What turns a cell of this encoding into its Connect value (`Cell.decode`): a text for the
-    Extended JSON ones, a list of texts, or a list of structs `field` and `size`; null (None) for
-    empty arrays. It raises HeadraceError `documents.value_not_understood`, and
-    `documents.value_not_representable` for a document that field rules refuse."""
+    """Return the function that decodes a cell of this encoding to its Connect value
+    (`Cell.decode`): a text for the Extended JSON encodings, a list of texts, or a list of structs
+    `field` and `size`; null (None) for empty arrays. It raises HeadraceError
+    `documents.value_not_understood`, and `documents.value_not_representable` for a document that
+    field rules reject."""
     if encoding is Encoding.BSON_TEXTS:
         return _texts
     if encoding is Encoding.BSON_TRUNCATED_ARRAYS:
@@ -37,7 +38,7 @@ def _extended_json(cell: bytes, dialect: Dialect) -> str:
 
 
 def _array(cell: bytes, kind: int) -> list[bytes]:
-    """The values of an array's elements, which are all of this type."""
+    """The values of an array's elements, which must all have this type."""
     if cell[:1] != bytes([ARRAY]):
         raise broken(UNKNOWN_KIND, "an array")
     values = []

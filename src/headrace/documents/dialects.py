@@ -1,8 +1,7 @@
-"""The spellings of Extended JSON that Debezium writes, and their constant texts for the kernel.
+"""The dialects of Extended JSON that Debezium writes, and their constant texts for the kernel.
 
-Version 1 is what drivers wrote before 2017 (strict mode), version 2 the specification
-of today (relaxed and canonical). The layouts are those of
-`org.bson.json.JsonWriterSettings`.
+Version 1 is the format of drivers before 2017 (strict mode), version 2 the current specification
+(relaxed and canonical). The layouts are those of `org.bson.json.JsonWriterSettings`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from headrace.connect.encoding import Encoding
 
 
 class Dialect(IntEnum):
-    """Which version and layout is written."""
+    """Version and layout of Extended JSON."""
 
     STRICT = 0
     """Version 1, strict, compact: `before` and `after` by default."""
@@ -38,12 +37,12 @@ DIALECTS = {
     Encoding.EXTENDED_JSON_CANONICAL: Dialect.CANONICAL,
     Encoding.EXTENDED_JSON_MANUAL: Dialect.MANUAL,
 }
-"""Which dialect an encoding of cells shows."""
+"""The dialect of each encoding of cells."""
 
 
 @dataclass(frozen=True)
 class _Style:
-    """What the constant texts of a dialect depend on."""
+    """Properties of a dialect that determine its constant texts."""
 
     version: int
     canonical: bool = False
@@ -60,7 +59,8 @@ _STYLES = {
     Dialect.MANUAL: _Style(1, bare_longs=True, colon=" : ", comma=", "),
 }
 
-# The constant texts. `'` stands for a quote, `:` for the colon and `,` for the comma of the style.
+# The constant texts. `'` is a placeholder for a quote, `:` for the colon and `,` for the comma of
+# the style.
 _OF_ALL = {
     "QUOTE": "'",
     "NAME_END": "':",
@@ -130,18 +130,18 @@ _BARE_LONGS = {"INT64": "", "INT64_END": ""}
 _NAMES = [*_OF_ALL, *_OF_VERSION_1]
 
 FRAGMENT_BYTES = 64
-"""Bytes of a constant text in the table: its length (int64), and room for the text."""
+"""Bytes of a constant text in the table: its length (int64), and space for the text."""
 _MOST_TEXT = FRAGMENT_BYTES - 16  # the kernel copies whole 16 bytes
 STYLE_BYTES = FRAGMENT_BYTES * len(_NAMES)
 
 
 def fragment_offset(name: str) -> int:
-    """Where a constant text begins in its style's part of the table."""
+    """Return the offset of a constant text in its style's part of the table."""
     return FRAGMENT_BYTES * _NAMES.index(name)
 
 
 def fragment(name: str, dialect: Dialect, *, escaped: bool = False) -> bytes:
-    """A constant text; `escaped`: as it is inside of a JSON string."""
+    """Return a constant text; `escaped`: in the form that it has inside a JSON string."""
     style = _STYLES[dialect]
     texts = _OF_VERSION_1 if style.version == 1 else _OF_VERSION_2
     if style.bare_longs:

@@ -1,4 +1,4 @@
-"""The elements of documents, in Python."""
+"""Iterates over the elements of documents, in Python."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from headrace.documents.kernels.value_sizes import value_size
 
 
 def elements(document: bytes) -> Iterator[tuple[int, str, bytes]]:
-    """Type byte, name and value bytes of each element of a document or array, which may be the
-    beginning of `document` alone. Raises HeadraceError `documents.value_not_understood`."""
+    """Type byte, name and value bytes of each element of a document or array, which `document`
+    begins with. Raises HeadraceError `documents.value_not_understood`."""
     source = np.frombuffer(document + bytes(PADDING), np.uint8)
     start = address_of(source)
     size = int(value_size(DOCUMENT, start, len(document)))

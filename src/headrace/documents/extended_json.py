@@ -1,8 +1,8 @@
 """Extended JSON of BSON bytes, as BSON's Java library (`org.bson.json`) writes it for Debezium.
 
 `to_extended_json` takes a document, `value_to_extended_json` a value of any type, and
-`column_to_extended_json` an Arrow column of documents. All refuse broken BSON with HeadraceError
-`documents.value_not_understood`, and read no byte outside of it.
+`column_to_extended_json` an Arrow column of documents. All reject invalid BSON with HeadraceError
+`documents.value_not_understood`, and read no byte outside it.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def value_to_extended_json(value: bytes, dialect: Dialect) -> str:
 def column_to_extended_json(documents: pa.BinaryArray, dialect: Dialect) -> pa.StringArray:
     """The Extended JSON of each BSON document; null stays null.
 
-    Raises HeadraceError `documents.value_not_understood` for the first broken document, and
-    `documents.text_too_large` where the texts have 2 GiB or more, which no Arrow string column has.
+    Raises HeadraceError `documents.value_not_understood` for the first invalid document, and
+    `documents.text_too_large` for texts of 2 GiB or more, which an Arrow string column cannot hold.
     """
     count, first = len(documents), documents.offset
     if count == 0:
@@ -71,7 +71,7 @@ def column_to_extended_json(documents: pa.BinaryArray, dialect: Dialect) -> pa.S
                 f"the Extended JSON of {count} documents has more than {_LARGEST_TEXTS} bytes",
                 "Pass fewer documents at a time.",
             )
-        # The next document has all the room that it can need, and then the others follow.
+        # The next document gets the most memory that it can need; the others follow.
         growth, batch = (MOST_GROWTH, 1) if growth == GROWTH else (GROWTH, count - done)
         if growth == MOST_GROWTH and done < count:
             length = int(places[first + done + 1]) - int(places[first + done])

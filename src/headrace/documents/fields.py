@@ -1,4 +1,4 @@
-"""Fields that documents lose or that get another name: `field.exclude.list` and `field.renames`.
+"""Fields that are removed from documents or renamed: `field.exclude.list` and `field.renames`.
 
 `FieldRules` applies the rules of one collection to BSON bytes; compiled readers call
 `headrace.documents.kernels.field_kernel` with its `address` and `count`.
@@ -24,7 +24,8 @@ from headrace.errors import HeadraceError
 
 
 class PathRule(NamedTuple):
-    """The field at `path` (names from the document's top on) gets this name; None: it goes."""
+    """The new name of the field at `path` (names from the top of the document); None: the field is
+    removed."""
 
     path: tuple[str, ...]
     name: str | None = None
@@ -35,8 +36,8 @@ class FieldRules:
     pickled. Raises ValueError for a path that is empty or has more than `MOST_NODES` names, a name
     with a zero character, and a field that is renamed to its own name.
 
-    `address` is that of `count` rules in memory that lives as long as this object, and `longest`
-    are the bytes of the longest new name.
+    `address` is that of `count` rules in memory that lives as long as this object, and `longest` is
+    the length of the longest new name in bytes.
     """
 
     def __init__(self, rules: Sequence[PathRule]) -> None:
@@ -69,19 +70,21 @@ class FieldRules:
         return FieldRules, (self._rules,)
 
     def document(self, document: bytes) -> bytes:
-        """A whole document after the rules.
+        """Return a whole document after the rules.
 
         Raises HeadraceError `documents.value_not_understood` when it is not BSON, and
-        `documents.value_not_representable` when a field would get a name that is there already.
+        `documents.value_not_representable` when a field would get a name that already exists.
         """
         return self._apply(document, lambda *arguments: self._fields(0, *arguments))
 
     def updated_fields(self, fields: bytes) -> bytes:
-        """The same of an update's changed fields, whose names are dotted."""
+        """Return the changed fields of an update, whose names are dotted, after the rules. Raises
+        as `document`."""
         return self._apply(fields, lambda *arguments: self._fields(1, *arguments))
 
     def names(self, names: bytes) -> bytes:
-        """The array of an update's removed fields, or of its truncated arrays, after the rules."""
+        """Return the array of an update's removed fields, or of its truncated arrays, after the
+        rules."""
         return self._apply(names, self._names)
 
     def _fields(self, is_change: int, at: int, size: int, spare: int, out: int, room: int) -> int:
@@ -106,7 +109,8 @@ class FieldRules:
 
 
 def field_exists(document: str = "a document") -> HeadraceError:
-    """The error of a document in which the new name of a field is taken; `document` says which."""
+    """The error of a document in which the new name of a field already exists; `document` names
+    it."""
     return HeadraceError(
         "documents.value_not_representable",
         f"field.renames: {document} has a field already that another one is renamed to",

@@ -1,7 +1,8 @@
 """BSON values split into structures and leaves, many at a time.
 
-Values of one structure (types and names in one order, recursively) have their leaves at the same
-numbers, so each leaf is a column. What a leaf is, its `Structure` says; `leaves` numbers them.
+Values of the same structure (types and names in the same order, recursively) have the same number
+of leaves in the same order, so each leaf is a column. The `Structure` gives the meaning of each
+leaf.
 """
 
 from __future__ import annotations
@@ -34,12 +35,11 @@ _NO_LEAF = (Kind.NULL, Kind.UNDEFINED, Kind.MIN_KEY, Kind.MAX_KEY)
 
 @dataclass(frozen=True)
 class SplitForm:
-    """How values are read.
+    """Options for reading values.
 
-    `small_longs`: an int64 that fits 32 bits is an int32, as in relaxed Extended JSON.
-    `numbered`: an array's elements are leaves like fields; else an array is one leaf, an array's
-    type byte and its bytes.
-    `signed_seconds`: the seconds of a timestamp are an int32, negative after 2038.
+    `small_longs`: an int64 that fits 32 bits is an int32, as in relaxed Extended JSON. `numbered`:
+    an array's elements are leaves like fields; otherwise an array is one leaf, its type byte and
+    its bytes. `signed_seconds`: the seconds of a timestamp are an int32, negative after 2038.
     """
 
     small_longs: bool = False
@@ -48,7 +48,7 @@ class SplitForm:
 
     @property
     def flags(self) -> int:
-        """The form as the kernel's flags."""
+        """The options as the kernel's flags."""
         return (
             SMALL_LONGS * self.small_longs
             | NUMBERED * self.numbered
@@ -58,10 +58,10 @@ class SplitForm:
 
 @dataclass(frozen=True)
 class Structure:
-    """What a value is.
+    """The type and the parts of a value.
 
     `members` are those of a document or of the scope of code, by name. `elements` are those of an
-    array: all of them where they are numbered, else without those equal to the one before.
+    array: all of them if they are numbered, otherwise without those equal to the element before.
     """
 
     kind: Kind
@@ -69,7 +69,7 @@ class Structure:
     elements: tuple[Structure, ...] = ()
 
     def leaf_count(self, form: SplitForm) -> int:
-        """Leaves of a value of this structure."""
+        """The number of leaves of a value of this structure."""
         if self.kind in _NO_LEAF:
             return 0
         if self.kind is Kind.ARRAY and not form.numbered:
@@ -82,7 +82,7 @@ class Structure:
 
 
 def structure_of(kind: int, value: bytes, form: SplitForm) -> Structure:
-    """The structure of one sound value: a type and the bytes after it."""
+    """Return the structure of one valid value: a type and the bytes after it."""
     if kind == DOCUMENT:
         members = ((name, structure_of(k, v, form)) for k, name, v in elements_of(value))
         return Structure(Kind.DOCUMENT, tuple(members))
@@ -102,7 +102,8 @@ def structure_of(kind: int, value: bytes, form: SplitForm) -> Structure:
 
 @dataclass(frozen=True)
 class SplitGroup:
-    """Values of one structure: `hash_value` stands for it, `members` are their numbers (int64)."""
+    """Values of the same structure: `hash_value` identifies it, `members` are the values' numbers
+    (int64)."""
 
     hash_value: int
     members: np.ndarray
@@ -110,16 +111,16 @@ class SplitGroup:
 
 @dataclass(frozen=True)
 class SplitValues:
-    """Split values: per value (a row of `splits`) the hash of its structure and its leaves in
-    `leaves`, which are cells (kind, address, length). `memory` holds what they point into beside
-    the values themselves."""
+    """Split values: for each value (a row of `splits`) the hash of its structure and its leaves in
+    `leaves`, which are cells (kind, address, length). `memory` owns the bytes that they point to,
+    except those of the values themselves."""
 
     splits: np.ndarray
     leaves: np.ndarray
     memory: tuple[object, ...] = field(repr=False)
 
     def groups(self) -> Iterator[SplitGroup]:
-        """The values by structure."""
+        """The values grouped by structure."""
         hashes = self.splits[:, 0]
         if len(hashes) == 0:
             return
@@ -134,19 +135,19 @@ class SplitValues:
             yield SplitGroup(int(hashes[members[0]]), members)
 
     def leaf_count(self, group: SplitGroup) -> int:
-        """Leaves of each value of a group."""
+        """The number of leaves of each value of a group."""
         first = self.splits[group.members[0]]
         return int(first[2] - first[1])
 
     @property
     def most_leaves(self) -> int:
-        """Leaves of the value that has the most."""
+        """The largest number of leaves of a value."""
         return int((self.splits[:, 2] - self.splits[:, 1]).max(initial=0))
 
     def scatter(self, group: SplitGroup, rows: np.ndarray, tables: np.ndarray) -> np.ndarray:
-        """Puts the leaves of a group into `tables`, int64 of (leaf, row, 3): those of the value
-        `group.members[i]` at `rows[i]` (int64). Returns the tables of the group's leaves; groups
-        whose rows are others may share them."""
+        """Copy the leaves of a group to `tables`, int64 of (leaf, row, 3): those of the value
+        `group.members[i]` to row `rows[i]` (int64). Returns the tables of the group's leaves;
+        groups with different rows may share them."""
         leaf_count = self.leaf_count(group)
         firsts = np.ascontiguousarray(self.splits[group.members, 1])
         rows = np.ascontiguousarray(rows, np.int64)
@@ -158,15 +159,15 @@ class SplitValues:
 
 
 def split(cells: np.ndarray, form: SplitForm) -> SplitValues:
-    """Splits the values in `cells`: int64 (kind, address, length), each a type byte and its value.
-    The memory behind them must outlive what is made of it, and have PADDING after its end.
+    """Split the values in `cells`: int64 (kind, address, length), each a type byte and its value.
+    The memory that they point to must outlive the result, and have PADDING after its end.
 
     Raises HeadraceError `documents.value_not_understood` for the first invalid BSON.
     """
     cells = np.ascontiguousarray(cells, np.int64)
     total = int(cells[:, _LENGTH].sum())
     splits = np.zeros((len(cells), SPLIT_WORDS), np.int64)
-    # Most documents have fewer and longer fields than they could have.
+    # Most documents have fewer and longer fields than the limit allows.
     leaf_room, spare_room = total // 8 + 64, total + SPARE_SLACK
     while True:
         leaves = np.empty((leaf_room, 3), np.int64)

@@ -1,7 +1,7 @@
-"""The Connect types that the values of BSON have by themselves, and their Connect values.
+"""The Connect types of undeclared BSON values, and their Connect values.
 
-Each BSON type maps to one Connect type: a date to Connect's Timestamp, a Decimal128 to a text. The
-values of a declared type are in `headrace.documents.target_schema`.
+Each BSON type maps to one Connect type: a date to Connect's Timestamp, a Decimal128 to a text. For
+values of a declared type see `headrace.documents.target_schema`.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ SCALAR_TYPES: Mapping[Kind, Schema] = {
     Kind.INT32: Schema(Type.INT32, optional=True),
     Kind.INT64: Schema(Type.INT64, optional=True),
 }
-"""Of values without parts; those of other types are texts."""
+"""Connect types of scalar values; those of other types are texts."""
 TEXTS = (Kind.STRING, Kind.OBJECT_ID, Kind.CODE, Kind.SYMBOL)
-"""Types whose texts tell the whole value."""
+"""Types whose text contains the whole value."""
 
 
 def scalar_type(kind: Kind) -> Schema:
-    """The type of a value without parts."""
+    """The Connect type of a scalar value."""
     return SCALAR_TYPES.get(kind, TEXT)
 
 
@@ -50,8 +50,9 @@ def plain_value(
     array: Callable[[bytes], object],
     scalars: Mapping[int, Callable[[bytes], object]] = SCALARS,
 ) -> object:
-    """A value and its bytes in Python, in the form of its type. `field_name` gives fields their
-    names; `array` makes the values of arrays that are fields, `scalars` those without parts."""
+    """Return the Python value of a type and its bytes, in the form of its Connect type.
+    `field_name` returns the names of fields; `array` the values of arrays that are fields,
+    `scalars` those of scalar types."""
     match kind:
         case Kind.DOCUMENT:
             return plain_members(value, field_name, array, scalars)
@@ -73,7 +74,7 @@ def plain_members(
     array: Callable[[bytes], object],
     scalars: Mapping[int, Callable[[bytes], object]] = SCALARS,
 ) -> dict[str, object]:
-    """The fields of a document but undefined ones, as `plain_value` makes them."""
+    """Return the fields of a document except undefined ones, with values as in `plain_value`."""
     return {
         field_name(name): plain_value(kind, value, field_name, array, scalars)
         for kind, name, value in elements_of(document)

@@ -1,4 +1,4 @@
-"""BSON values in Python, from bytes that a kernel has found sound."""
+"""BSON values in Python, from bytes that a kernel has validated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIXED_SIZES = {
     Kind.NULL: 0, Kind.INT32: 4, Kind.TIMESTAMP: 8, Kind.INT64: 8, Kind.DECIMAL128: 16,
     Kind.MIN_KEY: 0, Kind.MAX_KEY: 0,
 }  # fmt: skip
-"""Bytes of values that have as many whatever they are."""
+"""Sizes in bytes of the types whose values all have the same size."""
 _MOST_DECIMAL = 64
 
 
@@ -37,7 +37,7 @@ def _size(kind: int, data: bytes, at: int) -> int:
 
 
 def elements_of(document: bytes) -> Iterator[tuple[int, str, bytes]]:
-    """Type, name and value bytes of each element of a sound document or array."""
+    """Type, name and value bytes of each element of a valid document or array."""
     at, last = 4, _INT32.unpack_from(document)[0] - 1
     while at < last:
         kind = document[at]
@@ -54,7 +54,7 @@ def text_of(value: bytes) -> str:
 
 
 def decimal_text(value: bytes) -> str:
-    """A Decimal128 as the driver of Java writes it."""
+    """The text of a Decimal128 as the Java driver writes it."""
     out = np.empty(_MOST_DECIMAL + PADDING, np.uint8)
     source = np.frombuffer(value + bytes(PADDING), np.uint8)
     end = put_decimal128(address_of(source), address_of(out))
@@ -62,8 +62,7 @@ def decimal_text(value: bytes) -> str:
 
 
 def regex_parts(value: bytes) -> tuple[str, str]:
-    """Pattern and options of a regular expression, these in the order that the Java driver keeps
-    them in."""
+    """Pattern and options of a regular expression; the options are in the Java driver's order."""
     pattern, options, _ = value.split(b"\0")
     if options.isascii() and len(options) <= MOST_OPTIONS:
         options = bytes(sorted(options))
@@ -76,18 +75,18 @@ def pointer_parts(value: bytes) -> tuple[str, str]:
 
 
 def scoped_code(value: bytes) -> tuple[str, bytes]:
-    """Code, and the document of its scope."""
+    """The code, and the document of its scope."""
     length = _INT32.unpack_from(value, 4)[0]
     return value[8 : 7 + length].decode(errors="replace"), value[8 + length :]
 
 
 def binary_bytes(value: bytes) -> bytes:
-    """What binary data holds, whatever its subtype."""
+    """Return the contents of binary data of any subtype."""
     return value[9:] if value[4] == OLD_BINARY else value[5:]
 
 
 def milliseconds(kind: int, value: bytes) -> int:
-    """A date or timestamp since 1970; the increment of a timestamp is not in it."""
+    """Milliseconds since 1970 of a date or timestamp, without the increment of a timestamp."""
     if kind == Kind.TIMESTAMP:
         return int(_TIMESTAMP.unpack(value)[1]) * 1000
     return int(_INT64.unpack(value)[0])
@@ -110,12 +109,12 @@ SCALARS: dict[int, Callable[[bytes], object]] = {
     Kind.MIN_KEY: lambda _raw: "MinKey",
     Kind.MAX_KEY: lambda _raw: "MaxKey",
 }
-"""What turns the bytes of a value without parts into Python's: identifiers, decimals and the two
-keys at the ends of the order are texts, dates and timestamps milliseconds."""
+"""Functions from the bytes of a scalar value to its Python value: identifiers, decimals, MinKey and
+MaxKey become texts, dates and timestamps milliseconds."""
 
 
 def value_of(kind: int, value: bytes) -> object:
-    """A value in Python: a document is a dictionary, an array a list. `kind` is neither a regular
+    """The Python value: a document is a dictionary, an array a list. `kind` is neither a regular
     expression, a DBPointer nor code with scope."""
     if kind == Kind.DOCUMENT:
         return {name: value_of(inner, raw) for inner, name, raw in elements_of(value)}

@@ -1,1 +1,1 @@
-"""Many documents at once, as columns."""
+"""BSON documents processed as columns, many at a time."""

@@ -1,4 +1,4 @@
-"""Compact texts of JSON indented as BSON's Java library does it, many at a time."""
+"""Indents compact JSON texts like BSON's Java library, many at a time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from headrace.documents.kernels.indent_kernel import indent_column
 
 
 def indented(texts: pa.StringArray) -> pa.LargeStringArray:
-    """Compact texts of JSON objects and arrays, none of them null, with a new line after each
-    opening bracket and comma and before each closing bracket, two spaces a level; empty brackets
-    stay together."""
+    """Indent compact texts of JSON objects and arrays, none of them null: a line break after each
+    opening bracket and comma and before each closing bracket, two spaces per level; empty brackets
+    are not split."""
     count = len(texts)
     _, offsets, held = texts.buffers()
     source = np.frombuffer(held, np.uint8) if held is not None else np.zeros(0, np.uint8)

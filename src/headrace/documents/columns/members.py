@@ -1,4 +1,4 @@
-"""Members of documents of one structure, many at a time."""
+"""Members of documents with the same structure, many at a time."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _SIZE_WITH_LENGTH = {
     Kind.STRING: 4, Kind.CODE: 4, Kind.SYMBOL: 4, Kind.BINARY: 5, Kind.DB_POINTER: 16,
     Kind.DOCUMENT: 0, Kind.ARRAY: 0, Kind.CODE_WITH_SCOPE: 0,
 }  # fmt: skip
-"""Bytes of a value beside those that the length at its beginning says."""
+"""Bytes of a value that its length prefix does not count."""
 _UNREADABLE = "\ufffd"
 
 
 def member_values(
     documents: np.ndarray, structure: Structure, names: tuple[str, ...]
 ) -> list[pa.BinaryArray]:
-    """The bytes of the last member of each of these names, which the structure has.
+    """Return the bytes of the last member of each of these names, which the structure has.
 
-    `documents` are cells (kind, address, length) of sound documents of the structure, a type byte
+    `documents` are cells (kind, address, length) of valid documents of the structure, a type byte
     and its value each.
     """
     everywhere = np.ones(len(documents), np.bool_)
@@ -53,8 +53,8 @@ def member_values(
 
 
 def _sizes(kind: Kind, types: np.ndarray, held: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Bytes of the values at these places (int64)."""
-    if kind is Kind.INT32:  # small int64 may be read as int32
+    """Sizes in bytes of the values at these places (int64)."""
+    if kind is Kind.INT32:  # a small int64 may count as an int32
         return np.where(types == Kind.INT64, FIXED_SIZES[Kind.INT64], FIXED_SIZES[kind])
     if kind in FIXED_SIZES:
         return np.full(len(place), FIXED_SIZES[kind])

@@ -1,5 +1,4 @@
-"""Records grouped by the structures of the BSON values that they have, the leaves of these being
-columns."""
+"""Records grouped by the structures of their BSON values, whose leaves become columns."""
 
 from __future__ import annotations
 
@@ -14,15 +13,16 @@ from headrace.connect.records import Cells, ColumnIdentity, Records
 from headrace.documents.splitting import SplitForm, Structure, split, structure_of
 
 StructureKey = tuple[int, int, bool]
-"""What stands for a structure: its hash, its leaves, and whether int64 are read as int32."""
+"""The key of a structure: its hash, the number of its leaves, and whether int64 are read as
+int32."""
 
 
 @dataclass(frozen=True)
 class BsonCells:
-    """One BSON value per record: int64 (kind, address, length), a type byte and its value each.
+    """A BSON value for each record: int64 (kind, address, length), a type byte and its value each.
 
-    `small_longs`: their texts would not tell an int64 that fits 32 bits from an int32, so they are
-    read alike wherever events come from. `memory` is what was parsed.
+    `small_longs`: an int64 that fits 32 bits is read as an int32, because the texts of the events
+    do not distinguish them. `memory` owns the parsed bytes.
     """
 
     cells: np.ndarray
@@ -30,7 +30,7 @@ class BsonCells:
     memory: tuple[object, ...] = field(default=(), repr=False)
 
     def value(self, index: int) -> tuple[int, bytes]:
-        """Type and bytes of one value."""
+        """Return type and bytes of one value."""
         _, address, length = self.cells[index].tolist()
         raw = ctypes.string_at(address, length)
         return raw[0], raw[1:]
@@ -38,10 +38,10 @@ class BsonCells:
 
 @dataclass(frozen=True)
 class StructuredRecords:
-    """Records whose values have one structure; `members` are their numbers among all (int64).
+    """Records whose values have the same structure; `members` are their numbers among all (int64).
 
-    `values` are cells as those of BsonCells, one per record. `tables` is int64 of
-    (leaf, row of the table, 3), `memory` what its cells point into.
+    `values` are cells as in BsonCells, one per record. `tables` is int64 of (leaf, row of the
+    table, 3), `memory` owns the bytes that its cells point to.
     """
 
     records: Records
@@ -55,16 +55,16 @@ class StructuredRecords:
 
     @property
     def structure(self) -> Structure:
-        """The structure, found out from one of the values."""
+        """The structure, derived from one of the values."""
         kind, value = self.example
         return structure_of(kind, value, self.form)
 
     def with_columns(
         self, records: Records, columns: Sequence[ColumnIdentity], rendered: Sequence[int] = ()
     ) -> Records:
-        """`records`, some of these, with the leaves as the columns of these identities. `rendered`
-        are the numbers of leaves that Python renders: equal ones get one address, and so are
-        rendered once."""
+        """Return `records`, some of these, with the leaves as columns with these identities.
+        `rendered` are the numbers of leaves that Python renders: equal ones get the same address,
+        so that they are rendered only once."""
         for number in rendered:
             _share(self.tables[number], records.rows)
         held = {
@@ -75,7 +75,7 @@ class StructuredRecords:
 
 
 def _share(table: np.ndarray, rows: np.ndarray) -> None:
-    """Gives equal cells of these rows of a table the address of the first one; all have bytes."""
+    """Give equal cells in these rows of a table the address of the first one; all have bytes."""
     cells = table[rows]
     encoded = gathering.as_binary(cells, np.ones(len(cells), np.bool_)).dictionary_encode()
     index = np.asarray(encoded.indices)
@@ -87,12 +87,12 @@ def _share(table: np.ndarray, rows: np.ndarray) -> None:
 def by_structure(
     records: Records, documents: BsonCells, form: SplitForm
 ) -> Iterator[StructuredRecords]:
-    """The records by the structures of their values, which are split in this form.
+    """The records grouped by the structures of their values, which are split in this form.
 
     Raises HeadraceError `documents.value_not_understood` for the first invalid BSON.
     """
     made = split(documents.cells, form)
-    # The groups have other rows each, so they share their tables.
+    # The groups have different rows, so they share their tables.
     shared = np.zeros((made.most_leaves, len(records.table), 3), np.int64)
     memory = (made.memory, documents.memory, shared)
     for group in made.groups():

@@ -1,1 +1,1 @@
-"""Compiled functions over BSON."""
+"""Compiled functions that process BSON."""

@@ -1,8 +1,8 @@
-"""Cells that hold BSON values as what converters write: JSON, texts, Avro.
+"""Writes cells that hold BSON values in the formats of converters: JSON, texts, Avro.
 
-Converters, and what hashes keys, call `put_document` by its address: they have no part of it. Its
-rules on memory are those of `headrace.documents.kernels.writer`: it writes up to
-`GROWTH * length + SLACK` bytes.
+Converters, and the kernels that hash keys, call `put_document` by its address, so that it is not
+compiled into them. Its rules on memory are those of `headrace.documents.kernels.writer`: it writes
+up to `GROWTH * length + SLACK` bytes.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -44,7 +44,7 @@ _FIELD_LENGTH, _SIZE_LENGTH, _CLOSE_BRACE = 9, 8, ord("}")
 
 @part
 def _put_truncated_array(document, size, out):
-    """A document `{field, newSize}` as a struct; -1 when it is not one."""
+    """Write a document `{field, newSize}` as a struct; -1 if it has another form."""
     last = document + size - 1
     place = document + 4
     field = np.int64(0)
@@ -75,7 +75,7 @@ def _put_truncated_array(document, size, out):
 
 @part
 def _put_array(address, length, code, out):
-    """An array of strings, or of truncated arrays; -1 when it is not one."""
+    """Write an array of strings, or of truncated arrays; -1 if it has another form."""
     if length < 1 or load8(address) != ARRAY or value_size(ARRAY, address + 1, length - 1) < 0:
         return np.int64(-1)
     last = address + load32_signed(address + 1)
@@ -107,8 +107,8 @@ def _put_array(address, length, code, out):
 
 @part
 def _put_avro_texts(address, length, out):
-    """A BSON array of strings as an Avro array; -1 when it is not one. An empty one is left to
-    Python: it is null."""
+    """Write a BSON array of strings as an Avro array; -1 if it has another form. An empty array is
+    left to Python, because it becomes null."""
     if length < 1 or load8(address) != ARRAY or value_size(ARRAY, address + 1, length - 1) < 0:
         return np.int64(-1)
     last = address + load32_signed(address + 1)
@@ -140,7 +140,8 @@ def _put_avro_texts(address, length, out):
 @entry
 def put_document(address, length, code, way, out):
     """Write a cell of the encoding `code` in one of the ways AS_JSON, AS_TEXT and AS_AVRO; returns
-    its end. -1: it is for Python, as what needs more room than most documents do."""
+    its end, or -1 if Python has to render it, for example because it needs more memory than most
+    documents."""
     if code in (_TEXTS, _TRUNCATED_ARRAYS):
         if way == AS_JSON:
             return _put_array(address, length, code, out)

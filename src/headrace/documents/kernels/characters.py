@@ -1,8 +1,8 @@
-"""Texts in Extended JSON: which characters BSON's Java library escapes, and how.
+"""Texts in Extended JSON: the characters that BSON's Java library escapes, and their escapes.
 
 The library (`org.bson.json.StrictCharacterStreamJsonWriter`) decides by the Unicode category of a
-UTF-16 unit, as its Java has it. Java 17, which Debezium needs at least, has Unicode 13; a character
-of a later version is escaped. A reader of JSON sees no difference.
+UTF-16 unit in its Java's version of Unicode. Java 17, which Debezium requires, has Unicode 13; a
+character of a later version is escaped. For a reader of JSON both forms are equal.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -25,7 +25,7 @@ from headrace.connect.kernels.memory import (
 
 _ESCAPED_CATEGORIES = ("Lm", "Mn", "Me", "Mc", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn")
 
-# What Unicode 14 to 16 added to the other categories in the basic plane: first and last.
+# Characters that Unicode 14 to 16 added to the other categories in the basic plane: first and last.
 _ADDED_LATER = """
     061D-061D 0870-088E 08B5-08B5 08C8-08C8 0C5D-0C5D 0CDD-0CDD 170D-170D 171F-171F 1B4C-1B4C
     1B4E-1B4F 1B7D-1B7F 1C89-1C8A 20C0-20C0 2427-2429 2C2F-2C2F 2C5F-2C5F 2E53-2E5D 2FFC-2FFF
@@ -35,7 +35,7 @@ _ADDED_LATER = """
 
 
 def _raw_bits() -> np.ndarray:
-    """A bit for each UTF-16 unit that is written as it is, 64 to a word."""
+    """A bit for each UTF-16 unit that is not escaped, 64 to a word."""
     categories = [unicodedata.category(chr(unit)) for unit in range(0x10000)]
     raw = np.array([category not in _ESCAPED_CATEGORIES for category in categories])
     for added in _ADDED_LATER.split():
@@ -57,13 +57,13 @@ def _short_escape(unit: int, *, escaped: bool) -> int:
     return int.from_bytes(text.ljust(7, b"\0") + bytes([len(text)]), "little")
 
 
-# By `escaped` and unit.
+# Indexed by `escaped` and unit.
 _ESCAPES = np.array(
     [[_short_escape(unit, escaped=escaped) for unit in range(128)] for escaped in (False, True)],
     np.int64,
 )
 
-# Four small hexadecimal digits for 16 bits, as bytes of an integer, by half.
+# Four lowercase hexadecimal digits for 16 bits, as bytes of an integer, by half.
 _HEXADECIMAL = np.frombuffer(b"".join(b"%02x" % i for i in range(256)), np.uint16)
 _REPLACEMENT = int.from_bytes("\ufffd".encode(), "little")
 _MALFORMED = -1
@@ -71,7 +71,7 @@ _MALFORMED = -1
 
 @part
 def _put_unit_escape(unit, escaped, out):
-    r"""`\uxxxx`; returns its end."""
+    r"""Write `\uxxxx`; returns its end."""
     store8(out, 92)
     store8(out + 1, 92)
     out += 1 + escaped
@@ -87,14 +87,14 @@ def _is_raw(unit):
 
 @part
 def is_tail(byte):
-    """Whether a byte continues a character of UTF-8."""
+    """Whether a byte is a continuation byte of UTF-8."""
     return byte & 0xC0 == 0x80
 
 
 @part
 def wide_point(address, left):
-    """The code point of a character of 3 or 4 bytes; for bytes that Java does not decode as a
-    character, -1 less the number of bytes that one replacement character replaces."""
+    """Return the code point of a character of 3 or 4 bytes; for bytes that Java does not decode as
+    a character, -1 minus the number of bytes that one replacement character replaces."""
     first = load8(address)
     second = load8(address + 1) if left > 1 else np.int64(0)
     third = load8(address + 2) if left > 2 else np.int64(0)
@@ -126,10 +126,10 @@ def wide_point(address, left):
 
 @part
 def _put_rare_run(address, end, escaped, out):
-    """Characters up to the next one that is plain ASCII, at least one; returns how many bytes they
-    have, and the end of what was written.
+    """Write the characters up to the next plain ASCII character, at least one; returns their length
+    in bytes, and the end of the output.
 
-    Bytes that are not UTF-8 become U+FFFD, as many as Java's decoder makes of them.
+    Bytes that are not UTF-8 become U+FFFD, as many as from Java's decoder.
     """
     start = address
     while address < end:
@@ -172,8 +172,8 @@ def _put_rare_run(address, end, escaped, out):
 
 @part
 def put_characters(address, length, escaped, out):
-    """The inside of a JSON string; returns its end. `escaped` (0 or 1): as it stands inside of
-    another JSON string. Writes up to `7 * length` bytes and 16 more."""
+    """Write the contents of a JSON string; returns their end. `escaped` (0 or 1): in the form
+    inside another JSON string. Writes up to `7 * length` bytes and 16 more."""
     end = address + length
     while address < end:
         mask = copy16_plain_mask(out, address)

@@ -14,9 +14,10 @@ from headrace.documents.kernels.writer import SLACK, put_value
 
 @entry
 def put_column(offsets, bits, first, count, data, dialect, growth, ends, start, out, capacity):
-    """The texts of `count` documents, and where behind `start` each ends (int32); returns how many
-    are written: fewer where the next one may need more room. Where it is broken the answer is
-    `fault << 32 | written`. `offsets` are int32; `bits`: the validity, 0: no nulls."""
+    """Write the texts of `count` documents, and the end of each relative to `start` to `ends`
+    (int32); returns the number of texts written, which is smaller if the next one may not fit. For
+    an invalid document the result is `fault << 32 | written`. `offsets` are int32; `bits`: the
+    validity, 0: no nulls."""
     for i in range(count):
         at = first + i
         if bits == 0 or (load8(bits + (at >> 3)) >> (at & 7)) & 1:

@@ -1,8 +1,8 @@
-"""The compiled pass from BSON to BSON without excluded fields, and with renamed ones.
+"""The compiled pass that removes excluded fields from BSON, and renames fields.
 
 A rule has a path of field names (nodes); it removes the field at its end or renames the last node.
-Rules are applied one after the other, each to what the one before left. A renamed field stands at
-the end of its document. The rules on memory are those of `headrace.connect.kernels.memory`.
+Rules are applied one after the other, each to the result of the rule before. A renamed field moves
+to the end of its document. The rules on memory are those of `headrace.connect.kernels.memory`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -26,23 +26,23 @@ from headrace.documents.bson import ARRAY, DOCUMENT, NO_ROOM, STRING, TRAILING_B
 from headrace.documents.kernels.value_sizes import name_end, value_size
 
 MOST_NODES = 100
-"""Nodes of a path."""
+"""The most nodes of a path."""
 RULE_WORDS = 4
 """Words (int64) of a rule: count and address of its nodes, address and length of the new name of
 the last one (address 0: the field is removed). A node is an address and a length."""
 FIELD_EXISTS = -20
-"""The fault of a rename onto a field that is there already."""
+"""The fault of a rename to the name of an existing field."""
 NAME_TAKEN = 0
-"""The type byte, which BSON does not have, of a cell that stands for such a document: nothing is
-behind it, and whoever decodes it raises `headrace.documents.fields.field_exists`."""
+"""The type byte, which BSON does not have, of a cell that replaces such a document: it has no
+value, and its decoder raises `headrace.documents.fields.field_exists`."""
 
-# How a dotted name lies to the path of a rule.
+# Relations of a dotted name to the path of a rule.
 _ELSEWHERE, _ABOVE, _EQUAL, _BELOW = 0, 1, 2, 3
 _DOT = ord(".")
 
-# A frame of the walk: where the container begins in the output, its end, its node, whether it is an
-# array, and the value that is renamed: its place and size (0: none), its type, whether the new name
-# is taken.
+# A frame of the walk: the beginning of the container in the output, its end, its node, whether it
+# is an array, and the value that is renamed: its place and size (0: none), its type, whether the
+# new name is taken.
 _FRAME = 64
 _OUT, _LAST, _NODE, _IS_ARRAY, _PLACE, _SIZE, _KIND, _IS_TAKEN = range(0, _FRAME, 8)
 _allocate_frames = stack_memory(_FRAME * (2 * MOST_NODES + 2))
@@ -74,8 +74,8 @@ def _is_index(place, end):
 
 @part
 def _skips_indexes(name, end):
-    """Whether the numbers in a dotted name are places in arrays: it has other parts, and no two of
-    them are neighbours."""
+    """Whether the numbers in a dotted name are array indexes: the first part is followed by others,
+    and no two numbers are adjacent."""
     place = _part_end(name, end)
     if place == end:
         return False
@@ -93,7 +93,8 @@ def _skips_indexes(name, end):
 
 @part
 def _relation(rule, name, length):
-    """How a dotted name lies to the rule's path, and how many of its nodes it has."""
+    """Return the relation of a dotted name to the rule's path, and the number of its nodes that
+    match."""
     end = name + length
     nodes = load64(rule)
     skips = _skips_indexes(name, end)
@@ -115,7 +116,7 @@ def _relation(rule, name, length):
 
 @part
 def _is_path(rule, name, length):
-    """Whether a dotted name is the rule's path as it is written, whatever its parts mean."""
+    """Whether a dotted name is literally the rule's path, whatever its parts mean."""
     place, end = name, name + length
     for node in range(load64(rule)):
         if node:
@@ -132,8 +133,8 @@ def _is_path(rule, name, length):
 
 @part
 def _put_new_path(rule, name, length, out):
-    """The rule's path, which `name` is, with the new name in place of its last node; returns its
-    end."""
+    """Write the rule's path, which `name` is, with the new name instead of its last node; returns
+    its end."""
     last = load64(rule + 8) + 16 * (load64(rule) - 1)
     out = copy(name, length - load64(last + 8), out)
     return copy(load64(rule + 16), load64(rule + 24), out)
@@ -141,8 +142,8 @@ def _put_new_path(rule, name, length, out):
 
 @part
 def _put_renamed(rule, name, length, out):
-    """A dotted name with the rule's new name in place of its last node; returns its end. Numbers
-    do not count as nodes."""
+    """Write a dotted name with the rule's new name instead of its last node; returns its end.
+    Numbers do not count as nodes."""
     end = name + length
     last = load64(rule) - 1
     count = np.int64(0)
@@ -185,8 +186,8 @@ def _open(frame, place, size, node, is_array, out):
 
 @part
 def _walk(rule, place, size, node, is_array, out, limit):
-    """A document or array after one rule, whose nodes count from `node`; returns its end, or a
-    fault. `size` is checked; up to `limit` is written."""
+    """Write a document or array after one rule, whose nodes count from `node`; returns its end, or
+    a fault. `size` is checked; nothing is written after `limit`."""
     frame = _allocate_frames()
     bottom = frame
     last_node = load64(rule) - 1
@@ -252,7 +253,7 @@ def _walk(rule, place, size, node, is_array, out, limit):
 
 @part
 def _has_name(document, end, name, length):
-    """Whether an unfinished document, written so far up to `end`, has a field of this name."""
+    """Whether an unfinished document, written up to `end`, has a field of this name."""
     place = document + 4
     while place < end:
         name_last = name_end(place + 1, end)
@@ -265,8 +266,8 @@ def _has_name(document, end, name, length):
 
 @part
 def _path_element(rule, document, last):
-    """The place of the element whose dotted name is the rule's path as written; 0 if there is no
-    such element; or a fault. A number in such a name is the name of a field."""
+    """Return the place of the element whose dotted name is literally the rule's path; 0 if there is
+    no such element; or a fault. A number in such a name is the name of a field."""
     place = document + 4
     while place < last:
         name = place + 1
@@ -283,8 +284,8 @@ def _path_element(rule, document, last):
 
 @part
 def _filter_change(rule, document, size, out, limit):
-    """Updated fields, whose names are dotted, after one rule. Where one of them is the rule's path
-    as it is written, the rule concerns it alone."""
+    """Write updated fields, whose names are dotted, after one rule. If the name of one of them is
+    literally the rule's path, the rule applies only to that field."""
     start = out
     last = document + size - 1
     whole = _path_element(rule, document, last)
@@ -337,10 +338,10 @@ def _filter_change(rule, document, size, out, limit):
 
 @entry
 def filter_fields(rules, count, is_change, document, size, spare, out, capacity):
-    """A document after `count` rules; returns the end of the result at `out`, or a fault.
+    """Write a document after `count` rules; returns the end of the result at `out`, or a fault.
 
-    `is_change`: its names are dotted, as those of updated fields. `spare` and `out` have room for
-    `capacity` bytes and `PADDING` more each; where that may be too little the answer is NO_ROOM.
+    `is_change`: its names are dotted, like those of updated fields. `spare` and `out` have space
+    for `capacity` bytes and `PADDING` more each; if that may be too little, the result is NO_ROOM.
     """
     whole = value_size(DOCUMENT, document, size)
     if whole != size:
@@ -367,9 +368,10 @@ def filter_fields(rules, count, is_change, document, size, spare, out, capacity)
 
 @part
 def _put_name(rules, count, name, length, goes_above, out):
-    """A name of a removed field or a truncated array after the first rule that concerns it: the
-    field itself, one inside, or one around it, which an exclude drops where it `goes_above`;
-    returns its end, or -1: it is dropped. The path of an array is taken as it is written first."""
+    """Write the name of a removed field or a truncated array after the first rule that applies to
+    it: to the field itself, a field inside it, or one around it, which an exclude removes if
+    `goes_above`. Returns its end, or -1 if it is removed. The path of an array is first compared
+    literally."""
     for i in range(count):
         rule = rules + 8 * RULE_WORDS * i
         if not goes_above and _is_path(rule, name, length):
@@ -388,8 +390,8 @@ def _put_name(rules, count, name, length, goes_above, out):
 
 @part
 def _put_named_document(rules, count, document, size, out):
-    """A truncated array, `{field, newSize}`; its end, `out`: it is dropped, or a fault. An array
-    around an excluded field is shorter all the same, and stays."""
+    """Write a truncated array, `{field, newSize}`; returns its end, `out` if it is removed, or a
+    fault. An array that contains an excluded field is truncated nevertheless, and stays."""
     start = out
     last = document + size - 1
     place = document + 4
@@ -422,9 +424,9 @@ _FIELD = np.frombuffer(b"field\0\0\0", np.uint8)
 
 @entry
 def filter_names(rules, count, array, size, longest, out, capacity):
-    """An array of names (removed fields), or of documents with a name in `field` (truncated
-    arrays), after the rules; as `filter_fields`. `longest` are the bytes of the longest new name.
-    """
+    """Write an array of names (removed fields), or of documents with a name in `field` (truncated
+    arrays), after the rules; arguments and results as in `filter_fields`. `longest` is the length
+    of the longest new name in bytes."""
     whole = value_size(ARRAY, array, size)
     if whole != size:
         return whole if whole < 0 else np.int64(TRAILING_BYTES)

@@ -1,8 +1,9 @@
-"""The compiled hash of an `_id` by what its bare value shows.
+"""The compiled hash of an `_id` by the value that a key without type information shows.
 
-A transform that puts the value of `_id` in place of its Extended JSON loses its type: an ObjectId
-and the text of its digits become one key. Values that such a key may show alike have one hash here;
-others mostly have another. The rules on memory are those of `headrace.connect.kernels.memory`.
+A transform that replaces the Extended JSON of `_id` by its value loses its type: an ObjectId and
+the text of its digits become the same key. Values that may look equal in such a key have the same
+hash here; others usually have different ones. The rules on memory are those of
+`headrace.connect.kernels.memory`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -62,20 +63,20 @@ from headrace.documents.kernels.scalars import (
 from headrace.documents.kernels.value_sizes import name_end, value_size
 
 VALUES, TEXTS, NUMBERS = range(1, 4)
-"""What a key shows of an `_id`, where it is not its Extended JSON: a value of the Connect type that
-it has by itself; a text (a declared STRING); a number of a declared type."""
+"""Forms of an `_id` in a key that is not its Extended JSON: a value of its own Connect type; a text
+(a declared STRING); a number of a declared type."""
 
-# Seconds are read with and without a sign; both are the same up to this many milliseconds.
+# Seconds are read with and without a sign; both are equal modulo this number of milliseconds.
 _MILLIS = 1000 << 32
 _PARTS = 0x50415254
-"""Hashed in place of values that have parts, and of what is shown as one of them may be."""
+"""Hashed instead of documents and arrays, and of values that may look like their texts."""
 _MIN_KEY_TEXT, _MAX_KEY_TEXT = as_word(b"MinKey"), as_word(b"MaxKey")
 _TRUE_TEXT, _FALSE_TEXT = as_word(b"true"), as_word(b"false")
 _OPEN_BRACE, _OPEN_BRACKET = ord("{"), ord("[")
 _ZERO, _NINE, _DASH, _POINT, _LARGE_E = map(ord, "09-.E")
 _TWO_TO_63 = 2.0**63
 _BEYOND = -(1 << 63)
-"""Stands for numbers beyond those of 64 bits, and for what is not a number."""
+"""Number for values outside 64 bits, and for values that are not numbers."""
 _MOST_TENTH = ((1 << 63) - 1) // 10
 _MOST_DIGIT = ((1 << 63) - 1) % 10
 _allocate_stack = stack_memory(8 * MOST_DEPTH)
@@ -84,7 +85,7 @@ _allocate_options = stack_memory(MOST_OPTIONS + PADDING)
 
 @part
 def _decimal_whole(place, out):
-    """The whole part of a Decimal128, its text written to `out`."""
+    """Return the whole part of a Decimal128; its text is written to `out`."""
     end = put_decimal128(place, out)
     is_negative = load8(out) == _DASH
     first = out + (1 if is_negative else 0)
@@ -125,7 +126,7 @@ def _decimal_whole(place, out):
 
 @part
 def _number_hash(seed, kind, place, out):
-    """Numbers that are equal, whatever their types, have one whole part."""
+    """Hash the whole part of a number, which is the same for equal numbers of all types."""
     whole = np.int64(_BEYOND)
     if kind == INT32:
         whole = np.int64(load32_signed(place))
@@ -142,12 +143,12 @@ def _number_hash(seed, kind, place, out):
 
 @part
 def _text_end(kind, place, size, form, out):
-    """The end of the text of a value without parts, written to `out`; 0: it has none."""
+    """Write the text of a scalar value to `out`; returns its end, or 0 if it has none."""
     if kind == OBJECT_ID:
         return put_object_id(place, out)
     if kind in (STRING, CODE, SYMBOL):
         end = put_characters(place + 4, size - 5, 0, out)
-        # Documents and arrays are texts as well, of Extended JSON.
+        # Documents and arrays also become texts, of Extended JSON.
         if form == TEXTS and end > out and load8(out) in (_OPEN_BRACE, _OPEN_BRACKET):
             return np.int64(0)
         return end
@@ -179,7 +180,7 @@ def _text_end(kind, place, size, form, out):
 
 @part
 def _scalar_hash(seed, kind, place, size, form, out):
-    """The hash of a value without parts."""
+    """The hash of a scalar value."""
     if form == VALUES:
         if kind == INT32:
             return mix(seed, load32_signed(place) % _MILLIS)
@@ -193,8 +194,8 @@ def _scalar_hash(seed, kind, place, size, form, out):
 
 @part
 def _has_name_twice(place, last):
-    """Whether a document, whose elements are from `place` to `last`, has two fields of one name, of
-    which a struct has the last one; or is broken."""
+    """Whether a document, whose elements are from `place` to `last`, is invalid or has two fields
+    of the same name, of which a struct has only the last one."""
     while place < last:
         name_last = name_end(place + 1, last)
         length = value_size(load8(place), name_last + 1, last - name_last - 1)
@@ -216,9 +217,9 @@ def _has_name_twice(place, last):
 
 @part
 def _value_hash(seed, kind, place, size, out):
-    """The hash of a value with or without parts, as Connect shows it: that of the values without
-    parts in it, one after the other. Nulls and names of fields are not part of it, because
-    other transforms change them; nor are arrays, whose documents get the fields of all."""
+    """The hash of a value in the form in which Connect shows it: that of its scalar values, one
+    after the other. Nulls and field names are left out, because other transforms change them; so
+    are arrays, whose documents get the fields of all their documents."""
     stack = _allocate_stack()
     depth = np.int64(0)
     last = place + size
@@ -270,8 +271,8 @@ def _value_hash(seed, kind, place, size, out):
 
 @entry
 def id_hash(seed, address, length, form, out):
-    """Hash of an `_id`, a type byte and its value of `length` bytes together, by what a key of this
-    form (VALUES, TEXTS or NUMBERS) shows of it. `out` is memory to write in: `length` times
+    """Hash an `_id`, a type byte and its value of `length` bytes together, in the form (VALUES,
+    TEXTS or NUMBERS) that its key has. `out` is scratch memory: `length` times
     `headrace.documents.kernels.writer.GROWTH` bytes, and its SLACK."""
     if length < 1:
         return seed

@@ -1,4 +1,4 @@
-"""Compact texts of JSON indented."""
+"""Indents compact texts of JSON."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -26,12 +26,12 @@ from headrace.connect.kernels.memory import (
 
 _NEWLINE, _SPACE = ord("\n"), ord(" ")
 _STEP = 2
-"""Spaces of a level."""
+"""Spaces per level."""
 
 
 @part
 def _new_line(depth, out, writes):
-    """A line's end and the spaces of the next one; returns their end."""
+    """Write a line break and the indentation of the next line; returns their end."""
     size = 1 + _STEP * depth
     if writes:
         store8(out, _NEWLINE)
@@ -42,7 +42,7 @@ def _new_line(depth, out, writes):
 
 @part
 def _indent(place, end, out, writes):
-    """A compact text, indented; returns its end. `writes`: it is written, not only counted."""
+    """Indent a compact text; returns its end. `writes`: the text is written, not only measured."""
     depth = np.int64(0)
     while place < end:
         byte = load8(place)
@@ -75,7 +75,8 @@ def _indent(place, end, out, writes):
 
 @entry
 def indent_column(offsets, count, texts, ends, out, writes):
-    """`count` texts (int32 `offsets`), one behind the other at `out`; their `ends` are int64."""
+    """Indent `count` texts (int32 `offsets`), one after the other at `out`; their `ends` are
+    int64."""
     begin = out
     for i in range(count):
         place = texts + load32_signed(offsets + 4 * i)

@@ -1,4 +1,4 @@
-"""Numbers, dates and identifiers of BSON as Java writes them.
+"""Numbers, dates and identifiers of BSON in Java's text form.
 
 The rules on memory are those of `headrace.connect.kernels.memory`.
 """
@@ -15,7 +15,8 @@ from headrace.connect.kernels.memory import load8, load32, load64, store8, store
 from headrace.connect.kernels.text import DIGIT_ZEROS, as_word, divide, put_int
 
 MOST_ISO_MILLIS = 253402300799999
-"""The last millisecond of the year 9999; later dates and those before 1970 are numbers."""
+"""The last millisecond of the year 9999; later dates and those before 1970 are written as
+numbers."""
 
 _MILLIS_PER_DAY = 86_400_000
 _DASH, _PLUS, _POINT, _ZERO, _LARGE_E = ord("-"), ord("+"), ord("."), ord("0"), ord("E")
@@ -34,13 +35,13 @@ def is_special(bits):
 
 
 MOST_OPTIONS = 64
-"""Options of a regular expression that are sorted; others stay as they are."""
+"""The most options of a regular expression that are sorted; more options keep their order."""
 
 
 @part
 def put_sorted_options(place, length, out):
-    """The options of a regular expression, up to `MOST_OPTIONS` bytes, in the order of their
-    characters, as the Java driver keeps them; those that are not ASCII stay as they are."""
+    """Write the options of a regular expression, up to `MOST_OPTIONS` bytes, in the order of their
+    characters, as in the Java driver; options that are not ASCII keep their order."""
     for i in range(length):
         byte = load8(place + i)
         if byte >= 0x80:
@@ -56,10 +57,10 @@ def put_sorted_options(place, length, out):
 
 @part
 def put_library_double(bits, out):
-    """A double as BSON's Java library writes it: Java's text, with a plus before a positive
+    """Write a double as BSON's Java library does: Java's text, with a plus before a positive
     exponent. Returns its end."""
     end = put_double(bits, out)
-    # The exponent has up to three digits, and a text with one has a digit, a point and a digit.
+    # The exponent has up to three digits; a text with an exponent has a digit, a point and a digit.
     for place in range(end - 2, max(end - 5, out), -1):
         if load8(place) == _LARGE_E:
             if load8(place + 1) != _DASH:
@@ -78,12 +79,12 @@ def _two(value):
 
 @part
 def put_iso_date(millis, out):
-    """Milliseconds since 1970-01-01, not negative and up to `MOST_ISO_MILLIS`, as
-    `YYYY-MM-DDTHH:MM:SSZ`, with a point and as many digits as needed where there is a fraction;
+    """Write milliseconds since 1970-01-01, not negative and up to `MOST_ISO_MILLIS`, as
+    `YYYY-MM-DDTHH:MM:SSZ`, with a point and as many digits as needed if there is a fraction;
     returns its end."""
     days = divide(millis, _MILLIS_PER_DAY)
     millis -= days * _MILLIS_PER_DAY
-    # Years that begin in March, in eras of 400 years (Howard Hinnant's `civil_from_days`).
+    # Years begin in March, in eras of 400 years (Howard Hinnant's `civil_from_days`).
     days += 719468
     era = divide(days, 146097)
     day_of_era = days - era * 146097
@@ -131,7 +132,7 @@ def put_iso_date(millis, out):
 
 @part
 def _four_bytes_hexadecimal(word):
-    """Eight small hexadecimal digits for four bytes, the first of both lowest."""
+    """Eight lowercase hexadecimal digits for four bytes, the first of both lowest."""
     word = (word | word << 16) & 0x0000FFFF0000FFFF
     word = (word | word << 8) & 0x00FF00FF00FF00FF
     digits = ((word >> 4) & 0x000F000F000F000F) | (word & 0x000F000F000F000F) << 8
@@ -141,7 +142,7 @@ def _four_bytes_hexadecimal(word):
 
 @part
 def put_object_id(address, out):
-    """24 hexadecimal digits; returns their end."""
+    """Write 24 hexadecimal digits; returns their end."""
     store64(out, _four_bytes_hexadecimal(load32(address)))
     store64(out + 8, _four_bytes_hexadecimal(load32(address + 4)))
     store64(out + 16, _four_bytes_hexadecimal(load32(address + 8)))
@@ -150,7 +151,7 @@ def put_object_id(address, out):
 
 @part
 def _put_nine(value, out):
-    """Nine digits, zeros in front."""
+    """Write nine digits with leading zeros."""
     for place in range(out + 8, out - 1, -1):
         tens = divide(value, 10)
         store8(place, _ZERO + value - 10 * tens)
@@ -159,14 +160,14 @@ def _put_nine(value, out):
 
 @part
 def _put_coefficient(high, low, out):
-    """Digits of an integer of 113 bits; returns their end. Writes up to 37 bytes."""
+    """Write the digits of an integer of 113 bits; returns their end. Writes up to 37 bytes."""
     a, b = (high >> 32) & 0xFFFFFFFF, high & 0xFFFFFFFF
     c, d = (low >> 32) & 0xFFFFFFFF, low & 0xFFFFFFFF
     if a == 0 and b == 0 and low >= 0:
         return put_int(low, out)
     place = out + 36
     while place > out:
-        # Long division by 10**9; what is left is the next group of digits.
+        # Long division by 10**9; the remainder is the next group of digits.
         quotient = divide(a, 1_000_000_000)
         rest = (a - quotient * 1_000_000_000) << 32 | b
         a = quotient
@@ -190,8 +191,8 @@ def _put_coefficient(high, low, out):
 
 @part
 def _put_scaled(digits, exponent, out):
-    """The `digits` characters at `out`, times 10**`exponent`, in the text of the specification
-    of Decimal128; returns its end."""
+    """Write the `digits` characters at `out`, times 10**`exponent`, in the text form of the
+    Decimal128 specification; returns its end."""
     scientific = exponent + digits - 1
     if exponent > 0 or scientific < -6:
         end = out + digits
@@ -226,9 +227,8 @@ def _put_scaled(digits, exponent, out):
 
 @entry
 def put_decimal128(address, out):
-    """Text of a Decimal128 (IEEE 754, binary integer encoding) as the Java driver writes it, which
-    shows coefficients of more than 34 digits as they are; returns its end. Writes up to 64 bytes.
-    """
+    """Write the text of a Decimal128 (IEEE 754, binary integer encoding) like the Java driver,
+    which keeps coefficients of more than 34 digits; returns its end. Writes up to 64 bytes."""
     low, high = load64(address), load64(address + 8)
     if (high >> 58) & 31 == 31:
         store64(out, _NAN)
@@ -240,7 +240,7 @@ def put_decimal128(address, out):
         store64(out, _INFINITY)
         return out + 8
     if (high >> 61) & 3 == 3:
-        # Coefficients of this form are all above the largest, and stand for zero.
+        # Coefficients in this form exceed the largest allowed one, and count as zero.
         exponent = ((high >> 47) & 0x3FFF) - EXPONENT_BIAS
         store8(out, _ZERO)
         return _put_scaled(1, exponent, out)

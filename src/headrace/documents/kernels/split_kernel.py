@@ -1,9 +1,9 @@
 """The compiled pass that splits BSON values: the cells of their leaves, and a hash of their
 structures.
 
-A structure is what a value is without its leaves: types and names, in order. Of the elements of an
-array only those count that differ from the one before, unless elements are numbered. The rules on
-memory are those of `headrace.connect.kernels.memory`.
+The structure of a value is everything but its leaves: types and names, in order. Of the elements of
+an array only those count that differ from the element before, unless elements are numbered. The
+rules on memory are those of `headrace.connect.kernels.memory`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -60,26 +60,26 @@ from headrace.documents.kernels.scalars import (
 from headrace.documents.kernels.value_sizes import name_end, value_size
 
 SMALL_LONGS = 1
-"""Flag: an int64 that fits 32 bits counts as an int32, as readers of relaxed texts take it."""
+"""Flag: an int64 that fits 32 bits counts as an int32, as for readers of relaxed Extended JSON."""
 NUMBERED = 2
 """Flag: elements of arrays are leaves of their own, like fields of documents."""
 SIGNED_SECONDS = 4
 """Flag: the seconds of a timestamp are an int32, negative after 2038."""
 
 SPLIT_WORDS = 3
-"""Words (int64) of a split value: the hash of its structure, and the number of its first leaf and
-of the one behind its last."""
+"""Words (int64) of a split value: the hash of its structure, and the numbers of its first leaf and
+of the first leaf after its last."""
 
 LEAVES_PER_BYTE = 2
-"""Bytes of BSON for which there is a leaf at most."""
+"""The most leaves per byte of BSON."""
 SPARE_PER_BYTE = 4
-"""Bytes that a kernel writes for a byte of BSON at most, to hold leaves that it converts."""
+"""The most bytes per byte of BSON that a kernel writes to hold converted leaves."""
 SPARE_SLACK = 128
 
 _SEED = 0x3C6EF372FE94F82B
 # Flags of a container, which determine the names of its elements.
 _IS_ARRAY, _IS_NUMBERED, _IS_SCOPE = 1, 2, 4
-# A frame: the end and the flags of the container around, its hash, that of its last element.
+# A frame: the end and the flags of the enclosing container, its hash, that of its last element.
 _FRAME = 32
 _LAST, _FLAGS, _HASH, _ELEMENT = range(0, _FRAME, 8)
 _allocate_frames = stack_memory(_FRAME * MOST_DEPTH)
@@ -95,7 +95,8 @@ def _put_leaf(out, kind, address, length):
 
 @part
 def _put_converted(kind, place, size, options, out, spare):
-    """The leaves of a value that is not read where it lies; returns the ends of both."""
+    """Write the leaves of a value that has to be converted; returns the end of the leaves and of
+    the memory at `spare`."""
     start = spare
     if kind == OBJECT_ID:
         spare = put_object_id(place, spare)
@@ -126,8 +127,8 @@ def _put_converted(kind, place, size, options, out, spare):
 
 @inlined_part
 def _put_scalar(kind, place, size, options, out, spare):
-    """The leaf of a value that holds no others; returns the ends of both. Null, undefined and the
-    two keys at the ends of the order have none."""
+    """Write the leaf of a scalar value; returns the end of the leaves and of the memory at `spare`.
+    Null, undefined, MinKey and MaxKey have no leaf."""
     if kind in (STRING, CODE, SYMBOL):
         return _put_leaf(out, TEXT, place + 4, size - 5), spare
     if kind in (INT32, INT64, DOUBLE, DATE, BOOLEAN):
@@ -140,7 +141,7 @@ def _put_scalar(kind, place, size, options, out, spare):
 
 @inlined_part
 def _kind_read(kind, place, options):
-    """INT32 in place of INT64 where the options say so."""
+    """Return the type that a value counts as: INT32 instead of INT64 if the options say so."""
     if kind == INT64 and options & SMALL_LONGS:
         value = load64(place)
         if -0x80000000 <= value <= 0x7FFFFFFF:
@@ -151,8 +152,8 @@ def _kind_read(kind, place, options):
 @part
 def split_value(kind, place, rest, options, out, spare):
     """Split the value of type `kind` whose `rest` bytes are at `place`; returns the hash of its
-    structure, the end of its leaves at `out` and the end of the memory at `spare`. The second is a
-    fault of `headrace.documents.bson` where the value is broken."""
+    structure, the end of its leaves at `out` and the end of the memory at `spare`. For an invalid
+    value the second is a fault of `headrace.documents.bson`."""
     fault = np.int64(0)
     size = value_size(kind, place, rest)
     if size != rest:
@@ -236,9 +237,9 @@ def split_value(kind, place, rest, options, out, spare):
 def split_values(cells, count, options, out, room, spare, spare_room, splits):
     """Split `count` values: each cell (kind, address, length) is a type byte and its value.
 
-    The leaves go to `out`, which has room for `room` of them, and what is converted to `spare`. A
-    row of `splits` has SPLIT_WORDS. Returns the number of values that were split; where one is
-    broken, `fault << 32 | number`, and where the next one may lack room, `NO_ROOM << 32 | number`.
+    The leaves go to `out`, which has space for `room` of them, and converted leaves to `spare`. A
+    row of `splits` has SPLIT_WORDS. Returns the number of split values; for an invalid value `fault
+    << 32 | number`, and if the next value may not fit, `NO_ROOM << 32 | number`.
     """
     start, out_end, spare_end = out, out + CELL_BYTES * room, spare + spare_room
     for i in range(count):
@@ -266,8 +267,8 @@ def split_values(cells, count, options, out, room, spare, spare_room, splits):
 
 @entry
 def scatter_leaves(leaves, firsts, rows, count, leaf_count, tables, table_rows):
-    """Column by column: the leaves of values of one structure, which begin at the numbers `firsts`,
-    into `leaf_count` tables of `table_rows` cells, at `rows`."""
+    """Copy the leaves of values of one structure, which begin at the numbers `firsts`, column by
+    column into `leaf_count` tables of `table_rows` cells, at `rows`."""
     table_bytes = CELL_BYTES * table_rows
     for i in range(count):
         leaf = leaves + CELL_BYTES * load64(firsts + 8 * i)

@@ -1,4 +1,4 @@
-"""Where values of BSON end, every length checked."""
+"""Sizes of BSON values; every length is checked."""
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -50,8 +50,8 @@ _LOW_BITS = 0x0101010101010101
 
 @part
 def name_end(place, last):
-    """The zero byte that ends the name at `place`. `last` holds a zero byte, which is the answer
-    where the name has no other."""
+    """Return the zero byte that ends the name at `place`. `last` holds a zero byte, which is
+    returned if the name has no other."""
     while place < last:
         word = load64(place)
         zeros = wrapping_add(word, -_LOW_BITS) & ~word & HIGH_BITS
@@ -63,7 +63,7 @@ def name_end(place, last):
 
 @part
 def _string_size(place, rest):
-    """Bytes of a string with its length, or a fault."""
+    """Bytes of a string with its length prefix, or a fault."""
     if rest < 5:
         return np.int64(BAD_LENGTH)
     length = load32_signed(place)
@@ -76,7 +76,7 @@ def _string_size(place, rest):
 
 @part
 def _document_size(place, rest):
-    """Bytes of a document, or a fault; its elements are not looked at."""
+    """Bytes of a document, or a fault; its elements are not checked."""
     if rest < SMALLEST_DOCUMENT:
         return np.int64(BAD_LENGTH)
     size = load32_signed(place)
@@ -101,7 +101,7 @@ def _rare_size(kind, place, rest):
             return np.int64(BAD_LENGTH)
         return 5 + length
     if kind == REGEX:
-        # `rest` ends before the zero byte of the document around it.
+        # `rest` ends before the zero byte of the enclosing document.
         pattern = name_end(place, place + rest)
         if pattern >= place + rest:
             return np.int64(NOT_TERMINATED)
@@ -128,8 +128,8 @@ def _rare_size(kind, place, rest):
 
 @entry
 def value_size(kind, place, rest):
-    """Bytes of the value of type `kind` at `place`, or a fault when it is broken or needs more
-    than `rest` bytes. What documents and arrays hold is not looked at."""
+    """Return the size in bytes of the value of type `kind` at `place`, or a fault if it is invalid
+    or needs more than `rest` bytes. The contents of documents and arrays are not checked."""
     if kind in (STRING, CODE, SYMBOL):
         return _string_size(place, rest)
     size = np.int64(-1)
@@ -155,14 +155,14 @@ def value_size(kind, place, rest):
 
 
 ID_NAME_SIZE = 4
-"""Bytes of the name `_id` and of the zero byte behind it."""
+"""Bytes of the name `_id` and of the zero byte after it."""
 _ID_NAME = int.from_bytes(b"_id\0", "little")
 
 
 @part
 def id_element(document, size):
-    """Where the first element `_id` of a document begins, its type byte; 0: it has no such
-    element; or a fault. `size` is checked; what lies behind the element is not looked at."""
+    """Return the address of the type byte of the first element `_id` of a document; 0 if it has no
+    such element; or a fault. `size` is checked; the bytes after the element are not."""
     last = document + size - 1
     place = document + 4
     while place < last:

@@ -1,8 +1,8 @@
 """The compiled pass from a BSON value to Extended JSON.
 
-The rules on memory are those of `headrace.connect.kernels.memory`. How much is written is bounded
-by the value's bytes, because a document of empty names and tiny values grows far more than others:
-see `put_value`.
+The rules on memory are those of `headrace.connect.kernels.memory`. The size of the output is
+limited by the value's size, because a document of empty names and tiny values grows far more than
+others: see `put_value`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -71,11 +71,11 @@ from headrace.documents.kernels.scalars import (
 from headrace.documents.kernels.value_sizes import name_end, value_size
 
 GROWTH = 8
-"""Bytes of Extended JSON for a byte of BSON that documents do not exceed, but for strange ones."""
+"""Bytes of Extended JSON per byte of BSON, enough for all but unusual documents."""
 MOST_GROWTH = 32
-"""Bytes of Extended JSON for a byte of BSON that no document exceeds."""
+"""Bytes of Extended JSON per byte of BSON that no document exceeds."""
 SLACK = 512
-"""Bytes that a text may be longer than that, and that a kernel writes behind it."""
+"""Bytes that a text may need in addition, and that a kernel writes after it."""
 
 _MARGIN = SLACK // 2
 _STRICT, _MANUAL, _CANONICAL = int(Dialect.STRICT), int(Dialect.MANUAL), int(Dialect.CANONICAL)
@@ -116,14 +116,14 @@ def _style_address(dialect, escaped):
 
 @inlined_part
 def _put_short(style, which, out):
-    """A constant text of up to 16 bytes."""
+    """Write a constant text of up to 16 bytes."""
     copy16(out, style + which + 8)
     return out + load64(style + which)
 
 
 @inlined_part
 def _put(style, which, out):
-    """A constant text of up to 48 bytes."""
+    """Write a constant text of up to 48 bytes."""
     copy16(out, style + which + 8)
     copy16(out + 16, style + which + 24)
     copy16(out + 32, style + which + 40)
@@ -132,7 +132,7 @@ def _put(style, which, out):
 
 @part
 def _put_text(style, escaped, place, length, out):
-    """A JSON string of `length` bytes."""
+    """Write a JSON string of `length` bytes."""
     out = _put_short(style, _QUOTE, out)
     out = put_characters(place, length, escaped, out)
     return _put_short(style, _QUOTE, out)
@@ -201,7 +201,8 @@ _TWO_BRACES = int.from_bytes(b"}}", "little")
 
 @inlined_part
 def _put_scalar(kind, place, size, dialect, escaped, style, out):
-    """A value of `size` bytes that is neither a document nor an array nor code with a scope."""
+    """Write a value of `size` bytes that is neither a document nor an array nor code with a
+    scope."""
     if kind == STRING:
         return _put_text(style, escaped, place + 4, size - 5, out)
     if kind == INT32:
@@ -238,11 +239,11 @@ def _put_scalar(kind, place, size, dialect, escaped, style, out):
 
 @part
 def put_value(kind, place, rest, dialect, escaped, growth, out):
-    """A BSON value of type `kind`, whose `rest` bytes are at `place`; returns the end of its text,
-    or a fault of `headrace.documents.bson`.
+    """Write a BSON value of type `kind`, whose `rest` bytes are at `place`; returns the end of its
+    text, or a fault of `headrace.documents.bson`.
 
-    `escaped` (0 or 1): as it stands inside of a JSON string, between its quotes. Up to `growth *
-    rest + SLACK` bytes are written; a text that may need more ends in NO_ROOM.
+    `escaped` (0 or 1): in the form inside a JSON string, without its quotes. Up to `growth * rest +
+    SLACK` bytes are written; the result for a text that may need more is NO_ROOM.
     """
     size = value_size(kind, place, rest)
     if size != rest:
@@ -308,7 +309,8 @@ def put_value(kind, place, rest, dialect, escaped, growth, out):
 
 @entry
 def put_cell(address, length, dialect, escaped, growth, out):
-    """As `put_value`, of a type byte and the value behind it."""
+    """Write a type byte and the value after it; other arguments and results are those of
+    `put_value`."""
     if length < 1:
         return np.int64(BAD_LENGTH)
     return put_value(load8(address), address + 1, length - 1, dialect, escaped, growth, out)

@@ -1,1 +1,1 @@
-"""Extended JSON parsed to BSON: by kernels, and by Python where kernels stop."""
+"""Extended JSON parsed to BSON: by kernels, and by Python for texts that kernels do not support."""

@@ -17,11 +17,11 @@ from headrace.documents.bson import MOST_DEPTH, OLD_BINARY, Kind
 from headrace.errors import HeadraceError
 
 Encoded = tuple[int, bytes]
-"""A type, and the bytes of its value."""
+"""A type, and the bytes of a value."""
 _REFUSALS = (
     ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError, struct.error,
 )  # fmt: skip
-"""What `encoded` raises for a member of another type or size than its name says."""
+"""Exceptions that `encoded` raises for a member of another type or size than its name requires."""
 _INT32, _INT64, _DOUBLE = struct.Struct("<i"), struct.Struct("<q"), struct.Struct("<d")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _UUID_SUBTYPE = 4
@@ -31,7 +31,7 @@ _DECIMAL_BIAS, _MOST_EXPONENT, _MOST_DIGITS = 6176, 6111, 34
 
 
 def bson_of(text: str) -> bytes:
-    """The value that a text of Extended JSON is: its type byte and its bytes.
+    """Return the value of a text of Extended JSON: its type byte and its bytes.
 
     Raises HeadraceError `documents.text_not_understood`.
     """
@@ -47,7 +47,7 @@ def bson_of(text: str) -> bytes:
 
 
 def encoded(value: Any, depth: int = 0) -> Encoded:
-    """A value of parsed JSON. Raises one of `_REFUSALS`."""
+    """Return the BSON of a parsed JSON value. Raises one of `_REFUSALS`."""
     if depth > MOST_DEPTH:
         raise ValueError(f"it is nested deeper than {MOST_DEPTH} levels")
     match value:
@@ -84,7 +84,7 @@ _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 def _utf8(text: str) -> bytes:
-    """A text in UTF-8; half of a surrogate pair is U+FFFD."""
+    """Encode a text in UTF-8; half of a surrogate pair becomes U+FFFD."""
     return (text if text.isascii() else _HALF_CHARACTER.sub("\ufffd", text)).encode()
 
 
@@ -150,7 +150,7 @@ def _regex_of(pattern: str, options: str) -> Encoded:
 
 
 def _old_regex(value: Mapping[str, Any]) -> Encoded | None:
-    """A regular expression; None for a document with a field of this name."""
+    """A regular expression in the old form; None for a document with a field of this name."""
     if not isinstance(value["$regex"], str) or "$options" not in value:
         return None
     return _regex_of(value["$regex"], value["$options"])
@@ -188,14 +188,15 @@ _INTEGER = re.compile("[+-]?[0-9]+")
 
 
 def _integer(held: int | str) -> int:
-    """A whole number. Raises ValueError for texts that Java does not parse, such as `1_0`."""
+    """Return a whole number. Raises ValueError for texts that Java does not parse, such as
+    `1_0`."""
     if isinstance(held, str) and not _INTEGER.fullmatch(held):
         raise ValueError(f"{held[:40]!r} is not a whole number")
     return int(held)
 
 
 def _number(held: float | str) -> float:
-    """A double. Raises ValueError for texts that Java does not parse."""
+    """Return a double. Raises ValueError for texts that Java does not parse."""
     return parse_double(held) if isinstance(held, str) else float(held)
 
 
@@ -204,7 +205,7 @@ def _decimal(value: Mapping[str, Any]) -> Encoded:
 
 
 def decimal128(text: str) -> bytes:
-    """A number's text as Decimal128. Raises ValueError for one that does not fit."""
+    """Return the Decimal128 of a number's text. Raises ValueError for one that does not fit."""
     unsigned = text.lstrip("+-").lower()
     sign = text.startswith("-") << 127
     if unsigned in _SPECIAL_DECIMALS:

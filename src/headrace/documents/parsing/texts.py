@@ -1,4 +1,4 @@
-"""Many texts of Extended JSON as BSON values."""
+"""Parses many texts of Extended JSON to BSON values."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from headrace.documents.parsing.plain import bson_of
 _ADDRESS, _LENGTH = 1, 2
 """Columns of cells (kind, address, length)."""
 _NAMES = 1024
-"""Places for names at first."""
+"""Initial size of the table of names."""
 _GROWTH, _MOST_GROWTH = 2, 16
-"""Bytes of BSON for a byte of its text: usual ones have fewer, and none has more."""
+"""Bytes of BSON per byte of text: the usual limit, and the absolute one."""
 
 
 @dataclass(frozen=True)
 class ParsedTexts:
-    """BSON values: int64 of (kind, address, length), a type byte and its value each. `memory` holds
-    what the cells point into."""
+    """BSON values: int64 of (kind, address, length), a type byte and its value each. `memory` owns
+    the bytes that the cells point to."""
 
     cells: np.ndarray
     memory: tuple[object, ...] = field(repr=False)
 
 
 def parsed(texts: np.ndarray) -> ParsedTexts:
-    """The values of texts, which are cells (kind, address, length) of UTF-8, and their PADDING.
+    """Return the values of texts, which are cells (kind, address, length) of UTF-8 with PADDING.
 
     Raises HeadraceError `documents.text_not_understood` for a text that is not Extended JSON.
     """
@@ -47,8 +47,8 @@ def parsed(texts: np.ndarray) -> ParsedTexts:
 
 
 def parsed_by_kernel(texts: np.ndarray) -> tuple[ParsedTexts, np.ndarray]:
-    """The values of texts as in `parsed`, and the numbers (int64) of the texts that are left to
-    Python, because they are rare or broken: these have no value."""
+    """Return the values of texts as in `parsed`, and the numbers (int64) of the texts that are left
+    to Python, because they are rare or invalid: these have no value."""
     texts = np.ascontiguousarray(texts, np.int64)
     values = np.zeros(texts.shape, np.int64)
     lengths = texts[:, _LENGTH]
@@ -89,7 +89,7 @@ def parsed_by_kernel(texts: np.ndarray) -> tuple[ParsedTexts, np.ndarray]:
 
 
 def _put_plain(texts: np.ndarray, left: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Puts the values of the texts at the numbers `left` into `values`; returns their memory."""
+    """Put the values of the texts with the numbers `left` into `values`; returns their memory."""
     made = []
     for address, length in texts[left, _ADDRESS:].tolist():
         made.append(bson_of(ctypes.string_at(address, length).decode(errors="replace")))

@@ -1,1 +1,1 @@
-"""Schemas for documents, declared or sampled, and columns of documents converted to them."""
+"""Declared or sampled schemas of documents, and conversion of columns of documents to them."""

@@ -1,8 +1,8 @@
-"""Columns of BSON values as columns of a declared schema: exact, or a conflict.
+"""Conversion of columns of BSON values to a declared schema: exact, or a conflict.
 
-This is the one rule of what a BSON value is in a declared type, for the transforms of a stream and
-for DataFrames alike. A type holds a value exactly, or there is a conflict, and a policy says what
-becomes of it:
+This module is the only definition of the conversion of a BSON value to a declared type, for the
+transforms of a stream and for DataFrames. A type holds a value exactly, or the value is a conflict,
+which a policy resolves:
 
 | type | values |
 |---|---|
@@ -60,13 +60,14 @@ _MAP_KEY = Schema(Type.STRING)
 
 @dataclass(frozen=True)
 class Converted:
-    """A column of a schema's values: `cells` (int64 of kind, address and length) have the form that
-    `node_of` tells; those of arrays, maps and structs tell only which ones are null, and hold the
-    value's type byte and bytes where it is an array or a map.
+    """A column of values of a schema: `cells` (int64 of kind, address and length) have the form of
+    `node_of`; those of arrays, maps and structs only show which values are null, and hold the
+    value's type byte and bytes for an array or a map.
 
-    `members` are the fields of structs, each as long as this; the elements of arrays; the keys and
-    the values of maps. `ends` (int64, one more than there are values): where the elements of each
-    one end. `memory` is what cells point into beside the values that were converted.
+    `members` are the fields of structs, each as long as this column; the elements of arrays; the
+    keys and the values of maps. `ends` (int64, one more than there are values) are the ends of each
+    value's elements. `memory` owns the bytes that cells point to, except those of the original
+    values.
     """
 
     schema: Schema
@@ -80,11 +81,11 @@ class Converted:
 
     @property
     def valid(self) -> np.ndarray:
-        """Which values are not null (bool)."""
+        """Whether each value is not null (bool)."""
         return np.asarray(self.cells[:, _KIND] != NULL)
 
     def shown_as(self, schema: Schema) -> Converted:
-        """The same values of a schema that differs in names alone."""
+        """Return the same values with a schema that differs only in names."""
         if schema.type is Type.STRUCT:
             inner = [each.schema for each in schema.fields]
         else:
@@ -94,7 +95,7 @@ class Converted:
 
 
 def node_of(schema: Schema) -> Column:
-    """A node for converted values of a schema that has no parts."""
+    """The node of converted scalar values of a schema."""
     encoding, parameter, decode = form_of(schema)
     if schema.name == JSON:
         encoding = Encoding.EXTENDED_JSON_RELAXED
@@ -103,8 +104,8 @@ def node_of(schema: Schema) -> Column:
 
 
 def opened(cells: np.ndarray) -> np.ndarray:
-    """The column of values (see `kernels/value_kernel.py`) that are given as cells (int64 of kind,
-    address, length): a type byte and its value each."""
+    """Return the column of values (see `kernels/value_kernel.py`) for cells (int64 of kind,
+    address, length) that hold a type byte and its value each."""
     cells = np.ascontiguousarray(cells, np.int64)
     out = np.empty_like(cells)
     value_kernel.open_values(address_of(cells), len(cells), address_of(out))
@@ -112,8 +113,8 @@ def opened(cells: np.ndarray) -> np.ndarray:
 
 
 def field_names(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The names of the fields of documents, which are cells as those of `opened`: where those of
-    each one end (int64, one more than there are documents), and a cell for each name.
+    """Return the names of the fields of documents, which are cells as in `opened`: the end of each
+    document's names (int64, one more than there are documents), and a cell for each name.
 
     Raises HeadraceError `documents.value_not_understood` for a document that is not valid BSON.
     """
@@ -122,10 +123,10 @@ def field_names(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def converted(cells: np.ndarray, schema: Schema, conflicts: Conflicts, path: str = "") -> Converted:
-    """The values in `cells`, a type byte and its bytes each, as a column of `schema`; `path` is
-    what conflicts call the values.
+    """Convert the values in `cells`, a type byte and its bytes each, to a column of `schema`;
+    `path` is the path of the values in conflicts.
 
-    Raises what `conflicts` raises, and HeadraceError `documents.value_not_understood` for a value
+    Raises the errors of `conflicts`, and HeadraceError `documents.value_not_understood` for a value
     that is not valid BSON.
     """
     whole = _Conversion(conflicts)
@@ -134,7 +135,8 @@ def converted(cells: np.ndarray, schema: Schema, conflicts: Conflicts, path: str
 
 @dataclass(frozen=True)
 class _Conversion:
-    """`rows` are the numbers of the documents that values are in, `label` tells their paths."""
+    """A conversion of values: `rows` are the numbers of their documents, `label` returns their
+    paths."""
 
     conflicts: Conflicts
 
@@ -151,7 +153,7 @@ class _Conversion:
     def _scalars(
         self, values: np.ndarray, schema: Schema, rows: np.ndarray, label: Label
     ) -> Converted:
-        """Values by themselves; of arrays, maps and structs what `Converted.cells` says."""
+        """Convert the values themselves; for arrays, maps and structs see `Converted.cells`."""
         to, digits, scale = _target(schema)
         count = len(values)
         room = count * value_kernel.SPARE_PER_VALUE
@@ -171,7 +173,8 @@ class _Conversion:
     def _resolve(
         self, values: np.ndarray, out: np.ndarray, schema: Schema, rows: np.ndarray, label: Label
     ) -> object:
-        """Values that the kernel left, and conflicts; returns the memory of the first."""
+        """Convert the values that the kernel left, and handle conflicts; returns the memory of the
+        converted values."""
         texts: list[np.ndarray] = []
         for at in np.flatnonzero(
             np.isin(out[:, _KIND], (value_kernel.CONFLICT, value_kernel.LEFT))
@@ -250,7 +253,7 @@ class _Conversion:
 
 
 def _found(values: np.ndarray, container: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The elements of documents or arrays: where those of each value end, their column, and the
+    """The elements of documents or arrays: the end of each value's elements, their column, and the
     cells of their names."""
     count = len(values)
     ends = np.empty(count + 1, np.int64)
@@ -278,7 +281,7 @@ def _check(answer: int) -> None:
 
 
 def _target(schema: Schema) -> tuple[int, int, int]:
-    """What the kernel converts to, and its two parameters."""
+    """Return the kernel's target type, and its two parameters."""
     if schema.name == DECIMAL:
         return (value_kernel.TO_DECIMAL, *precision_and_scale(schema))
     if schema.name == JSON:

@@ -1,4 +1,4 @@
-"""Schemas as Spark writes them: DDL texts, and the JSON of a StructType."""
+"""Schemas in Spark's formats: DDL texts, and the JSON of a StructType."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from headrace.errors import HeadraceError
 
 TIMESTAMP = "org.apache.kafka.connect.data.Timestamp"
 LOCAL_TIMESTAMP = "io.debezium.time.Timestamp"
-"""Milliseconds since 1970-01-01, as TIMESTAMP, and without a time zone to Spark."""
+"""Milliseconds since 1970-01-01, as TIMESTAMP, but without a time zone in Spark."""
 TIMESTAMPS = (TIMESTAMP, LOCAL_TIMESTAMP)
 DATE = "org.apache.kafka.connect.data.Date"
 JSON = "io.debezium.data.Json"
 PRECISION, SCALE = "connect.decimal.precision", "scale"
 MOST_DIGITS = 38
-"""Of Spark's decimals."""
+"""The most digits of Spark's decimals."""
 
 _SCALARS = {
     "BOOLEAN": Schema(Type.BOOLEAN, optional=True),
@@ -44,7 +44,7 @@ _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 
 
 def decimal(precision: int, scale: int) -> Schema:
-    """Connect's Decimal of so many digits, `scale` of them after the point."""
+    """Connect's Decimal with this number of digits, `scale` of them after the point."""
     if not 0 <= scale <= precision <= MOST_DIGITS:
         raise ValueError(f"DECIMAL({precision},{scale}) is not a type of Spark")
     parameters = ((SCALE, str(scale)), (PRECISION, str(precision)))
@@ -52,8 +52,8 @@ def decimal(precision: int, scale: int) -> Schema:
 
 
 def declared(text: str) -> Schema:
-    """The struct that a DDL text (`_id STRING, lines ARRAY<STRUCT<sku: STRING>>`) or the JSON of a
-    StructType declares; all its fields are optional.
+    """Return the struct that a DDL text (`_id STRING, lines ARRAY<STRUCT<sku: STRING>>`) or the
+    JSON of a StructType declares; all its fields are optional.
 
     VARIANT is a text of Extended JSON. Raises HeadraceError `documents.schema_not_understood`.
     """
@@ -75,22 +75,22 @@ def declared(text: str) -> Schema:
 
 
 def ddl(schema: Schema) -> str:
-    """The DDL text of a struct's fields, as `declared` reads it."""
+    """Return the DDL text of a struct's fields, in the form that `declared` reads."""
     return ", ".join(f"{_quoted(f.name)} {_type_text(f.schema)}" for f in schema.fields)
 
 
 def scalar(word: str) -> Schema:
-    """The optional schema of one of Spark's types without parts, such as BIGINT."""
+    """The optional schema of a scalar type of Spark, such as BIGINT."""
     return _SCALARS[word]
 
 
 def word_of(schema: Schema) -> str:
-    """The word of a type without parts, such as BIGINT; see `scalar`."""
+    """The name of a scalar type, such as BIGINT; see `scalar`."""
     return _WORDS[schema]
 
 
 def precision_and_scale(schema: Schema) -> tuple[int, int]:
-    """Digits of a Decimal, and those after its point."""
+    """The number of digits of a Decimal, and of those after its point."""
     parameters = dict(schema.parameters)
     return int(parameters[PRECISION]), int(parameters[SCALE])
 
@@ -121,11 +121,12 @@ class _Tokens:
 
     @property
     def next(self) -> str:
-        """The next one; empty at the end."""
+        """The next token; empty at the end."""
         return self._tokens[self._at] if self._at < len(self._tokens) else ""
 
     def take(self, *expected: str) -> str:
-        """The next one, which is passed; one of `expected`, if they are given."""
+        """Return and skip the next token. Raises ValueError if it is not one of `expected`, if
+        these are given."""
         token = self.next
         if not token or (expected and token.upper() not in expected):
             raise ValueError(f"{' or '.join(expected) or 'more'} is missing at {token!r}")
@@ -133,7 +134,7 @@ class _Tokens:
         return token
 
     def passed(self, *words: str) -> bool:
-        """Whether the next ones are these, which are passed then."""
+        """Whether these are the next tokens; if so, they are skipped."""
         here = [token.upper() for token in self._tokens[self._at : self._at + len(words)]]
         if here != list(words):
             return False

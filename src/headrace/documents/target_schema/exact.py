@@ -1,4 +1,5 @@
-"""Cases that the compiled pass leaves to Python: rare pairs of a value and a type, one by one."""
+"""Conversions that the compiled pass leaves to Python: rare pairs of a value and a type, one value
+at a time."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ _SINGLE = struct.Struct("<f")
 
 
 def exact_scalar(kind: int, raw: bytes, schema: Schema) -> object:
-    """The Connect value of a type and its bytes. Raises ValueError, ArithmeticError or LookupError
-    where `schema` does not hold it exactly."""
+    """Return the Connect value of a type and its bytes. Raises ValueError, ArithmeticError or
+    LookupError if `schema` does not hold it exactly."""
     if schema.name == DECIMAL:
         return _decimal(kind, raw, *precision_and_scale(schema))
     return _OTHERS[schema.type](kind, raw, schema)
@@ -66,7 +67,7 @@ def _real(kind: int, raw: bytes, schema: Schema) -> float:
 
 def _decimal(kind: int, raw: bytes, precision: int, scale: int) -> Decimal:
     number = _number(kind, raw)
-    # The digits of a double are the fewest that tell it from others.
+    # The digits of a double are the fewest that distinguish it from other doubles.
     exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
     if not exact.is_finite():
         raise ValueError

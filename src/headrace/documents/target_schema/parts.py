@@ -1,5 +1,5 @@
 """Arrays and maps of a declared schema in cells: a type byte and the bytes of a BSON value, whose
-conflicts were dealt with when the document was converted."""
+conflicts were resolved when the document was converted."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from headrace.documents.target_schema.policies import ConflictPolicy, Conflicts
 
 @dataclass(frozen=True)
 class PartDecoder:
-    """Decodes such cells of a schema, one by one or all of a column. `shown` is the same schema
-    with the names that its structs and fields get."""
+    """Decodes such cells of a schema, one by one or a whole column. `shown` is the same schema with
+    the final names of its structs and fields."""
 
     schema: Schema
     shown: Schema
 
     def column(self, cells: np.ndarray) -> Converted:
-        """The values in cells (int64 of kind, address, length)."""
+        """Return the values in cells (int64 of kind, address, length)."""
         return converted(cells, self.schema, Conflicts(ConflictPolicy.NULL)).shown_as(self.shown)
 
     def __call__(self, raw: bytes) -> object:
-        """The Connect value in the bytes of a cell."""
+        """Return the Connect value in the bytes of a cell."""
         held = np.frombuffer(raw + bytes(PADDING), np.uint8)
         cells = np.array([[BINARY, address_of(held), len(raw)]], np.int64)
         return connect_values(self.column(cells))[0]
 
 
 def connect_values(column: Converted) -> list[object]:
-    """The Connect values of a column in Python: exact for every type and slow."""
+    """The Connect values of a column in Python: exact for every type, but slow."""
     valid = column.valid.tolist()
     if column.schema.type is Type.STRUCT:
         names = [field.name for field in column.schema.fields]

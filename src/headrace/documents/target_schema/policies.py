@@ -18,34 +18,35 @@ from headrace.errors import HeadraceError
 
 
 class ConflictPolicy(StrEnum):
-    """What becomes of a value that the declared type has no exact form for."""
+    """Handling of a value that the declared type cannot hold exactly."""
 
     FAIL = "fail"
-    """The record fails: the query ends, or the record is left out or a dead letter, as
-    `errors.tolerance` says."""
+    """The record fails: the query ends, or the record is skipped or becomes a dead letter,
+    depending on `errors.tolerance`."""
     NULL = "null"
-    """The value is null, and lost."""
+    """The value becomes null, and is lost."""
     REST = "rest"
-    """The value is null, and is kept in the field `__rest`, as do fields that the schema lacks."""
+    """The value becomes null, and is kept in the field `__rest`, like fields that the schema
+    lacks."""
 
 
 class UnknownFields(StrEnum):
-    """What becomes of fields that the schema does not have, unless they are kept in `__rest`."""
+    """Handling of fields that the schema does not have, unless they are kept in `__rest`."""
 
     DROP = "drop"
-    """They are left out."""
+    """The fields are left out."""
     FAIL = "fail"
     """The record fails."""
 
 
 Label = Callable[[int], str]
-"""The path of the value at a number of a column, such as `lines.0.sku`."""
+"""The path of the value with a number in a column, such as `lines.0.sku`."""
 
 
 @dataclass(frozen=True)
 class Remainder:
-    """A value that the schema does not hold: in which of the documents it is, at which path, its
-    type and its bytes."""
+    """A value that the schema does not hold: the number of its document, its path, its type and its
+    bytes."""
 
     row: int
     path: str
@@ -55,7 +56,8 @@ class Remainder:
 
 @dataclass
 class Conflicts:
-    """Takes what a schema does not hold, as policies say."""
+    """Collects the values that a schema does not hold, or raises an error, as the policies
+    require."""
 
     policy: ConflictPolicy = ConflictPolicy.FAIL
     unknown: UnknownFields = UnknownFields.DROP
@@ -67,8 +69,8 @@ class Conflicts:
         return self.policy is ConflictPolicy.REST or self.unknown is UnknownFields.FAIL
 
     def conflict(self, row: int, path: str, kind: int, raw: bytes, schema: Schema) -> None:
-        """A value that `schema` does not hold. Raises HeadraceError
-        `documents.value_not_of_schema` where conflicts fail."""
+        """Handle a value that `schema` does not hold. Raises HeadraceError
+        `documents.value_not_of_schema` if conflicts fail."""
         if self.policy is ConflictPolicy.FAIL:
             raise HeadraceError(
                 "documents.value_not_of_schema",
@@ -81,8 +83,8 @@ class Conflicts:
             self.remainders.append(Remainder(row, path, kind, raw))
 
     def unknown_field(self, row: int, path: str, kind: int, raw: bytes) -> None:
-        """A field that the schema lacks. Raises HeadraceError `documents.field_not_of_schema` where
-        such fields fail."""
+        """Handle a field that the schema lacks. Raises HeadraceError
+        `documents.field_not_of_schema` if such fields fail."""
         if self.policy is ConflictPolicy.REST:
             self.remainders.append(Remainder(row, path, kind, raw))
         elif self.unknown is UnknownFields.FAIL:
@@ -103,7 +105,7 @@ def rest_document(remainders: Sequence[Remainder]) -> bytes:
 
 
 def shown(schema: Schema) -> str:
-    """A type as messages name it."""
+    """The text of a type in messages."""
     if schema.name == DECIMAL:
         return "DECIMAL({},{})".format(*precision_and_scale(schema))
     named = {TIMESTAMP: "TIMESTAMP", LOCAL_TIMESTAMP: "TIMESTAMP_NTZ", DATE: "DATE"}

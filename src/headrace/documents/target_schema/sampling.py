@@ -1,9 +1,9 @@
-"""A schema that documents have in common, found out from some of them.
+"""Derives a common schema from a sample of documents.
 
-Types widen: int32 to int64 to double (if it is exact for all whole numbers seen), int32 and
+Types widen: int32 to int64 to double (if it is exact for all sampled whole numbers), int32 and
 int64 to decimal. Only texts hold the increment of a BSON timestamp, and a date whose microseconds
-exceed 64 bits. Documents have the fields of all, arrays the elements of all. What has no type in
-common is a conflict.
+exceed 64 bits. Documents get the fields of all, arrays the elements of all. Types without a common
+type are a conflict.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from headrace.errors import HeadraceError
 
 
 class SampleConflict(StrEnum):
-    """What type a field gets whose values have none in common."""
+    """Type of a field whose values have no common type."""
 
     STRING = "string"
-    """STRING: texts as they are, other values as their text."""
+    """STRING: texts unchanged, other values as their text."""
     VARIANT = "variant"
     """VARIANT: Extended JSON of any value."""
     FAIL = "fail"
-    """None: sampling fails."""
+    """No type: sampling fails."""
 
 
 class _Form(StrEnum):
-    """Forms of types that are merged, from one value on."""
+    """Forms of types, of a single value or merged."""
 
     NULL = "null"
     INT = "INT"
     LONG = "BIGINT"
     LARGE = "large"
-    """int64 that no double is equal to."""
+    """int64 that is not equal to any double."""
     DOUBLE = "DOUBLE"
     DECIMAL = "decimal"
     BOOLEAN = "BOOLEAN"
@@ -56,19 +56,19 @@ _FORMS = {
     Kind.NULL: _Form.NULL,
     Kind.UNDEFINED: _Form.NULL,
 }
-"""Of other types: see `_seen`."""
+"""Forms by BSON type; for other types see `_seen`."""
 _INCREMENT_BYTES = 4
 _WHOLE = (_Form.INT, _Form.LONG, _Form.LARGE)
 _DIGITS = {_Form.INT: 10, _Form.LONG: 19, _Form.LARGE: 19}
 
 
 _MOST_MILLIS = ((1 << 63) - 1) // 1000
-"""Milliseconds from 1970 of a date that a TIMESTAMP holds."""
+"""The most milliseconds from 1970 of a date that a TIMESTAMP holds."""
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """What was seen at a field: `digits` before and after the point of decimals, the members of
+    """The types seen in a field: `digits` before and after the point of decimals, the members of
     documents by name, the elements of arrays."""
 
     form: _Form
@@ -81,7 +81,8 @@ _NULL, _ANY = _Seen(_Form.NULL), _Seen(_Form.ANY)
 
 
 def sampled(documents: Iterable[bytes], conflict: SampleConflict = SampleConflict.STRING) -> Schema:
-    """The struct that all these BSON documents can be brought to; fields in order of appearance.
+    """Return the struct to which all these BSON documents can be converted; fields in order of
+    appearance.
 
     A field that is null in all of them, and an empty document, is a text. Raises HeadraceError
     `documents.nothing_to_sample` without documents, and `documents.types_in_conflict` when

@@ -1,4 +1,4 @@
-"""A declared schema with its policies: what documents are brought to."""
+"""A declared schema with its policies: the target to which documents are converted."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from headrace.documents.target_schema.policies import (
 from headrace.errors import HeadraceError
 
 REST = "__rest"
-"""The field of what the schema does not hold: Extended JSON, by paths."""
+"""The field with the values that the schema does not hold: Extended JSON, by paths."""
 _REST_SCHEMA = scalar("VARIANT")
 
 
 @dataclass(frozen=True)
 class TargetSchema:
-    """A struct that documents are brought to, and what becomes of what it does not hold."""
+    """A struct to which documents are converted, and the policies for values and fields that it
+    does not hold."""
 
     declared: Schema
     conflict: ConflictPolicy = ConflictPolicy.FAIL
@@ -49,16 +50,15 @@ class TargetSchema:
 
     @property
     def schema(self) -> Schema:
-        """The struct that comes out: the declared one, and REST after its fields where that is
-        kept."""
+        """The resulting struct: the declared one, with REST after its fields if that is kept."""
         if not self.keeps_rest:
             return self.declared
         fields = (*self.declared.fields, Field(REST, _REST_SCHEMA))
         return replace(self.declared, fields=fields)
 
     def converted(self, cells: np.ndarray) -> Converted:
-        """Documents, which are cells (int64 of kind, address, length) of a type byte and its value,
-        as a column of `schema`.
+        """Convert documents, which are cells (int64 of kind, address, length) of a type byte and
+        its value, to a column of `schema`.
 
         Raises HeadraceError `documents.value_not_of_schema`, `documents.field_not_of_schema`, and
         `documents.value_not_understood` for a document that is not valid BSON.

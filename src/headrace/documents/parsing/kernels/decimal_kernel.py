@@ -1,4 +1,4 @@
-"""Decimal128 from its text, by compiled code.
+"""Compiled parser of Decimal128 texts.
 
 The rules on memory are those of `headrace.connect.kernels.memory`.
 """
@@ -38,8 +38,8 @@ def _put(low, high, out):
 
 @part
 def put_decimal(place, end, out):
-    """The 16 bytes of the decimal whose text is at `place`; returns the place behind the quote
-    that ends it, 0 where plain Python reads or refuses it."""
+    """Write the 16 bytes of the decimal whose text is at `place`; returns the place after its
+    closing quote, or 0 if plain Python has to read or reject it."""
     sign = np.int64(0)
     byte = load8(place) if place < end else np.int64(0)
     if byte in (_DASH, _PLUS):

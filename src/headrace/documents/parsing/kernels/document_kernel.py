@@ -1,8 +1,8 @@
 """The compiled pass from texts of Extended JSON to BSON values.
 
-What it reads it reads as plain Python does; what it leaves (`PLAIN`) is broken or rare, and plain
-Python's. An answer is checked to the last byte of its text: no byte behind it decides anything.
-The rules on memory are those of `headrace.connect.kernels.memory`.
+Its values are those of plain Python; texts that it leaves (`PLAIN`) are invalid or rare, and read
+by plain Python. A text is checked up to its last byte, and no byte after it is considered. The
+rules on memory are those of `headrace.connect.kernels.memory`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -49,12 +49,12 @@ from headrace.documents.parsing.kernels.string_kernel import (
 PLAIN = -1
 """The text is left to plain Python."""
 NO_ROOM = -2
-"""The text may need more memory than there is."""
+"""The text may need more memory than is available."""
 MANY_NAMES = -3
 """The text has more names than half of the places of the table of names."""
 
 MARGIN = 128
-"""Bytes that a value may have more than its text, and that a kernel writes behind it."""
+"""Bytes that a value may have more than its text, and that a kernel writes after it."""
 NAME_BYTES = 16
 """Bytes of a place in the table of names: the number of its text, and the hash of a name."""
 
@@ -66,7 +66,7 @@ _NAN_BITS, _INFINITY_BITS, _NEGATIVE = 0x7FF8 << 48, 0x7FF0 << 48, -(1 << 63)
 _ZERO = ord("0")
 _MOST_PROBES = 32
 
-# A frame: where the container around begins, the byte that closes it, and its next index.
+# A frame: the start of the enclosing container, the byte that closes it, and its next index.
 _FRAME = 24
 _START, _CLOSE, _INDEX = range(0, _FRAME, 8)
 _allocate_frames = stack_memory(_FRAME * MOST_DEPTH)
@@ -74,10 +74,10 @@ _allocate_frames = stack_memory(_FRAME * MOST_DEPTH)
 
 @inlined_part
 def _is_new_name(names, mask, number, start, name, length):
-    """Notes a name of the container that begins at `start`; whether it has it for the first time,
-    and a place for it was near."""
+    """Record a name of the container that begins at `start`; returns whether the name is new, and
+    the table had a free place nearby."""
     key = hash_bytes(start, name, length)
-    # The low bits of a product know little of the last bytes.
+    # The low bits of a product hardly depend on the last bytes.
     at = mix(key, 0) & mask
     for _ in range(_MOST_PROBES):
         place = names + NAME_BYTES * at
@@ -93,7 +93,7 @@ def _is_new_name(names, mask, number, start, name, length):
 
 @part
 def _put_literal(place, end, out):
-    """A word or a number; returns its type, the place after it (0: neither) and its end."""
+    """Write a word or a number; returns its type, the place after it (0: neither) and its end."""
     byte = load8(place)
     if byte == _SMALL_T and begins_with(place, end, _TRUE):
         store8(out, 1)
@@ -123,7 +123,7 @@ def _put_literal(place, end, out):
 
 @inlined_part
 def _put_index(index, out):
-    """An element's name and the zero byte behind it; returns its end."""
+    """Write an element's name and the zero byte after it; returns its end."""
     if index < 10:
         store8(out, _ZERO + index)
         out += 1
@@ -135,8 +135,9 @@ def _put_index(index, out):
 
 @inlined_part
 def _put_simple(place, end, out):
-    """A value that is not an array: its type, the place behind it (0: it is left), and its end. The
-    type DOCUMENT says that an ordinary one begins, whose brace is at the place."""
+    """Write a value that is not an array; returns its type, the place after it (0: it is left), and
+    its end. The type DOCUMENT means that an ordinary document begins, whose brace is at the
+    place."""
     byte = load8(place)
     if byte == QUOTE:
         place, stop = put_string(place + 1, end, out + 4)
@@ -221,7 +222,7 @@ def parse_text(place, end, out, out_end, names, mask, number):
             length = out - kind_place - 2
             if place == 0:
                 return np.int64(PLAIN)
-            # Escapes may spell a first name that stands for a type.
+            # A first name with escapes may be the name of a type.
             is_escaped = length != place - 1 - name
             if index == 0 and is_escaped and load8(kind_place + 1) == _DOLLAR:
                 return np.int64(PLAIN)
@@ -238,12 +239,12 @@ def parse_text(place, end, out, out_end, names, mask, number):
 
 @entry
 def parse_texts(cells, count, values, out, out_end, names, mask, first):
-    """Parse `count` texts: cells (kind, address, length). Each one's value, a cell as well, goes to
-    `values`, its bytes to the memory between `out` and `out_end`; the length of a text that is left
-    to plain Python is PLAIN. `first` is the number of the first text; see `parse_text`.
+    """Parse `count` texts: cells (kind, address, length). The cell of each value goes to `values`,
+    its bytes to the memory between `out` and `out_end`; the length is PLAIN for a text that is left
+    to plain Python. `first` is the number of the first text; see `parse_text`.
 
-    Returns the number of values that are there: all, or `fault << 32 | number` where the next one
-    has NO_ROOM or MANY_NAMES.
+    Returns the number of parsed values: all, or `fault << 32 | number` if the next one has NO_ROOM
+    or MANY_NAMES.
     """
     for i in range(count):
         cell = cells + CELL_BYTES * i

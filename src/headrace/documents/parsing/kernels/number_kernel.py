@@ -1,8 +1,8 @@
-"""Numbers of JSON, read exactly by compiled code.
+"""Compiled, exact parser of JSON numbers.
 
-Doubles are Daniel Lemire's and Noble Mushtak's ("Fast number parsing without fallback", 2022): the
-digits times a power of five of 128 bits, rounded once. An answer of 0 in place of an address says
-that plain Python reads the number, or refuses it. The rules on memory are those of
+Doubles follow Daniel Lemire and Noble Mushtak ("Fast number parsing without fallback", 2022): the
+digits times a power of five of 128 bits, rounded once. A result of 0 instead of an address means
+that plain Python has to read or reject the number. The rules on memory are those of
 `headrace.connect.kernels.memory`.
 """
 
@@ -26,7 +26,7 @@ from headrace.connect.kernels.text import (
 _DASH, _PLUS, _POINT, _ZERO, _NINE = map(ord, "-+.09")
 _SMALL_E = ord("e")
 _MOST_DIGITS = 19
-"""Digits that always fit 64 bits without a sign."""
+"""Digits that always fit into 64 bits without a sign."""
 _LEAST_POWER, _LARGEST_POWER = -342, 308
 _SMALLEST = -(1 << 63)
 _FRACTION_BITS, _MOST_EXPONENT, _EXPONENT_BIAS = 52, 0x7FF, 1023
@@ -35,8 +35,8 @@ _EXACT_DIGITS = 1 << 53
 
 
 def _power_words(exponent: int) -> tuple[int, int]:
-    """The 128 highest bits of five to the power of `exponent`, as two signed words; cut off where
-    the exponent is positive, else rounded up before they are cut."""
+    """The 128 highest bits of five to the power of `exponent`, as two signed words; truncated if
+    the exponent is positive, otherwise rounded up before truncation."""
     power = 5 ** abs(exponent)
     if exponent >= 0:
         shift = power.bit_length() - 128
@@ -55,8 +55,8 @@ _TENS = np.array([float(10**i) for i in range(23)])
 
 @part
 def _digits(place, end, value):
-    """The digits from `place` on, behind those of `value`; returns the place behind them. More
-    than `_MOST_DIGITS` of them wrap."""
+    """Read the digits from `place` on and append them to `value`; returns it, and the place after
+    them. More than `_MOST_DIGITS` digits wrap."""
     while place < end:
         byte = load8(place)
         if byte < _ZERO or byte > _NINE:
@@ -68,7 +68,8 @@ def _digits(place, end, value):
 
 @part
 def parse_integer(place, end):
-    """An int64 without needless zeros; returns the place behind it (0: it is another one)."""
+    """Read an int64 without leading zeros; returns it, and the place after it (0: another
+    number)."""
     start = place
     is_negative = place < end and load8(place) == _DASH
     if is_negative:
@@ -78,7 +79,7 @@ def parse_integer(place, end):
     if count == 0 or count > _MOST_DIGITS or (load8(start) == _ZERO and count > 1):
         return np.int64(0), np.int64(0)
     if value < 0:
-        # 19 digits without a sign; one number of them is an int64 with a sign.
+        # 19 digits without a sign; of the numbers beyond int64 only one fits with a sign.
         if value == _SMALLEST and is_negative:
             return value, place
         return np.int64(0), np.int64(0)
@@ -87,8 +88,8 @@ def parse_integer(place, end):
 
 @part
 def _nearest_double(digits, exponent):
-    """The bits of the double that is nearest to `digits` (64 bits without a sign, not 0) times ten
-    to the power of `exponent`; -1: not a normal double."""
+    """The bits of the double nearest to `digits` (64 bits without a sign, not 0) times ten to the
+    power of `exponent`; -1 if it is not a normal double."""
     if exponent < _LEAST_POWER or exponent > _LARGEST_POWER:
         return np.int64(-1)
     zeros = count_leading_zeros(digits)
@@ -121,7 +122,7 @@ def _nearest_double(digits, exponent):
 
 @part
 def _double(digits, exponent):
-    """The bits of a double that is not negative; -1: not a normal double."""
+    """The bits of a double that is not negative; -1 if it is not a normal double."""
     if digits == 0:
         return np.int64(0)
     if 0 < digits < _EXACT_DIGITS and -22 <= exponent <= 22:
@@ -134,7 +135,7 @@ def _double(digits, exponent):
 
 @part
 def parse_number(place, end):
-    """A number of JSON: returns whether it is a double, its value (of a double, its bits) and the
+    """Read a JSON number; returns whether it is a double, its value (of a double, its bits) and the
     place after it (0: not a number, or one that is neither an int64 nor a normal double)."""
     start = place
     is_negative = place < end and load8(place) == _DASH

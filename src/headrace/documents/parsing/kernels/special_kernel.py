@@ -1,9 +1,9 @@
-"""Objects of Extended JSON that stand for a type, such as `{"$oid": …}`, by compiled code.
+"""Compiled parser of objects of Extended JSON that represent a type, such as `{"$oid": …}`.
 
-Each has exactly the members that its writers give it, in their order. A function gives the type,
-the place behind the value and the end of what was written; the place is 0 where plain Python reads
-or refuses the text, as it is with code that has a scope, pointers, `$uuid` and the oldest binary
-data. The rules on memory are those of `headrace.connect.kernels.memory`.
+Each must have exactly the members that its writers give it, in their order. Functions return the
+type, the place after the value and the end of the output; the place is 0 if plain Python has to
+read or reject the text, as for code with a scope, pointers, `$uuid` and the oldest binary data. The
+rules on memory are those of `headrace.connect.kernels.memory`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -64,7 +64,7 @@ _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _BASE64_VALUES = np.array([_ALPHABET.find(bytes([byte])) for byte in range(256)], np.int16)
 _DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
 
-# The meaning of a name; 0: no meaning. Types have their own numbers, which differ from these.
+# Codes of names; 0: no code. The codes of types are their numbers in BSON, which differ from these.
 _NUMBER_INT_CODE, _OLD_REGEX_CODE, _PLAIN_CODE = 0x101, 0x102, 0x103
 
 
@@ -87,7 +87,7 @@ _NAMES = {
     "$dbPointer": _PLAIN_CODE,
     "$uuid": _PLAIN_CODE,
 }
-"""The usual ones first."""
+"""Codes of names, the most frequent ones first."""
 _CODES = np.array([(*token(f'{name}"'), code) for name, code in _NAMES.items()], np.int64)
 
 _CODE_COUNT = len(_CODES)
@@ -95,7 +95,7 @@ _CODE_COUNT = len(_CODES)
 
 @part
 def _code(place, end):
-    """What the name at `place` stands for, and the place behind its closing quote."""
+    """Return the code of the name at `place`, and the place after its closing quote."""
     for i in range(_CODE_COUNT):
         if (
             load64(place) & _CODES[i, 3] == _CODES[i, 0]
@@ -109,11 +109,11 @@ def _code(place, end):
 
 @part
 def _put_four_bytes(place, out):
-    """Four bytes of eight hexadecimal digits; returns whether they are digits."""
+    """Write four bytes from eight hexadecimal digits; returns whether they are digits."""
     word = load64(place)
     digit = word ^ DIGIT_ZEROS
     letter = (word | 0x2020202020202020) ^ 0x6060606060606060
-    # A set high bit means that a byte does not match; bytes from 128 on set both; only they carry.
+    # A set high bit marks a byte that does not match; bytes from 128 on set both; only they carry.
     no_digit = (digit + 0x7676767676767676) | digit
     no_letter = (letter + 0x7979797979797979) | letter | ~(letter + 0x7F7F7F7F7F7F7F7F)
     if no_digit & no_letter & HIGH_BITS:
@@ -138,7 +138,7 @@ def _put_object_id(place, end, out):
 
 @part
 def _quoted_integer(place, end):
-    """An integer in quotes, and the place behind them."""
+    """Read an integer in quotes; returns it, and the place after the closing quote."""
     place = behind(place, end, QUOTE)
     if place == 0:
         return np.int64(0), place
@@ -178,8 +178,8 @@ def _put_double(place, end, out):
 
 @part
 def _days(year, month, day):
-    """Days since 1970-01-01 of a date of the years from 1 on; their eras begin in March (Howard
-    Hinnant's `days_from_civil`)."""
+    """Days since 1970-01-01 of a date of the years from 1 on; eras begin in March (Howard Hinnant's
+    `days_from_civil`)."""
     if month <= 2:
         year -= 1
         month += 12
@@ -198,8 +198,8 @@ def _days(year, month, day):
 
 @part
 def _iso_millis(place, end):
-    """Milliseconds since 1970 of `YYYY-MM-DDTHH:MM:SS`, a fraction or none, and `Z` in quotes;
-    returns them and the place behind the closing quote."""
+    """Read `YYYY-MM-DDTHH:MM:SS`, an optional fraction, and `Z` in quotes; returns milliseconds
+    since 1970 and the place after the closing quote."""
     nothing = np.int64(0)
     if place + 21 > end:
         return nothing, nothing
@@ -258,7 +258,7 @@ def _put_date(place, end, out):
 
 @part
 def _put_base64(place, end, out):
-    """Bytes in base64; returns the place behind the closing quote, and their end."""
+    """Decode bytes in base64; returns the place after the closing quote, and their end."""
     while place + 4 < end:
         bits = np.int64(0)
         for i in range(4):
@@ -276,7 +276,7 @@ def _put_base64(place, end, out):
 
 @part
 def _put_last_base64(place, end, out):
-    """What is left when there are no four characters of the alphabet any more."""
+    """Decode the last characters of base64, after the last four that are all in the alphabet."""
     if place < end and load8(place) == QUOTE:
         return place + 1, out
     if place + 4 >= end or load8(place + 4) != QUOTE or load8(place + 3) != _EQUALS:
@@ -295,7 +295,8 @@ def _put_last_base64(place, end, out):
 
 @part
 def _subtype(place, end):
-    """A byte of one or two hexadecimal digits in quotes; returns the place behind them, too."""
+    """Read a byte of one or two hexadecimal digits in quotes; returns it, and the place after
+    them."""
     place = behind(place, end, QUOTE)
     value, start = np.int64(0), place
     while place and place < end and load8(place) != QUOTE:
@@ -350,7 +351,7 @@ def _put_timestamp(place, end, out):
 
 @part
 def _sort_options(start, stop):
-    """Puts the letters between two places in order; returns whether they are ASCII, and few."""
+    """Sort the letters between two places; returns whether they are ASCII, and few enough."""
     if stop - start > _MOST_OPTIONS:
         return False
     for i in range(start, stop):
@@ -396,7 +397,7 @@ def _put_text(place, end, out):
 
 @part
 def _put_whole(code, place, end, out):
-    """An integer in quotes: int32 or int64."""
+    """Write an int32 or int64 from an integer in quotes."""
     value, place = _quoted_integer(place, end)
     store64(out, value)
     if code == INT64:
@@ -408,7 +409,7 @@ def _put_whole(code, place, end, out):
 
 @part
 def _put_marker(code, place, end, out):
-    """A value that is its type."""
+    """Read a value that consists only of its type."""
     if code == UNDEFINED:
         return code, behind_token(place, end, _TRUE), out
     return code, behind(place, end, ord("1")), out
@@ -416,7 +417,7 @@ def _put_marker(code, place, end, out):
 
 @part
 def _put_value(code, place, end, out):
-    """The value of an object of this code; see the module."""
+    """Write the value of an object with this code; see the module."""
     if code == OBJECT_ID:
         place, out = _put_object_id(place, end, out)
     elif code == DATE:
@@ -448,9 +449,9 @@ def _put_value(code, place, end, out):
 
 @part
 def put_special(place, end, out):
-    """The value that an object stands for whose first name, without its quote, is at `place`;
-    returns its type (0: the name is an ordinary one), the place behind the object and the end of
-    what was written. Up to 32 bytes more than the object has are written."""
+    """Write the value of an object whose first name, without its quote, is at `place`; returns its
+    type (0: the name does not represent a type), the place after the object and the end of the
+    output. Up to 32 bytes more than the object has are written."""
     code, place = _code(place, end)
     if code == 0:
         return code, place, out

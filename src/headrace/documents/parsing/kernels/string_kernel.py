@@ -1,7 +1,7 @@
-"""Blanks, quotes and strings of JSON, decoded by compiled code.
+"""Compiled parser of blanks, quotes and strings of JSON.
 
-An answer of 0 in place of an address says that a text has another form there: plain Python reads
-it, or refuses it. Strings never become longer. The rules on memory are those of
+A result of 0 instead of an address means that the text has another form: plain Python has to read
+or reject it. Strings never become longer. The rules on memory are those of
 `headrace.connect.kernels.memory`.
 """
 
@@ -39,11 +39,12 @@ HEXADECIMAL_VALUES = _by_byte({ord(f"{i:x}"): i for i in range(16)}
 _ESCAPED = _by_byte({ord(a): ord(b) for a, b in zip('"\\/bfnrt', '"\\/\b\f\n\r\t', strict=True)}, 0)
 
 Token = tuple[int, int, int, int, int, int, int]
-"""Constant bytes as the kernel compares them: three words, a mask for each, and their number."""
+"""Constant bytes in the form in which the kernel compares them: three words, a mask for each, and
+their number."""
 
 
 def token(text: str) -> Token:
-    """A token of up to 24 bytes."""
+    """Return a token of up to 24 bytes."""
     raw = text.encode()
     assert len(raw) <= 24, text
     words = [as_word(raw[i : i + 8]) for i in (0, 8, 16)]
@@ -63,7 +64,7 @@ def begins_with(place, end, constant):
 
 @inlined_part
 def skip_blanks(place, end):
-    """The first place that holds no blank of JSON, or `end`."""
+    """Return the first place that is not a JSON blank, or `end`."""
     while place < end:
         byte = load8(place)
         if byte > _SPACE or (
@@ -76,7 +77,8 @@ def skip_blanks(place, end):
 
 @part
 def behind(place, end, byte):
-    """The place behind `byte`, which blanks may go before; 0: it is not there, or `place` is 0."""
+    """Return the place after `byte`, which blanks may precede; 0 if the byte is missing, or `place`
+    is 0."""
     if place == 0:
         return np.int64(0)
     place = skip_blanks(place, end)
@@ -87,7 +89,8 @@ def behind(place, end, byte):
 
 @part
 def behind_token(place, end, constant):
-    """As `behind`, of a token."""
+    """Return the place after a token, which blanks may precede; 0 if it is missing, or `place` is
+    0."""
     if place == 0:
         return np.int64(0)
     place = skip_blanks(place, end)
@@ -110,7 +113,7 @@ def _unit(place, end):
 
 @part
 def _put_point(point, out):
-    """A code point in UTF-8, U+FFFD for half of a surrogate pair; returns its end."""
+    """Write a code point in UTF-8, U+FFFD for half of a surrogate pair; returns its end."""
     if point & 0xFFFFF800 == 0xD800:
         point = np.int64(_REPLACEMENT)
     if point < 0x80:
@@ -129,7 +132,7 @@ def _put_point(point, out):
 
 @part
 def _put_escape(place, end, out):
-    """Writes the character of an escape at `place`; returns the ends of both, the first 0 if the
+    """Write the character of an escape at `place`; returns the ends of both, the first 0 if the
     text is not an escape."""
     if place + 2 > end:
         return np.int64(0), out
@@ -157,7 +160,7 @@ _ESCAPED_UNIT = token("\\u")
 
 @part
 def _character_size(place, left):
-    """Bytes of the character of UTF-8 at `place`, which has more than one; 0: not valid UTF-8."""
+    """Bytes of the UTF-8 character at `place`, which has more than one; 0: not valid UTF-8."""
     byte = load8(place)
     if byte >= 0xE0:
         size = np.int64(3 if byte < 0xF0 else 4)
@@ -169,8 +172,8 @@ def _character_size(place, left):
 
 @part
 def _put_rare_run(place, end, out):
-    """Escapes and characters that are not plain ASCII, up to another one; returns the ends of
-    both, the first 0 where there is neither."""
+    """Decode escapes and characters that are not plain ASCII, up to the next plain character;
+    returns the end in the text and in the output, the first 0 if the text is invalid."""
     while place < end:
         byte = load8(place)
         if byte >= 0x80:
@@ -198,10 +201,10 @@ def _put_rare_run(place, end, out):
 
 @part
 def put_string(place, end, out):
-    """The characters of a string whose first one is at `place`; returns the place behind its
-    closing quote (0: it has none, or is not a sound string) and the end of what was written.
+    """Decode a string whose first character is at `place`; returns the place after its closing
+    quote (0: it has none, or is invalid) and the end of the output.
 
-    No more bytes are written than the string has, and 16 more.
+    The output has no more bytes than the string; up to 16 more are written.
     """
     while place < end:
         mask = copy16_plain_mask(out, place)
@@ -222,11 +225,11 @@ def put_string(place, end, out):
 
 @inlined_part
 def put_name(place, end, out):
-    """As `put_string`, of a string without zero characters, and with a zero byte behind it, which
-    the end is behind, too."""
+    """Decode a string like `put_string`, but without zero characters, and write a zero byte after
+    it; the returned end includes that byte."""
     after, stop = put_string(place, end, out)
     store8(stop, 0)
-    # Only an escape, which makes a string shorter, stands for a zero character.
+    # Only an escape, which makes a string shorter, can produce a zero character.
     if after and stop - out != after - 1 - place and name_end(out, stop) != stop:
         return np.int64(0), stop
     return after, stop + 1

@@ -1,10 +1,9 @@
-"""The compiled passes that bring columns of BSON values to a type: fields and elements found, and
-scalars converted where the type holds them exactly.
+"""The compiled passes that convert columns of BSON values to a type: they find fields and elements,
+and convert scalars that the type holds exactly.
 
-A column of values is a table of cells: the type byte (NOTHING: there is no value), and address and
-length of the value behind it. What is made is a table of cells as `headrace.connect.images` has
-them, and the two kinds of this module. The rules on memory are those of
-`headrace.connect.kernels.memory`.
+A column of values is a table of cells: the type byte (NOTHING: no value), and address and length of
+the value after it. The result is a table of cells as in `headrace.connect.images`, with two
+additional kinds. The rules on memory are those of `headrace.connect.kernels.memory`.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -67,11 +66,11 @@ from headrace.documents.kernels.scalars import (
 from headrace.documents.kernels.value_sizes import name_end, value_size
 
 NOTHING = 0
-"""In place of a type byte: there is no value."""
+"""Replaces the type byte if there is no value."""
 CONFLICT = 1
-"""Kind of a made cell: the type does not hold the value exactly."""
+"""Kind of a resulting cell: the type does not hold the value exactly."""
 LEFT = 2
-"""Kind of a made cell: Python converts the value."""
+"""Kind of a resulting cell: Python converts the value."""
 
 (
     TO_BOOLEAN,
@@ -88,12 +87,12 @@ LEFT = 2
     TO_MAP,
     TO_ARRAY,
 ) = range(13)
-"""What values are converted to. TO_INTEGER has its bytes as parameter, TO_DECIMAL digits and scale;
-TO_VALUE copies a type byte and its value, TO_MAP those of documents and TO_ARRAY those of arrays
-alone; TO_STRUCT tells where there are documents."""
+"""Target types of `convert`. The parameter of TO_INTEGER is its size in bytes, those of TO_DECIMAL
+are digits and scale; TO_VALUE copies a type byte and its value, TO_MAP only those of documents and
+TO_ARRAY only those of arrays; TO_STRUCT only shows which values are documents."""
 
 SPARE_PER_VALUE = 192
-"""Bytes written for a value at most, beside copies of it."""
+"""The most bytes written for a value, not counting copies of it."""
 
 _MILLIS_PER_DAY = 86_400_000
 _MOST_MILLIS = ((1 << 63) - 1) // 1000
@@ -107,7 +106,7 @@ _SHORT_DIGITS = 18
 
 @entry
 def open_values(cells, count, out):
-    """The column of values that are given as cells: a type byte and a value each."""
+    """Write the column of values for cells that hold a type byte and a value each."""
     for i in range(count):
         cell, target = cells + CELL_BYTES * i, out + CELL_BYTES * i
         kind, length = np.int64(NOTHING), load64(cell + 16)
@@ -123,10 +122,11 @@ def open_values(cells, count, out):
 
 @entry
 def find_fields(cells, count, names, name_count, out, unknown):
-    """The fields of documents by name (address and length each), a column of values for each name;
-    the last one of a name counts. `unknown` gets how many others each document has (int64).
+    """Find the fields of documents by name (address and length each): writes a column of values for
+    each name; the last field of a name counts. `unknown` gets the number of other fields of each
+    document (int64).
 
-    Returns `count`, or `fault << 32 | number` for a document that is broken.
+    Returns `count`, or `fault << 32 | number` for an invalid document.
     """
     for i in range(count):
         for n in range(name_count):
@@ -172,11 +172,11 @@ def find_fields(cells, count, names, name_count, out, unknown):
 
 @entry
 def find_elements(cells, count, container, ends, out, names):
-    """The elements of documents or arrays (`container`) one behind the other. `ends` (int64, one
-    more than there are values) gets where those of each value end. Where `out` is not 0 it gets
-    their column, and `names` the cells of their names.
+    """Find the elements of documents or arrays (`container`), one after the other. `ends` (int64,
+    one more than there are values) gets the end of each value's elements. If `out` is not 0, it
+    gets their column, and `names` the cells of their names.
 
-    Returns their number, or `fault << 32 | number` for a value that is broken.
+    Returns their number, or `fault << 32 | number` for an invalid value.
     """
     total = np.int64(0)
     store64(ends, 0)
@@ -221,7 +221,7 @@ def _put_bytes(place, length, target):
 
 @part
 def _put_integer(value, size, target, spare):
-    """An integer of `size` bytes as a cell; returns the end of the memory."""
+    """Write an integer of `size` bytes as a cell; returns the end of the memory."""
     bits = np.int64(8 * size - 1)
     if size < 8 and not -(np.int64(1) << bits) <= value < np.int64(1) << bits:
         store64(target, CONFLICT)
@@ -240,7 +240,7 @@ def _put_integer(value, size, target, spare):
 
 @part
 def _put_decimal(place, end, digits, scale, target, out):
-    """The text of a number as one of `digits` digits, `scale` of them behind the point, at `out`;
+    """Write the text of a number with `digits` digits, `scale` of them after the point, at `out`;
     returns its end. LEFT: the text has an exponent, or is not a number."""
     is_negative = load8(place) == _DASH
     if is_negative:
@@ -285,7 +285,7 @@ def _put_decimal(place, end, digits, scale, target, out):
 
 @part
 def _put_number_text(kind, place, out):
-    """The text of a number; returns its end."""
+    """Write the text of a number; returns its end."""
     if kind == INT32:
         return put_int(load32_signed(place), out)
     if kind == INT64:
@@ -376,7 +376,8 @@ def _to_text(kind, place, size, target, spare):
 
 @part
 def _to_moment(kind, place, is_day, target, spare):
-    """A date or a timestamp whose increment is 0, as milliseconds or days since 1970-01-01."""
+    """Convert a date, or a timestamp whose increment is 0, to milliseconds or days since
+    1970-01-01."""
     if kind == DATE:
         millis = load64(place)
     elif kind == TIMESTAMP and load32(place) == 0:
@@ -398,7 +399,7 @@ def _to_moment(kind, place, is_day, target, spare):
 
 @part
 def _to_copy(kind, place, size, target, spare):
-    """A type byte and its value."""
+    """Copy a type byte and its value."""
     store8(spare, kind)
     copy(place, size, spare + 1)
     _put_bytes(spare, size + 1, target)
@@ -442,7 +443,7 @@ def _convert(kind, place, size, to, digits, scale, target, spare):
 
 @entry
 def convert(cells, count, to, digits, scale, out, spare):
-    """Convert `count` values; returns how many made cells are CONFLICT or LEFT."""
+    """Convert `count` values; returns the number of resulting cells that are CONFLICT or LEFT."""
     others = np.int64(0)
     for i in range(count):
         cell, target = cells + CELL_BYTES * i, out + CELL_BYTES * i
