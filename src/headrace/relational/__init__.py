@@ -1,1 +1,1 @@
-"""The common parts of relational databases: tables, captured columns, events, checks."""
+"""Common parts of the relational connectors: tables, captured columns, events, checks."""

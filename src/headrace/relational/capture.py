@@ -1,4 +1,4 @@
-"""The captured tables, columns and keys, by the configuration."""
+"""The captured tables, columns and keys, as configured."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TableCapture:
         self.signal_table = config.signal_table()
 
     def is_system(self, schema: str, table: str) -> bool:  # noqa: ARG002
-        """Whether a table is the database's own, which is never captured."""
+        """Whether a table is a system table of the database, which is never captured."""
         return False
 
     def takes(self, table: str) -> bool:
@@ -53,7 +53,7 @@ class TableCapture:
         return self._schemas.accepts(schema) and self._tables.accepts(table)
 
     def order(self, table: str) -> tuple[int, str]:
-        """Where the snapshot reads a table: by the include list, then by name."""
+        """The sort key of a table in the snapshot's order: by the include list, then by name."""
         return self._tables.position(table), table
 
     def takes_column(self, column: str) -> bool:
@@ -61,8 +61,8 @@ class TableCapture:
         return self._columns.accepts(column)
 
     def relation(self, table: Table, present: Table | None) -> RelationFacts:
-        """The facts of a captured table. `present` is the table as it is now, whose key columns
-        rows are read again by; None: it is gone.
+        """Return the facts of a captured table. `present` is the current table, by whose key
+        columns rows are read again; None: it no longer exists.
 
         Raises HeadraceError: `debezium.case_twins`, `debezium.key_column_missing`,
         `debezium.field_name_twice`.

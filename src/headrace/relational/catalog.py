@@ -1,4 +1,5 @@
-"""What a catalogue says of tables: their identities, their partitions, and one reading of it."""
+"""Tables in a database's catalog: their identities, their partitions, and consistent readings of
+the catalog."""
 
 from __future__ import annotations
 
@@ -13,15 +14,15 @@ from headrace.snapshots.tables import Leaf, TableId
 
 @dataclass(frozen=True)
 class StoredTable(Table):
-    """A table as it is now. `id` is its identity in the database; `leaves` are the partitions with
-    rows, or the table itself when it is not partitioned."""
+    """A table in its current state. `id` is its identity in the database; `leaves` are the
+    partitions with rows, or the table itself if it is not partitioned."""
 
     id: TableId = 0
     leaves: tuple[Leaf, ...] = ()
 
     @property
     def alone(self) -> bool:
-        """Whether it is read without the tables that inherit from it: not when they are its
+        """Whether it is read without the tables that inherit from it; False if these are its
         partitions."""
         return True
 
@@ -31,16 +32,16 @@ T = TypeVar("T", bound=StoredTable)
 
 @dataclass(frozen=True)
 class TableReading(Generic[T]):
-    """Tables by id as one state of the catalogue shows them; what is not there is no member."""
+    """Tables by id in one state of the catalog; tables that do not exist are left out."""
 
     tables: Mapping[TableId, T]
 
     def describe(self, identity: TableId) -> T | None:
-        """A table; None if no table has this id."""
+        """Return the table with this id; None if it does not exist."""
         return self.tables.get(identity)
 
     def named(self, schema: str, table: str) -> T | None:
-        """The table of that name."""
+        """Return the table with this name; None if it does not exist."""
         return self._by_name.get((schema, table))
 
     @cached_property
@@ -49,12 +50,13 @@ class TableReading(Generic[T]):
 
 
 class TableCatalog(Protocol[T]):
-    """Lists and describes tables."""
+    """Lists and describes the tables of a database."""
 
     def tables(self) -> Sequence[T]:
         """Every table of the database, without columns and leaves."""
         ...
 
     def read(self, ids: Iterable[TableId] = (), /, *, sizes: bool = False) -> TableReading[T]:
-        """Tables with columns, key and leaves; `sizes`: the leaves' pages are counted now."""
+        """Return tables with columns, key and leaves; `sizes`: the pages of the leaves are counted
+        at the time of the call."""
         ...

@@ -23,17 +23,17 @@ _SIGNAL_COLUMNS = 3
 
 
 def named_tables(tables: Sequence[Table]) -> str:
-    """The first tables' names, and how many more there are."""
+    """The names of the first tables, and the number of further ones."""
     return named([table.name for table in tables])
 
 
 def include_lists(config: RelationalConfig) -> str:
-    """The properties of a connector that name what is captured."""
+    """The properties of a connector that select the captured tables."""
     return " and ".join(filter(config.supports, ("table.include.list", "schema.include.list")))
 
 
 def no_tables(connector: str, database: str, config: RelationalConfig) -> HeadraceError:
-    """What is wrong with capturing no table of `database`."""
+    """The error if no table of `database` is captured."""
     include = config.table_include_list
     what = f"matches table.include.list ({', '.join(include)})" if include else "is captured"
     return HeadraceError(
@@ -45,14 +45,14 @@ def no_tables(connector: str, database: str, config: RelationalConfig) -> Headra
 
 
 def names_tables(config: RelationalConfig) -> bool:
-    """Whether tables are asked for by their names: then a start without any is refused. Without
-    names, tables may come later."""
+    """Whether the configuration includes tables by name: then a start without any is refused.
+    Without names, tables may be created later."""
     return bool(config.table_include_list)
 
 
 def too_many_tables(connector: str, config: RelationalConfig, count: int) -> HeadraceError | None:
-    """guardrail.collections.max: what is wrong with capturing `count` tables. `connector` is what
-    the connector's codes begin with."""
+    """The error if capturing `count` tables exceeds guardrail.collections.max, otherwise None.
+    `connector` is the prefix of the connector's error codes."""
     limit = config.guardrail_collections_max
     if limit == 0 or count <= limit:
         return None
@@ -64,7 +64,7 @@ def too_many_tables(connector: str, config: RelationalConfig, count: int) -> Hea
 
 
 def signal_table_error(connector: str, tables: Iterable[Table], name: str) -> HeadraceError | None:
-    """What is wrong with the signal table `name` among these; None: nothing."""
+    """The error of the signal table `name`, looked up among `tables`; None if it is valid."""
     table = next((table for table in tables if table.name == name), None)
     if table is None:
         what = "does not exist"
@@ -84,15 +84,16 @@ def signal_table_error(connector: str, tables: Iterable[Table], name: str) -> He
 def shared_names(
     connector: str, tables: Iterable[Table], capture: TableCapture
 ) -> list[HeadraceError]:
-    """Tables whose events nobody could tell apart: warnings. `connector` begins codes."""
-    paths = sorted(table.path for table in tables)  # a catalogue has no order
+    """Warnings for tables whose events cannot be distinguished. `connector` is the prefix of
+    codes."""
+    paths = sorted(table.path for table in tables)  # a catalog has no order
     clashes = name_clashes(paths, capture.topics, capture.names)
     return [HeadraceError(f"{connector}.shared_name", str(one), one.remedy) for one in clashes]
 
 
 def missing_overrides(connector: str, config: RelationalConfig) -> list[HeadraceError]:
-    """Tables that are listed and have no statement of their own: warnings. `connector` begins
-    codes."""
+    """Warnings for tables that are listed but have no statement of their own. `connector` is the
+    prefix of codes."""
     return [
         HeadraceError(
             f"{connector}.override_missing",
@@ -106,16 +107,16 @@ def missing_overrides(connector: str, config: RelationalConfig) -> list[Headrace
 def reselection_warnings(
     connector: str, config: RelationalConfig, tables: Iterable[Table]
 ) -> list[HeadraceError]:
-    """Expressions of post-processors that name no column of these tables."""
+    """Warnings for expressions of post-processors that match no column of these tables."""
     columns = {f"{table.name}:{column.name}" for table in tables for column in table.columns}
     return list(unmatched(connector, config, columns))
 
 
 @dataclass
 class TableChecks(ConnectorChecks, Generic[T]):
-    """Checks of the captured tables, whatever the database. `connector` is what its codes begin
-    with, `database` how messages call the database; `tables` are the captured ones, once
-    `find_tables` has run, with their columns once `check_types` has."""
+    """Checks of the captured tables of any database. `connector` is the prefix of error codes,
+    `database` the name of the database in messages; `tables` are the captured tables after
+    `find_tables`, with their columns after `check_types`."""
 
     connector: str
     database: str
@@ -127,7 +128,7 @@ class TableChecks(ConnectorChecks, Generic[T]):
     tables: list[T] = field(default_factory=list)
 
     def find_tables(self) -> None:
-        """How many tables are captured, and whether every expression names one."""
+        """Count the captured tables, and check that every expression matches a table."""
         everything = self.catalog.tables()
         names = [table.name for table in everything]
         self.tables = [table for table in everything if self.capture.takes(table.name)]
@@ -151,7 +152,7 @@ class TableChecks(ConnectorChecks, Generic[T]):
             )
 
     def check_signal_table(self) -> None:
-        """Whether the signal table is there, with three columns, where one is named."""
+        """Check that the signal table, if configured, exists and has three columns."""
         name = self.capture.signal_table
         if name is None:
             return
@@ -166,7 +167,8 @@ class TableChecks(ConnectorChecks, Generic[T]):
             self.findings.add_error(HeadraceError(error.code, error.message, remedy))
 
     def where_tables_are(self, remedy: str) -> str:
-        """A remedy whose statements run where the tables are: a session may begin elsewhere."""
+        """Return the remedy, extended if necessary so that its statements run where the tables are:
+        a session may start elsewhere."""
         return remedy
 
     def _check_expressions(
@@ -182,8 +184,8 @@ class TableChecks(ConnectorChecks, Generic[T]):
                 )
 
     def check_types(self) -> None:
-        """Whether events show every captured column, and what the connector itself will refuse:
-        columns that differ by case, unknown keys."""
+        """Check that events show every captured column, and report errors that the connector raises
+        at its start: columns that differ by case, unknown keys."""
         reading = self.catalog.read([table.id for table in self.tables])
         self.tables = [reading.describe(table.id) or table for table in self.tables]
         before = len(self.findings)
@@ -213,12 +215,13 @@ class TableChecks(ConnectorChecks, Generic[T]):
         self.capture.relation(table, table)
 
     def check_names(self) -> None:
-        """Whether events of all tables can be distinguished."""
+        """Check that the events of all tables can be distinguished."""
         for error in shared_names(self.connector, self.tables, self.capture):
             self.findings.add_error(error, "warning")
 
     def check_snapshot(self) -> None:
-        """Whether the snapshot's lists name captured tables, and its statements are there."""
+        """Check that the snapshot's lists match captured tables, and that their statements
+        exist."""
         names = [table.name for table in self.tables]
         expressions = self.config.snapshot_include_collection_list
         self._check_expressions(

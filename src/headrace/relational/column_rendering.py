@@ -1,6 +1,6 @@
-"""A column of `before` and `after` under its rule: masked, hashed, cut, described.
+"""Applies a column's rule in `before` and `after`: mask, hash, truncate, propagate the type.
 
-Keys are never masked, as in Debezium: rules work on the cells of the row, not of the key.
+Keys are never masked, as in Debezium: rules apply to the cells of the row, not of the key.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Digest:
 
 @dataclass(frozen=True)
 class _DigestOfText:
-    """The same from the text as it was sent, which is the value."""
+    """Computes the digest directly from the cell's bytes, which are the text's UTF-8."""
 
     rule: Hash
     length: int
@@ -72,7 +72,8 @@ def under_rule(
     name: str,
     comment: str | None,
 ) -> Cell | Constant:
-    """The cell as the rule wants it in rows; `name` and `comment` are the column's."""
+    """The cell after the rule is applied, for rows; `name` and `comment` are those of the
+    column."""
     match rule:
         case Mask():
             schema = cell.schema.with_parameters({"masked": "true"})
@@ -111,7 +112,7 @@ def _rewritten(
 
 def _truncated(cell: Cell, length: int, declared: DeclaredType) -> Cell:
     if (declared.length_and_scale()[0] or 0) <= length:
-        return cell  # it always fits
+        return cell  # every value fits
     cell = replace(cell, schema=cell.schema.with_parameters({"truncateLength": str(length)}))
     if cell.encoding is Encoding.STRING:
         return _rewritten(cell, _Cut(length), Encoding.TRUNCATED_STRING, length)

@@ -21,7 +21,7 @@ from headrace.errors import HeadraceError
 
 
 def column_rules(config: RelationalConfig) -> ColumnRules:
-    """The rules in Debezium's order, but hashes before the propagation of types."""
+    """Return the rules in Debezium's order, except that hashes precede the propagation of types."""
     rules: list[tuple[Callable[[str, str], bool], ColumnRule]] = [
         *(
             (by_column(_compiled(member.value)), Truncate(int(member.variables[0])))

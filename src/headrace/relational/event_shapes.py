@@ -1,4 +1,4 @@
-"""The shapes of the captured tables' events, by the tables' current columns."""
+"""The shapes of the captured tables' events, for the tables' current columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.relational.events import RelationalSettings
 def shapes_of(
     capture: TableCapture, settings: RelationalSettings, catalog: TableCatalog[T]
 ) -> list[Shape]:
-    """The shapes of all tables that are captured, in the order of snapshots."""
+    """Return the shapes of all captured tables, in the order of snapshots."""
     ids = [table.id for table in catalog.tables() if capture.reads(table.name)]
     read = catalog.read(ids)
     tables = sorted(read.tables.values(), key=lambda table: capture.order(table.name))

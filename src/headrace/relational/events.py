@@ -1,6 +1,6 @@
-"""What tables look like as events: facts, and the shapes that tasks make of them.
+"""Events of tables: facts about tables, and the shapes that tasks derive from them.
 
-Facts are small and picklable; a task makes the shape once and keeps it.
+Facts are small and picklable; a task creates the shape once and keeps it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from headrace.streaming.facts import EventSettings, SourceBlock
 
 
 class TableSource(SourceBlock, Protocol):
-    """What a connector says of the origin of a table's records."""
+    """Source blocks of a connector's table events."""
 
     def block(self, facts: RelationFacts, settings: EventSettings) -> Struct:
         """The source block of the table's events."""
@@ -34,8 +34,8 @@ class TableSource(SourceBlock, Protocol):
 
 @dataclass(frozen=True)
 class RelationalSettings(EventSettings):
-    """What all events of a run have in common. `converting`: what becomes of values that their
-    type cannot hold (event.converting.failure.handling.mode)."""
+    """Settings shared by all events of a run. `converting`: the handling of values that their type
+    cannot hold (event.converting.failure.handling.mode)."""
 
     source: TableSource
     types: TypeOptions = field(default_factory=TypeOptions)
@@ -44,11 +44,11 @@ class RelationalSettings(EventSettings):
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """One column of a relation version, in the order of its images.
+    """A column of a relation version, in the order of its images.
 
-    `default` is the expression of its default (None: none); `captured` False keeps it out of
-    `before` and `after` (a key column stays in the key). `rule` is what the configuration asks for
-    the column, `comment` its comment in the database, `id` and `filler` as in `Column`.
+    `default` is the expression of its default (None: no default); `captured` False excludes it from
+    `before` and `after` (a key column stays in the key). `rule` is the column's configured rule,
+    `comment` its comment in the database; `id` and `filler` are as in `Column`.
     """
 
     name: str
@@ -63,22 +63,22 @@ class ColumnFacts:
 
 
 class RelationKind(StrEnum):
-    """What the records of a relation version are."""
+    """The kind of a relation version's records."""
 
     CHANGES = "changes"
     """Changes of rows, and rows of snapshots."""
     TRUNCATES = "truncates"
     """Truncations: their events have no key."""
     INCREMENTAL = "incremental"
-    """Rows that incremental chunks read, which have no place in the log."""
+    """Rows read by incremental chunks, which have no place in the log."""
 
 
 @dataclass(frozen=True)
 class RelationFacts:
     """A table between two schema changes. `key_fields` are constants after the key columns;
-    `lookup` says what of new rows is read again; `origin` names where the transaction was
-    replicated from, and `own_id` is as in `Table`. `not_in_deletes`: the columns of the key that
-    the log does not have of rows that are deleted."""
+    `lookup` defines the cells of new rows that are read again; `origin` is the origin from which
+    the transaction was replicated, and `own_id` is as in `Table`. `not_in_deletes` are the key
+    columns that the log does not contain for deleted rows."""
 
     schema: str
     table: str
@@ -99,7 +99,7 @@ class RelationFacts:
 
     @property
     def collection(self) -> str:
-        """What transaction metadata calls the table."""
+        """The name of the table in transaction metadata."""
         return self.name
 
     @property
@@ -123,8 +123,8 @@ class RelationFacts:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the shape takes, with the programs that a converter makes of it; at least,
-        and about twice, what was measured."""
+        """Estimated bytes of the shape and of the programs that a converter compiles for it: at
+        least, and about twice, the measured size."""
         texts = sum(
             len(column.name) + len(column.default or "") + len(column.comment or "")
             for column in self.columns
@@ -133,17 +133,17 @@ class RelationFacts:
         return 40_000 + 3_300 * len(self.columns) + 20 * texts
 
     def as_incremental(self) -> RelationFacts:
-        """The facts of the table's rows as incremental chunks read them."""
+        """The facts for rows of the table that incremental chunks read."""
         return replace(self, kind=RelationKind.INCREMENTAL)
 
     def as_truncates(self) -> RelationFacts:
-        """The facts of the table's truncations."""
+        """The facts for truncations of the table."""
         return RelationFacts(
             self.schema, self.table, self.topic, self.columns, self.key, RelationKind.TRUNCATES
         )
 
     def key_cells(self, settings: EventSettings) -> list[Cell]:
-        """The cells of the key columns, in key order, without columns of types that events leave
+        """The cells of the key columns, in key order, except columns of types that events leave
         out."""
         names = self.cell_names
         places = [names.index(name) for name in dict.fromkeys(self.key) if name in names]
@@ -151,7 +151,8 @@ class RelationFacts:
         return [cell for cell in cells if cell is not None]
 
     def shown_cells(self, settings: EventSettings) -> list[tuple[Cell, Cell | Constant]]:
-        """The cells of the captured columns: as they are, and as rows of events show them."""
+        """The cells of the captured columns: the original cell, and the cell shown in rows of
+        events."""
         pairs: list[tuple[Cell, Cell | Constant]] = []
         for index, column in enumerate(self.columns):
             cell = column_cell(self, index, settings) if column.captured else None
@@ -201,7 +202,7 @@ class RelationFacts:
 
 
 def _filler(facts: RelationFacts, index: int, settings: EventSettings) -> tuple[object, bool]:
-    """What older rows have in a column, and whether that is known."""
+    """Return the value that older rows have in a column, and whether it is known."""
     column = facts.columns[index]
     cell = column_cell(facts, index, settings)
     if cell is None:
@@ -210,7 +211,7 @@ def _filler(facts: RelationFacts, index: int, settings: EventSettings) -> tuple[
     if isinstance(shown, Constant):
         return shown.value, True
     if column.filler is None:
-        # In a column that may not be null, a function may have a made-up default.
+        # For a column without null, the default of a function expression may be a made-up value.
         kind = column.type.resolve(
             _relational(settings).types,
             optional=True,
@@ -257,13 +258,13 @@ def _decoder(kind: ColumnType, converting: str) -> Callable[[bytes], object]:
     if converting == "fail":
         return _Strict(kind)
     if converting != "warn" and kind.schema.optional:
-        return kind.decoder  # null without a word
+        return kind.decoder  # null without a warning
     return kind.decode
 
 
 def column_cell(facts: RelationFacts, index: int, settings: EventSettings) -> Cell | None:
-    """A column's cell in the key, and in rows unless it has a rule; None when Debezium leaves its
-    type out."""
+    """The cell of a column in the key, and in rows unless it has a rule; None if Debezium leaves
+    its type out."""
     column, options = facts.columns[index], _relational(settings)
     kind = column.type.resolve(
         options.types,

@@ -15,24 +15,24 @@ PROPERTY = "heartbeat.action.query"
 
 
 class Failure(Enum):
-    """What an error of the driver means for the heartbeats."""
+    """Kinds of the driver's errors that the heartbeats distinguish."""
 
     NO_TABLE = auto()
-    """A table of the query is missing."""
+    """A table of the query does not exist."""
     SERVER_GOES = auto()
     """The server shuts down or starts up."""
     OTHER = auto()
 
 
 class HeartbeatQuery:
-    """SQL that runs with each heartbeat, on a connection of its own: for logs that do not move, or
-    not in this database. A write to a captured table makes the position move.
+    """SQL that runs with each heartbeat, on its own connection: for logs that do not advance, or
+    not in this database. A write to a captured table advances the position.
 
-    `execute` runs a statement of users; it raises an error of the driver, or HeadraceError if it
-    cannot connect. `explain` gives the meaning of such an error, and its message; None: it is not
-    the driver's. `connector` begins the codes of errors, `close` closes the connection and never
-    raises. `prepare` lets the server parse a statement without running it, and raises as `execute`
-    does; it does nothing with statements that cannot be parsed so.
+    `execute` runs a user's statement; it raises an error of the driver, or HeadraceError if it
+    cannot connect. `explain` returns the kind of such an error, and its message; None: it is not an
+    error of the driver. `connector` is the prefix of error codes, `close` closes the connection and
+    never raises. `prepare` lets the server parse a statement without running it, and raises as
+    `execute` does; it does nothing for statements that cannot be parsed this way.
     """
 
     def __init__(
@@ -49,7 +49,8 @@ class HeartbeatQuery:
         self.close = close
 
     def run(self) -> None:
-        """Run it once. What it fails with is a warning, and the next heartbeat tries again, but:
+        """Run the query once. A failure is logged as a warning, and the next heartbeat tries again,
+        with these exceptions:
 
         Raises HeadraceError("….heartbeat_table") when a table of the query is missing, and a
         retriable error when the server shuts down or starts up, or cannot be reached.
@@ -71,9 +72,9 @@ class HeartbeatQuery:
             log.warning("%s", explanation.message)
 
     def examine(self) -> Findings:
-        """What is wrong with the query, which the server looks at and does not run: an error where
-        a table is missing, which ends the stream at the first heartbeat; else a warning, as each
-        heartbeat gives one. Raises HeadraceError where it cannot connect."""
+        """Return the findings on the query, which the server only parses: an error for a missing
+        table, which would end the stream at the first heartbeat; otherwise a warning, like that of
+        each heartbeat. Raises HeadraceError if it cannot connect."""
         findings = Findings()
         try:
             self._prepare(self._query)

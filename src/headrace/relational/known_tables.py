@@ -1,8 +1,8 @@
-"""What the catalogue says of tables in the log, and who asks it: a thread of its own.
+"""Descriptions of the log's tables from the catalog, which a separate thread reads.
 
-The thread that owns the stream must answer the server whatever the catalogue does, so it never
-asks itself. A reading of the catalogue holds for every transaction that it sees: who changes a
-table keeps others from writing to it until the change can be seen.
+The thread that owns the stream must answer the server even if the catalog does not respond, so it
+never reads the catalog itself. A reading of the catalog is valid for every transaction that it
+sees: a session that alters a table keeps others from writing to it until the change is visible.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from headrace.connect.deadline import Deadline
 from headrace.errors import HeadraceError
 
 VISIBLE_SECONDS = 1.0
-"""How long a transaction's own changes of the catalogue are waited for. The log shows a commit
-before other sessions see it, and long before when it waits for a synchronous standby."""
+"""Seconds to wait until a transaction's own changes of the catalog are visible. The log contains a
+commit before other sessions see it, and long before if it waits for a synchronous standby."""
 _CLOSING_SECONDS = 5
 
 
 class Reading(Protocol):
-    """One state of the catalogue."""
+    """A reading of the catalog in one state."""
 
     @property
     def tables(self) -> Mapping[int, object]:
-        """The tables that were asked for, by id."""
+        """The requested tables, by id."""
         ...
 
     def sees(self, transaction: int, /) -> bool:
-        """Whether it is as of a moment after a transaction of the log."""
+        """Whether its state is later than a transaction of the log."""
         ...
 
 
 class AskedCatalog(Protocol):
-    """The catalogue over a connection."""
+    """The catalog, read over a connection."""
 
     def cancel(self) -> None:
-        """End the question that another thread asks; never raises."""
+        """Cancel the query of another thread; never raises."""
         ...
 
     def close(self) -> None:
@@ -52,19 +52,19 @@ R = TypeVar("R", bound=Reading)
 
 @dataclass(frozen=True)
 class _Known(Generic[R]):
-    """A reading, and the transaction that it was taken for."""
+    """A reading, and the transaction for which it was taken."""
 
     reading: R
     transaction: int | None = None
 
 
 class KnownTables(Generic[R]):
-    """Readings of the catalogue by table. All methods but the reading thread's belong to the
-    thread that owns the stream, and `close` to the one that ends it."""
+    """Readings of the catalog by table. The methods belong to the thread that owns the stream,
+    except those of the reading thread, and `close`, which belongs to the thread that ends it."""
 
     def __init__(self, catalog: AskedCatalog, first: R | None, connector: str) -> None:
-        """`first`: of all tables that are expected. `connector` begins the codes of errors. Closes
-        `catalog` in the end."""
+        """`first`: a reading of all expected tables. `connector` is the prefix of error codes.
+        Takes over `catalog` and closes it at the end."""
         self._catalog, self._connector = catalog, connector
         self._known: dict[int, _Known[R]] = {}
         self._closing = False
@@ -76,8 +76,8 @@ class KnownTables(Generic[R]):
             self._known = dict.fromkeys(first.tables, _Known(first))
 
     def reading_for(self, table: int, transaction: int) -> R | None:
-        """What the catalogue says of a table to a transaction of the log; None: it must be
-        asked."""
+        """Return the reading of a table that is valid for a transaction of the log; None if the
+        catalog must be read."""
         last = self._known.get(table)
         if last is None:
             return None
@@ -85,8 +85,8 @@ class KnownTables(Generic[R]):
         return last.reading if holds else None
 
     def begin_reading(self, tables: Iterable[int], read: Callable[[], R], transaction: int) -> None:
-        """Begin to read what the catalogue says of tables, for a transaction and what follows it.
-        Nothing else may be asked for until `answered`."""
+        """Begin to read tables from the catalog, for a transaction and those after it. Only one
+        reading at a time: wait for `answered`."""
         self._asked = frozenset(tables)
         self._answered.clear()
         self._thread = threading.Thread(
@@ -95,7 +95,7 @@ class KnownTables(Generic[R]):
         self._thread.start()
 
     def answered(self, seconds: float) -> bool:
-        """Whether the answer is there, after `seconds` at most. Raises HeadraceError."""
+        """Wait up to `seconds`; returns whether the reading is complete. Raises HeadraceError."""
         if not self._answered.wait(seconds):
             return False
         answer, self._answer = self._answer, None
@@ -110,7 +110,7 @@ class KnownTables(Generic[R]):
             self._answer = self._read(read, transaction)
         except HeadraceError as error:
             self._answer = error
-        except Exception as error:  # noqa: BLE001 - who waits must hear of it
+        except Exception as error:  # noqa: BLE001 - the waiting thread must get it
             kind = type(error).__name__
             self._answer = HeadraceError(
                 f"{self._connector}.catalogue_failed",
@@ -132,12 +132,12 @@ class KnownTables(Generic[R]):
             deadline.pause(0.01)
 
     def close(self) -> None:
-        """End what is being asked, and the connection; never raises."""
+        """Cancel the current reading, and close the connection; never raises."""
         self._closing = True
         deadline = Deadline(_CLOSING_SECONDS)
         while self._thread is not None and self._thread.is_alive():
             if deadline.is_over:
-                return  # it closes the connection when it ends
+                return  # the thread closes the connection when it ends
             self._catalog.cancel()
             self._thread.join(0.2)
         self._catalog.close()

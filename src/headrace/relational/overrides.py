@@ -1,4 +1,4 @@
-"""Statements of their own by which the snapshot reads some tables."""
+"""The snapshot's select statement overrides: statements by which it reads some tables."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ PROPERTY = "snapshot.select.statement.overrides"
 
 @dataclass(frozen=True)
 class Overrides:
-    """Statements by `schema.table`; `without`: tables that are listed but have none; `hidden`: what
-    answers about them do not show."""
+    """Statements by `schema.table`; `without`: tables that are listed but have no statement;
+    `hidden`: texts that messages about them must not contain."""
 
     statements: Mapping[str, str]
     without: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Checks of captured tables at each start, common to all relational connectors."""
+"""Checks of captured tables at each start, for all relational connectors."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TableReadiness:
-    """`connector` is what the codes of errors begin with, `database` how messages call the
-    database. `headrace check` words the same findings."""
+    """`connector` is the prefix of error codes, `database` the name of the database in messages.
+    `headrace check` reports the same problems."""
 
     connector: str
     database: str
@@ -33,7 +33,7 @@ class TableReadiness:
     capture: TableCapture
 
     def require(self, tables: Sequence[Table]) -> None:
-        """Checks that tables are captured, and not too many. Raises HeadraceError: `….no_tables`,
+        """Check that tables are captured, and not too many. Raises HeadraceError: `….no_tables`,
         `….signal_table`, `….too_many_tables`."""
         if not tables:
             nothing = no_tables(self.connector, self.database, self.config)
@@ -49,8 +49,8 @@ class TableReadiness:
             log.warning("%s", error)
 
     def require_events(self, tables: Sequence[Table]) -> None:
-        """Checks that tables have events: raises HeadraceError as `TableCapture.relation` does.
-        Warns of tables whose events could not be distinguished."""
+        """Check that tables have events: raises HeadraceError as `TableCapture.relation` does. Logs
+        a warning for tables whose events cannot be distinguished."""
         for table in tables:
             self.capture.relation(table, table)
         for error in shared_names(self.connector, tables, self.capture):
@@ -59,13 +59,13 @@ class TableReadiness:
             log.warning("%s", error)
 
     def warn_of_overrides(self) -> None:
-        """Warns of tables that are listed and have no statement of their own."""
+        """Log a warning for tables that are listed but have no statement of their own."""
         for error in missing_overrides(self.connector, self.config):
             log.warning("%s", error)
 
 
 def check_signal_table(connector: str, tables: Iterable[Table], name: str) -> None:
-    """Raises HeadraceError("….signal_table") when it is missing or has other columns."""
+    """Raise HeadraceError("….signal_table") if the signal table is missing or has other columns."""
     error = signal_table_error(connector, tables, name)
     if error is not None:
         raise error

@@ -1,4 +1,4 @@
-"""The post-processor ReselectColumnsPostProcessor: which columns of a table are read again."""
+"""The post-processor ReselectColumnsPostProcessor: selects the columns that are read again."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ CLASS = "io.debezium.processors.reselect.ReselectColumnsPostProcessor"
 
 @dataclass(frozen=True)
 class Lookup:
-    """Cells of a table's new rows that are read from the database again: `columns` (indexes in
-    the image) by `key` (also indexes), when they are unavailable or null. `strict`: a row that
-    cannot be read is an error."""
+    """Cells of a table's new rows that are read from the database again: `columns` (indexes in the
+    image) by `key` (also indexes), if they are unavailable or null. `strict`: a row that cannot be
+    read is an error."""
 
     key: tuple[int, ...]
     columns: tuple[int, ...]
@@ -27,7 +27,7 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Reselection:
-    """The settings of one such post-processor. Expressions are for `schema.table:column`."""
+    """The settings of a post-processor. Expressions match `schema.table:column`."""
 
     include: tuple[Expression, ...] = ()
     exclude: tuple[Expression, ...] = ()
@@ -44,8 +44,8 @@ class Reselection:
         event_key: Sequence[str],
         primary_key: Sequence[str],
     ) -> Lookup | None:
-        """What is read again of `schema.table` with the columns `names`; None: nothing. A table
-        without key has nothing that its rows could be found by."""
+        """Return the look-up for `schema.table` with the columns `names`; None if no column is read
+        again, as for a table without key, whose rows cannot be found."""
         key = event_key if self.by_event_key else primary_key
         columns = tuple(
             index
@@ -86,8 +86,9 @@ def reselections(config: ConnectorConfig) -> tuple[Reselection, ...]:
 def unmatched(
     connector: str, config: ConnectorConfig, columns: Collection[str]
 ) -> Iterator[HeadraceError]:
-    """Expressions of reselect.columns.*.list that name no captured column (`columns`, as
-    `schema.table:column`): warnings, for the column may come later. `connector` begins codes."""
+    """Return warnings for expressions of reselect.columns.*.list that match no captured column
+    (`columns`, as `schema.table:column`), which may be added later. `connector` is the prefix of
+    codes."""
     aliases = config.post_processors or ()
     for member in config.alias_options:
         alias, option = member.variables
@@ -151,7 +152,8 @@ def _expressions(text: str) -> tuple[Expression, ...]:
 
 
 def _word(options: Mapping[str, str], name: str, *allowed: str) -> str:
-    """One of the words; the first is the default."""
+    """Return the value of an option, one of `allowed`; the first is the default. Raises
+    ValueError."""
     value = options.get(name, allowed[0]).strip().lower()
     if value not in allowed:
         raise ValueError(f"{name} is {value!r}, not {' or '.join(allowed)}")

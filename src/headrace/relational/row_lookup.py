@@ -1,6 +1,6 @@
-"""Reads cells of streamed rows again: their images get the values that the table has now.
+"""Reads cells of streamed rows again: their images get the current values of the table.
 
-Runs in the task, before anything is rendered, so masks apply to what was read too.
+Runs in the task before anything is rendered, so masks also apply to these values.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -30,7 +30,7 @@ ROWS_PER_QUERY = 1000
 _NEW_ROW = (ord("c"), ord("u"))
 
 Cell = bytes | None
-"""Text, or null; an unavailable one is ABSENT."""
+"""Text, or null; an unavailable cell is ABSENT."""
 
 
 class RowQueries(Protocol):
@@ -39,8 +39,8 @@ class RowQueries(Protocol):
     def rows(
         self, facts: RelationFacts, lookup: Lookup, keys: Sequence[Sequence[str]]
     ) -> dict[int, list[Cell]]:
-        """The cells of `lookup.columns` as they are now, by number of the row in `keys`, which has
-        the texts of the columns `lookup.key` per row. Rows that are gone are left out."""
+        """The current cells of `lookup.columns`, by number of the row in `keys`, which has the
+        texts of the columns `lookup.key` per row. Rows that no longer exist are left out."""
         ...
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class RowQueries(Protocol):
 
 
 class RowDatabase(Protocol):
-    """Where rows are found. Picklable."""
+    """The database in which rows are looked up. Picklable."""
 
     def open(self, *, patient: bool) -> RowQueries:
         """Connect; unless `patient`, a query ends after a minute. Raises HeadraceError."""
@@ -58,13 +58,13 @@ class RowDatabase(Protocol):
 
 @dataclass(frozen=True)
 class RowLookup:
-    """What the tables' look-ups ask for, read from `database`: what a slice calls in its task."""
+    """Runs the look-ups of the tables in `database`; a slice calls it in its task."""
 
     database: RowDatabase
 
     def __call__(self, table: RowTable, relations: Mapping[int, Facts]) -> RowTable:
-        """The same rows with what was read again. Raises HeadraceError
-        `relational.reselect_failed` where a look-up is strict."""
+        """Return the rows with the looked-up cells. Raises HeadraceError
+        `relational.reselect_failed` if a look-up is strict."""
         operations = table.rows["operation"]
         changed = np.isin(operations, _NEW_ROW) & (table.rows["new"] != 0)
         queries: RowQueries | None = None
@@ -122,7 +122,7 @@ def _lacking(
     rows: np.ndarray, places: np.ndarray, facts: RelationFacts, lookup: Lookup
 ) -> np.ndarray:
     """The rows at `places` with a missing value. An unavailable cell has the value of the row
-    before the change, if the log contains all of that row."""
+    before the change, if the log contains that row completely."""
     columns = np.zeros(len(facts.columns) + PADDING, np.uint8)
     columns[list(lookup.columns)] = 1
     whole = _has_whole_old(rows[places])
@@ -134,7 +134,7 @@ def _lacking(
 
 
 def _has_whole_old(rows: np.ndarray | np.void) -> Any:
-    """Whether the log has all of the rows as they were before."""
+    """Whether the log contains the complete rows before the change."""
     return ((rows["flags"] & int(Flag.FULL_OLD)) != 0) & (rows["old"] != 0)
 
 
@@ -146,7 +146,7 @@ def _marks(
     unavailable: bool,
     null: bool = False,
 ) -> np.ndarray:
-    """Mask of the images (addresses) that lack one of the columns; see `_mark_lacking`."""
+    """A mask of the images (addresses) that lack one of the columns; see `_mark_lacking`."""
     images = np.ascontiguousarray(images)
     marks = np.zeros(len(images), np.uint8)
     has_old = np.zeros(len(images), np.bool_) if has_old is None else has_old
@@ -171,7 +171,7 @@ def _cells(row: np.void, image_name: str = "new") -> list[Cell]:
 def _rows_now(
     queries: RowQueries, facts: RelationFacts, lookup: Lookup, rows: np.ndarray, places: np.ndarray
 ) -> dict[int, list[Cell]]:
-    """The look-up's columns of the rows at `places`, by number in `places`."""
+    """Look up the current cells of the rows at `places`, by number in `places`."""
     keys: list[list[str]] = []
     numbers: list[int] = []
     for number, place in enumerate(places.tolist()):
@@ -187,7 +187,7 @@ def _rows_now(
 def _replace(
     rows: np.ndarray, places: np.ndarray, lookup: Lookup, present: Mapping[int, list[Cell]]
 ) -> np.ndarray:
-    """Give the rows images with the cells of `present`; returns the memory that holds them."""
+    """Give the rows images with the cells of `present`; returns the memory of the images."""
     images, starts = bytearray(), []
     for number, values in present.items():
         row = rows[int(places[number])]

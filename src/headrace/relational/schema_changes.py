@@ -1,9 +1,8 @@
-"""Schema change events: records of the topic that is named as topic.prefix, which describe a
-table and its columns.
+"""Schema change events: records of the topic topic.prefix, which describe a table and its columns.
 
 A schema change is a row of the log like any other (decision 14): it comes before the changes that
-have the new columns, refers to a relation version of its own (`SchemaChangeFacts`), and its text is
-its new image (`schema_change_image`).
+have the new columns, refers to its own relation version (`SchemaChangeFacts`), and its text is its
+new image (`schema_change_image`).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from headrace.relational.history.records import HistoryRecord, TableChange
 from headrace.streaming.facts import EventSettings, TopicFacts
 
 OPERATION = ord("s")
-"""Of the row of a schema change. Nothing shows it; anything but 0 is not a tombstone."""
+"""The operation of a schema change's row. It is not shown; any value but 0 is not a tombstone."""
 
 _TEXT = Schema(Type.STRING)
 _OPTIONAL_TEXT = Schema(Type.STRING, optional=True)
@@ -83,8 +82,8 @@ def changes_schema(names: NameAdjustment) -> Schema:
 
 @dataclass(frozen=True)
 class SchemaChangeFacts(TopicFacts):
-    """Facts of the schema changes of one table, which `source` shows. An image of theirs is made by
-    `schema_change_image`."""
+    """Facts of the schema changes of one table, shown by `source`. `schema_change_image` creates
+    their images."""
 
     schema: str = ""
     table: str = ""
@@ -132,15 +131,15 @@ def _cell(schema: Schema, column: int, null: str | None = None) -> Cell:
 
 
 def schema_change_image(record: HistoryRecord, own: Sequence[str | None] = ()) -> bytes:
-    """The image of the event of a history record. `own` are the cells that the connector's source
-    block shows, from the column FIRST_OWN on."""
+    """Return the image of the event of a history record. `own` are the cells of the connector's
+    source block, from the column FIRST_OWN on."""
     changes = json.dumps([_event_change(change) for change in record.changes or ()])
     return make_image([record.database, record.schema, record.ddl, changes, *own])
 
 
 def _event_change(change: TableChange) -> dict[str, Any]:
-    """The content of an event of a change: its table has the comment, and only what Debezium's
-    schema has."""
+    """The content of a change's event: its table includes the comment, and only the members of
+    Debezium's schema."""
     members = change.to_json()
     told = {"type": members["type"], "id": members["id"]}
     table = members.get("table")

@@ -1,4 +1,4 @@
-"""Tables as a catalogue or a log shows them: what all connectors of tables say of one."""
+"""Tables in a catalog or a log: the description that all relational connectors share."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from headrace.relational.types.column_type import DeclaredType
 
 @dataclass(frozen=True)
 class Filler:
-    """What rows have in a column that is younger than they: a value as the database's text, or null
-    (None). `is_known` False: they have values that nobody can tell."""
+    """The value in a column of rows that are older than the column: the database's text, or null
+    (None). `is_known` False: their values are unknown."""
 
     text: str | None = None
     is_known: bool = True
@@ -20,11 +20,11 @@ class Filler:
 
 @dataclass(frozen=True)
 class Column:
-    """A column. `default` is the default's expression in the database's SQL, None: none (also for
-    generated columns, whose values other columns determine). `defaults_to_null`: a schema history
-    has null as its default although it does not accept null, because it once did. `id` tells it
-    from others of its table, also from one that had its name before (empty: it is not known);
-    `filler` None: what older rows have is its default."""
+    """A column. `default` is the default's expression in the database's SQL, None: no default (also
+    for generated columns, whose values depend on other columns). `defaults_to_null`: a schema
+    history has null as its default although it does not accept null, because it once did. `id`
+    distinguishes it from the table's other columns and from an earlier one with the same name
+    (empty: not known); `filler` None: older rows have its default."""
 
     name: str
     type: DeclaredType
@@ -38,14 +38,15 @@ class Column:
 
     @property
     def order(self) -> str:
-        """What the order of its values follows: name and type, unless a database says more."""
+        """Text of the facts that determine the order of its values: name and type, unless a
+        database has more."""
         return f"{self.name} {self.type}"
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table. `key` is the primary key in key order, else the columns of a unique index without
-    expressions, else empty."""
+    """A table. `key` is the primary key in key order, otherwise the columns of a unique index
+    without expressions, otherwise empty."""
 
     schema: str
     table: str
@@ -53,10 +54,9 @@ class Table:
     key: tuple[str, ...] = ()
     comment: str | None = field(default=None, kw_only=True)
     own_id: str = field(default="", compare=False, kw_only=True)
-    """Tells it from a table that had its name before; empty: it is not known."""
+    """Distinguishes it from an earlier table with the same name; empty: not known."""
     identity_columns: frozenset[str] | None = field(default=None, compare=False, kw_only=True)
-    """The columns that the log has of a row that is deleted; None: all of them, or it is not
-    known."""
+    """The columns that the log contains for a deleted row; None: all of them, or not known."""
 
     @property
     def name(self) -> str:
@@ -79,7 +79,7 @@ class Table:
         return self.columns_of(self.key)
 
     def columns_of(self, names: Iterable[str]) -> tuple[Column, ...]:
-        """The columns of these names, in their order; each is there."""
+        """The columns with these names, in this order; all must exist."""
         return tuple(self.by_name[name] for name in names)
 
     @cached_property

@@ -1,1 +1,1 @@
-"""Schema history: how tables were at each place of a log, in Debezium's records."""
+"""Schema history: the tables at each position of a log, in Debezium's records."""

@@ -1,4 +1,4 @@
-"""Checks that the schema history can be kept at the configured place."""
+"""Checks that the schema history can be stored as configured."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from headrace.relational.history.configured import kafka_store
 
 
 def check_history(config: SchemaHistoryConfig, findings: Findings) -> None:
-    """Asks Kafka for the topic of the schema history; files and memory need nothing. Nothing is
-    made."""
+    """Ask Kafka for the topic of the schema history; files and memory need no check. Nothing is
+    created."""
     if config.history_kind() is not HistoryKind.KAFKA:
         return
 

@@ -1,4 +1,4 @@
-"""The schema history that a configuration asks for."""
+"""Opens the configured schema history."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def open_history(
     place_of: PlaceOf,
     memory: MemoryStore | None = None,
 ) -> SchemaHistory:
-    """The history of `server` (topic.prefix). Nothing is asked yet. `memory` is the one of the
-    process, for a history that is kept nowhere else; None: a new one. Raises HeadraceError
+    """Return the history of `server` (topic.prefix), without any request. `memory` is the process's
+    store, for a history that is only kept in memory; None: a new one. Raises HeadraceError
     `relational.no_kafka_client` and `relational.kafka_setting`."""
     return SchemaHistory(_store(config, memory), server, place_of)
 
 
 def kafka_store(config: SchemaHistoryConfig) -> KafkaStore:
-    """The topic that a configuration names; raises as `open_history`."""
+    """Return the store for the configured topic; raises as `open_history`."""
     from headrace.relational.history.kafka_store import KafkaStore  # its client is optional
 
     attempts = config.schema_history_internal_kafka_recovery_attempts

@@ -1,4 +1,4 @@
-"""A schema history in a file, as Debezium's FileSchemaHistory writes it: a record per line."""
+"""A schema history in a file, in the format of Debezium's FileSchemaHistory: a record per line."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _TAIL_BYTES = 1 << 16
 
 
 class FileStore(HistoryStore):
-    """The file at `path`, made with its folder when the first record is written. A last line that
-    a kill cut short counts as not written."""
+    """The file at `path`, created with its folder when the first record is written. A last line
+    that was cut short by a kill counts as not written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -55,10 +55,11 @@ class FileStore(HistoryStore):
             raise self._failed("relational.history_not_written", "written", error) from None
 
     def close(self) -> None:
-        """See HistoryStore: nothing is open between calls."""
+        """See HistoryStore: no file stays open between calls."""
 
     def _heal(self) -> None:
-        """What is written next must begin a line: a last one that is cut short is taken away."""
+        """Make the next record begin a line: a last line that was cut short is removed, one that
+        only lacks its line end is completed."""
         if not self._path.exists():
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._path.touch()
@@ -88,7 +89,7 @@ class FileStore(HistoryStore):
 
 
 def _is_whole(line: bytes) -> bool:
-    """Whether a line without end is a record all the same."""
+    """Whether a line without line end is a complete record."""
     try:
         return isinstance(json.loads(line), dict)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The schema history of one connector: tables as of a place of its log."""
+"""The schema history of one connector: its tables at a position of the log."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from headrace.relational.history.store import HistoryStore
 from headrace.relational.history.tables import HistoryTable, TableId
 
 PlaceOf = Callable[[Mapping[str, Any]], int | None]
-"""The place of the log that a record's position names; None: it is not understood."""
+"""Returns the place in the log of a record's position; None if it cannot be read."""
 
 
 class SchemaHistory:
-    """Reads and writes the records of one `server` (topic.prefix); those of others, which may stand
-    in the same store, are passed over. `place_of` finds a record's place; it is the connector's.
+    """Reads and writes the records of one `server` (topic.prefix); records of other servers in the
+    same store are skipped. `place_of` is the connector's function from a record's position to its
+    place in the log.
 
-    One thread calls it. Methods raise HeadraceError.
+    Used by one thread only. Methods raise HeadraceError.
     """
 
     def __init__(self, store: HistoryStore, server: str, place_of: PlaceOf) -> None:
@@ -29,12 +30,12 @@ class SchemaHistory:
 
     @property
     def name(self) -> str:
-        """Where it is kept, for messages."""
+        """The name of the store, for messages."""
         return self._store.name
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has all that was ever told."""
+        """Whether the store has all records that were ever written."""
         return self._store.is_whole
 
     def is_empty(self) -> bool:
@@ -42,8 +43,8 @@ class SchemaHistory:
         return next(iter(self._records()), None) is None
 
     def tables_before(self, place: int) -> dict[TableId, HistoryTable]:
-        """The tables as the records below `place` leave them, by id. What is not delivered yet is
-        recorded again when it comes, so a record at `place` or after does not count."""
+        """The tables after the records before `place`, by id. Events that are not delivered yet are
+        recorded again when they are read, so records at `place` or later do not count."""
         tables: dict[TableId, HistoryTable] = {}
         for record in self._records():
             at = self._place_of(record.position)
@@ -60,7 +61,7 @@ class SchemaHistory:
         return newest
 
     def records_at(self, position: Mapping[str, Any]) -> list[HistoryRecord]:
-        """The records of exactly this position, in their order."""
+        """The records at exactly this position, in their order."""
         return [record for record in self._records() if record.position == position]
 
     def record(
@@ -72,7 +73,7 @@ class SchemaHistory:
         schema: str | None = None,
         ddl: str | None = None,
     ) -> HistoryRecord:
-        """Write down what changed at a position (see HistoryRecord); it is durable when this
+        """Write the changes at a position (see HistoryRecord); they are durable when this
         returns."""
         made = HistoryRecord(
             self._source,
@@ -96,7 +97,7 @@ class SchemaHistory:
         self._store.append([replace(r, source=self._source).to_line() for r in records])
 
     def close(self) -> None:
-        """Let the store go; never raises."""
+        """Close the store; never raises."""
         self._store.close()
 
     def _records(self) -> Iterable[HistoryRecord]:
@@ -125,34 +126,33 @@ def _apply(tables: dict[TableId, HistoryTable], change: TableChange) -> None:
 
 
 class TableHistory:
-    """A stream's descriptions of its tables: as of its start, and those that it has written
-    since."""
+    """A stream's descriptions of its tables: those at its start, and those it has written since."""
 
     def __init__(self, history: SchemaHistory, place: int) -> None:
-        """`place`: everything below it is delivered. Raises HeadraceError."""
+        """`place`: everything before it is delivered. Raises HeadraceError."""
         self._history = history
         self._known = history.tables_before(place)
 
     @property
     def is_empty(self) -> bool:
-        """Whether a whole history knows no table."""
+        """Whether a complete history contains no table."""
         return self._history.is_whole and not self._known
 
     def knows(self, identity: TableId) -> bool:
-        """Whether a table was recorded, as far as is known."""
+        """Whether a table was recorded, or may have been if the history is not complete."""
         return not self._history.is_whole or identity in self._known
 
     def has(self, identity: TableId) -> bool:
-        """Whether a table's columns are known as of its last event."""
+        """Whether the columns of a table at its last event are known."""
         return identity in self._known
 
     def table(self, identity: TableId) -> HistoryTable | None:
-        """A table as of its last event; None: it is not known."""
+        """A table at its last event; None if it is not known."""
         return self._known.get(identity)
 
     def due(self, table: HistoryTable) -> ChangeType | None:
         """The schema change that must be recorded before a table's next event; None: no change. If
-        the history is not whole, another process recorded the tables that it lacks."""
+        the history is not complete, the tables that it lacks were recorded by another process."""
         known = self._known.get(table.id)
         if known is None:
             return ChangeType.CREATE if self._history.is_whole else None
@@ -165,13 +165,13 @@ class TableHistory:
         position: Mapping[str, Any],
         **texts: str | None,
     ) -> HistoryRecord:
-        """Write down what became of a table at a position; `texts` as of `SchemaHistory.record`.
-        Raises HeadraceError."""
+        """Write a table's change at a position; `texts` are those of `SchemaHistory.record`. Raises
+        HeadraceError."""
         change = TableChange(kind, table)
         record = self._history.record(position, [change], **texts)
         _apply(self._known, change)
         return record
 
     def close(self) -> None:
-        """Let the history go; never raises."""
+        """Close the history; never raises."""
         self._history.close()

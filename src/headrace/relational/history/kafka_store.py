@@ -1,5 +1,5 @@
-"""A schema history in a Kafka topic of one partition, as Debezium's KafkaSchemaHistory writes it:
-a message without key per record."""
+"""A schema history in a Kafka topic of one partition, in the format of Debezium's
+KafkaSchemaHistory: a message without key per record."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _OURS = {
     "auto.offset.reset": "error",
     "enable.partition.eof": "true",
 }
-# As Debezium makes the topic: nothing of it may ever be dropped.
+# Debezium's settings of the topic: no message may ever be deleted.
 _TOPIC = TopicGroup(
     "history",
     partitions=1,
@@ -51,7 +51,7 @@ _Result = TypeVar("_Result")
 
 
 class KafkaStore(HistoryStore):
-    """The topic `topic`, made when the first record is written. `consumer` and `producer` are
+    """The topic `topic`, created when the first record is written. `consumer` and `producer` are
     settings of Kafka's Java clients without their prefix."""
 
     def __init__(
@@ -63,9 +63,9 @@ class KafkaStore(HistoryStore):
         *,
         seconds: float,
     ) -> None:
-        """`seconds`: after so long without a message that is known to be there, reading ends with
-        an error. Raises HeadraceError `relational.no_kafka_client` and `relational.kafka_setting`.
-        """
+        """`seconds`: reading ends with an error if no message arrives for this long although more
+        messages exist. Raises HeadraceError `relational.no_kafka_client` and
+        `relational.kafka_setting`."""
         self._topic, self._brokers, self._seconds = topic, brokers, seconds
         self._kafka = load_client(PURPOSE)
         self._consuming = {**client_settings(PURPOSE, consumer, brokers), **_OURS}
@@ -78,7 +78,7 @@ class KafkaStore(HistoryStore):
         self._topics = Topics(PURPOSE, connection, TopicCreation())
         self._producer: Any = None
         self._login: Login | None = None
-        """The producer's."""
+        """The producer's login."""
         self._complaints = Complaints()
 
     @property
@@ -100,7 +100,8 @@ class KafkaStore(HistoryStore):
             consumer.close()
 
     def partitions(self) -> int:
-        """How many partitions the topic has, 1 at most; 0: there is no topic. Raises as `lines`."""
+        """Return the number of partitions of the topic, 1 at most; 0 if it does not exist. Raises
+        as `lines`."""
         count = self._topics.partitions(self._topic)
         if count > 1:
             raise HeadraceError(
@@ -128,7 +129,7 @@ class KafkaStore(HistoryStore):
                     if message.value() is not None:
                         yield message.value()
                 elif error.code() == self._kafka.KafkaError._PARTITION_EOF:
-                    place = end  # what is left are markers of transactions
+                    place = end  # only transaction markers are left
                 else:
                     raise self._complaints.explain(PURPOSE, self._brokers, error)
             if time.monotonic() - heard > self._seconds:
@@ -164,7 +165,7 @@ class KafkaStore(HistoryStore):
 
         self._asked(write)
         if failures:
-            # What is still on its way must not come after what is written next.
+            # Messages still in flight must not arrive after the next ones.
             self._producer.purge()
             self._producer = None
             raise self._complaints.explain(PURPOSE, self._brokers, failures[0])

@@ -1,4 +1,4 @@
-"""A schema history that is gone, though tables were recorded before the stream's position."""
+"""A lost schema history: tables had been recorded before the stream's position."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ P_contra = TypeVar("P_contra", contravariant=True)
 
 
 class TableRecorder(Protocol[P_contra]):
-    """Writes the captured tables, as they are now, into the schema history."""
+    """Writes the captured tables in their current state into the schema history."""
 
     def record_tables(self, position: P_contra) -> None:
-        """Records the tables as of a position. Raises HeadraceError."""
+        """Record the tables for a position. Raises HeadraceError."""
         ...
 
 
@@ -28,7 +28,7 @@ def restore_history(
     position: P_contra,
     recorder: AbstractContextManager[TableRecorder[P_contra]],
 ) -> None:
-    """Writes a lost history again if snapshot.mode says so. Raises
+    """Write a lost history again if snapshot.mode allows it. Raises
     HeadraceError("CONNECTOR.history_lost") if it does not."""
     if not config.rebuilds_history:
         raise HeadraceError(

@@ -1,4 +1,4 @@
-"""Records of a schema history, byte for byte as Debezium writes them: one line of JSON each."""
+"""Records of a schema history, byte for byte in Debezium's format: one line of JSON each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.relational.history.tables import HistoryTable, TableId, parsed_id,
 
 
 class ChangeType(StrEnum):
-    """What a change does to its table."""
+    """The kind of a change to a table."""
 
     CREATE = "CREATE"
     ALTER = "ALTER"
@@ -22,7 +22,8 @@ class ChangeType(StrEnum):
 
 @dataclass(frozen=True)
 class TableChange:
-    """A table after a change; one that is dropped has no columns. `previous`: it was renamed."""
+    """A table after a change; a dropped table has no columns. `previous` is the old id of a renamed
+    table."""
 
     type: ChangeType
     table: HistoryTable
@@ -39,7 +40,7 @@ class TableChange:
 
     @staticmethod
     def from_json(members: Mapping[str, Any]) -> TableChange:
-        """The reverse of `to_json`. Raises KeyError, TypeError and ValueError."""
+        """The inverse of `to_json`. Raises KeyError, TypeError and ValueError."""
         kind, identity = ChangeType(members["type"]), parsed_id(members["id"])
         previous = members.get("previousId")
         table = HistoryTable(identity)
@@ -50,12 +51,12 @@ class TableChange:
 
 @dataclass(frozen=True)
 class HistoryRecord:
-    """What happened to tables at one place of the log.
+    """Changes of tables at one position of the log.
 
-    `source` says whose log it is ({"server": …}), `position` is that place in the words of
-    Debezium's offsets; members of both keep their order. `at_ms` is when it was recorded, in
-    milliseconds since 1970-01-01 UTC. A statement that is not known is None, and so are tables
-    where only the statement says what became of them.
+    `source` identifies the log ({"server": …}), `position` is the position with the names of
+    Debezium's offsets; members of both keep their order. `at_ms` is the time of recording in
+    milliseconds since 1970-01-01 UTC. `ddl` is None if the statement is not known, `changes` if
+    only the statement describes the changes.
     """
 
     source: Mapping[str, Any]
@@ -79,8 +80,8 @@ class HistoryRecord:
 
     @staticmethod
     def from_line(line: str | bytes) -> HistoryRecord | None:
-        """The reverse of `to_line`; None for JSON that is not a record, which is passed over as
-        Debezium does. Raises ValueError when a line is not understood."""
+        """The inverse of `to_line`; None for JSON that is not a record, which is skipped as in
+        Debezium. Raises ValueError for a line that cannot be read."""
         try:
             return _read(json.loads(line))
         except (KeyError, TypeError, AttributeError, ValueError) as error:

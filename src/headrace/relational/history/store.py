@@ -1,4 +1,4 @@
-"""Where the records of a schema history are kept: lines of JSON, in the order of their writing."""
+"""Stores for the records of a schema history: lines of JSON, in the order of writing."""
 
 from __future__ import annotations
 
@@ -7,33 +7,32 @@ from typing import Protocol
 
 
 class HistoryStore(Protocol):
-    """One process writes it at a time. Methods raise HeadraceError."""
+    """A store to which one process writes at a time. Methods raise HeadraceError."""
 
     @property
     def name(self) -> str:
-        """Where it is, for messages."""
+        """The name of the store, for messages."""
         ...
 
     is_whole: bool = True
-    """Whether it has all that was ever told: not so the memory of a process that goes on with the
-    stream of another one."""
+    """Whether it has all records that were ever written; False for the memory of a process that
+    continues the stream of another process."""
 
     def lines(self) -> Iterator[bytes]:
-        """Every record, the oldest first, without line ends; none where there is no history
-        yet."""
+        """All records, the oldest first, without line ends; empty if no history exists yet."""
         ...
 
     def append(self, lines: Sequence[str]) -> None:
-        """Write records after the others; when this returns they outlive a power failure."""
+        """Append records; they survive a power failure when this returns."""
         ...
 
     def close(self) -> None:
-        """Let it go; never raises."""
+        """Close the store; never raises."""
         ...
 
 
 class MemoryStore(HistoryStore):
-    """A history that ends with its process; it is whole if that one read the snapshot."""
+    """A history that ends with its process; it is complete if this process read the snapshot."""
 
     name = "memory"
 

@@ -1,4 +1,4 @@
-"""Tables as a schema history describes them: what Debezium knows of a table and its columns."""
+"""Tables in a schema history: Debezium's description of a table and its columns."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 TableId = tuple[str, ...]
-"""Catalogue, schema and table; parts that a database does not have are left out."""
+"""Catalog, schema and table; parts that a database does not have are left out."""
 
 
 @dataclass(frozen=True)
 class HistoryColumn:
-    """A column. `jdbc_type` is its number in java.sql.Types, `native_type` the database's own
-    number; `length` and `scale` None: the type has none. `type_expression` is how the table
-    declares the type (None: by its name). `position` counts from 1. `default` is the expression of
-    its default; `has_default` without one: the default is null."""
+    """A column. `jdbc_type` is the number of its type in java.sql.Types, `native_type` the
+    database's own number; `length` and `scale` None: the type has none. `type_expression` is the
+    type as the table declares it (None: its name). `position` counts from 1. `default` is the
+    expression of its default; `has_default` without `default`: the default is null."""
 
     name: str
     jdbc_type: int
@@ -64,8 +64,8 @@ class HistoryColumn:
 
     @staticmethod
     def from_json(members: Mapping[str, Any]) -> HistoryColumn:
-        """The reverse of `to_json`; members that older releases do not write may be missing.
-        Raises KeyError, TypeError and ValueError."""
+        """The inverse of `to_json`; members that older releases do not write may be missing. Raises
+        KeyError, TypeError and ValueError."""
         default, expression = members.get("defaultValueExpression"), members.get("typeExpression")
         name = _text(members["typeName"])
         return HistoryColumn(
@@ -90,8 +90,8 @@ class HistoryColumn:
 
 @dataclass(frozen=True)
 class HistoryTable:
-    """A table. `key` are the names of its key columns, in key order; `attributes` are what a
-    connector keeps beside it, as name and text."""
+    """A table. `key` are the names of its key columns, in key order; `attributes` are additional
+    facts of a connector, as name and text."""
 
     id: TableId
     columns: tuple[HistoryColumn, ...] = ()
@@ -101,7 +101,7 @@ class HistoryTable:
     attributes: tuple[tuple[str, str | None], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Debezium's JSON object of the table, which has neither its id nor its comment."""
+        """Debezium's JSON object of the table, which contains neither its id nor its comment."""
         return {
             "defaultCharsetName": self.charset,
             "primaryKeyColumnNames": list(self.key),
@@ -113,7 +113,7 @@ class HistoryTable:
     def from_json(
         identity: TableId, members: Mapping[str, Any], comment: str | None = None
     ) -> HistoryTable:
-        """The reverse of `to_json`. Raises KeyError, TypeError and ValueError."""
+        """The inverse of `to_json`. Raises KeyError, TypeError and ValueError."""
         return HistoryTable(
             identity,
             tuple(map(HistoryColumn.from_json, members["columns"])),
@@ -128,8 +128,8 @@ class HistoryTable:
 
 
 def quoted_id(identity: TableId) -> str:
-    """`"DB"."SCHEMA"."TABLE"`, a quote in a name being doubled. As Debezium does, a name that ends
-    with a quote is left as it is, where it can be read back."""
+    """Return `"DB"."SCHEMA"."TABLE"`; quotes in a name are doubled. As in Debezium, a name that
+    ends with a quote is left unchanged if it can be parsed again."""
     return ".".join(map(_quoted, identity))
 
 
@@ -140,7 +140,7 @@ def _quoted(part: str) -> str:
 
 
 def parsed_id(text: str) -> TableId:
-    """The reverse of `quoted_id`; parts without quotes are taken as they are. Raises ValueError."""
+    """The inverse of `quoted_id`; parts without quotes are taken literally. Raises ValueError."""
     parts: list[str] = []
     at = 0
     while True:
@@ -154,7 +154,7 @@ def parsed_id(text: str) -> TableId:
 
 
 def _part(text: str, at: int) -> tuple[str, int]:
-    """The part that begins at `at`, and where it ends."""
+    """Return the part that begins at `at`, and its end."""
     if text[at : at + 1] != '"':
         end = text.find(".", at)
         end = len(text) if end < 0 else end

@@ -1,1 +1,1 @@
-"""SQL that reads rows: tables of a snapshot, chunks between keys, over a dialect."""
+"""SQL that reads rows in a dialect: tables of a snapshot, chunks between keys."""

@@ -1,4 +1,4 @@
-"""SQL of chunks: rows between keys, and the keys that bound them."""
+"""SQL of chunks: rows between keys, and the keys at their bounds."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from headrace.snapshots.incremental.source import KeyRange
 
 _NUMBER = "headrace row number"
 _ALIAS = "t"
-"""Of the table that is read. It is quoted like every other name, because databases fold names that
-are not quoted to different cases."""
+"""Alias of the table that is read. It is quoted like every other name, because databases fold
+unquoted names to different cases."""
 
 Path = tuple[str, str]
 """Schema and table."""
 
 
 class Dialect(Protocol):
-    """How a database writes what is not the same in all of them."""
+    """The parts of SQL that differ between databases."""
 
     def quoted(self, *names: str) -> str:
-        """A name of one or more parts."""
+        """Quote a name of one or more parts."""
         ...
 
     def literal(self, text: str, column: Column) -> str:
-        """A value of a column, as it is compared with the column, out of its canonical text; see
+        """The SQL of a column's value from its canonical text, for comparisons with the column; see
         `headrace.connect.encoding`."""
         ...
 
     def as_text(self, name: str, column: Column) -> str:
-        """A column, which SQL knows by `name`, as canonical text, or as what the reader of the
-        statement makes it of."""
+        """The SQL that selects a column, named `name` in SQL, as canonical text, or in the form
+        that the reader of the statement converts to it."""
         ...
 
     @property
     def no_table(self) -> str:
-        """What follows a SELECT that reads no table: with a space before it, or empty."""
+        """The end of a SELECT that reads no table: with a leading space, or empty."""
         ...
 
     def source(self, table: Path, *, alone: bool) -> str:
@@ -53,31 +53,32 @@ class Dialect(Protocol):
         ...
 
     def from_page(self, operator: str, page: int) -> str:
-        """Whether a row lies after (`>=`) or before (`<`) the begin of a page, where tables are
-        cut by pages."""
+        """The condition that a row lies after (`>=`) or before (`<`) the beginning of a page, in
+        databases whose tables are cut by pages."""
         ...
 
     def limited(self, select: str, rows: int, after: int = 0) -> str:
-        """The first `rows` rows behind `after` ones of a SELECT with ORDER BY."""
+        """The SELECT, which has an ORDER BY, limited to `rows` rows after the first `after`
+        rows."""
         ...
 
 
 @dataclass(frozen=True)
 class ChunkSql:
-    """Statements in the SQL of one database. `conditions` are SQL that was checked; a `table` is
-    read `alone` or with the tables that inherit from it."""
+    """Statements in the SQL of one database. `conditions` are validated SQL; a `table` is read
+    `alone` or with the tables that inherit from it."""
 
     dialect: Dialect
     counted: ClassVar[str] = "count(*)"
-    """How many rows there are."""
+    """The SQL of the number of rows."""
 
     def source(self, table: Path) -> str:
-        """A table alone, by whose name `columns` are qualified."""
+        """A table without its inheriting tables, with the alias that qualifies `columns`."""
         return f"{self.dialect.source(table, alone=True)} {self.dialect.quoted(_ALIAS)}"
 
     def columns(self, names: Iterable[str]) -> list[str]:
-        """Columns of the table. They are qualified, because ORDER BY "id" would mean what the
-        select list calls so."""
+        """Columns of the table. They are qualified, because ORDER BY "id" would otherwise refer to
+        the select list."""
         return [self.dialect.quoted(_ALIAS, name) for name in names]
 
     def _key(self, key: Sequence[Column]) -> list[str]:
@@ -89,18 +90,18 @@ class ChunkSql:
         return [None if value is None else literal(value, column) for value, column in pairs]
 
     def compared(self, key: Sequence[Column], operator: str, bound: Sequence[str]) -> str:
-        """Rows before or behind `bound`; no column of the key may be null."""
+        """The condition of rows before or after `bound`; no column of the key may be null."""
         values = [str(value) for value in self._bound(key, tuple(bound))]
         return self.dialect.compared(self._key(key), operator, values)
 
     def is_after(self, key: Sequence[Column], bound: Key) -> str:
-        """Rows behind `bound` in ORDER BY key, where nulls come last."""
+        """The condition of rows after `bound` in ORDER BY key, with nulls last."""
         if all(column.not_null for column in key):
             return self.compared(key, ">", [str(value) for value in bound])
         return self._beyond(key, bound)
 
     def is_upto(self, key: Sequence[Column], bound: Key) -> str:
-        """Rows up to and including `bound`."""
+        """The condition of rows up to and including `bound`."""
         if all(column.not_null for column in key):
             return self.compared(key, "<=", [str(value) for value in bound])
         return f"NOT {self._beyond(key, bound)}"
@@ -119,7 +120,8 @@ class ChunkSql:
         alone: bool = True,
         limit: int | None = None,
     ) -> str:
-        """Rows in the order of a key; without one, in any. `columns` are expressions."""
+        """The query of rows in the order of a key, or in any order without one. `columns` are
+        expressions."""
         select = self._select(columns, table, conditions, alone=alone)
         if order:
             select += f" ORDER BY {', '.join(self._key(order))}"
@@ -144,7 +146,7 @@ class ChunkSql:
         *,
         alone: bool = True,
     ) -> str:
-        """The key `rows` rows after the first, as texts."""
+        """The query of the key `rows` rows after the first, as texts."""
         select = self._select(self._texts(key), table, conditions, alone=alone)
         ordered = f"{select} ORDER BY {', '.join(self._key(key))}"
         return self.dialect.limited(ordered, 1, after=rows)
@@ -152,7 +154,7 @@ class ChunkSql:
     def largest_key(
         self, table: Path, key: Sequence[Column], conditions: Sequence[str], *, alone: bool
     ) -> str:
-        """The largest key, as texts; no row for an empty table."""
+        """The query of the largest key, as texts; no row for an empty table."""
         select = self._select(self._texts(key), table, conditions, alone=alone)
         backwards = ", ".join(f"{column} DESC" for column in self._key(key))
         return self.dialect.limited(f"{select} ORDER BY {backwards}", 1)
@@ -167,7 +169,7 @@ class ChunkSql:
         size: int,
         count: int,
     ) -> str:
-        """Every `size`-th key, `count` of them at most, as texts."""
+        """The query of every `size`-th key, `count` at most, as texts."""
         names, number = ", ".join(self._key(key)), self.dialect.quoted(_NUMBER)
         numbered = f"row_number() OVER (ORDER BY {names}) AS {number}"
         inner = self._select([names, numbered], table, conditions, alone=alone)
@@ -186,8 +188,8 @@ class ChunkSql:
         condition: str | None = None,
         shown: Sequence[str] = (),
     ) -> str:
-        """The rows of a snapshot's chunk, ordered by key where it is cut by key; `shown` are
-        expressions in place of `columns`."""
+        """The query of the rows of a snapshot's chunk, ordered by key if it is cut by key; `shown`
+        are expressions instead of `columns`."""
         conditions = [] if condition is None else [f"({condition})"]
         for operator, bound in ((">=", chunk.lower), ("<", chunk.upper)):
             if isinstance(bound, tuple):
@@ -198,7 +200,7 @@ class ChunkSql:
         return self.rows(leaf, shown or self.columns(columns), order, conditions)
 
     def filled(self, tables: Sequence[Path]) -> str:
-        """The numbers, from 0 on, of the tables that have a row."""
+        """The query of the numbers, from 0 on, of the tables that have a row."""
         selects = (
             self.dialect.limited(self._select([str(number)], table, (), alone=True), 1)
             for number, table in enumerate(tables)
@@ -206,14 +208,14 @@ class ChunkSql:
         return " UNION ALL ".join(f"({select})" for select in selects)
 
     def count(self, leaves: Sequence[Path], condition: str | None) -> str:
-        """What the rows of tables are in number, together."""
+        """The query of the total number of rows of tables."""
         conditions = [] if condition is None else [condition]
         counts = (self._select([self.counted], leaf, conditions, alone=True) for leaf in leaves)
         total = " + ".join(f"({count})" for count in counts)
         return f"SELECT {total}{self.dialect.no_table}"
 
     def conditions(self, keys: KeyRange[TableTarget]) -> list[str]:
-        """What the rows of a range have in common."""
+        """The conditions that all rows of a range meet."""
         target = keys.target
         conditions = self.filters(target)
         if keys.lower is not None:
@@ -223,5 +225,5 @@ class ChunkSql:
         return conditions
 
     def filters(self, target: TableTarget) -> list[str]:
-        """The condition of the signal that asked for a table."""
+        """The condition in the signal for a table, as a list of at most one."""
         return [] if target.condition is None else [f"({target.condition})"]

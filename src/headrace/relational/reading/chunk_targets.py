@@ -1,4 +1,4 @@
-"""Tables that incremental snapshots read: by which columns, and under which condition."""
+"""Tables that incremental snapshots read: the key columns, and the condition."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from headrace.streaming.changes.key_columns import KeyRendering
 
 @dataclass(frozen=True)
 class TableTarget(Generic[T]):
-    """A table that can be read in chunks. See `snapshots.incremental.source.Target`; `condition`
-    is SQL that was checked."""
+    """A table that can be read in chunks. See `snapshots.incremental.source.Target`; `condition` is
+    validated SQL."""
 
     table: T
     facts: RelationFacts
@@ -33,7 +33,7 @@ class TableTarget(Generic[T]):
 
     @property
     def order(self) -> str:
-        """See Target: the table's identity, and what its key's order follows."""
+        """See Target: the table's identity, and the facts that determine its key's order."""
         return f"{self.table.id} {','.join(column.order for column in self.columns)}"
 
     @property
@@ -43,18 +43,19 @@ class TableTarget(Generic[T]):
 
 
 class ChunkTargets(Generic[T]):
-    """The captured tables of a database; `dialect` is what sqlglot calls its SQL."""
+    """The captured tables of a database; `dialect` is sqlglot's name of its SQL."""
 
     def __init__(self, catalog: TableCatalog[T], capture: TableCapture, dialect: str) -> None:
         self._catalog, self._capture, self._dialect = catalog, capture, dialect
 
     def names(self) -> list[str]:
-        """Names of the captured tables: by the include list, then by name."""
+        """The names of the captured tables: in the order of the include list, then by name."""
         names = (table.name for table in self._catalog.tables())
         return sorted(filter(self._capture.reads, names), key=self._capture.order)
 
     def target(self, pending: Pending, rendering: KeyRendering) -> TableTarget[T]:
-        """How to read a table, whose keys are rendered by `rendering`. Raises Skipped."""
+        """Return the target that reads a table, whose keys are rendered by `rendering`. Raises
+        Skipped."""
         table = self._described(pending.name)
         facts = self._capture.relation(table, table)
         key = (pending.surrogate,) if pending.surrogate else facts.key
@@ -66,7 +67,7 @@ class ChunkTargets(Generic[T]):
         condition = None
         if pending.condition is not None:
             try:
-                from headrace.signals.conditions import checked_filter  # 0.2 s, seldom needed
+                from headrace.signals.conditions import checked_filter  # takes 0.2 s, rarely needed
 
                 condition = checked_filter(
                     pending.condition, pending.name, names, dialect=self._dialect
@@ -88,8 +89,8 @@ class ChunkTargets(Generic[T]):
 
 
 def needed(facts: RelationFacts, key: Sequence[str] = ()) -> RelationFacts:
-    """The facts without columns that neither events nor a key need, so that images hold no
-    others."""
+    """The facts without columns that neither events nor a key need, so that images do not contain
+    them."""
     names = {*facts.key, *key}
     columns = tuple(c for c in facts.columns if c.captured or c.name in names)
     return replace(facts, columns=columns)

@@ -1,5 +1,4 @@
-"""The tables of a database as snapshots list and describe them, with sizes for those that have no
-statistics."""
+"""The catalog of tables for snapshots, with sizes also for tables without statistics."""
 
 from __future__ import annotations
 
@@ -12,13 +11,13 @@ from headrace.relational.table import Column
 from headrace.snapshots.tables import TableId
 
 _SHORT_BYTES = 16
-"""Up to which a value is taken to fill its column."""
+"""Size in bytes up to which values are assumed to fill their column."""
 
 
 class CountedCatalog(TableCatalog[StoredTable]):
-    """See TableCatalog. `catalog` is that of an open connection; `count` counts the rows of a table
-    without statistics, each table once; `width` are the bytes that a column's values have at most;
-    a page has `page_bytes`. Methods raise errors of the driver."""
+    """See TableCatalog. `catalog` returns the catalog of an open connection; `count` counts the
+    rows of a table without statistics, each table once; `width` is the largest size of a column's
+    values in bytes; a page has `page_bytes`. Methods raise errors of the driver."""
 
     def __init__(
         self,
@@ -55,6 +54,6 @@ class CountedCatalog(TableCatalog[StoredTable]):
         return replace(table, leaves=(leaf._replace(pages=pages, rows=rows),))
 
     def _row_bytes(self, table: StoredTable) -> int:
-        """Bytes of a row whose long values fill half of their columns."""
+        """Estimated bytes of a row, whose long values fill half of their columns."""
         widths = map(self._width, table.columns)
         return max(1, sum(width if width <= _SHORT_BYTES else width // 2 for width in widths))

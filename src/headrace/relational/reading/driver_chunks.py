@@ -1,4 +1,4 @@
-"""The parts of incremental snapshots over a driver's connections that databases have alike."""
+"""Incremental snapshots over a driver's connections: the parts that databases share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Target = TableTarget[StoredTable]
 
 
 class Dial(Protocol):
-    """What of a configuration concerns chunks."""
+    """The configuration properties that concern chunks."""
 
     @property
     def snapshot_fetch_size(self) -> int: ...
@@ -37,10 +37,10 @@ class Dial(Protocol):
 
 
 class DriverRanges(KeyRanges[StoredTable]):
-    """See KeyRanges; on a connection of its own."""
+    """See KeyRanges; on its own connection."""
 
     large: frozenset[str] = frozenset()
-    """Kinds of types whose values may be large."""
+    """The kinds of types whose values may be large."""
 
     def __init__(self, config: Dial, kept: KeptConnection[Any]) -> None:
         self._fetch_size, self._kept = config.snapshot_fetch_size, kept
@@ -49,22 +49,22 @@ class DriverRanges(KeyRanges[StoredTable]):
 
     @abstractmethod
     def _cursor(self, statement: str, /) -> DriverCursor:
-        """A query that runs. Raises an error of the driver."""
+        """Run a query and return its cursor. Raises an error of the driver."""
 
     @abstractmethod
     def _key_texts(
         self, rows: Sequence[tuple[Any, ...]], key: Sequence[Column], /
     ) -> list[tuple[str | None, ...]]:
-        """Keys that the driver gave, as texts."""
+        """The driver's keys, as texts."""
 
     @abstractmethod
     def _images(self, facts: RelationFacts, cursor: Any, /) -> RowImages[Any]:
-        """What makes images of a cursor's rows."""
+        """Return the converter of a cursor's rows to images."""
 
     @contextmanager
     def planning(self, target: Target) -> Iterator[None]:  # noqa: ARG002
-        """What fails because of the table becomes Skipped, and a lost connection a HeadraceError
-        that may be tried again."""
+        """Context that turns an error of the table into Skipped, and a lost connection into a
+        retriable HeadraceError."""
         try:
             with self._kept.translated(READING):
                 yield
@@ -103,8 +103,8 @@ class DriverRanges(KeyRanges[StoredTable]):
 
 
 class DriverChunks(ChunkSource[Target], Generic[S]):
-    """See ChunkSource: one connection and lanes beside it, opened when they are first needed. S is
-    the state of the database that lanes read."""
+    """See ChunkSource: one connection, and lanes in addition, opened when they are first needed. S
+    is the state of the database that lanes read."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class DriverChunks(ChunkSource[Target], Generic[S]):
         self._kept.close()
 
     def rest(self) -> None:
-        """Close the lanes until something is to be read."""
+        """Close the lanes until the next chunk is read."""
         self._lanes.close()
 
     def tables(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Rows found by their keys over a driver's connection, for look-ups of streamed rows."""
+"""Look-ups of streamed rows by their keys over a driver's connection."""
 
 from __future__ import annotations
 
@@ -16,33 +16,34 @@ from headrace.relational.table import Column
 from headrace.snapshots.image_block import ImageBlock
 
 _KEYS_PER_QUERY = 100
-"""Conditions of longer statements are nested too deep for some servers."""
+"""Most keys of a statement: conditions of longer statements are nested too deep for some
+servers."""
 
 
 class DriverRowQueries(ABC, Generic[C]):
     """See `headrace.relational.row_lookup.RowQueries`; over one connection."""
 
     sql: ChunkSql
-    """Of tables as they are."""
+    """The SQL for the tables in their current state."""
 
     def __init__(self, kept: KeptConnection[C]) -> None:
         self._kept = kept
 
     @abstractmethod
     def _shown(self, columns: Sequence[Column], /) -> list[str]:
-        """The expressions that columns are read by."""
+        """The expressions that read columns."""
 
     @abstractmethod
     def _block(
         self, connection: C, table: str, columns: Sequence[Column], statement: str, /
     ) -> ImageBlock | None:
-        """The images of a query's rows, which have `columns`; None: it has none. Raises an error of
-        the driver, and HeadraceError."""
+        """The images of a query's rows, which have `columns`; None: no rows. Raises an error of the
+        driver, and HeadraceError."""
 
     def rows(
         self, facts: RelationFacts, lookup: Lookup, keys: Sequence[Sequence[str]]
     ) -> dict[int, list[Cell]]:
-        """See the protocol. Keys are compared by the texts that events have of them."""
+        """See the protocol. Keys are compared by the texts that they have in events."""
         columns = [_column(facts, place) for place in (*lookup.key, *lookup.columns)]
         numbers: dict[tuple[str, ...], list[int]] = {}
         for number, key in enumerate(keys):
@@ -70,8 +71,8 @@ class DriverRowQueries(ABC, Generic[C]):
         width: int,
         keys: Sequence[tuple[str, ...]],
     ) -> str:
-        """Selects `columns`, of which the first `width` are the key, of the rows with these
-        keys."""
+        """The query that selects `columns`, of which the first `width` are the key, of the rows
+        with these keys."""
         key_columns = columns[:width]
         names, literal = self.sql.columns(one.name for one in key_columns), self.sql.dialect.literal
         conditions = (

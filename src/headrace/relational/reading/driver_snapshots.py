@@ -1,6 +1,5 @@
-"""The parts of a snapshot over a driver's connection that databases have in common: tables are
-emitted as schema changes and written into the schema history, queries run in transactions of their
-own."""
+"""Snapshots over a driver's connection, the parts that databases share: tables are emitted as
+schema changes and written to the schema history, and queries run in their own transactions."""
 
 from __future__ import annotations
 
@@ -31,29 +30,29 @@ TAKING, ASKING = "Taking the snapshot", "Reading the tables of the snapshot"
 
 
 class DriverCursor(Protocol):
-    """Rows of a query that runs."""
+    """The rows of a running query."""
 
     columns: tuple[str, ...]
-    """Their names."""
+    """The names of the columns."""
 
     def fetch(self, rows: int, /) -> Sequence[tuple[Any, ...]]:
-        """The next rows; none at the end."""
+        """Fetch the next rows; an empty sequence at the end."""
         ...
 
     def close(self) -> None:
-        """Let the query go; never raises."""
+        """Close the query; never raises."""
         ...
 
 
 class QueryRefusedError(Exception):
-    """The server does not take a query of the user's; the text is the server's."""
+    """The server rejected a query of the user; the text is the server's message."""
 
 
 class DriverSnapshots(
     SnapshotTables[StoredTable], SnapshotHolder[H], SnapshotSource[P, H], Generic[P, H]
 ):
-    """See `headrace.snapshots.source.SnapshotSource`. `reads_rows`: False for a snapshot of the
-    tables' structures alone. `is_prefaced`: schema changes come before rows."""
+    """See `headrace.snapshots.source.SnapshotSource`. `reads_rows` is False for a snapshot of the
+    tables' structures only. `is_prefaced`: schema changes precede rows."""
 
     def __init__(
         self,
@@ -71,22 +70,21 @@ class DriverSnapshots(
 
     @abstractmethod
     def _cursor(self, statement: str, /) -> DriverCursor:
-        """A query that runs. Raises an error of the driver."""
+        """Run a query and return its cursor. Raises an error of the driver."""
 
     @abstractmethod
     def _key_texts(
         self, rows: Sequence[tuple[Any, ...]], key: Sequence[Column], /
     ) -> list[tuple[str | None, ...]]:
-        """Keys that the driver gave, as texts."""
+        """The driver's keys, as texts."""
 
     @abstractmethod
     def _fault(self, error: Exception, /) -> str | None:
-        """What the server says of a query of the user's that is at fault itself; None: something
-        else is."""
+        """The server's message if a query of the user is wrong itself; None for other errors."""
 
     @abstractmethod
     def _told_at(self, position: P, /) -> dict[str, Any]:
-        """The position of the records that describe the tables of a snapshot."""
+        """The position in the history records that describe the tables of a snapshot."""
 
     @abstractmethod
     def _record(self, table: StoredTable, position: P, at_ms: int, /) -> HistoryRecord:
@@ -94,15 +92,15 @@ class DriverSnapshots(
 
     @abstractmethod
     def _opened_history(self) -> SchemaHistory:
-        """The schema history, which the caller closes. Raises HeadraceError."""
+        """Open the schema history, which the caller closes. Raises HeadraceError."""
 
     @property
     @abstractmethod
     def _connector(self) -> str:
-        """What codes of errors begin with."""
+        """The prefix of error codes."""
 
     def close(self) -> None:
-        """Let the connection go; never raises."""
+        """Close the connection; never raises."""
         super().close()
         self._kept.close()
 
@@ -110,13 +108,12 @@ class DriverSnapshots(
 
     @property
     def is_prefaced(self) -> bool:
-        """Schema changes come before rows (include.schema.changes)."""
+        """Whether schema changes precede rows (include.schema.changes)."""
         return self._is_prefaced
 
     def preface(self, position: P) -> Sequence[PrefaceRecord]:
-        """See SnapshotSource: tables, as schema changes. They are what the schema history has of
-        them, as long as it is there: tables may be altered, or new, before the range is read
-        again."""
+        """See SnapshotSource: the tables as schema changes. They come from the schema history while
+        it exists: tables may be altered or created before the range is read again."""
         topic = self._captured.topics.schema_changes
         records = self._recorded(position) or self._records(position)
         told = [
@@ -133,7 +130,7 @@ class DriverSnapshots(
         return told
 
     def record_tables(self, position: P) -> None:
-        """Write the tables into the schema history. Raises HeadraceError."""
+        """Write the tables to the schema history. Raises HeadraceError."""
         history = self._opened_history()
         try:
             history.write(self._records(position))
@@ -141,7 +138,7 @@ class DriverSnapshots(
             history.close()
 
     def _recorded(self, position: P) -> list[HistoryRecord]:
-        """What `record_tables` wrote at a position last; none where it is lost."""
+        """The records that `record_tables` wrote last at a position; empty if they are lost."""
         history = self._opened_history()
         try:
             records = history.records_at(self._told_at(position))
@@ -158,7 +155,7 @@ class DriverSnapshots(
         return [table for table in self.described() if self._captured.takes(table.name)]
 
     def described(self) -> list[StoredTable]:
-        """The tables of which the schema history tells, by name."""
+        """The tables that the schema history describes, by name."""
         if self._structures is None:
             with self._asking(ASKING):
                 ids = [table.id for table in self._tables.tables() if self._tells(table)]
@@ -169,7 +166,7 @@ class DriverSnapshots(
         return self._structures
 
     def _tells(self, table: StoredTable) -> bool:
-        """Whether the schema history has a table."""
+        """Whether the schema history contains a table."""
         return self._captured.takes(table.name)
 
     # -- tables ---------------------------------------------------------------------------------
@@ -192,7 +189,7 @@ class DriverSnapshots(
 
     @contextmanager
     def _asking(self, doing: str) -> Iterator[Any]:
-        """A transaction that only reads; errors of the driver become HeadraceError."""
+        """A read-only transaction; errors of the driver become HeadraceError."""
         with self._kept.transaction(doing) as connection:
             yield connection
 
@@ -204,12 +201,12 @@ class DriverSnapshots(
         return [tuple(map(str, one)) for one in self._key_texts(self._ask(statement), key)]
 
     def _estimate(self, leaf: Leaf) -> int:
-        """The catalogue counts what has no statistics."""
+        """The catalog already counts tables without statistics."""
         return leaf.rows
 
     def _probed(self, statement: str) -> tuple[tuple[str, ...], Sequence[tuple[Any, ...]]]:
-        """The columns of a query of the user's, and its first row, if it has any. Raises
-        QueryRefusedError, and HeadraceError where something else is at fault."""
+        """The columns of a user's query, and its first row, if it has any. Raises
+        QueryRefusedError, and HeadraceError for other errors."""
         try:
             with self._kept.translated(ASKING, lambda error: self._fault(error) is None):
                 cursor = self._cursor(statement)

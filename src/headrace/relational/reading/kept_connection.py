@@ -1,4 +1,4 @@
-"""A connection that is opened when it is first needed, and again when it was lost."""
+"""A connection that is opened when it is first needed, and reopened after it was lost."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class DriverConnection(Protocol):
     """A connection of a driver."""
 
     def commit(self) -> None:
-        """End the transaction, and keep what it did. Raises an error of the driver."""
+        """Commit the transaction. Raises an error of the driver."""
         ...
 
     def rollback(self) -> None:
-        """End the transaction. Raises an error of the driver."""
+        """Roll back the transaction. Raises an error of the driver."""
         ...
 
     def close(self) -> None:
@@ -29,9 +29,9 @@ C = TypeVar("C", bound=DriverConnection)
 
 
 class KeptConnection(Generic[C]):
-    """One thread uses it. `connect` opens a connection, and raises HeadraceError; `translate` puts
-    an error of the driver, during what its second argument says, in our words (None: it is not the
-    driver's)."""
+    """A connection for use by one thread. `connect` opens a connection, and raises HeadraceError;
+    `translate` converts an error of the driver, during the operation that its second argument
+    names, to a HeadraceError (None: it is not an error of the driver)."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class KeptConnection(Generic[C]):
         self._connection: C | None = None
 
     def get(self) -> C:
-        """The open connection. Raises HeadraceError."""
+        """Return the open connection. Raises HeadraceError."""
         if self._connection is None:
             self._connection = self._connect()
         return self._connection
@@ -51,8 +51,8 @@ class KeptConnection(Generic[C]):
     def translated(
         self, doing: str, concerns: Callable[[Exception], bool] = lambda _: True
     ) -> Iterator[None]:
-        """Around what is done on it: errors of the driver become HeadraceError, and close it, but
-        those that do not concern it."""
+        """Context of operations on the connection: errors of the driver become HeadraceError and
+        close the connection, except those that do not concern it."""
         try:
             yield
         except Exception as error:
@@ -64,7 +64,7 @@ class KeptConnection(Generic[C]):
 
     @contextmanager
     def transaction(self, doing: str) -> Iterator[C]:
-        """A transaction that only reads; it ends, so that nothing stays locked."""
+        """A read-only transaction; it is rolled back at the end, so that no lock remains."""
         connection = self.get()
         with self.translated(doing):
             yield connection
@@ -72,11 +72,11 @@ class KeptConnection(Generic[C]):
 
     @property
     def closed(self) -> bool:
-        """Whether it is not open, or was lost."""
+        """Whether the connection is not open, or was lost."""
         return self._connection is None
 
     def close(self) -> None:
-        """Close it; never raises."""
+        """Close the connection; never raises."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

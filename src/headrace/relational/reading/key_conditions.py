@@ -1,4 +1,4 @@
-"""Filters of signals that select rows by their keys."""
+"""Filters of signals that select rows by key."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 _LONGEST = 8_000
-"""Characters; see `headrace.signals.conditions`."""
+"""Most characters of a filter; see `headrace.signals.conditions`."""
 
 
 def key_condition(
     quoted: Callable[[str], str], names: Sequence[str], keys: Sequence[tuple[object, ...]]
 ) -> str | None:
-    """SQL that is true for the rows of these keys; `quoted` gives the name of a column in SQL.
-    None: a value is neither a number nor a text without characters that some SQL escapes, or the
-    condition would be too long."""
+    """SQL that is true for the rows with these keys; `quoted` returns the quoted name of a column.
+    None if a value is neither a number nor a text without characters that some SQL escapes, or if
+    the condition would be too long."""
     rows: list[list[str]] = []
     for key in keys:
         literals = [literal for value in key if (literal := _literal(value)) is not None]

@@ -1,5 +1,5 @@
-"""Where a row stands in the order of a key, as a condition that any SQL understands: nulls, which
-not every database sorts alike, come last."""
+"""Conditions on the place of a row in the order of a key, in SQL that any database supports: nulls,
+which databases sort differently, come last."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 
 class KeyColumn(NamedTuple):
-    """A column of the key: how SQL names it (quoted), and whether it may be null."""
+    """A column of the key: its quoted name in SQL, and whether it may be null."""
 
     sql: str
     nullable: bool
 
 
 def is_beyond(columns: Sequence[KeyColumn], bound: Sequence[str | None]) -> str:
-    """The condition of the rows behind `bound` (in SQL; None: null) in ORDER BY `columns`; its NOT
-    is the condition of the others, for it is never null itself."""
+    """The condition of the rows after `bound` (in SQL; None: null) in ORDER BY `columns`; its NOT
+    is the condition of all other rows, because it is never null itself."""
     cases: list[str] = []
     same: list[str] = []
     for column, value in zip(columns, bound, strict=True):
@@ -35,8 +35,8 @@ def is_beyond(columns: Sequence[KeyColumn], bound: Sequence[str | None]) -> str:
 
 
 def by_columns(columns: Sequence[str], operator: str, values: Sequence[str]) -> str:
-    """A comparison of rows (`<`, `<=`, `>`, `>=`) for SQL that compares single values only; none
-    of them is null. The first column is compared by itself, too, so that an index serves."""
+    """A comparison of rows (`<`, `<=`, `>`, `>=`) in SQL that only compares single values, none of
+    which is null. The first column is also compared separately, so that an index can be used."""
     strict = operator[0]
     cases: list[str] = []
     for place, (column, value) in enumerate(zip(columns, values, strict=True)):

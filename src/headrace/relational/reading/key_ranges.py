@@ -1,4 +1,4 @@
-"""Ranges of a table's keys in a transaction: where they end, and their rows."""
+"""Ranges of a table's keys in a transaction: their bounds, and their rows."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from headrace.snapshots.incremental.rows import ChunkRows
 from headrace.snapshots.incremental.source import KeyRange, Skipped
 
 Block = tuple[np.ndarray, np.ndarray]
-"""Images of rows, and offsets (one more than rows) of where they begin and end."""
+"""Images of rows, and their offsets (one more than rows)."""
 
 
 class KeyRanges(ABC, Generic[T]):
-    """The part of `headrace.snapshots.incremental.source.ChunkTransaction` that is SQL; subclasses
-    ask the database."""
+    """The SQL part of `headrace.snapshots.incremental.source.ChunkTransaction`; subclasses run the
+    queries."""
 
     @property
     @abstractmethod
     def sql(self) -> ChunkSql:
-        """What asks the transaction's state."""
+        """The SQL for the transaction's state of the database."""
 
     @abstractmethod
     def planning(self, target: TableTarget[T], /) -> AbstractContextManager[None]:
@@ -38,20 +38,19 @@ class KeyRanges(ABC, Generic[T]):
 
     @abstractmethod
     def _rows(self, statement: str, /) -> Iterable[tuple[Any, ...]]:
-        """What a query gives, as texts."""
+        """The rows of a query, as texts."""
 
     @abstractmethod
     def _blocks(self, select: str, max_bytes: int | None, /) -> tuple[list[Block], bool]:
-        """The rows of a query until their images hold more than `max_bytes`, and whether they
-        do."""
+        """The rows of a query until their images exceed `max_bytes`, and whether they do."""
 
     def _selected(self, target: TableTarget[T], /) -> list[str]:
-        """The expressions of the table's columns that are read."""
+        """The expressions that read the table's columns."""
         return self.sql.columns(target.facts.cell_names)
 
     def _keys(self, statement: str, key: Sequence[Column], /) -> list[Key]:  # noqa: ARG002
-        """The keys that a query gives, as texts. `key` are their columns, for databases whose
-        queries give values."""
+        """The keys that a query returns, as texts. `key` are their columns, for databases whose
+        queries return values."""
         return [tuple(row) for row in self._rows(statement)]
 
     def largest_key(self, target: TableTarget[T]) -> Key | None:
@@ -81,7 +80,7 @@ class KeyRanges(ABC, Generic[T]):
         return self._keys(statement, target.columns)
 
     def read_range(self, keys: KeyRange[TableTarget[T]]) -> ChunkRows | Skipped:
-        """The rows in the order of the key, or why the table is not read."""
+        """Return the rows in the order of the key, or the reason why the table is skipped."""
         try:
             with self.planning(keys.target):
                 return self._chunk(keys)

@@ -1,4 +1,4 @@
-"""Which tables a snapshot reads, how each is cut and described, and what reads its chunks."""
+"""The tables of a snapshot: their selection, chunks, descriptions, and the queries of chunks."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from headrace.snapshots.tables import Leaf, ReadingOrder, SnapshotTable, TableId
 log = logging.getLogger(__name__)
 
 _TABLES_AT_ONCE = 16
-"""That are described together while chunks are cut."""
+"""The most tables that are described together while chunks are cut."""
 _TABLES_PER_QUERY = 200
-"""That are asked together whether they have rows."""
+"""The most tables in one query for tables that have rows."""
 _COUNTED_PAGES = 128
-"""Up to which the rows of a leaf without statistics are counted."""
+"""The most pages of a leaf without statistics whose rows are counted."""
 
 
 class SnapshotTables(ABC, Generic[T]):
-    """The part of `headrace.snapshots.source.SnapshotSource` that concerns tables, over a
-    catalogue; subclasses ask the held snapshot. Methods raise HeadraceError."""
+    """The part of `headrace.snapshots.source.SnapshotSource` that concerns tables, over a catalog;
+    subclasses query the held snapshot. Methods raise HeadraceError."""
 
     dialect: str
-    """What sqlglot calls the SQL of filters."""
+    """sqlglot's name of the SQL of filters."""
     keyless: ClassVar[Cut] = Cut.PAGES
-    """How tables are cut that have no key."""
+    """The cut of tables without key."""
 
     def __init__(
         self, config: RelationalConfig, capture: TableCapture, catalog: TableCatalog[T]
@@ -54,7 +54,7 @@ class SnapshotTables(ABC, Generic[T]):
     @property
     @abstractmethod
     def sql(self) -> ChunkSql:
-        """What asks the held snapshot."""
+        """The SQL for the held snapshot."""
 
     @property
     @abstractmethod
@@ -63,39 +63,40 @@ class SnapshotTables(ABC, Generic[T]):
 
     @abstractmethod
     def _ask(self, statement: str, /) -> Sequence[tuple[Any, ...]]:
-        """What a query gives in the held snapshot."""
+        """Run a query in the held snapshot and return its rows."""
 
     def _keys(self, statement: str, key: Sequence[Column], /) -> list[KeyBound]:  # noqa: ARG002
-        """The keys that a query gives in the held snapshot, as texts. `key` are their columns, for
-        databases whose queries give values."""
+        """The keys that a query returns in the held snapshot, as texts. `key` are their columns,
+        for databases whose queries return values."""
         return [tuple(str(value) for value in row) for row in self._ask(statement)]
 
     @abstractmethod
     def _estimate(self, leaf: Leaf, /) -> int:
-        """About how many rows a large leaf has of which there are no statistics."""
+        """Estimate the number of rows of a large leaf without statistics."""
 
     def _compare(self, facts: RelationFacts, /) -> None:
-        """Queries that follow compare values of a table's types."""
+        """Prepare for queries that compare values of a table's types."""
 
     @abstractmethod
     def _check_filter(self, table: T, condition: str, /) -> None:
-        """Raises ValueError with the server's words when it does not take a filter."""
+        """Raises ValueError with the server's message if it rejects a filter."""
 
     @abstractmethod
     def _is_empty(self, name: str, statement: str, /) -> bool:
-        """Whether an override, the statement of the table `name`, gives no row."""
+        """Whether an override, the statement of the table `name`, returns no row."""
 
     @abstractmethod
     def _statement(
         self, chunk: Chunk, leaf: Leaf, condition: str | None, table: T, facts: RelationFacts, /
     ) -> Any:
-        """What reads a chunk of one of the table's leaves; see ChunkQuery.query. Raises ValueError
-        where its statement names what is not there any more."""
+        """Return the query of a chunk of one of the table's leaves; see ChunkQuery.query. Raises
+        ValueError if its statement names an object that no longer exists."""
 
-    # -- which tables ---------------------------------------------------------------------------
+    # -- selection ------------------------------------------------------------------------------
 
     def names(self) -> list[str]:
-        """Names of the tables whose rows are read: by the include list, then by name."""
+        """The names of the tables whose rows are read: in the order of the include list, then by
+        name."""
         return self._included(self._tables.tables())
 
     def _included(self, present: Sequence[T]) -> list[str]:
@@ -146,8 +147,8 @@ class SnapshotTables(ABC, Generic[T]):
         return True
 
     def _selected(self, condition: str, table: T) -> str:
-        """A signal's filter as checked SQL. Raises ValueError."""
-        from headrace.signals.conditions import selected_filter  # 0.2 s, seldom needed
+        """Return a signal's filter as validated SQL. Raises ValueError."""
+        from headrace.signals.conditions import selected_filter  # takes 0.2 s, rarely needed
 
         columns = {column.name for column in table.columns}
         return selected_filter(condition, table.name, columns, dialect=self.dialect)
@@ -181,15 +182,16 @@ class SnapshotTables(ABC, Generic[T]):
             return self._estimate(leaf)
         return int(self._ask(self.sql.count([leaf.path], None))[0][0])
 
-    # -- what they look like --------------------------------------------------------------------
+    # -- descriptions ---------------------------------------------------------------------------
 
     def expect(self, tables: Sequence[SnapshotTable]) -> None:
-        """See SnapshotSource: whoever is described, those that follow are read with it."""
+        """See SnapshotSource: when a table is described, those after it are read together with
+        it."""
         self._expected = [table.id for table in tables]
         self._numbers = {identity: number for number, identity in enumerate(self._expected)}
 
     def refresh(self, tables: Sequence[SnapshotTable] = ()) -> None:
-        """See SnapshotSource. What chunks were cut from stays as it was described."""
+        """See SnapshotSource. Descriptions from which chunks were already cut stay."""
         self._readings.clear()
         if tables:
             self._read([table.id for table in tables])
@@ -200,8 +202,8 @@ class SnapshotTables(ABC, Generic[T]):
         return described is not None and bool(self._facts(_as_planned(described, table)).key)
 
     def _describe(self, table: SnapshotTable) -> tuple[T, RelationFacts] | None:
-        """The table as it is now, and its facts, which have the name that it was planned with;
-        None when it is gone."""
+        """Return the current table, and its facts, which have the name from the planning; None if
+        it no longer exists."""
         if table.id not in self._described:
             described = self._reading_of(table.id).describe(table.id)
             self._described[table.id] = (
@@ -212,7 +214,7 @@ class SnapshotTables(ABC, Generic[T]):
         return self._described[table.id]
 
     def _read(self, ids: Sequence[TableId]) -> TableReading[T]:
-        """Tables as they are now, for this range."""
+        """Read the current tables, for this range."""
         reading = self._tables.read(ids, sizes=True)
         self._readings.update(dict.fromkeys(ids, reading))
         return reading
@@ -269,7 +271,7 @@ class SnapshotTables(ABC, Generic[T]):
 
 
 def _as_planned(described: T, table: SnapshotTable) -> T:
-    """A table under the name that it was planned with, which events and filters go by."""
+    """A table with the name from the planning, which events and filters use."""
     if described.path == (table.schema, table.table):
         return described
     return replace(described, schema=table.schema, table=table.table)

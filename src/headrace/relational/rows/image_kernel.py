@@ -1,6 +1,6 @@
-"""Images of rows, put together from columns of texts.
+"""Builds images of rows from columns of texts.
 
-The rules on memory are those of `headrace.connect.kernels.memory`, but that nothing behind a text
+The rules on memory are those of `headrace.connect.kernels.memory`, except that no byte after a text
 is read: Arrow's memory may end there.
 """
 
@@ -12,9 +12,9 @@ from headrace.connect.images import CELL_HEAD_BYTES, HEAD_BYTES, put_head, put_n
 from headrace.connect.kernels.functions import entry, part
 from headrace.connect.kernels.memory import copy16, load8, load64, store8, store64
 
-# A column of texts: four int64. VALIDITY is the address of bits, of which the first row's is bit
-# SHIFT (0: no row is null); OFFSETS that of int64s, one more than rows; a column without DATA and
-# OFFSETS is null in every row.
+# Words of a column of texts, int64 each. VALIDITY is the address of bits, of which the first row's
+# is bit SHIFT (0: no row is null); OFFSETS that of int64s, one more than rows; a column without
+# DATA and OFFSETS is null in every row.
 VALIDITY, SHIFT, OFFSETS, DATA = 0, 8, 16, 24
 COLUMN_BYTES = 32
 
@@ -32,7 +32,7 @@ def _is_null(column, row):
 
 @part
 def copy_exactly(source, length, target):
-    """Copy `length` bytes and read none behind them; returns the end of the copy."""
+    """Copy `length` bytes and read no byte after them; returns the end of the copy."""
     whole = length & ~15
     for offset in range(0, whole, 16):
         copy16(target + offset, source + offset)
@@ -43,8 +43,8 @@ def copy_exactly(source, length, target):
 
 @entry
 def measure_images(columns, count, rows, offsets):
-    """Where the images of `rows` rows of `count` columns begin and end: `rows + 1` int64s. Returns
-    the bytes of all of them."""
+    """Write the offsets of the images of `rows` rows of `count` columns: `rows + 1` int64s. Returns
+    the total size in bytes."""
     total = 0
     store64(offsets, total)
     for row in range(rows):
@@ -62,7 +62,7 @@ def measure_images(columns, count, rows, offsets):
 
 @entry
 def write_images(columns, count, rows, out):
-    """The images that `measure_images` measured, one behind the other; returns their end."""
+    """Write the images that `measure_images` measured, one after the other; returns their end."""
     for row in range(rows):
         out = put_head(out, count)
         for number in range(count):

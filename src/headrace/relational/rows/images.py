@@ -1,4 +1,4 @@
-"""Rows of the driver, many at once, as row images."""
+"""Converts rows of the driver to row images, many at once."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _UNREAD: tuple[int, ...] = (0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class DriverValues(Generic[T]):
-    """The values of a connector's driver. `connector` is the first part of the codes of errors;
-    `texts_of` makes the texts (large_string) of one column's values, null for a null; `remedy` is
-    the remedy for a value that does not have its column's type. `valid` makes texts of a table's
-    column encodable in UTF-8 (None: the driver gives no others)."""
+    """The values of a connector's driver. `connector` is the prefix of error codes; `texts_of`
+    converts one column's values to texts (large_string), null for a null; `remedy` is the remedy
+    for a value that does not have its column's type. `valid` makes texts of a table's column
+    encodable in UTF-8 (None: the driver's texts always are)."""
 
     connector: str
     texts_of: Callable[[T, Values], pa.Array]
@@ -37,9 +37,8 @@ class DriverValues(Generic[T]):
 
 @dataclass(frozen=True)
 class RowImages(Generic[T]):
-    """Makes images of the rows of a table (for messages): of each column its name, its type, and
-    where its values stand in the rows that the driver gives (None: the rows lack the column, which
-    is null)."""
+    """Creates images of the rows of a table (its name is for messages): the name, the type, and the
+    index in the driver's rows of each column (None: the rows lack the column, which is null)."""
 
     driver: DriverValues[T]
     table: str
@@ -48,12 +47,12 @@ class RowImages(Generic[T]):
     places: tuple[int | None, ...]
 
     def block(self, rows: Sequence[Sequence[object]]) -> ImageBlock:
-        """The images of rows. Raises HeadraceError("CONNECTOR.value_not_understood") for a value
-        that does not have its column's type."""
+        """Return the images of rows. Raises HeadraceError("CONNECTOR.value_not_understood") for a
+        value that does not have its column's type."""
         return self.of_columns(list(zip(*rows, strict=True)), len(rows))
 
     def of_columns(self, columns: Sequence[Sequence[object]], rows: int) -> ImageBlock:
-        """The same of rows that were turned to columns."""
+        """Return the images of rows that are given as columns. Raises as `block`."""
         texts = [
             None if place is None else self._texts(number, columns[place])
             for number, place in enumerate(self.places)
@@ -78,7 +77,7 @@ class RowImages(Generic[T]):
         except (
             pa.ArrowException, ValueError, TypeError, ArithmeticError, AttributeError
         ) as error:  # fmt: skip
-            # What these say has the value in it.
+            # The messages of these errors contain the value.
             raise HeadraceError(
                 f"{self.driver.connector}.value_not_understood",
                 f"The column {self.columns[number]} of {self.table} has a value that is not of "
@@ -87,7 +86,7 @@ class RowImages(Generic[T]):
             ) from None
 
     def texts(self, rows: Sequence[Sequence[object]]) -> list[tuple[str | None, ...]]:
-        """The texts of few rows, such as keys. Raises as `block`."""
+        """Return the texts of few rows, such as keys. Raises as `block`."""
         if not rows:
             return []
         block = self.block(rows)
@@ -102,7 +101,7 @@ class RowImages(Generic[T]):
 
 
 def _addresses(texts: pa.Array | None) -> tuple[int, ...]:
-    """The words of a column; valid while the array lives."""
+    """The words of a column, valid as long as the array lives."""
     if texts is None:
         return _UNREAD
     if isinstance(texts, pa.ChunkedArray):

@@ -1,5 +1,5 @@
-"""Columns of a driver's values to headrace's texts (headrace.connect.encoding), by Arrow, as far as
-drivers give them alike.
+"""Converts columns of a driver's values to headrace's texts (headrace.connect.encoding) with Arrow,
+for types that drivers represent alike.
 
 Every function takes one column's values (None is null) and returns them as large_string.
 """
@@ -16,7 +16,7 @@ TEXTS = pa.large_string()
 
 
 def first_value(values: Values) -> object:
-    """The first one that is not null; None: all are."""
+    """The first value that is not null; None if all are null."""
     return next((value for value in values if value is not None), None)
 
 
@@ -26,8 +26,8 @@ def strings(values: Values) -> pa.Array:
 
 
 def mapped(text_of: Callable[[str], str | None]) -> Callable[[Values], pa.Array]:
-    """Converts values by `text_of`, one by one from their texts. A text that does not have the type
-    (None) raises ValueError."""
+    """Return a function that converts the texts of values with `text_of`, one by one. It raises
+    ValueError for a text that is not of the type (None)."""
 
     def one(value: object) -> str | None:
         if value is None:
@@ -52,7 +52,7 @@ def hexadecimal(values: Values) -> pa.Array:
 
 
 def decimal_texts(texts: pa.Array) -> pa.Array:
-    """Texts of decimals with digits on both sides of the point: databases leave zeros out."""
+    """Texts of decimals with digits on both sides of the point: databases omit zeros."""
     if pc.any(pc.match_substring_regex(texts, r"^-?\.|\.$|,")).as_py():
         texts = pc.replace_substring(texts, ",", ".")
         texts = pc.replace_substring_regex(texts, r"^(-?)\.", r"\10.")

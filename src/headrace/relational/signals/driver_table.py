@@ -13,16 +13,16 @@ from headrace.signals.collection import SignalCollection
 from headrace.signals.signal import Signal
 
 WATERMARK, SENDING = "Writing a watermark", "Sending a signal"
-"""What a signal table is written for."""
+"""Purposes of writes to a signal table."""
 _ID = "ID"
 
 
 class DriverSignalTable(SignalCollection, Generic[C]):
     """See `headrace.signals.collection.SignalCollection`: one connection, opened when it is first
-    needed. Each signal is a transaction."""
+    needed. Each signal is written in its own transaction."""
 
     def __init__(self, kept: KeptConnection[C], name: str, doing: str) -> None:
-        """The table `schema.table`; `doing` says in errors what it is written for."""
+        """The table `schema.table`; `doing` is the purpose of the writes, for error messages."""
         self._kept, self._name, self._doing = kept, name, doing
         schema, _, table = name.partition(".")
         self.path = schema, table
@@ -33,11 +33,11 @@ class DriverSignalTable(SignalCollection, Generic[C]):
 
     @abstractmethod
     def _delete(self, connection: C, column: str, identity: str, /) -> None:
-        """Delete the row that has a value in a column. Raises an error of the driver."""
+        """Delete the row with a value in a column. Raises an error of the driver."""
 
     @abstractmethod
     def _columns(self, connection: C, /) -> Sequence[Column]:
-        """The table's columns; none where it is missing. Raises an error of the driver."""
+        """The table's columns; empty if it does not exist. Raises an error of the driver."""
 
     @property
     def name(self) -> str:

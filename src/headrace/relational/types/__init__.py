@@ -1,1 +1,1 @@
-"""Types of columns that databases share: numbers, bytes and times in each mode."""
+"""Column types that databases share: numbers, bytes and times in each mode."""

@@ -1,4 +1,4 @@
-"""Bytes: as Connect's bytes or as text, as `binary.handling.mode` says."""
+"""Bytes as Connect's bytes or as text, depending on `binary.handling.mode`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _bytes_array(placeholder: bytes) -> list[object]:
 
 @dataclass(frozen=True)
 class _Form:
-    """How a mode shows bytes; `encoding` writes those that are sent in hexadecimal."""
+    """The form of bytes in a mode; `encoding` is for bytes that arrive in hexadecimal."""
 
     type: Type
     encoding: Encoding
@@ -39,7 +39,7 @@ class _Form:
 
 _FORMS = {
     "bytes": _Form(Type.BYTES, Encoding.BYTES_HEX, _same),
-    # As a JSON string, bytes are base64 all the same.
+    # In JSON, bytes are always a base64 string.
     "base64": _Form(Type.STRING, Encoding.BYTES_HEX, _base64),
     "base64-url-safe": _Form(Type.STRING, Encoding.PYTHON, _base64_url_safe),
     "hex": _Form(Type.STRING, Encoding.HEX, bytes.hex),
@@ -50,13 +50,14 @@ _PLACEHOLDERS: dict[str, Callable[[bytes], object]] = {"bytes": _same, "hex": te
 
 
 def shown_in(mode: str) -> Callable[[bytes], object]:
-    """How a mode shows bytes: also those of a placeholder, in databases where it is bytes."""
+    """Return the function that converts bytes to a mode's form, also those of a placeholder in
+    databases where it is bytes."""
     return _FORMS[mode].show
 
 
 @dataclass(frozen=True)
 class _BytesDecoder:
-    """Shows what `read` gives as `mode` says."""
+    """Converts the result of `read` to the form of `mode`."""
 
     mode: str
     read: Callable[[bytes], bytes]
@@ -66,7 +67,7 @@ class _BytesDecoder:
 
 
 def binary(mode: str, read: Callable[[bytes], bytes] = texts.hexadecimal) -> Declaration:
-    """Bytes that are sent in hexadecimal; `read` decodes them."""
+    """Bytes that arrive in hexadecimal; `read` decodes them."""
     form = _FORMS[mode]
     plain = form.type is Type.BYTES
     return Declaration(
@@ -80,5 +81,5 @@ def binary(mode: str, read: Callable[[bytes], bytes] = texts.hexadecimal) -> Dec
 
 
 def raw(mode: str) -> Declaration:
-    """The bytes of a text as it was sent."""
+    """The original bytes of a text."""
     return replace(binary(mode, _same), encoding=Encoding.PYTHON)

@@ -1,5 +1,5 @@
-"""Bit strings: a boolean when the column holds one bit, Debezium's Bits otherwise. Their
-text is `0` and `1`, the highest bit first."""
+"""Bit strings: a boolean if the column holds one bit, Debezium's Bits otherwise. Their text is `0`
+and `1`, the highest bit first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BITS = re.compile(rb"[01]*")
 
 
 def bits(length: int) -> Declaration:
-    """A column of `length` bits at most; less than 1: of any number."""
+    """A column of at most `length` bits; less than 1: any number of bits."""
     if length == 1:
         return Declaration(Schema(Type.BOOLEAN), Encoding.BIT1, bit, False)
     parameters = (("length", str(length if length > 0 else _UNBOUNDED)),)

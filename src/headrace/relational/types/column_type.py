@@ -1,4 +1,4 @@
-"""How one column's values are rendered, and what a column's declared type must tell for it."""
+"""The rendering of a column's values, and the properties of a column's declared type."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class ColumnName:
 NO_COLUMN = ColumnName("a table", "?")
 
 _lossy: set[ColumnName] = set()
-"""Columns of this process for which a warning was logged that values become null."""
+"""Columns of this process for which a warning about values that become null was logged."""
 
 
 @dataclass(frozen=True)
 class ColumnType:
-    """How one column's values are rendered.
+    """The rendering of a column's values.
 
-    `encoding` and `parameter` choose the compiled encoder; `decoder` is the exact decoder behind
-    it. `fallback` is the value of a required column whose value the log leaves out (null for
-    optional ones), `unavailable` that of a value that the log does not carry, or NO_PLACEHOLDER.
-    `type_name` and `column` are for messages.
+    `encoding` and `parameter` select the compiled encoder; `decoder` is its exact fallback.
+    `fallback` is the value of a required column whose value the log omits (null for optional ones),
+    `unavailable` that of a value that the log does not carry, or NO_PLACEHOLDER. `type_name` and
+    `column` are for messages.
     """
 
     schema: Schema
@@ -62,7 +62,8 @@ class ColumnType:
         default: object | None,
         column: ColumnName,
     ) -> ColumnType:
-        """A column of a declared type; `default` is the Connect value that its schema shows."""
+        """Return the column type of a declared type; `default` is the Connect value of its
+        schema."""
         schema = replace(
             declaration.schema, optional=optional or declaration.nullable, default=default
         )
@@ -80,12 +81,12 @@ class ColumnType:
 
     @property
     def shown_as(self) -> str:
-        """The schema's name, or the Connect type of one without."""
+        """The schema's name, or the Connect type of a schema without name."""
         return self.schema.name or self.schema.type.value
 
     @property
     def has_placeholder(self) -> bool:
-        """Whether the schema can show that the log does not carry a value."""
+        """Whether the schema has a placeholder for a value that the log does not carry."""
         return self.unavailable is not NO_PLACEHOLDER
 
     def decode(self, text: bytes) -> object:
@@ -121,8 +122,8 @@ class ColumnType:
 
 
 class DeclaredType(Protocol):
-    """A column's type as its table declares it, with length, scale or whatever modifies it.
-    Picklable, and hashed and compared by value; as text it is its full name."""
+    """A column's type as its table declares it, with length, scale and other modifiers. Picklable,
+    and hashed and compared by value; as text it is its full name."""
 
     @property
     def name(self) -> str:
@@ -136,7 +137,7 @@ class DeclaredType(Protocol):
 
     @property
     def text_size(self) -> int:
-        """Characters of what the type's schema lists, such as the labels of an enum."""
+        """Characters of the texts in the type's schema, such as the labels of an enum."""
         ...
 
     def length_and_scale(self) -> tuple[int | None, int | None]:
@@ -146,6 +147,6 @@ class DeclaredType(Protocol):
     def resolve(
         self, options: TypeOptions, *, optional: bool, default: str | None, column: ColumnName
     ) -> ColumnType | None:
-        """How a column of this type is rendered; None when events leave it out. `default` is the
-        default's expression as the catalogue has it; None: none."""
+        """Return the rendering of a column of this type; None if events leave it out. `default` is
+        the default's expression in the catalog; None: no default."""
         ...

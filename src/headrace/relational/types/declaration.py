@@ -1,4 +1,4 @@
-"""What one type of a database becomes: the form of a declaration, and its common kinds."""
+"""The rendering of a database type: the form of a declaration, and common kinds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from headrace.relational.types import texts
 
 
 class _NoPlaceholder:
-    """The column's schema has no room for a placeholder: null, and the unavailable mark."""
+    """Marks a column whose schema cannot hold a placeholder: the value is null, and marked as
+    unavailable."""
 
     def __repr__(self) -> str:
         return "NO_PLACEHOLDER"
@@ -29,17 +30,17 @@ NO_PLACEHOLDER: Final = _NoPlaceholder()
 
 
 def no_placeholder(_placeholder: bytes) -> object:
-    """What kinds without a placeholder answer."""
+    """The placeholder function of kinds without a placeholder."""
     return NO_PLACEHOLDER
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """What one type becomes, apart from nullability and defaults.
+    """The rendering of a type, apart from nullability and defaults.
 
-    `zero` is the value of a required column that the log leaves out; `unavailable` makes the
+    `zero` is the value of a required column that the log omits; `unavailable` creates the
     placeholder from its bytes, `unavailable_array` that of an array of this type. `nullable`: the
-    schema is optional even where the column is not.
+    schema is optional even if the column is not.
     """
 
     schema: Schema
@@ -60,8 +61,8 @@ class Declaration:
         return True
 
     def default(self, text: str) -> object | None:
-        """The Connect value that a schema shows as the default with this text; None when it is no
-        value of the type, or one that Connect allows no default for."""
+        """Return the Connect value of the default with this text; None if it is not a value of the
+        type, or Connect does not allow a default of the type."""
         if not self.reads(text):
             return None
         value = self.decoder(text.encode())

@@ -1,9 +1,9 @@
-"""Durations of years to seconds: Debezium's MicroDuration or its ISO 8601 text, as
-`interval.handling.mode` says, or a StructuredDuration.
+"""Durations of years to seconds: Debezium's MicroDuration or its ISO 8601 text, depending on
+`interval.handling.mode`, or a StructuredDuration.
 
 headrace's text of a duration is `1 year 2 mons -3 days -04:05:06.789`: each part with its own sign,
-left out where it is zero, but for the time `00:00:00` of a duration without parts; and `infinity`
-or `-infinity`, which none of the types can hold: they become null.
+and omitted if it is zero, except the time `00:00:00` of a duration without parts; and `infinity` or
+`-infinity`, which none of the types can hold: they become null.
 """
 
 from __future__ import annotations

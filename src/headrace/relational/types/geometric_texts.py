@@ -30,7 +30,8 @@ def _numbers(form: re.Pattern[bytes], text: bytes, type_name: str) -> list[float
 def _pairs(
     text: bytes, type_name: str, brackets: tuple[bytes, ...] = (), count: int | None = None
 ) -> list[geometry.Pair]:
-    """The points of a text within one of the `brackets`; `count`: how many there must be."""
+    """The points of a text enclosed in one of the `brackets`; `count`: the required number of
+    points."""
     inner = text
     if brackets:
         if text[:1] + text[-1:] not in brackets:

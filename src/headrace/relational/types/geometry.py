@@ -13,7 +13,7 @@ _EWKB = re.compile(rb"(?:[0-9a-fA-F]{2})+")
 
 
 def ewkb(text: bytes) -> dict[str, object]:
-    """Extended WKB, unchanged, and the SRID that it holds."""
+    """The extended WKB, unchanged, and the SRID in it."""
     value = None
     if _EWKB.fullmatch(text):
         value = geometry.from_ewkb(bytes.fromhex(text.decode()))

@@ -1,5 +1,5 @@
-"""Decimal numbers and amounts of money: Connect's Decimal, doubles or text, as
-`decimal.handling.mode` says."""
+"""Decimal numbers and amounts of money: Connect's Decimal, doubles or text, depending on
+`decimal.handling.mode`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def decimal(mode: str, precision: int, scale: int) -> Declaration:
         return _text(max(scale, 0))
     return Declaration(
         decimals.decimal_schema(scale, precision),
-        # The kernel counts fraction digits, of which a negative scale has none.
+        # The kernel counts fraction digits; a negative scale has none.
         Encoding.DECIMAL if scale >= 0 else Encoding.PYTHON,
         partial(texts.decimal, scale=scale),
         Decimal((0, (0,), -scale)),
@@ -32,7 +32,7 @@ def decimal(mode: str, precision: int, scale: int) -> Declaration:
 
 
 def decimal_of_any_scale(mode: str) -> Declaration:
-    """A number of whatever digits each value has."""
+    """A number with a variable number of digits."""
     if mode == "double":
         return _DOUBLE
     if mode == "string":
@@ -60,8 +60,8 @@ def _text(scale: int | None) -> Declaration:
 
 
 def money(mode: str, digits: int, remedy: str) -> Declaration:
-    """Amounts as people write them, with `digits` after the point; `remedy` is the remedy for texts
-    that are not such amounts."""
+    """Formatted amounts of money, with `digits` digits after the point; `remedy` is the remedy for
+    texts that are not such amounts."""
     zero = Decimal((0, (0,), -digits))
     if mode == "double":
         decode = partial(money_double, remedy=remedy)
@@ -110,5 +110,5 @@ def money_double(text: bytes, *, remedy: str | None = None) -> float:
 
 
 def money_string(text: bytes, *, remedy: str | None = None) -> str:
-    """An amount as plain text, with the fraction digits that it came with."""
+    """An amount as plain text, with its original fraction digits."""
     return decimals.plain_text(_money(text, remedy))

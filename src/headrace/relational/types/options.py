@@ -1,4 +1,4 @@
-"""The rendering of values, by the configuration, common to all relational connectors."""
+"""The configured rendering of values, common to all relational connectors."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from headrace.errors import HeadraceError
 
 @dataclass(frozen=True)
 class TypeOptions:
-    """The properties that decide how values are rendered, apart from the configuration: small and
-    hashable, for tasks and tests. Words are in lower case. Connectors add what is theirs."""
+    """The properties that determine the rendering of values, separate from the configuration: small
+    and hashable, for tasks and tests. Words are in lower case. Connectors add their own."""
 
     decimal_handling_mode: str = "precise"
     unavailable_value_placeholder: str = "__debezium_unavailable_value"
@@ -23,8 +23,8 @@ class TypeOptions:
 
     @classmethod
     def shared(cls, config: RelationalConfig, **own: Any) -> Self:
-        """What every connector of tables has, as a configuration says; `own`: what the connector
-        adds."""
+        """Return the options that all relational connectors share, from a configuration; `own` are
+        the connector's own."""
         return cls(
             decimal_handling_mode=str(config.decimal_handling_mode).lower(),
             unavailable_value_placeholder=config.unavailable_value_placeholder,
@@ -36,12 +36,12 @@ class TypeOptions:
 
     @property
     def quirks(self) -> bool:
-        """Whether what Debezium 3.6 does is reproduced where headrace would render better."""
+        """Whether Debezium 3.6's behavior is reproduced where headrace would render better."""
         return self.compatibility == "debezium-3.6"
 
     @property
     def placeholder(self) -> bytes:
-        """The placeholder's bytes; `hex:` gives them in hexadecimal."""
+        """The placeholder's bytes; the prefix `hex:` means that they are given in hexadecimal."""
         text = self.unavailable_value_placeholder
         if text.startswith("hex:"):
             try:

@@ -30,6 +30,6 @@ INT64 = _signed(Type.INT64, 8, signed_bytes)
 UINT32 = Declaration(
     Schema(Type.INT64), Encoding.RAW, partial(texts.integer, low=0, high=2**32 - 1), 0, parameter=-4
 )
-"""As an int64, because Connect has no unsigned numbers."""
+"""Unsigned 32-bit integer as an int64, because Connect has no unsigned numbers."""
 FLOAT32 = Declaration(Schema(Type.FLOAT32), Encoding.FLOAT, texts.single, 0.0)
 FLOAT64 = Declaration(Schema(Type.FLOAT64), Encoding.DOUBLE, texts.double, 0.0)

@@ -32,7 +32,7 @@ def time_value(text: bytes, *, precision: int) -> dict[str, object]:
 
 
 def time_with_zone_value(text: bytes, *, precision: int) -> dict[str, object]:
-    """A StructuredZonedTime with the offset that the value has."""
+    """A StructuredZonedTime with the value's offset."""
     micros, offset = temporal_texts.time_and_offset(text)
     return struct_of(
         structured_time.ZONED_TIME,
@@ -86,7 +86,7 @@ def time(precision: int) -> Declaration:
 
 
 def time_with_zone(precision: int) -> Declaration:
-    """A time of day at an offset."""
+    """A time of day with an offset."""
     decoder = partial(time_with_zone_value, precision=precision)
     return _declared(structured_time.ZONED_TIME, decoder, b"00:00:00+00")
 

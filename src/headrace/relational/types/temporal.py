@@ -1,7 +1,7 @@
-"""Dates, times and timestamps, with and without time zone, as `time.precision.mode` says.
+"""Dates, times and timestamps, with and without time zone, depending on `time.precision.mode`.
 
-`precision` is the number of fraction digits that a column declares: 0 to 6, of timestamps without
-time zone 0 to 12, which are read with nine, as Java's Timestamp holds them.
+`precision` is the number of fraction digits that a column declares: 0 to 6, for timestamps without
+time zone 0 to 12, of which nine are read, as Java's Timestamp holds them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def date(mode: str) -> Declaration:
 
 
 def time(mode: str, precision: int) -> Declaration:
-    """A time of day; the adaptive mode looks at the precision."""
+    """A time of day; the adaptive mode depends on the precision."""
     if mode == "structured":
         return structured.time(precision)
     declared = _TIMES.get(mode)
@@ -85,7 +85,7 @@ def time(mode: str, precision: int) -> Declaration:
 
 
 def timestamp(mode: str, precision: int) -> Declaration:
-    """A timestamp without time zone; the adaptive modes look at the precision."""
+    """A timestamp without time zone; the adaptive modes depend on the precision."""
     if precision > _MICROSECOND_DIGITS:
         return _fine_timestamp(mode, precision)
     if mode == "structured":
@@ -97,7 +97,7 @@ def timestamp(mode: str, precision: int) -> Declaration:
 
 
 def time_with_zone(mode: str, precision: int) -> Declaration:
-    """A time of day at an offset: the same in every mode but `structured`."""
+    """A time of day with an offset: the same in every mode but `structured`."""
     if mode == "structured":
         return structured.time_with_zone(precision)
     return _TIME_WITH_ZONE
@@ -122,14 +122,14 @@ _LONG_MAX = 2**63 - 1
 
 
 def _halves(text: bytes) -> tuple[bytes, int]:
-    """The text to the microsecond, and the nanoseconds behind it."""
+    """The text up to the microsecond, and the nanoseconds after it."""
     match = _FINE.fullmatch(text)
     return (text, 0) if match is None else (match[1], int(match[2].ljust(3, b"0")))
 
 
 @dataclass(frozen=True)
 class _Cut:
-    """A decoder that leaves out what is smaller than a microsecond."""
+    """A decoder that omits fractions smaller than a microsecond."""
 
     decoder: texts.Decoder
 
@@ -148,7 +148,7 @@ def timestamp_nanos(text: bytes) -> int | None:
 
 
 def timestamp_text(text: bytes) -> str:
-    """`2019-07-09T02:28:57.123456789Z`, the fraction as long as needed."""
+    """Return `2019-07-09T02:28:57.123456789Z`, the fraction as long as needed."""
     coarse, nanos = _halves(text)
     shown = temporal_texts.timestamp_text(coarse)
     if nanos == 0:
@@ -175,8 +175,8 @@ _NANOS = Declaration(temporal.NANO_TIMESTAMP, Encoding.TIMESTAMP_NS, timestamp_n
 
 
 def _fine_timestamp(mode: str, precision: int) -> Declaration:
-    """A timestamp of seven digits and more, which fits in nanoseconds only. Modes with a fixed unit
-    cut smaller fractions off, as Debezium does."""
+    """A timestamp of seven digits or more, which only fits in nanoseconds. Modes with a fixed unit
+    truncate smaller fractions, as in Debezium."""
     if mode == "structured":
         return replace(structured.timestamp(precision), decoder=_Struct(precision))
     if mode == "isostring":

@@ -1,4 +1,4 @@
-"""headrace's text of dates and times, ISO 8601 in UTC, to exact Connect values.
+"""Converts headrace's text of dates and times, ISO 8601 in UTC, to exact Connect values.
 
 The contract is that of `headrace.relational.types.texts`.
 """
@@ -28,7 +28,7 @@ def date(text: bytes) -> int:
 
 
 def date_text(text: bytes) -> str:
-    """`2017-09-15Z`; the infinities are the dates that Debezium's constants stand for."""
+    """Return `2017-09-15Z`; the infinities are the dates of Debezium's constants."""
     return temporal.iso_date(date(text)) + "Z"
 
 
@@ -58,7 +58,7 @@ def time_micros(text: bytes) -> int:
 
 
 def time_millis(text: bytes) -> int:
-    """Milliseconds since midnight; smaller fractions are cut off."""
+    """Milliseconds since midnight; smaller fractions are truncated."""
     return time_micros(text) // 1000
 
 
@@ -68,7 +68,7 @@ def time_nanos(text: bytes) -> int:
 
 
 def time_text(text: bytes) -> str:
-    """`04:05:11.789Z`; the end of the day is shown as its beginning, as in Debezium."""
+    """Return `04:05:11.789Z`; the end of the day is shown as its beginning, as in Debezium."""
     return temporal.zoned_time(time_micros(text) % temporal.MICROS_PER_DAY)
 
 
@@ -79,12 +79,13 @@ def timestamp_micros(text: bytes) -> int | None:
 
 
 def timestamp_millis(text: bytes) -> int:
-    """Milliseconds since 1970-01-01; smaller fractions are cut off."""
+    """Milliseconds since 1970-01-01; smaller fractions are truncated."""
     return _local_micros(text) // 1000
 
 
 def timestamp_nanos(text: bytes) -> int | None:
-    """Nanoseconds since 1970-01-01; None beyond 64 bits, whose ends are the infinities."""
+    """Nanoseconds since 1970-01-01; None beyond 64 bits, whose extremes represent the
+    infinities."""
     if text in _INFINITIES:
         return _LONG_MIN if text[:1] == b"-" else _LONG_MAX
     nanos = _local_micros(text) * 1000
@@ -92,7 +93,7 @@ def timestamp_nanos(text: bytes) -> int | None:
 
 
 def timestamp_text(text: bytes) -> str:
-    """`2019-07-09T02:28:57.1Z`, the fraction as long as needed."""
+    """Return `2019-07-09T02:28:57.1Z`, the fraction as long as needed."""
     return temporal.zoned_timestamp(_local_micros(text), 0)
 
 

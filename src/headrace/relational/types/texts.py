@@ -1,8 +1,9 @@
-"""headrace's text of a value to the exact Connect value: the fallback of compiled encoders.
+"""Converts headrace's text of a value to the exact Connect value: the fallback of compiled
+encoders.
 
-`headrace.connect.encoding` says how each text is written. Every decoder takes the bytes of a
-non-null value; it returns None for a value that its Connect type cannot hold, and raises
-HeadraceError `relational.value_not_understood` for a text that does not have the type.
+`headrace.connect.encoding` defines each text. Every decoder takes the bytes of a non-null value; it
+returns None for a value that its Connect type cannot hold, and raises HeadraceError
+`relational.value_not_understood` for a text that is not of the type.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ Decoder = Callable[[bytes], object]
 
 
 def refuse(type_name: str, remedy: str | None = None) -> NoReturn:
-    """Raise for a text that is not a value of the type. The text stays out of the message."""
+    """Raise the error for a text that is not a value of the type. The message does not contain the
+    text."""
     raise HeadraceError(
         "relational.value_not_understood",
         f"the server sent a text that is not a valid {type_name} value in the expected format",
@@ -113,7 +115,7 @@ def numeric_double(text: bytes) -> float:
 
 
 def numeric_string(text: bytes, *, scale: int | None) -> str:
-    """A number as plain text at its scale (None: as sent)."""
+    """A number as plain text with its scale (None: as sent)."""
     value = _numeric(text)
     if value.is_finite() and scale is not None:
         scaled = at_scale(value, scale)

@@ -1,7 +1,7 @@
 """Vectors of numbers as Debezium's DoubleVector, FloatVector and SparseDoubleVector.
 
-headrace's text of a vector is `[1,2.5]`, that of a sparse one `{1:1.5,3:-2}/5`: numbers by place,
-and the number of places.
+headrace's text of a vector is `[1,2.5]`, that of a sparse one `{1:1.5,3:-2}/5`: numbers by index,
+and the number of dimensions.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def float_vector(text: bytes) -> list[float]:
 
 
 def sparse_vector(text: bytes) -> dict[str, object] | None:
-    """`{1:1.5,3:-2}/5`; None beyond the 32,767 dimensions that the schema can count."""
+    """Decode `{1:1.5,3:-2}/5`; None beyond the 32,767 dimensions that the schema can count."""
     match = _SPARSE.fullmatch(text)
     if match is None:
         refuse("sparse vector")
